@@ -1,0 +1,2 @@
+//! The `ichnos` command.
+fn main() {}

@@ -1,0 +1,4 @@
+//! The Common Trace Format, 1.8 and 2, for ichnos.
+#![forbid(unsafe_code)]
+
+pub mod metadata;

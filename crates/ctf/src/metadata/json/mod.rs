@@ -1,0 +1,1 @@
+//! The JSON dialects of CTF 2 metadata.

@@ -1,0 +1,48 @@
+//! Metadata: four dialects, one class model.
+//!
+//! ```text
+//! bytes -> packets (if packetised) -> text -> dialect (by content)
+//!       -> tsdl | json::{prop1, prop2, spec2} -> TraceClass -> check (all dialects) -> Metadata
+//! ```
+
+mod dialect;
+pub mod json;
+mod problems;
+pub mod tsdl;
+
+pub use dialect::Dialect;
+pub use problems::Problems;
+
+use ichnos_model::{Diagnostic, Limits, TraceClass};
+
+/// How to read metadata.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct MetadataOptions {
+    /// The dialect; None: found out from the content.
+    pub dialect: Option<Dialect>,
+    /// Refuse what is only understood by being tolerant ([slips](ichnos_model::Severity::Slip)).
+    pub strict: bool,
+    /// What is refused because it is too much.
+    pub limits: Limits,
+}
+
+/// What a metadata text says.
+#[derive(Clone, Debug)]
+pub struct Metadata {
+    /// The classes.
+    pub trace: TraceClass,
+    /// The dialect it was written in.
+    pub dialect: Dialect,
+    /// Slips and notes, in the order of their places.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+/// Why a metadata text cannot be read.
+#[derive(Clone, Debug)]
+pub struct MetadataError {
+    /// The dialect it was taken for.
+    pub dialect: Option<Dialect>,
+    /// All problems that were found, the one that was met first at the front; at least one.
+    pub diagnostics: Vec<Diagnostic>,
+}

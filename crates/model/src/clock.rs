@@ -1,0 +1,119 @@
+//! Clocks: cycles on one side, nanoseconds on the other, exact integers between them.
+
+use uuid::Uuid;
+
+use crate::{Attributes, DeclaredAt};
+
+/// From where a clock counts.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+pub enum ClockOrigin {
+    /// 1970-01-01 00:00:00 UTC.
+    UnixEpoch,
+    /// A point in time that only its name identifies: clocks of the same named origin can be put
+    /// on one time line.
+    Named {
+        /// Namespace of the name.
+        namespace: Option<String>,
+        /// Name of the origin.
+        name: String,
+        /// Which of the origins of that name, for instance which boot of a machine.
+        uid: String,
+    },
+    /// Nobody said.
+    #[default]
+    Unknown,
+}
+
+/// What describes a clock (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClockClass {
+    /// How the metadata refers to it; the same as the name in CTF 1.8 and the proposals.
+    pub id: String,
+    /// Namespace of the name.
+    pub namespace: Option<String>,
+    /// Name.
+    pub name: Option<String>,
+    /// Unique identifier within namespace and name (SPEC-2.0).
+    pub uid: Option<String>,
+    /// UUID (CTF 1.8, PROP-1.0, PROP-2.0).
+    pub uuid: Option<Uuid>,
+    /// Text for people.
+    pub description: Option<String>,
+    /// Cycles per second, greater than 0.
+    pub frequency: u64,
+    /// Cycles by which a value may be off.
+    pub precision: Option<u64>,
+    /// Cycles by which the clock may be away from its origin.
+    pub accuracy: Option<u64>,
+    /// Whole seconds of the offset from the origin; may be negative.
+    pub offset_seconds: i64,
+    /// The rest of the offset in cycles.
+    pub offset_cycles: u64,
+    /// From where it counts.
+    pub origin: ClockOrigin,
+    /// What the producer adds.
+    pub attributes: Attributes,
+    /// Where it was declared.
+    pub declared_at: DeclaredAt,
+}
+
+impl ClockClass {
+    /// A clock of `frequency` cycles per second that counts from an unknown origin.
+    pub fn new(id: impl Into<String>, frequency: u64) -> Self {
+        Self {
+            id: id.into(),
+            namespace: None,
+            name: None,
+            uid: None,
+            uuid: None,
+            description: None,
+            frequency,
+            precision: None,
+            accuracy: None,
+            offset_seconds: 0,
+            offset_cycles: 0,
+            origin: ClockOrigin::Unknown,
+            attributes: Attributes::default(),
+            declared_at: DeclaredAt::default(),
+        }
+    }
+
+    /// Nanoseconds from the clock's origin at `cycles`, rounded down. The widest values of all
+    /// parts fit 128 bits, so this cannot overflow.
+    ///
+    /// ```
+    /// use ichnos_model::ClockClass;
+    /// let mut clock = ClockClass::new("monotonic", 3);
+    /// clock.offset_seconds = -1;
+    /// assert_eq!(clock.nanoseconds(4), 333_333_333);
+    /// ```
+    #[must_use]
+    pub fn nanoseconds(&self, cycles: u64) -> i128 {
+        const BILLION: i128 = 1_000_000_000;
+        let seconds = i128::from(self.offset_seconds) * BILLION;
+        let cycles = i128::from(self.offset_cycles) + i128::from(cycles);
+        if self.frequency == 1_000_000_000 {
+            return seconds + cycles;
+        }
+        seconds + cycles * BILLION / i128::from(self.frequency.max(1))
+    }
+
+    /// Whether values of the two clocks can stand on one time line (CTF2-SPEC-2.0, "Clock
+    /// class fragment": same identity, or the same known origin).
+    #[must_use]
+    pub fn correlates_with(&self, other: &Self) -> bool {
+        let same_origin = match (&self.origin, &other.origin) {
+            (ClockOrigin::Unknown, _) | (_, ClockOrigin::Unknown) => false,
+            (a, b) => a == b,
+        };
+        let same_identity = match (&self.uuid, &other.uuid) {
+            (Some(a), Some(b)) => a == b,
+            _ => {
+                self.name.is_some()
+                    && self.uid.is_some()
+                    && (&self.namespace, &self.name, &self.uid) == (&other.namespace, &other.name, &other.uid)
+            }
+        };
+        same_origin || same_identity
+    }
+}

@@ -1,0 +1,103 @@
+//! What is wrong with a trace's description, told so that somebody can mend it.
+
+use std::fmt;
+
+use crate::TextPlace;
+
+/// How bad a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Severity {
+    /// Good to know; never refused.
+    Note,
+    /// A slip: the text breaks the rules, but what it means is clear. It is read as it was meant;
+    /// strict reading refuses it.
+    Slip,
+    /// The text cannot be read as written.
+    Error,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Note => "note",
+            Self::Slip => "warning",
+            Self::Error => "error",
+        })
+    }
+}
+
+/// One problem: where, within what, what was expected and what was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// Where it is; unknown for what concerns the whole text.
+    pub place: TextPlace,
+    /// What encloses the place, from the outside in ("event record class 3", "payload",
+    /// "member `len`").
+    pub within: Vec<String>,
+    /// One sentence without the final full stop that says what is wrong.
+    pub message: String,
+    /// What would have been right, where that can be said.
+    pub expected: Option<String>,
+    /// What was found instead.
+    pub found: Option<String>,
+}
+
+impl Diagnostic {
+    /// A problem at a place.
+    pub fn new(severity: Severity, place: TextPlace, message: impl Into<String>) -> Self {
+        Self { severity, place, within: Vec::new(), message: message.into(), expected: None, found: None }
+    }
+
+    /// An [error](Severity::Error) at a place.
+    pub fn error(place: TextPlace, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, place, message)
+    }
+
+    /// A [slip](Severity::Slip) at a place.
+    pub fn slip(place: TextPlace, message: impl Into<String>) -> Self {
+        Self::new(Severity::Slip, place, message)
+    }
+
+    /// A [note](Severity::Note) at a place.
+    pub fn note(place: TextPlace, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, place, message)
+    }
+
+    /// Says what was expected and what was found.
+    #[must_use]
+    pub fn expected(mut self, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        self.expected = Some(expected.into());
+        self.found = Some(found.into());
+        self
+    }
+
+    /// Says what encloses the place.
+    #[must_use]
+    pub fn within(mut self, within: Vec<String>) -> Self {
+        self.within = within;
+        self
+    }
+}
+
+impl fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.place.is_unknown() {
+            write!(f, "{}: ", self.place)?;
+        }
+        write!(f, "{}: ", self.severity)?;
+        if !self.within.is_empty() {
+            write!(f, "in {}: ", self.within.join(", "))?;
+        }
+        f.write_str(&self.message)?;
+        match (&self.expected, &self.found) {
+            (Some(expected), Some(found)) => write!(f, " (expected {expected}, found {found})"),
+            (Some(expected), None) => write!(f, " (expected {expected})"),
+            (None, Some(found)) => write!(f, " (found {found})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+impl std::error::Error for Diagnostic {}

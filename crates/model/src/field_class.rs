@@ -1,0 +1,429 @@
+//! Field classes: everything that CTF 2 can describe, and what the other formats add.
+
+use std::sync::Arc;
+
+use crate::{Attributes, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles};
+
+/// Describes fields: sequences of bits in a packet, and what they mean.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FieldClass {
+    /// Which kind of field, with the properties of that kind.
+    pub kind: FieldKind,
+    /// What the field means to decoding.
+    pub roles: Roles,
+    /// What the producer adds.
+    pub attributes: Attributes,
+    /// Where it was declared.
+    pub declared_at: DeclaredAt,
+}
+
+impl FieldClass {
+    /// A class of this kind, without roles and attributes.
+    #[must_use]
+    pub fn new(kind: FieldKind) -> Self {
+        Self {
+            kind,
+            roles: Roles::NONE,
+            attributes: Attributes::default(),
+            declared_at: DeclaredAt::default(),
+        }
+    }
+
+    /// Alignment of an instance's first bit in the packet, in bits: a power of two
+    /// (CTF2-SPEC-2.0, "Alignment procedure").
+    #[must_use]
+    pub fn alignment(&self) -> u64 {
+        match &self.kind {
+            FieldKind::BitArray(bits)
+            | FieldKind::BitMap { bits, .. }
+            | FieldKind::Boolean(bits)
+            | FieldKind::Integer { bits, .. }
+            | FieldKind::Float(bits) => bits.alignment,
+            FieldKind::VariableLength { alignment, .. }
+            | FieldKind::String { alignment, .. }
+            | FieldKind::Blob { alignment, .. }
+            | FieldKind::Null { alignment } => *alignment,
+            FieldKind::Structure { members, minimum_alignment } => {
+                members.iter().map(|member| member.class.alignment()).fold(*minimum_alignment, u64::max)
+            }
+            FieldKind::Array { element, minimum_alignment, .. } => {
+                element.alignment().max(*minimum_alignment)
+            }
+            FieldKind::Optional { .. } => 1,
+            FieldKind::Variant { alignment, .. } | FieldKind::Union { alignment, .. } => *alignment,
+        }
+    }
+
+    /// What a person calls such a field, for instance "32-bit unsigned integer".
+    #[must_use]
+    pub fn describe(&self) -> String {
+        let sign = |signed: bool| if signed { "signed" } else { "unsigned" };
+        match &self.kind {
+            FieldKind::BitArray(bits) => format!("{}-bit bit array", bits.length),
+            FieldKind::BitMap { bits, .. } => format!("{}-bit bit map", bits.length),
+            FieldKind::Boolean(bits) => format!("{}-bit boolean", bits.length),
+            FieldKind::Integer { bits, integer } => {
+                let what = if integer.mappings.is_some() { "enumeration" } else { "integer" };
+                format!("{}-bit {} {what}", bits.length, sign(integer.signed))
+            }
+            FieldKind::Float(bits) => format!("{}-bit floating-point number", bits.length),
+            FieldKind::VariableLength { value, .. } => match value {
+                VariableLengthValue::BitArray => "variable-length bit array".to_owned(),
+                VariableLengthValue::Boolean => "variable-length boolean".to_owned(),
+                VariableLengthValue::Integer(integer) => {
+                    let what = if integer.mappings.is_some() { "enumeration" } else { "integer" };
+                    format!("variable-length {} {what}", sign(integer.signed))
+                }
+            },
+            FieldKind::String { length, .. } => match length {
+                StringLength::NullTerminated => "null-terminated string".to_owned(),
+                StringLength::Static(_) => "static-length string".to_owned(),
+                StringLength::Dynamic(_) => "dynamic-length string".to_owned(),
+            },
+            FieldKind::Blob { length, .. } => match length {
+                Length::Static(_) => "static-length BLOB".to_owned(),
+                Length::Dynamic(_) => "dynamic-length BLOB".to_owned(),
+            },
+            FieldKind::Structure { .. } => "structure".to_owned(),
+            FieldKind::Array { length, .. } => match length {
+                Length::Static(_) => "static-length array".to_owned(),
+                Length::Dynamic(_) => "dynamic-length array".to_owned(),
+            },
+            FieldKind::Optional { .. } => "optional".to_owned(),
+            FieldKind::Variant { .. } => "variant".to_owned(),
+            FieldKind::Union { .. } => "union".to_owned(),
+            FieldKind::Null { .. } => "null".to_owned(),
+        }
+    }
+}
+
+/// The kinds of field classes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum FieldKind {
+    /// Bits without a meaning.
+    BitArray(BitField),
+    /// Bits of which some have names (flags).
+    BitMap {
+        /// Layout.
+        bits: BitField,
+        /// Names of bit indexes.
+        flags: Mappings,
+    },
+    /// False if all bits are 0, else true.
+    Boolean(BitField),
+    /// An integer of fixed length, two's complement if signed.
+    Integer {
+        /// Layout.
+        bits: BitField,
+        /// Meaning.
+        integer: IntegerProperties,
+    },
+    /// A number of IEEE 754-2008: 16, 32, 64, 128 bits, or more in steps of 32.
+    Float(BitField),
+    /// Groups of 7 bits, least significant first, the top bit of each byte saying whether one
+    /// more follows (LEB128).
+    VariableLength {
+        /// What the bits are.
+        value: VariableLengthValue,
+        /// Alignment in bits, at least 8.
+        alignment: u64,
+    },
+    /// Text.
+    String {
+        /// How the characters are encoded.
+        encoding: StringEncoding,
+        /// Where it ends.
+        length: StringLength,
+        /// Alignment in bits, at least 8.
+        alignment: u64,
+    },
+    /// Bytes.
+    Blob {
+        /// How many bytes.
+        length: Length,
+        /// IANA media type.
+        media_type: String,
+        /// Alignment in bits, at least 8.
+        alignment: u64,
+    },
+    /// Named fields, one after the other.
+    Structure {
+        /// The fields.
+        members: Vec<Member>,
+        /// Least alignment in bits.
+        minimum_alignment: u64,
+    },
+    /// Fields of one class, one after the other.
+    Array {
+        /// Class of each.
+        element: Arc<FieldClass>,
+        /// How many.
+        length: Length,
+        /// Least alignment in bits.
+        minimum_alignment: u64,
+    },
+    /// A field that may be absent.
+    Optional {
+        /// Class of the field.
+        field: Arc<FieldClass>,
+        /// Which field says whether it is there.
+        selector: FieldLocation,
+        /// Of which values of the selector it is there; None: the selector is a boolean.
+        ranges: Option<RangeSet>,
+    },
+    /// A field of one of several classes.
+    Variant {
+        /// The classes.
+        options: Vec<VariantOption>,
+        /// Which field selects the option.
+        selector: FieldLocation,
+        /// Alignment in bits (1 but for PROP-1.0).
+        alignment: u64,
+    },
+    /// The same bits read as each of several classes (PROP-1.0).
+    Union {
+        /// The classes; instances of all take the same number of bits.
+        members: Vec<Member>,
+        /// Alignment in bits.
+        alignment: u64,
+    },
+    /// No bits at all (PROP-1.0).
+    Null {
+        /// Alignment in bits.
+        alignment: u64,
+    },
+}
+
+/// Layout of a fixed-length field of bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct BitField {
+    /// Number of bits, greater than 0.
+    pub length: u64,
+    /// Byte order.
+    pub byte_order: ByteOrder,
+    /// Order of the bits; see [`BitOrder`].
+    pub bit_order: BitOrder,
+    /// Alignment in bits: a power of two.
+    pub alignment: u64,
+}
+
+impl BitField {
+    /// Bits in the natural bit order of `byte_order`.
+    #[must_use]
+    pub const fn new(length: u64, byte_order: ByteOrder, alignment: u64) -> Self {
+        Self { length, byte_order, bit_order: byte_order.natural_bit_order(), alignment }
+    }
+
+    /// Whether the bits come in the unusual order: the decoded value must be reversed.
+    #[must_use]
+    pub fn is_reversed(self) -> bool {
+        self.bit_order != self.byte_order.natural_bit_order()
+    }
+}
+
+/// Order of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ByteOrder {
+    /// Least significant byte first; bits of a byte are counted from the least significant one.
+    LittleEndian,
+    /// Most significant byte first; bits of a byte are counted from the most significant one.
+    BigEndian,
+}
+
+impl ByteOrder {
+    /// The bit order that a field has if nothing is said.
+    #[must_use]
+    pub const fn natural_bit_order(self) -> BitOrder {
+        match self {
+            Self::LittleEndian => BitOrder::FirstToLast,
+            Self::BigEndian => BitOrder::LastToFirst,
+        }
+    }
+
+    /// "little-endian" or "big-endian".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LittleEndian => "little-endian",
+            Self::BigEndian => "big-endian",
+        }
+    }
+}
+
+/// Which bit of the value the first decoded bit is (CTF2-SPEC-2.0, `bit-order`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BitOrder {
+    /// The least significant one.
+    FirstToLast,
+    /// The most significant one.
+    LastToFirst,
+}
+
+impl BitOrder {
+    /// "first-to-last" or "last-to-first".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::FirstToLast => "first-to-last",
+            Self::LastToFirst => "last-to-first",
+        }
+    }
+}
+
+/// What an integer means.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct IntegerProperties {
+    /// Two's complement.
+    pub signed: bool,
+    /// How to show it.
+    pub preferred_base: DisplayBase,
+    /// Names of values. None: a plain integer; some, even if empty: an enumeration.
+    pub mappings: Option<Mappings>,
+}
+
+/// Base to show an integer in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DisplayBase {
+    /// 2
+    Binary,
+    /// 8
+    Octal,
+    /// 10
+    #[default]
+    Decimal,
+    /// 16
+    Hexadecimal,
+}
+
+impl DisplayBase {
+    /// The base as a number.
+    #[must_use]
+    pub const fn radix(self) -> u32 {
+        match self {
+            Self::Binary => 2,
+            Self::Octal => 8,
+            Self::Decimal => 10,
+            Self::Hexadecimal => 16,
+        }
+    }
+
+    /// The base of this number, if it is 2, 8, 10 or 16.
+    #[must_use]
+    pub const fn from_radix(radix: u32) -> Option<Self> {
+        Some(match radix {
+            2 => Self::Binary,
+            8 => Self::Octal,
+            10 => Self::Decimal,
+            16 => Self::Hexadecimal,
+            _ => return None,
+        })
+    }
+}
+
+/// What the bits of a variable-length field are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum VariableLengthValue {
+    /// Bits without a meaning (PROP-1.0, PROP-2.0).
+    BitArray,
+    /// False if all bits are 0, else true (PROP-1.0).
+    Boolean,
+    /// An integer, two's complement if signed.
+    Integer(IntegerProperties),
+}
+
+/// Encoding of a string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum StringEncoding {
+    #[default]
+    Utf8,
+    Utf16Be,
+    Utf16Le,
+    Utf32Be,
+    Utf32Le,
+}
+
+impl StringEncoding {
+    /// Bytes of a code unit: 1, 2 or 4.
+    #[must_use]
+    pub const fn unit(self) -> usize {
+        match self {
+            Self::Utf8 => 1,
+            Self::Utf16Be | Self::Utf16Le => 2,
+            Self::Utf32Be | Self::Utf32Le => 4,
+        }
+    }
+
+    /// The name of CTF2-SPEC-2.0, for instance "utf-16be".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "utf-8",
+            Self::Utf16Be => "utf-16be",
+            Self::Utf16Le => "utf-16le",
+            Self::Utf32Be => "utf-32be",
+            Self::Utf32Le => "utf-32le",
+        }
+    }
+}
+
+/// Where a string ends.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StringLength {
+    /// At the first code unit that is zero.
+    NullTerminated,
+    /// After this many bytes; the text ends before the first U+0000, if any.
+    Static(u64),
+    /// After as many bytes as another field says.
+    Dynamic(FieldLocation),
+}
+
+/// How many elements or bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// Always this many.
+    Static(u64),
+    /// As many as another field says.
+    Dynamic(FieldLocation),
+}
+
+/// A field of a structure or a union.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Name, as it is shown.
+    pub name: String,
+    /// Name, as field locations spell it, where that differs: CTF 1.8 producers put an underscore
+    /// before names that could be reserved words, and readers take it away again.
+    pub raw_name: Option<String>,
+    /// Class of the field.
+    pub class: Arc<FieldClass>,
+    /// What the producer adds.
+    pub attributes: Attributes,
+}
+
+impl Member {
+    /// A member of this name and class.
+    pub fn new(name: impl Into<String>, class: Arc<FieldClass>) -> Self {
+        Self { name: name.into(), raw_name: None, class, attributes: Attributes::default() }
+    }
+
+    /// The name that field locations use.
+    #[must_use]
+    pub fn location_name(&self) -> &str {
+        self.raw_name.as_deref().unwrap_or(&self.name)
+    }
+}
+
+/// An option of a variant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VariantOption {
+    /// Name, if it has one.
+    pub name: Option<String>,
+    /// Class of the field if this option is selected.
+    pub class: Arc<FieldClass>,
+    /// Values of the selector that select it.
+    pub ranges: RangeSet,
+    /// What the producer adds.
+    pub attributes: Attributes,
+}

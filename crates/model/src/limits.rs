@@ -1,0 +1,37 @@
+//! How much a reader accepts before it refuses: input is hostile.
+
+/// Limits of what is read. Whoever reads only trusted input may raise them; the defaults are far
+/// above what real tracers write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Limits {
+    /// Size of a metadata text in bytes. Default: 256 MiB.
+    pub metadata_bytes: u64,
+    /// Depth of nested field classes and of nested JSON or TSDL blocks. Default: 64.
+    pub depth: u32,
+    /// Number of field classes of one trace after aliases were expanded. Default: 4,194,304.
+    pub field_classes: u64,
+    /// Number of event record classes of one trace. Default: 1,048,576.
+    pub event_record_classes: u64,
+    /// Width of an integer in bits, fixed or variable length. Default: 65,536.
+    pub integer_bits: u64,
+    /// Elements of zero size that are visited of one array; the rest of a longer one is an error.
+    /// Default: 65,536.
+    pub zero_size_elements: u64,
+    /// Problems kept per metadata text; the rest is counted only. Default: 100.
+    pub diagnostics: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            metadata_bytes: 256 << 20,
+            depth: 64,
+            field_classes: 1 << 22,
+            event_record_classes: 1 << 20,
+            integer_bits: 1 << 16,
+            zero_size_elements: 1 << 16,
+            diagnostics: 100,
+        }
+    }
+}

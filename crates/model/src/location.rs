@@ -1,0 +1,113 @@
+//! Field locations: how a class says which other field it needs to be decoded.
+
+use std::fmt;
+
+use crate::DeclaredAt;
+
+/// The six root fields of packets and event records, in the order they are decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Scope {
+    /// Packet header.
+    PacketHeader,
+    /// Packet context.
+    PacketContext,
+    /// Event record header.
+    EventRecordHeader,
+    /// Event record common context: described by the data stream class.
+    CommonContext,
+    /// Event record specific context: described by the event record class.
+    SpecificContext,
+    /// Event record payload.
+    Payload,
+}
+
+impl Scope {
+    /// All scopes in the order they are decoded.
+    pub const ALL: [Self; 6] = [
+        Self::PacketHeader,
+        Self::PacketContext,
+        Self::EventRecordHeader,
+        Self::CommonContext,
+        Self::SpecificContext,
+        Self::Payload,
+    ];
+
+    /// The name of CTF2-SPEC-2.0 (`origin` of a field location).
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::PacketHeader => "packet-header",
+            Self::PacketContext => "packet-context",
+            Self::EventRecordHeader => "event-record-header",
+            Self::CommonContext => "event-record-common-context",
+            Self::SpecificContext => "event-record-specific-context",
+            Self::Payload => "event-record-payload",
+        }
+    }
+
+    /// The scope of that name.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.name() == name)
+    }
+}
+
+impl fmt::Display for Scope {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A step of a field location.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum LocationStep {
+    /// To the member of this name.
+    Member(String),
+    /// To the structure that contains the current one.
+    Parent,
+}
+
+/// Which field a class needs (CTF2-SPEC-2.0, "Field location").
+///
+/// Arrays, optionals and variants on the way are passed through: to the element that is being
+/// decoded, to the field that is there, to the field that is selected.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FieldLocation {
+    /// Where to start; None: in the structure that immediately contains the field.
+    pub origin: Option<Scope>,
+    /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows none
+    /// (then the location is the root field itself).
+    pub path: Vec<LocationStep>,
+    /// Where it is written.
+    pub declared_at: DeclaredAt,
+}
+
+impl FieldLocation {
+    /// The location of a member from a root field on.
+    pub fn absolute<S: Into<String>>(origin: Scope, path: impl IntoIterator<Item = S>) -> Self {
+        Self {
+            origin: Some(origin),
+            path: path.into_iter().map(|name| LocationStep::Member(name.into())).collect(),
+            declared_at: DeclaredAt::default(),
+        }
+    }
+}
+
+impl fmt::Display for FieldLocation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(origin) = self.origin {
+            write!(f, "{origin}")?;
+        }
+        for (i, step) in self.path.iter().enumerate() {
+            if i > 0 || self.origin.is_some() {
+                f.write_str("/")?;
+            }
+            match step {
+                LocationStep::Member(name) => f.write_str(name)?,
+                LocationStep::Parent => f.write_str("..")?,
+            }
+        }
+        Ok(())
+    }
+}
