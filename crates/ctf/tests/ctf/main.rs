@@ -1,0 +1,6 @@
+//! End-to-end tests of the CTF crate, over what is made here and over the real traces that lie
+//! beside the project.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+
+#[allow(dead_code)]
+mod support;
