@@ -6,25 +6,39 @@
 mod attribute;
 mod clock;
 mod diagnostic;
+mod event;
 mod field_class;
 mod limits;
+mod locate;
 mod location;
+mod message;
 mod place;
+pub mod plan;
 mod range;
 mod role;
+mod stream;
 mod trace_class;
+mod value;
+mod visitor;
+pub mod walk;
 
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockClass, ClockOrigin};
 pub use diagnostic::{Diagnostic, Severity};
+pub use event::{ClockValue, Event, Packet, Scopes};
 pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
 pub use limits::Limits;
+pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};
+pub use message::{Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Sink};
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
 pub use role::{Role, Roles};
+pub use stream::{DataStream, Trace};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass};
 pub use uuid::Uuid;
+pub use value::{Real, Text, Wide};
+pub use visitor::{Field, Skip, Visitor};

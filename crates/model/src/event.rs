@@ -1,0 +1,142 @@
+//! Events and packets as they are lent: where they lie, and the plans to decode them.
+
+use crate::plan::{EventRecordPlans, Node, Plan};
+use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits};
+use crate::{DataStream, EventRecordClass, Scope, Visitor};
+
+/// A value of a clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ClockValue {
+    /// Nanoseconds from the origin of the clock.
+    pub nanoseconds: i128,
+    /// Cycles as the trace has them, without the offset of the clock class.
+    pub cycles: u64,
+}
+
+/// Where the scopes of a packet and of an event record in it lie.
+#[derive(Clone, Copy, Debug)]
+pub struct Scopes<'a> {
+    /// The packet.
+    pub bits: PacketBits<'a>,
+    /// Where each scope begins (before its alignment), by the number of the [`Scope`].
+    pub begins: [Position; 6],
+    /// Values that fields of later scopes need from earlier ones.
+    pub slots: &'a Slots,
+    /// Limits of decoding.
+    pub limits: WalkLimits,
+}
+
+impl Scopes<'_> {
+    fn visit<V: Visitor>(&self, scope: Scope, plan: &Plan, visitor: &mut V) -> Result<(), DecodeError> {
+        let mut position = self.begins[scope as usize];
+        plan.walk(self.bits, &mut position, self.slots, self.limits, visitor)
+    }
+}
+
+/// An event record.
+#[derive(Clone, Copy, Debug)]
+pub struct Event<'a> {
+    /// The stream that it is in.
+    pub stream: &'a DataStream,
+    /// Its class.
+    pub class: &'a EventRecordClass,
+    /// The decode plans of its class.
+    pub plans: &'a EventRecordPlans,
+    /// When it was recorded, by the default clock of its stream.
+    pub clock: Option<ClockValue>,
+    /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
+    /// PROP-1.0 may have several).
+    pub other_clocks: &'a [(u16, u64)],
+    /// Where its fields are.
+    pub scopes: Scopes<'a>,
+}
+
+impl<'a> Event<'a> {
+    /// The plan of a scope, if the event has it.
+    #[must_use]
+    pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
+        let stream = self.stream.plans();
+        match scope {
+            Scope::PacketHeader => self.stream.trace.plans.packet_header.as_ref(),
+            Scope::PacketContext => stream.packet_context.as_ref(),
+            Scope::EventRecordHeader => stream.event_record_header.as_ref(),
+            Scope::CommonContext => stream.common_context.as_ref(),
+            Scope::SpecificContext => self.plans.specific_context.as_ref(),
+            Scope::Payload => self.plans.payload.as_ref(),
+        }
+    }
+
+    /// The root node of a scope, if the event has it.
+    #[must_use]
+    pub fn root(&self, scope: Scope) -> Option<&'a Node> {
+        Some(self.plan(scope)?.root())
+    }
+
+    /// Tells `visitor` all fields of a scope. Does nothing if the event has no such scope.
+    ///
+    /// # Errors
+    /// Readers only lend events whose bits fit their class; the error is theirs to see when they
+    /// find out.
+    pub fn visit<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
+        match self.plan(scope) {
+            Some(plan) => self.scopes.visit(scope, plan, visitor),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells `visitor` the fields that are the event's own: common context, specific context,
+    /// payload.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
+        for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
+            self.visit(scope, visitor)?;
+        }
+        Ok(())
+    }
+}
+
+/// A packet.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// The stream that it is in.
+    pub stream: &'a DataStream,
+    /// Value of the default clock when it begins.
+    pub begin: Option<ClockValue>,
+    /// Value of the default clock when it ends.
+    pub end: Option<ClockValue>,
+    /// Index in the stream, as the packet says.
+    pub sequence_number: Option<u64>,
+    /// Snapshot of the counter of discarded event records when it ends.
+    pub discarded_counter: Option<u64>,
+    /// Size of the whole packet in bits.
+    pub total_length: u64,
+    /// Size without the padding at its end in bits.
+    pub content_length: u64,
+    /// Where its fields are; only the first two scopes count.
+    pub scopes: Scopes<'a>,
+}
+
+impl<'a> Packet<'a> {
+    /// The plan of the packet header or the packet context.
+    #[must_use]
+    pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
+        match scope {
+            Scope::PacketHeader => self.stream.trace.plans.packet_header.as_ref(),
+            Scope::PacketContext => self.stream.plans().packet_context.as_ref(),
+            _ => None,
+        }
+    }
+
+    /// Tells `visitor` all fields of the packet header or the packet context.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    pub fn visit<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
+        match self.plan(scope) {
+            Some(plan) => self.scopes.visit(scope, plan, visitor),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,553 @@
+//! Finds the fields that field locations lead to, and gives each a slot.
+
+use std::collections::HashMap;
+use std::fmt;
+
+use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot, TracePlans};
+use crate::{
+    DataStreamClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength, TextPlace,
+    TraceClass, VariableLengthValue,
+};
+
+/// A field location that leads to no field that fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocationProblem {
+    /// Where the trouble is: the class where the search ended.
+    pub place: TextPlace,
+    /// Where the location is written.
+    pub location_place: TextPlace,
+    /// What encloses the field that needs the other one, from the outside in.
+    pub within: Vec<String>,
+    /// The location.
+    pub location: FieldLocation,
+    /// What is wrong.
+    pub reason: String,
+    /// What was expected there.
+    pub expected: &'static str,
+    /// What was found there.
+    pub found: String,
+}
+
+impl fmt::Display for LocationProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "in {}: field location {}: {} (expected {}, found {})",
+            self.within.join(", "),
+            self.location,
+            self.reason,
+            self.expected,
+            self.found
+        )
+    }
+}
+
+/// What a located field is needed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Need {
+    Length,
+    BooleanSelector,
+    IntegerSelector,
+}
+
+/// The trees of the scopes that a field can see, by the number of the scope.
+type Scopes<'a> = [Option<&'a Plan>; 6];
+
+/// A field that needs another one, and where that is.
+struct Found {
+    dependent: NodeId,
+    scope: Scope,
+    targets: Vec<NodeId>,
+}
+
+pub(crate) fn locate_all(trace: &TraceClass, plans: &mut TracePlans) -> Result<(), PlanError> {
+    let mut problems = Vec::new();
+    let mut slots = Slots::default();
+    let header = plans.packet_header.take();
+    let mut header_found = Vec::new();
+    if let Some(plan) = &header {
+        let scopes = [Some(plan), None, None, None, None, None];
+        find(&scopes, Scope::PacketHeader, &[], &mut header_found, &mut problems);
+    }
+    // First find everything, then give out slots: those of the shared scopes come first, so that
+    // each event record class can use the same numbers after them for its own.
+    let mut streams = Vec::new();
+    for (class, stream) in trace.data_streams.iter().zip(&plans.data_streams) {
+        streams.push(find_in_stream(class, stream, header.as_ref(), &mut problems));
+    }
+    if !problems.is_empty() {
+        plans.packet_header = header;
+        return Err(PlanError::Locations(problems));
+    }
+    let mut header = header;
+    let assign = |plan: &mut Option<Plan>, found: &[Found], scope: Scope, slots: &mut Slots| {
+        for found in found {
+            let slot = slots.of(found.scope, &found.targets)?;
+            debug_assert!(scope >= found.scope);
+            if let Some(plan) = plan {
+                plan.set_slot(found.dependent, slot);
+            }
+        }
+        Ok::<_, PlanError>(())
+    };
+    assign(&mut header, &header_found, Scope::PacketHeader, &mut slots)?;
+    let header_slots = slots.clone();
+    let mut all_header_slots = Slots::default();
+    std::mem::swap(&mut all_header_slots.by_targets, &mut slots.by_targets);
+    let mut next_header = header_slots.next;
+    // Targets in the packet header that data streams need: give them numbers before all others.
+    for found in streams.iter().flatten().flat_map(|(_, _, found)| found) {
+        if found.scope == Scope::PacketHeader {
+            let key = (found.scope, found.targets.clone());
+            if let std::collections::hash_map::Entry::Vacant(entry) = all_header_slots.by_targets.entry(key) {
+                entry.insert(next_header);
+                next_header = next_header.checked_add(1).ok_or(PlanError::Slots)?;
+            }
+        }
+    }
+    if let Some(header) = &mut header {
+        for ((scope, targets), slot) in &all_header_slots.by_targets {
+            if *scope == Scope::PacketHeader {
+                targets.iter().for_each(|target| header.save(*target, *slot));
+            }
+        }
+    }
+    for (stream, found) in plans.data_streams.iter_mut().zip(&streams) {
+        let mut slots = Slots { by_targets: all_header_slots.by_targets.clone(), next: next_header };
+        for found in found.iter().flat_map(|(_, _, found)| found) {
+            if found.scope <= Scope::CommonContext {
+                slots.of(found.scope, &found.targets)?;
+            }
+        }
+        for ((scope, targets), slot) in &slots.by_targets {
+            let plan = match scope {
+                Scope::PacketContext => &mut stream.packet_context,
+                Scope::EventRecordHeader => &mut stream.event_record_header,
+                Scope::CommonContext => &mut stream.common_context,
+                _ => continue,
+            };
+            if let Some(plan) = plan {
+                targets.iter().for_each(|target| plan.save(*target, *slot));
+            }
+        }
+        stream.slots = usize::from(slots.next);
+        // Scopes of one event record class follow each other in `found`: specific context, payload.
+        let mut own: Option<(usize, Slots)> = None;
+        for (scope, event, found) in found {
+            let (slots, plan) = match event {
+                None => {
+                    let plan = match scope {
+                        Scope::PacketContext => &mut stream.packet_context,
+                        Scope::EventRecordHeader => &mut stream.event_record_header,
+                        _ => &mut stream.common_context,
+                    };
+                    (&mut slots, plan)
+                }
+                Some(event) => {
+                    if own.as_ref().is_none_or(|(owner, _)| owner != event) {
+                        own = Some((*event, slots.clone()));
+                    }
+                    let Some((_, own)) = &mut own else { continue };
+                    for found in found {
+                        if found.scope >= Scope::SpecificContext
+                            && !own.by_targets.contains_key(&(found.scope, found.targets.clone()))
+                        {
+                            let slot = own.of(found.scope, &found.targets)?;
+                            let plans = &mut stream.event_records[*event];
+                            let plan = if found.scope == Scope::SpecificContext {
+                                &mut plans.specific_context
+                            } else {
+                                &mut plans.payload
+                            };
+                            if let Some(plan) = plan {
+                                found.targets.iter().for_each(|target| plan.save(*target, slot));
+                            }
+                        }
+                    }
+                    stream.slots = stream.slots.max(usize::from(own.next));
+                    let plans = &mut stream.event_records[*event];
+                    let plan = if *scope == Scope::SpecificContext {
+                        &mut plans.specific_context
+                    } else {
+                        &mut plans.payload
+                    };
+                    (own, plan)
+                }
+            };
+            assign(plan, found, *scope, slots)?;
+        }
+    }
+    plans.packet_header = header;
+    for stream in &mut plans.data_streams {
+        stream.slots = stream.slots.max(usize::from(next_header));
+    }
+    Ok(())
+}
+
+/// The numbers given out so far.
+#[derive(Clone, Default)]
+struct Slots {
+    by_targets: HashMap<(Scope, Vec<NodeId>), Slot>,
+    next: Slot,
+}
+
+impl Slots {
+    fn of(&mut self, scope: Scope, targets: &[NodeId]) -> Result<Slot, PlanError> {
+        if let Some(slot) = self.by_targets.get(&(scope, targets.to_vec())) {
+            return Ok(*slot);
+        }
+        let slot = self.next;
+        self.next = self.next.checked_add(1).filter(|next| *next < Slot::MAX).ok_or(PlanError::Slots)?;
+        self.by_targets.insert((scope, targets.to_vec()), slot);
+        Ok(slot)
+    }
+}
+
+/// What was found in each scope of a data stream class: the scope, the index of the event record
+/// class for its own scopes, and the fields.
+type FoundInStream = Vec<(Scope, Option<usize>, Vec<Found>)>;
+
+fn find_in_stream(
+    class: &DataStreamClass,
+    stream: &DataStreamPlans,
+    header: Option<&Plan>,
+    problems: &mut Vec<LocationProblem>,
+) -> FoundInStream {
+    let mut all = Vec::new();
+    let shared = [
+        header,
+        stream.packet_context.as_ref(),
+        stream.event_record_header.as_ref(),
+        stream.common_context.as_ref(),
+        None,
+        None,
+    ];
+    let within = format!("data stream class {}", class.id);
+    let mut find_one = |scopes: &Scopes<'_>, scope: Scope, event: Option<usize>, within: &[String]| {
+        let mut found = Vec::new();
+        find(scopes, scope, within, &mut found, problems);
+        if !found.is_empty() {
+            all.push((scope, event, found));
+        }
+    };
+    for scope in [Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext] {
+        find_one(&shared, scope, None, std::slice::from_ref(&within));
+    }
+    for (i, (class, event)) in class.event_records.iter().zip(&stream.event_records).enumerate() {
+        let mut scopes = shared;
+        scopes[4] = event.specific_context.as_ref();
+        scopes[5] = event.payload.as_ref();
+        let within = [within.clone(), format!("event record class {}", class.id)];
+        for scope in [Scope::SpecificContext, Scope::Payload] {
+            find_one(&scopes, scope, Some(i), &within);
+        }
+    }
+    all
+}
+
+/// Finds what the fields of one scope need.
+fn find(
+    scopes: &Scopes<'_>,
+    scope: Scope,
+    within: &[String],
+    all: &mut Vec<Found>,
+    problems: &mut Vec<LocationProblem>,
+) {
+    let Some(plan) = scopes[scope as usize] else { return };
+    for id in 0..plan.nodes.len() as NodeId {
+        let Some((location, need)) = needs(plan, id) else { continue };
+        let search = Search { scopes, scope, plan, dependent: id, location, need };
+        match search.run() {
+            Ok((target_scope, targets)) => {
+                all.push(Found { dependent: id, scope: target_scope, targets });
+            }
+            Err(trouble) => {
+                let mut within = within.to_vec();
+                within.push(scope.to_string());
+                within.extend(path_names(plan, id));
+                problems.push(LocationProblem {
+                    place: trouble.place,
+                    location_place: location.declared_at.0,
+                    within,
+                    location: location.clone(),
+                    reason: trouble.reason,
+                    expected: trouble.expected,
+                    found: trouble.found,
+                });
+            }
+        }
+    }
+}
+
+/// Which field the node needs, if any.
+fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+    match &plan.node(id).class.kind {
+        FieldKind::String { length: StringLength::Dynamic(location), .. }
+        | FieldKind::Blob { length: Length::Dynamic(location), .. }
+        | FieldKind::Array { length: Length::Dynamic(location), .. } => Some((location, Need::Length)),
+        FieldKind::Optional { selector, ranges: None, .. } => Some((selector, Need::BooleanSelector)),
+        FieldKind::Optional { selector, .. } | FieldKind::Variant { selector, .. } => {
+            Some((selector, Need::IntegerSelector))
+        }
+        _ => None,
+    }
+}
+
+/// "member `a`, member `b`" of the members that lead to a node.
+pub(crate) fn path_names(plan: &Plan, id: NodeId) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut at = Some(id);
+    while let Some(id) = at {
+        let node = plan.node(id);
+        if let Some(name) = &node.name {
+            let is_option =
+                node.parent.is_some_and(|parent| matches!(plan.node(parent).op, Op::Variant { .. }));
+            names.push(format!("{} `{name}`", if is_option { "option" } else { "member" }));
+        }
+        at = node.parent;
+    }
+    names.reverse();
+    names
+}
+
+struct Trouble {
+    place: TextPlace,
+    reason: String,
+    expected: &'static str,
+    found: String,
+}
+
+struct Search<'a> {
+    scopes: &'a Scopes<'a>,
+    /// The scope of the field that needs another one.
+    scope: Scope,
+    plan: &'a Plan,
+    dependent: NodeId,
+    location: &'a FieldLocation,
+    need: Need,
+}
+
+impl Search<'_> {
+    fn run(&self) -> Result<(Scope, Vec<NodeId>), Trouble> {
+        let scope = self.location.origin.unwrap_or(self.scope);
+        let trouble_at_location = |reason: String, found: &str| Trouble {
+            place: self.location.declared_at.0,
+            reason,
+            expected: "a field that is decoded before",
+            found: found.to_owned(),
+        };
+        if scope > self.scope {
+            return Err(trouble_at_location(format!("{scope} is decoded later"), scope.name()));
+        }
+        let Some(plan) = self.scopes[scope as usize] else {
+            return Err(trouble_at_location(format!("there is no {scope}"), "no such root field"));
+        };
+        let begin = match self.location.origin {
+            Some(_) => 0,
+            None => match self.structure_around(self.plan.node(self.dependent).parent) {
+                Some(structure) => structure,
+                None => {
+                    return Err(trouble_at_location("no structure contains the field".to_owned(), "none"));
+                }
+            },
+        };
+        let mut at = vec![begin];
+        let last = self.location.path.len().saturating_sub(1);
+        for (i, step) in self.location.path.iter().enumerate() {
+            let mut next = Vec::new();
+            for id in at {
+                match step {
+                    LocationStep::Parent => match self.structure_around(plan.node(id).parent) {
+                        Some(parent) => next.push(parent),
+                        None => {
+                            let node = plan.node(id);
+                            return Err(Trouble {
+                                place: node.class.declared_at.0,
+                                reason: "the path leaves the root field".to_owned(),
+                                expected: "a parent structure",
+                                found: "a root field".to_owned(),
+                            });
+                        }
+                    },
+                    LocationStep::Member(name) => {
+                        self.member(plan, scope, id, name, i == last, &mut next)?;
+                    }
+                }
+            }
+            at = next;
+        }
+        let mut targets = Vec::new();
+        for id in at {
+            self.targets(plan, scope, id, &mut targets)?;
+        }
+        targets.sort_unstable();
+        targets.dedup();
+        Ok((scope, targets))
+    }
+
+    /// The nearest structure from `id` upwards in the scope of the dependent field.
+    fn structure_around(&self, mut id: Option<NodeId>) -> Option<NodeId> {
+        while let Some(node) = id {
+            if matches!(self.plan.node(node).op, Op::Structure { .. }) {
+                return Some(node);
+            }
+            id = self.plan.node(node).parent;
+        }
+        None
+    }
+
+    /// Whether `id` encloses the dependent field.
+    fn encloses(&self, scope: Scope, id: NodeId) -> bool {
+        if scope != self.scope {
+            return false;
+        }
+        let mut at = Some(self.dependent);
+        while let Some(node) = at {
+            if node == id {
+                return true;
+            }
+            at = self.plan.node(node).parent;
+        }
+        false
+    }
+
+    /// The members called `name` within the node, through arrays, optionals and variants.
+    fn member(
+        &self,
+        plan: &Plan,
+        scope: Scope,
+        id: NodeId,
+        name: &str,
+        last: bool,
+        found: &mut Vec<NodeId>,
+    ) -> Result<(), Trouble> {
+        let node = plan.node(id);
+        match &node.op {
+            Op::Structure { members, .. } | Op::Union { members } => {
+                let (FieldKind::Structure { members: classes, .. }
+                | FieldKind::Union { members: classes, .. }) = &node.class.kind
+                else {
+                    return Ok(());
+                };
+                let index = classes.iter().position(|member| member.location_name() == name);
+                match index.and_then(|index| members.get(index)) {
+                    Some(member) => found.push(*member),
+                    None => {
+                        let which = if last { "last element of the path" } else { "element of the path" };
+                        return Err(Trouble {
+                            place: node.class.declared_at.0,
+                            reason: format!("cannot find `{name}` ({which})"),
+                            expected: "the name of a member of this structure",
+                            found: classes
+                                .iter()
+                                .map(|member| format!("`{}`", member.location_name()))
+                                .collect::<Vec<_>>()
+                                .join(", "),
+                        });
+                    }
+                }
+                Ok(())
+            }
+            Op::Optional { field, .. } => self.member(plan, scope, *field, name, last, found),
+            Op::Variant { options, .. } => {
+                for option in self.options(scope, options) {
+                    self.member(plan, scope, option, name, last, found)?;
+                }
+                Ok(())
+            }
+            Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => {
+                if !self.encloses(scope, id) {
+                    return Err(unreachable_element(plan, id));
+                }
+                self.member(plan, scope, *element, name, last, found)
+            }
+            _ => Err(Trouble {
+                place: node.class.declared_at.0,
+                reason: format!("there is nothing called `{name}` in it"),
+                expected: "a structure",
+                found: node.class.describe(),
+            }),
+        }
+    }
+
+    /// The options of a variant that count: of one that encloses the dependent field only the one
+    /// that it is in, since that one is selected.
+    fn options(&self, scope: Scope, options: &[(crate::RangeSet, NodeId)]) -> Vec<NodeId> {
+        match options.iter().find(|(_, option)| self.encloses(scope, *option)) {
+            Some((_, option)) => vec![*option],
+            None => options.iter().map(|(_, option)| *option).collect(),
+        }
+    }
+
+    /// The fields with the value: the node, or what it can be.
+    fn targets(
+        &self,
+        plan: &Plan,
+        scope: Scope,
+        id: NodeId,
+        targets: &mut Vec<NodeId>,
+    ) -> Result<(), Trouble> {
+        let node = plan.node(id);
+        match &node.op {
+            Op::Optional { field, .. } => return self.targets(plan, scope, *field, targets),
+            Op::Variant { options, .. } => {
+                for option in self.options(scope, options) {
+                    self.targets(plan, scope, option, targets)?;
+                }
+                return Ok(());
+            }
+            Op::StaticArray { .. } | Op::DynamicArray { .. } if !self.encloses(scope, id) => {
+                return Err(unreachable_element(plan, id));
+            }
+            _ => {}
+        }
+        let integer = match &node.class.kind {
+            FieldKind::Integer { integer, .. } => Some(integer),
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => Some(integer),
+            _ => None,
+        };
+        let is_boolean = matches!(
+            &node.class.kind,
+            FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. }
+        );
+        let (fits, what, expected) = match self.need {
+            Need::Length => (
+                integer.is_some_and(|integer| !integer.signed),
+                "the length field is not an unsigned integer",
+                "an unsigned integer",
+            ),
+            Need::IntegerSelector => {
+                (integer.is_some(), "the selector field is not an integer", "an integer")
+            }
+            Need::BooleanSelector => (is_boolean, "the selector field is not a boolean", "a boolean"),
+        };
+        if !fits {
+            return Err(Trouble {
+                place: node.class.declared_at.0,
+                reason: what.to_owned(),
+                expected,
+                found: node.class.describe(),
+            });
+        }
+        if scope == self.scope && id >= self.dependent {
+            return Err(Trouble {
+                place: node.class.declared_at.0,
+                reason: "the field comes after the one that needs it".to_owned(),
+                expected: "a field that is decoded before",
+                found: node.class.describe(),
+            });
+        }
+        targets.push(id);
+        Ok(())
+    }
+}
+
+fn unreachable_element(plan: &Plan, id: NodeId) -> Trouble {
+    let node = plan.node(id);
+    Trouble {
+        place: node.class.declared_at.0,
+        reason: "the element of an array that does not contain the field cannot be reached".to_owned(),
+        expected: "a field outside of arrays",
+        found: node.class.describe(),
+    }
+}

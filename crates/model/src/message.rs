@@ -1,0 +1,234 @@
+//! Messages: what readers hand on, one after the other, per data stream.
+
+use std::fmt;
+use std::ops::ControlFlow;
+
+use crate::walk::DecodeErrorKind;
+use crate::{ClockValue, DataStream, Event, Packet, Uuid};
+
+/// What happens next in a data stream.
+///
+/// Loss and damage are messages like any other: they can be printed, counted and converted.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Message<'a> {
+    /// A data stream begins: the first message of it.
+    StreamBegin(&'a DataStream),
+    /// A data stream has ended: the last message of it.
+    StreamEnd(&'a DataStream),
+    /// A packet begins.
+    PacketBegin(Packet<'a>),
+    /// A packet has ended.
+    PacketEnd(Packet<'a>),
+    /// An event record.
+    Event(Event<'a>),
+    /// The producer discarded event records.
+    DiscardedEvents(Discarded<'a>),
+    /// Packets are missing.
+    DiscardedPackets(Discarded<'a>),
+    /// Something cannot be read.
+    Damage(&'a Damage),
+}
+
+impl<'a> Message<'a> {
+    /// The data stream that it is about; None for damage outside of any.
+    #[must_use]
+    pub fn stream(&self) -> Option<&'a DataStream> {
+        match self {
+            Self::StreamBegin(stream) | Self::StreamEnd(stream) => Some(stream),
+            Self::PacketBegin(packet) | Self::PacketEnd(packet) => Some(packet.stream),
+            Self::Event(event) => Some(event.stream),
+            Self::DiscardedEvents(discarded) | Self::DiscardedPackets(discarded) => Some(discarded.stream),
+            Self::Damage(_) => None,
+        }
+    }
+}
+
+/// Event records or packets that are missing.
+#[derive(Clone, Copy, Debug)]
+pub struct Discarded<'a> {
+    /// The stream they are missing from.
+    pub stream: &'a DataStream,
+    /// How many, if that is known.
+    pub count: Option<u64>,
+    /// After when, if that is known.
+    pub begin: Option<ClockValue>,
+    /// Before when, if that is known.
+    pub end: Option<ClockValue>,
+}
+
+/// Something that cannot be read, and how far it reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// The file it is in.
+    pub file: String,
+    /// The data stream it is in, if that is known.
+    pub stream: Option<String>,
+    /// Offset in bits from the beginning of the file.
+    pub bit: u64,
+    /// What is wrong.
+    pub kind: DamageKind,
+    /// How many bits are skipped from there to the next good place.
+    pub skipped: u64,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: byte {}", self.file, self.bit / 8)?;
+        if !self.bit.is_multiple_of(8) {
+            write!(f, ", bit {}", self.bit % 8)?;
+        }
+        write!(f, ": {}", self.kind)?;
+        if self.skipped > 0 {
+            write!(f, "; skipped {} bytes", self.skipped.div_ceil(8))?;
+        }
+        Ok(())
+    }
+}
+
+/// What can be wrong in a data stream.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DamageKind {
+    /// A field cannot be decoded.
+    #[error("{0}")]
+    Field(#[from] DecodeErrorKind),
+    /// A packet does not begin with the magic number.
+    #[error("expected the packet magic number 0xc1fc1fc1, found {0:#x}")]
+    Magic(u64),
+    /// A packet belongs to another metadata stream.
+    #[error("expected the UUID {expected} of the metadata, found {found}")]
+    Uuid {
+        /// UUID of the metadata.
+        expected: Uuid,
+        /// UUID of the packet.
+        found: Uuid,
+    },
+    /// A packet names a data stream class that the metadata does not have.
+    #[error("there is no data stream class {0} in the metadata")]
+    DataStreamClass(u64),
+    /// An event record names a class that the metadata does not have.
+    #[error("there is no event record class {id} in data stream class {data_stream_class}")]
+    EventRecordClass {
+        /// Id of the data stream class.
+        data_stream_class: u64,
+        /// Id that the event record names.
+        id: u64,
+    },
+    /// The content of a packet is longer than the packet.
+    #[error("the packet's content of {content} bits is longer than the packet of {total} bits")]
+    ContentBeyondTotal {
+        /// Size of the content in bits.
+        content: u64,
+        /// Size of the packet in bits.
+        total: u64,
+    },
+    /// A packet ends before its own header and context.
+    #[error("the packet says {what} of {length} bits, but its header and context take {taken} bits")]
+    PacketTooShort {
+        /// "a total length" or "a content length".
+        what: &'static str,
+        /// The size it says.
+        length: u64,
+        /// Size of its header and context.
+        taken: u64,
+    },
+    /// The size of a packet is no whole number of bytes.
+    #[error("the packet's total length of {0} bits is not a multiple of 8")]
+    PartialByte(u64),
+    /// A packet is cut off by the end of its file.
+    #[error("the packet of {total} bits is cut off after {available} bits")]
+    CutOff {
+        /// Size of the packet in bits.
+        total: u64,
+        /// Bits that are there.
+        available: u64,
+    },
+    /// An event record has no bits at all.
+    #[error("an event record without any bits")]
+    EmptyEventRecord,
+    /// The clock goes backwards.
+    #[error("the clock goes backwards, from {from} to {to} cycles")]
+    ClockBackwards {
+        /// Cycles before.
+        from: u64,
+        /// Cycles after.
+        to: u64,
+    },
+    /// A packet ends before it begins.
+    #[error("the packet begins at {begin} cycles and ends at {end} cycles")]
+    EndBeforeBegin {
+        /// Cycles at its beginning.
+        begin: u64,
+        /// Cycles at its end.
+        end: u64,
+    },
+    /// A file cannot be read.
+    #[error("{0}")]
+    Unreadable(String),
+}
+
+/// What the merge needs to know of a message, without borrowing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// When, in nanoseconds from the origin of the stream's clock; None: at once.
+    pub nanoseconds: Option<i128>,
+    /// Which kind of message.
+    pub kind: MessageKind,
+}
+
+/// The kinds of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+#[non_exhaustive]
+pub enum MessageKind {
+    StreamBegin,
+    StreamEnd,
+    PacketBegin,
+    PacketEnd,
+    Event,
+    DiscardedEvents,
+    DiscardedPackets,
+    Damage,
+}
+
+/// A source of messages that lends the current one.
+///
+/// # For implementations
+/// Time of the heads never goes backwards. Errors are [`Message::Damage`]; after one, go on where
+/// it is possible.
+pub trait Cursor {
+    /// Moves on to the next message and tells its head; None after the last one.
+    fn advance(&mut self) -> Option<Head>;
+
+    /// The message that [`Cursor::advance`] moved to; None before the first and after the last
+    /// one.
+    fn current(&self) -> Option<Message<'_>>;
+}
+
+impl<C: Cursor + ?Sized> Cursor for Box<C> {
+    fn advance(&mut self) -> Option<Head> {
+        (**self).advance()
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        (**self).current()
+    }
+}
+
+/// Takes messages.
+pub trait Sink {
+    /// Takes one message; [`ControlFlow::Break`] if it wants no more.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
+
+    /// There are no more messages: writes what is left.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    fn finish(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,81 @@
+//! What is being read: traces and their data streams.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::plan::{DataStreamPlans, PlanError, TracePlans};
+use crate::{ClockClass, DataStreamClass, Limits, TraceClass};
+
+/// A trace: its class, compiled, and what it is called.
+#[derive(Debug)]
+pub struct Trace {
+    /// Class.
+    pub class: TraceClass,
+    /// Decode plans of the class.
+    pub plans: TracePlans,
+    /// What the trace is called where it lies, for instance the path of its folder.
+    pub name: String,
+}
+
+impl Trace {
+    /// A trace of this class.
+    ///
+    /// # Errors
+    /// If the class cannot be compiled; see [`TracePlans::compile`].
+    pub fn new(class: TraceClass, name: impl Into<String>, limits: &Limits) -> Result<Self, PlanError> {
+        let plans = TracePlans::compile(&class, limits)?;
+        Ok(Self { class, plans, name: name.into() })
+    }
+}
+
+/// A data stream: packets, or events without packets, in the order of their clock.
+#[derive(Debug)]
+pub struct DataStream {
+    /// The trace that it belongs to.
+    pub trace: Arc<Trace>,
+    /// Its class, as an index into [`TraceClass::data_streams`].
+    pub class_index: usize,
+    /// Its id within its class, if it has one.
+    pub id: Option<u64>,
+    /// What the stream is called where it lies, for instance the path of its (first) file.
+    pub name: String,
+    /// A number that no other stream of this process has.
+    pub key: u32,
+}
+
+impl DataStream {
+    /// A data stream; None if the trace has no class of this index.
+    #[must_use]
+    pub fn new(
+        trace: Arc<Trace>,
+        class_index: usize,
+        id: Option<u64>,
+        name: impl Into<String>,
+    ) -> Option<Self> {
+        static KEYS: AtomicU32 = AtomicU32::new(0);
+        if class_index >= trace.class.data_streams.len() || class_index >= trace.plans.data_streams.len() {
+            return None;
+        }
+        let key = KEYS.fetch_add(1, Ordering::Relaxed);
+        Some(Self { trace, class_index, id, name: name.into(), key })
+    }
+
+    /// Its class.
+    #[must_use]
+    pub fn class(&self) -> &DataStreamClass {
+        // `new` checked the index, and classes never go away.
+        &self.trace.class.data_streams[self.class_index]
+    }
+
+    /// The decode plans of its class.
+    #[must_use]
+    pub fn plans(&self) -> &DataStreamPlans {
+        &self.trace.plans.data_streams[self.class_index]
+    }
+
+    /// The class of its default clock.
+    #[must_use]
+    pub fn clock(&self) -> Option<&ClockClass> {
+        self.trace.class.clocks.get(usize::from(self.class().default_clock?))
+    }
+}

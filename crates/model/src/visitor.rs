@@ -1,0 +1,89 @@
+//! How sinks are told the fields of an event: one after the other, in the order they lie there.
+
+use crate::plan::Node;
+use crate::{FieldClass, Real, Text, Wide};
+
+/// The field that a [`Visitor`] is being told about.
+#[derive(Clone, Copy, Debug)]
+pub struct Field<'a> {
+    /// The node of the decode plan.
+    pub node: &'a Node,
+    /// Where the field begins, in bits from the beginning of the packet.
+    pub offset: u64,
+}
+
+impl<'a> Field<'a> {
+    /// Name of the structure or union member; None for elements of arrays, options of variants
+    /// and fields of optionals.
+    #[must_use]
+    pub fn name(&self) -> Option<&'a str> {
+        self.node.name.as_deref()
+    }
+
+    /// Class of the field.
+    #[must_use]
+    pub fn class(&self) -> &'a FieldClass {
+        &self.node.class
+    }
+}
+
+/// Is told the fields of a scope in order. All methods do nothing unless they are overridden.
+///
+/// Values are lent: they live as long as the call. A visitor that may fail (because it writes
+/// somewhere) keeps its error and tells it afterwards.
+#[allow(unused_variables)]
+pub trait Visitor {
+    /// False for a visitor that only wants to get past the fields: then no value that nobody
+    /// needs is decoded, and no method is called.
+    const WANTS_VALUES: bool = true;
+
+    /// An unsigned integer of up to 64 bits, fixed or variable length.
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {}
+    /// A signed integer of up to 64 bits, fixed or variable length.
+    fn signed(&mut self, field: Field<'_>, value: i64) {}
+    /// An integer, bit array or bit map of more than 64 bits.
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {}
+    /// A boolean; `bits` are its lower 64 bits.
+    fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {}
+    /// A bit array of up to 64 bits.
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {}
+    /// A bit map of up to 64 bits.
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {}
+    /// A floating-point number.
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {}
+    /// A string.
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {}
+    /// A BLOB.
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {}
+    /// A null field.
+    fn null(&mut self, field: Field<'_>) {}
+
+    /// A structure begins: its members follow.
+    fn begin_structure(&mut self, field: Field<'_>) {}
+    /// A structure has ended.
+    fn end_structure(&mut self, field: Field<'_>) {}
+    /// An array of `length` elements begins: its elements follow.
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {}
+    /// An array has ended.
+    fn end_array(&mut self, field: Field<'_>) {}
+    /// An optional field begins; if `present`, the field follows.
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {}
+    /// An optional field has ended.
+    fn end_optional(&mut self, field: Field<'_>) {}
+    /// A variant begins: the field of the option with this index follows.
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {}
+    /// A variant has ended.
+    fn end_variant(&mut self, field: Field<'_>) {}
+    /// A union begins: its members follow, all from the same bits.
+    fn begin_union(&mut self, field: Field<'_>) {}
+    /// A union has ended.
+    fn end_union(&mut self, field: Field<'_>) {}
+}
+
+/// Gets past fields without looking at them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Skip;
+
+impl Visitor for Skip {
+    const WANTS_VALUES: bool = false;
+}

@@ -1,0 +1,771 @@
+//! Carries out a decode plan on the bits of a packet.
+
+use std::cell::Cell;
+
+use crate::plan::{Bits, BitsKind, Load, NodeId, Op, Part, Plan, Run, Slot, VariableOp, align};
+use crate::visitor::{Field, Visitor};
+use crate::{ByteOrder, RangeSet, Real, StringEncoding, Text, Wide};
+
+/// Values of fields that other fields need, by slot. [`UNKNOWN`] where none was decoded.
+pub type Slots = [Cell<i128>];
+
+/// The value of a slot whose field was not decoded.
+pub const UNKNOWN: i128 = i128::MIN;
+
+/// Where decoding is in a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Offset in bits from the beginning of the packet.
+    pub bit: u64,
+    /// Byte order of the field before, if this is within a byte: it must not change there.
+    pub open_byte: Option<ByteOrder>,
+}
+
+/// The bits of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketBits<'a> {
+    /// The bytes from the beginning of the packet on.
+    pub data: &'a [u8],
+    /// Size of the content in bits; the data may end before (then the packet is cut off).
+    pub content: u64,
+}
+
+impl<'a> PacketBits<'a> {
+    /// All of `data` is content.
+    #[must_use]
+    pub fn whole(data: &'a [u8]) -> Self {
+        Self { data, content: data.len() as u64 * 8 }
+    }
+
+    /// Where reading must end: at the end of the content or of the data.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.content.min(self.data.len() as u64 * 8)
+    }
+}
+
+/// Why a field cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
+pub struct DecodeError {
+    /// Offset in bits from the beginning of the packet.
+    pub bit: u64,
+    /// What is wrong there.
+    pub kind: DecodeErrorKind,
+}
+
+/// What can be wrong with a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum DecodeErrorKind {
+    /// The field would reach beyond the content of its packet.
+    #[error("a field of {needed} bits begins here, but the packet's content ends after {left} bits")]
+    BeyondContent {
+        /// Bits that the field needs.
+        needed: u64,
+        /// Bits of content that are left.
+        left: u64,
+    },
+    /// The data ends within the packet.
+    #[error("a field of {needed} bits begins here, but the data ends after {left} bits")]
+    BeyondData {
+        /// Bits that the field needs.
+        needed: u64,
+        /// Bits of data that are left.
+        left: u64,
+    },
+    /// Byte order changes within a byte.
+    #[error("a {} field begins within a byte, after a {} one", .to.name(), .from.name())]
+    ByteOrderChange {
+        /// Byte order of the field before.
+        from: ByteOrder,
+        /// Byte order of this field.
+        to: ByteOrder,
+    },
+    /// A variable-length integer is longer than allowed.
+    #[error("a variable-length integer has more than {0} bits")]
+    OversizedInteger(u64),
+    /// No option of a variant has this value of the selector.
+    #[error("{0} selects no option of the variant")]
+    InvalidSelector(i128),
+    /// The field that says a length or selects was not decoded before: it is in an optional that
+    /// is absent or an option that is not selected.
+    #[error("the field that decides on this one is not there")]
+    MissingSelector,
+    /// The length of a string is no multiple of the size of its code units.
+    #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
+    BrokenCodeUnit(u64, u64),
+    /// An array has too many elements without any bits.
+    #[error("an array has more than {0} elements of zero size")]
+    TooManyEmptyElements(u64),
+    /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
+    #[error("the members of a union take {0} and {1} bits")]
+    UnionSizes(u64, u64),
+    /// The size of a field overflows.
+    #[error("a field is larger than any packet can be")]
+    Overflow,
+}
+
+/// Limits that decoding needs.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkLimits {
+    /// See [`Limits::integer_bits`](crate::Limits::integer_bits).
+    pub integer_bits: u64,
+    /// See [`Limits::zero_size_elements`](crate::Limits::zero_size_elements).
+    pub zero_size_elements: u64,
+}
+
+impl From<&crate::Limits> for WalkLimits {
+    fn from(limits: &crate::Limits) -> Self {
+        Self { integer_bits: limits.integer_bits, zero_size_elements: limits.zero_size_elements }
+    }
+}
+
+impl Plan {
+    /// Decodes an instance at `position`, telling `visitor` its fields, and moves `position`
+    /// behind it.
+    ///
+    /// # Errors
+    /// Where the bits do not fit the plan. `position` is then where the trouble is, and the
+    /// visitor was told all fields before it.
+    pub fn walk<V: Visitor>(
+        &self,
+        bits: PacketBits<'_>,
+        position: &mut Position,
+        slots: &Slots,
+        limits: WalkLimits,
+        visitor: &mut V,
+    ) -> Result<(), DecodeError> {
+        if !V::WANTS_VALUES
+            && let Some(size) = self.fixed
+            && let Some(begin) = align(position.bit, self.nodes[0].alignment)
+            && let Some(end) = begin.checked_add(size)
+            && end <= bits.end()
+            && begin % 8 == 0
+            && end % 8 == 0
+        {
+            *position = Position { bit: end, open_byte: None };
+            return Ok(());
+        }
+        let mut walk = Walk {
+            plan: self,
+            data: bits.data,
+            end: bits.end(),
+            bits,
+            at: *position,
+            slots,
+            limits,
+            visitor,
+        };
+        let result = walk.node(0);
+        *position = walk.at;
+        result
+    }
+}
+
+struct Walk<'a, V> {
+    plan: &'a Plan,
+    data: &'a [u8],
+    /// Where reading must end.
+    end: u64,
+    bits: PacketBits<'a>,
+    at: Position,
+    slots: &'a Slots,
+    limits: WalkLimits,
+    visitor: &'a mut V,
+}
+
+impl<'a, V: Visitor> Walk<'a, V> {
+    fn error<T>(&self, kind: DecodeErrorKind) -> Result<T, DecodeError> {
+        Err(DecodeError { bit: self.at.bit, kind })
+    }
+
+    /// The error of a field of `needed` bits that does not fit.
+    #[cold]
+    fn beyond<T>(&self, needed: u64) -> Result<T, DecodeError> {
+        let data = self.data.len() as u64 * 8;
+        let kind = if self.bits.content <= data {
+            DecodeErrorKind::BeyondContent { needed, left: self.bits.content.saturating_sub(self.at.bit) }
+        } else {
+            DecodeErrorKind::BeyondData { needed, left: data.saturating_sub(self.at.bit) }
+        };
+        self.error(kind)
+    }
+
+    fn align(&mut self, alignment: u64) -> Result<(), DecodeError> {
+        if alignment <= 1 {
+            return Ok(());
+        }
+        let Some(to) = align(self.at.bit, alignment) else {
+            return self.error(DecodeErrorKind::Overflow);
+        };
+        if to > self.end {
+            return self.beyond(to - self.at.bit);
+        }
+        if to != self.at.bit {
+            self.at.bit = to;
+        }
+        if to % 8 == 0 {
+            self.at.open_byte = None;
+        }
+        Ok(())
+    }
+
+    /// Takes `count` whole bytes; the position is at a byte.
+    fn take(&mut self, count: u64) -> Result<&'a [u8], DecodeError> {
+        let begin = self.at.bit / 8;
+        let Some(size) = count.checked_mul(8) else {
+            return self.error(DecodeErrorKind::Overflow);
+        };
+        if size > self.end.saturating_sub(self.at.bit) {
+            return self.beyond(size);
+        }
+        let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
+        self.at = Position { bit: self.at.bit + size, open_byte: None };
+        Ok(bytes)
+    }
+
+    fn slot(&self, slot: Slot) -> Result<i128, DecodeError> {
+        match self.slots.get(usize::from(slot)).map(Cell::get) {
+            Some(UNKNOWN) | None => self.error(DecodeErrorKind::MissingSelector),
+            Some(value) => Ok(value),
+        }
+    }
+
+    fn length(&self, slot: Slot) -> Result<u64, DecodeError> {
+        Ok(u64::try_from(self.slot(slot)?).unwrap_or(u64::MAX))
+    }
+
+    fn save(&self, slots: &[Slot], value: i128) {
+        for slot in slots {
+            if let Some(cell) = self.slots.get(usize::from(*slot)) {
+                cell.set(value);
+            }
+        }
+    }
+
+    fn field(&self, id: NodeId, offset: u64) -> Field<'a> {
+        Field { node: self.plan.node(id), offset }
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
+        let node = self.plan.node(id);
+        self.align(node.alignment)?;
+        let field = self.field(id, self.at.bit);
+        match &node.op {
+            Op::Bits(bits) => self.bits(field, *bits),
+            Op::Variable(op) => self.variable(field, *op),
+            Op::NullTerminated(encoding) => self.null_terminated(field, *encoding),
+            Op::StaticText(encoding, length) => self.text(field, *encoding, *length),
+            Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
+            Op::StaticBlob(length) => self.blob(field, *length),
+            Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
+            Op::Structure { parts, .. } => {
+                if V::WANTS_VALUES {
+                    self.visitor.begin_structure(field);
+                }
+                for part in parts {
+                    match part {
+                        Part::Run(run) => self.run(run)?,
+                        Part::Field(id) => self.node(*id)?,
+                    }
+                }
+                if V::WANTS_VALUES {
+                    self.visitor.end_structure(self.field(id, self.at.bit));
+                }
+                Ok(())
+            }
+            Op::StaticArray { element, length } => self.array(field, *element, *length),
+            Op::DynamicArray { element, length } => self.array(field, *element, self.length(*length)?),
+            Op::Optional { field: inner, selector, ranges } => {
+                let selector = self.slot(*selector)?;
+                self.save(&node.clears, UNKNOWN);
+                let present = match ranges {
+                    None => selector != 0,
+                    Some(ranges) => ranges.contains(selector),
+                };
+                if V::WANTS_VALUES {
+                    self.visitor.begin_optional(field, present, selector);
+                }
+                if present {
+                    self.node(*inner)?;
+                }
+                if V::WANTS_VALUES {
+                    self.visitor.end_optional(self.field(id, self.at.bit));
+                }
+                Ok(())
+            }
+            Op::Variant { options, selector } => self.variant(field, options, *selector),
+            Op::Union { members } => self.union(field, members),
+            Op::Null => {
+                if V::WANTS_VALUES {
+                    self.visitor.null(field);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn run(&mut self, run: &Run) -> Result<(), DecodeError> {
+        let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
+        let fits = self.end.checked_sub(begin).is_some_and(|left| run.size <= left);
+        let after = Position { bit: begin.wrapping_add(run.size), open_byte: run.open_byte };
+        if !fits {
+            // One by one, to tell how far the fields fit.
+            for field in &run.fields {
+                self.node(field.node)?;
+            }
+            return Ok(());
+        }
+        if !V::WANTS_VALUES && !run.saves {
+            self.at = after;
+            return Ok(());
+        }
+        let data = self.data;
+        let bytes = data.get((begin / 8) as usize..(after.bit.div_ceil(8)) as usize).unwrap_or_default();
+        for field in &run.fields {
+            let node = self.plan.node(field.node);
+            let at = (field.offset / 8) as usize;
+            let value = match field.load {
+                Load::U8 => bytes.get(at).copied().map(u64::from),
+                Load::U16Le => load::<2>(bytes, at).map(|b| u16::from_le_bytes(b).into()),
+                Load::U16Be => load::<2>(bytes, at).map(|b| u16::from_be_bytes(b).into()),
+                Load::U32Le => load::<4>(bytes, at).map(|b| u32::from_le_bytes(b).into()),
+                Load::U32Be => load::<4>(bytes, at).map(|b| u32::from_be_bytes(b).into()),
+                Load::U64Le => load::<8>(bytes, at).map(u64::from_le_bytes),
+                Load::U64Be => load::<8>(bytes, at).map(u64::from_be_bytes),
+                Load::Bits | Load::Any => None,
+            };
+            match (value, field.load, &node.op) {
+                (Some(value), _, Op::Bits(bits)) => {
+                    self.narrow(Field { node, offset: begin + field.offset }, *bits, value);
+                }
+                (None, Load::Bits, Op::Bits(bits)) => {
+                    let value = read_bits(bytes, field.offset, bits.length, bits.big_endian);
+                    let value = if bits.reversed { reverse(value, bits.length) } else { value };
+                    self.narrow(Field { node, offset: begin + field.offset }, *bits, value);
+                }
+                _ => {
+                    self.at = Position { bit: begin + field.offset, open_byte: None };
+                    self.node(field.node)?;
+                }
+            }
+        }
+        self.at = after;
+        Ok(())
+    }
+
+    /// Fixed-length bits at the current position.
+    fn bits(&mut self, field: Field<'a>, bits: Bits) -> Result<(), DecodeError> {
+        if bits.length > self.end.saturating_sub(self.at.bit) {
+            return self.beyond(bits.length);
+        }
+        let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
+        if let Some(from) = self.at.open_byte
+            && from != order
+            && self.at.bit % 8 != 0
+        {
+            return self.error(DecodeErrorKind::ByteOrderChange { from, to: order });
+        }
+        if bits.length <= 64 {
+            let value = read_bits(self.data, self.at.bit, bits.length, bits.big_endian);
+            let value = if bits.reversed { reverse(value, bits.length) } else { value };
+            self.narrow(field, bits, value);
+        } else if V::WANTS_VALUES || !field.node.saves.is_empty() {
+            self.wide_bits(field, bits);
+        }
+        self.at.bit += bits.length;
+        self.at.open_byte = (self.at.bit % 8 != 0).then_some(order);
+        Ok(())
+    }
+
+    /// Tells a value of up to 64 bits.
+    #[inline]
+    fn narrow(&mut self, field: Field<'a>, bits: Bits, value: u64) {
+        let signed = |value: u64| {
+            let unused = 64 - bits.length;
+            ((value << unused) as i64) >> unused
+        };
+        if !field.node.saves.is_empty() {
+            let value = match bits.kind {
+                BitsKind::Signed => i128::from(signed(value)),
+                BitsKind::Boolean => i128::from(value != 0),
+                _ => i128::from(value),
+            };
+            self.save(&field.node.saves, value);
+        }
+        if !V::WANTS_VALUES {
+            return;
+        }
+        match bits.kind {
+            BitsKind::Unsigned => self.visitor.unsigned(field, value),
+            BitsKind::Signed => self.visitor.signed(field, signed(value)),
+            BitsKind::Boolean => self.visitor.boolean(field, value != 0, value),
+            BitsKind::BitArray => self.visitor.bit_array(field, value),
+            BitsKind::BitMap => self.visitor.bit_map(field, value),
+            BitsKind::Real => {
+                let real = match bits.length {
+                    16 => Real::Half(value as u16),
+                    32 => Real::Single(f32::from_bits(value as u32)),
+                    _ => Real::Double(f64::from_bits(value)),
+                };
+                self.visitor.real(field, real);
+            }
+        }
+    }
+
+    #[cold]
+    fn wide_bits(&mut self, field: Field<'a>, bits: Bits) {
+        // So wide a field may allocate: no tracer writes them often.
+        let count = bits.length.div_ceil(64) as usize;
+        let mut words = vec![0u64; count];
+        for (i, word) in words.iter_mut().enumerate() {
+            // Word i holds bits 64 * i and up of the value; big-endian values begin with the top.
+            let low = i as u64 * 64;
+            let length = (bits.length - low).min(64);
+            let offset = if bits.big_endian { bits.length - low - length } else { low };
+            *word = read_bits(self.data, self.at.bit + offset, length, bits.big_endian);
+        }
+        if bits.reversed {
+            let reversed: Vec<u64> = (0..count)
+                .map(|i| {
+                    let low = i as u64 * 64;
+                    (0..(bits.length - low).min(64)).fold(0, |word, b| {
+                        let from = bits.length - 1 - (low + b);
+                        word | (words[(from / 64) as usize] >> (from % 64) & 1) << b
+                    })
+                })
+                .collect();
+            words = reversed;
+        }
+        let signed = bits.kind == BitsKind::Signed;
+        if signed {
+            sign_extend(&mut words, bits.length);
+        }
+        let wide = Wide { words: &words, length: bits.length, signed };
+        let is_true = words.iter().any(|word| *word != 0);
+        if !field.node.saves.is_empty() {
+            let value = match bits.kind {
+                BitsKind::Boolean => i128::from(is_true),
+                _ => wide.as_i128().unwrap_or(i128::MAX),
+            };
+            self.save(&field.node.saves, value);
+        }
+        if V::WANTS_VALUES {
+            match bits.kind {
+                BitsKind::Boolean => self.visitor.boolean(field, is_true, words[0]),
+                BitsKind::Real => self.visitor.real(field, Real::Wide(wide)),
+                _ => self.visitor.wide(field, wide),
+            }
+        }
+    }
+
+    fn variable(&mut self, field: Field<'a>, op: VariableOp) -> Result<(), DecodeError> {
+        let signed = op == VariableOp::Signed;
+        let begin = (self.at.bit / 8) as usize;
+        let end = (self.end / 8) as usize;
+        let mut low = 0u64;
+        let mut groups = 0u64;
+        let mut wide: Vec<u64> = Vec::new();
+        loop {
+            let at = begin + groups as usize;
+            let Some(byte) = self.data.get(..end).and_then(|data| data.get(at)).copied() else {
+                self.at.bit = at as u64 * 8;
+                return self.beyond(8);
+            };
+            let group = u64::from(byte & 0x7f);
+            let shift = groups * 7;
+            // How many bits of the group carry the value: the rest only repeats zero or the sign.
+            let used = if byte & 0x80 != 0 {
+                7
+            } else if signed {
+                // With the sign bit: the value of the last group in two's complement.
+                let last = ((group << 57) as i64) >> 57;
+                65 - u64::from(if last < 0 { last.leading_ones() } else { last.leading_zeros() })
+            } else {
+                64 - u64::from(group.leading_zeros())
+            };
+            if shift.saturating_add(used) > self.limits.integer_bits {
+                self.at.bit = at as u64 * 8;
+                return self.error(DecodeErrorKind::OversizedInteger(self.limits.integer_bits));
+            }
+            if shift < 64 {
+                low |= group << shift;
+            }
+            if shift + 7 > 64 {
+                if wide.is_empty() {
+                    wide.push(low);
+                }
+                let (index, bit) = ((shift / 64) as usize, shift % 64);
+                wide.resize(wide.len().max((shift + 6) as usize / 64 + 1), 0);
+                wide[0] = low;
+                if index > 0 {
+                    wide[index] |= group << bit;
+                }
+                if bit > 57 {
+                    wide[index + 1] |= group >> (64 - bit);
+                }
+            }
+            groups += 1;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        let length = groups * 7;
+        self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None };
+        if !V::WANTS_VALUES && field.node.saves.is_empty() {
+            return Ok(());
+        }
+        if !wide.is_empty() {
+            if signed {
+                sign_extend(&mut wide, length);
+            }
+            let fits = if signed {
+                let fill = if wide[0] >> 63 == 1 { u64::MAX } else { 0 };
+                wide.iter().skip(1).all(|word| *word == fill)
+            } else {
+                wide.iter().skip(1).all(|word| *word == 0)
+            };
+            if !fits {
+                let wide = Wide { words: &wide, length, signed };
+                self.save(&field.node.saves, wide.as_i128().unwrap_or(i128::MAX));
+                if V::WANTS_VALUES {
+                    match op {
+                        VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),
+                        _ => self.visitor.wide(field, wide),
+                    }
+                }
+                return Ok(());
+            }
+            low = wide[0];
+        } else if signed && length < 64 {
+            let unused = 64 - length;
+            low = (((low << unused) as i64) >> unused) as u64;
+        }
+        let value = match op {
+            VariableOp::Signed => i128::from(low as i64),
+            VariableOp::Boolean => i128::from(low != 0),
+            _ => i128::from(low),
+        };
+        self.save(&field.node.saves, value);
+        if V::WANTS_VALUES {
+            match op {
+                VariableOp::Unsigned => self.visitor.unsigned(field, low),
+                VariableOp::Signed => self.visitor.signed(field, low as i64),
+                VariableOp::Boolean => self.visitor.boolean(field, low != 0, low),
+                VariableOp::BitArray => self.visitor.bit_array(field, low),
+            }
+        }
+        Ok(())
+    }
+
+    fn null_terminated(&mut self, field: Field<'a>, encoding: StringEncoding) -> Result<(), DecodeError> {
+        let begin = (self.at.bit / 8) as usize;
+        let data = self.data.get(begin..).unwrap_or_default();
+        let unit = encoding.unit();
+        let content = terminator(data, unit).unwrap_or(usize::MAX);
+        let left = (self.end.saturating_sub(self.at.bit) / 8) as usize;
+        if content.checked_add(unit).is_none_or(|size| size > left) {
+            if content == usize::MAX {
+                // The data ends before the string: there is no size to tell, only the next unit.
+                self.at.bit += (data.len() / unit * unit * 8) as u64;
+                let limited_by_content = self.end < self.data.len() as u64 * 8;
+                if !limited_by_content {
+                    return self.error(DecodeErrorKind::BeyondData {
+                        needed: unit as u64 * 8,
+                        left: (data.len() % unit) as u64 * 8,
+                    });
+                }
+                return self.beyond(unit as u64 * 8);
+            }
+            return self.beyond((content + unit) as u64 * 8);
+        }
+        self.at = Position { bit: self.at.bit + (content + unit) as u64 * 8, open_byte: None };
+        if V::WANTS_VALUES {
+            let raw = &data[..content + unit];
+            self.visitor.text(field, Text { bytes: &raw[..content], raw, encoding });
+        }
+        Ok(())
+    }
+
+    fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
+        let raw = self.take(length)?;
+        let unit = encoding.unit();
+        let content = terminator(raw, unit);
+        if content.is_none() && raw.len() % unit != 0 {
+            self.at.bit = field.offset;
+            return self.error(DecodeErrorKind::BrokenCodeUnit(length, unit as u64));
+        }
+        if V::WANTS_VALUES {
+            let bytes = content.map_or(raw, |content| &raw[..content]);
+            self.visitor.text(field, Text { bytes, raw, encoding });
+        }
+        Ok(())
+    }
+
+    fn blob(&mut self, field: Field<'a>, length: u64) -> Result<(), DecodeError> {
+        let bytes = self.take(length)?;
+        if V::WANTS_VALUES {
+            self.visitor.blob(field, bytes);
+        }
+        Ok(())
+    }
+
+    fn array(&mut self, field: Field<'a>, element: NodeId, length: u64) -> Result<(), DecodeError> {
+        if V::WANTS_VALUES {
+            self.visitor.begin_array(field, length);
+        }
+        let node = self.plan.node(element);
+        if let Op::Bits(bits) = node.op
+            && matches!(bits.length, 8 | 16 | 32 | 64)
+            && node.alignment % 8 == 0
+            && node.alignment <= bits.length
+            && node.saves.is_empty()
+            && !bits.reversed
+        {
+            self.align(node.alignment)?;
+            let size = bits.length / 8;
+            let fit = (self.end.saturating_sub(self.at.bit) / bits.length).min(length);
+            let bytes = self.take(fit * size)?;
+            if V::WANTS_VALUES {
+                let begin = self.at.bit - fit * bits.length;
+                for (i, chunk) in bytes.chunks_exact(size as usize).enumerate() {
+                    let value = read_bits(chunk, 0, bits.length, bits.big_endian);
+                    self.narrow(Field { node, offset: begin + i as u64 * bits.length }, bits, value);
+                }
+            }
+            if fit < length {
+                return self.beyond(bits.length);
+            }
+        } else {
+            let mut idle = 0;
+            for _ in 0..length {
+                let before = self.at.bit;
+                self.node(element)?;
+                if self.at.bit == before {
+                    idle += 1;
+                    if idle > self.limits.zero_size_elements {
+                        return self
+                            .error(DecodeErrorKind::TooManyEmptyElements(self.limits.zero_size_elements));
+                    }
+                }
+            }
+        }
+        if V::WANTS_VALUES {
+            self.visitor.end_array(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+
+    fn variant(
+        &mut self,
+        field: Field<'a>,
+        options: &[(RangeSet, NodeId)],
+        selector: Slot,
+    ) -> Result<(), DecodeError> {
+        let selector = self.slot(selector)?;
+        self.save(&field.node.clears, UNKNOWN);
+        let Some((index, (_, option))) =
+            options.iter().enumerate().find(|(_, (ranges, _))| ranges.contains(selector))
+        else {
+            return self.error(DecodeErrorKind::InvalidSelector(selector));
+        };
+        if V::WANTS_VALUES {
+            self.visitor.begin_variant(field, index, selector);
+        }
+        self.node(*option)?;
+        if V::WANTS_VALUES {
+            self.visitor.end_variant(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+
+    fn union(&mut self, field: Field<'a>, members: &[NodeId]) -> Result<(), DecodeError> {
+        if V::WANTS_VALUES {
+            self.visitor.begin_union(field);
+        }
+        let begin = self.at;
+        let mut after: Option<Position> = None;
+        for member in members {
+            self.at = begin;
+            self.node(*member)?;
+            match after {
+                Some(after) if after.bit != self.at.bit => {
+                    let (a, b) = (after.bit - begin.bit, self.at.bit - begin.bit);
+                    return self.error(DecodeErrorKind::UnionSizes(a, b));
+                }
+                _ => after = Some(self.at),
+            }
+        }
+        if V::WANTS_VALUES {
+            self.visitor.end_union(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+}
+
+/// Offset of the first code unit that is zero.
+fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
+    if unit == 1 {
+        return memchr::memchr(0, bytes);
+    }
+    bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
+}
+
+fn load<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at + N)?.try_into().ok()
+}
+
+/// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least
+/// significant bit, big-endian ones from their most significant bit. Bits beyond the data are 0.
+#[inline]
+pub(crate) fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
+    let at = (bit / 8) as usize;
+    let shift = bit % 8;
+    let word = |at: usize| -> [u8; 8] {
+        match data.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()) {
+            Some(bytes) => bytes,
+            None => {
+                let mut bytes = [0; 8];
+                let rest = data.get(at..).unwrap_or_default();
+                bytes[..rest.len()].copy_from_slice(rest);
+                bytes
+            }
+        }
+    };
+    let next = || data.get(at + 8).copied().map_or(0, u64::from);
+    if big_endian {
+        let mut value = u64::from_be_bytes(word(at)) << shift;
+        if shift + length > 64 {
+            value |= next() >> (8 - shift);
+        }
+        value >> (64 - length)
+    } else {
+        let mut value = u64::from_le_bytes(word(at)) >> shift;
+        if shift + length > 64 {
+            value |= next() << (64 - shift);
+        }
+        if length == 64 { value } else { value & ((1 << length) - 1) }
+    }
+}
+
+fn reverse(value: u64, length: u64) -> u64 {
+    value.reverse_bits() >> (64 - length)
+}
+
+/// Fills the bits from `length` on with the sign.
+fn sign_extend(words: &mut [u64], length: u64) {
+    let top = length - 1;
+    let sign = words.get((top / 64) as usize).is_some_and(|word| word >> (top % 64) & 1 == 1);
+    if !sign {
+        return;
+    }
+    for (i, word) in words.iter_mut().enumerate() {
+        let low = i as u64 * 64;
+        if low >= length {
+            *word = u64::MAX;
+        } else if length - low < 64 {
+            *word |= u64::MAX << (length - low);
+        }
+    }
+}
