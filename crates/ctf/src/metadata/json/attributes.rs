@@ -63,7 +63,9 @@ mod tests {
 
     #[test]
     fn known_log_levels_have_numbers() {
-        for (name, level) in [("emerg", Some(0)), ("warning", Some(4)), ("debug:line", Some(13)), ("loud", None)] {
+        for (name, level) in
+            [("emerg", Some(0)), ("warning", Some(4)), ("debug:line", Some(13)), ("loud", None)]
+        {
             assert_eq!(log_level(&attributes("babeltrace.org,2020", Value::Text(name.to_owned()))), level);
         }
         assert_eq!(log_level(&attributes("lttng.org,2009", Value::Integer(6))), Some(6));

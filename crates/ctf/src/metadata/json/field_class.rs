@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     BitField, BitOrder, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding, StringLength, TextPlace,
-    VariableLengthValue, VariantOption,
+    IntegerProperties, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding, StringLength,
+    TextPlace, VariableLengthValue, VariantOption,
 };
 
 use super::location::{field_location, first_overlap, mappings, range_set};
@@ -75,7 +75,15 @@ impl<'a> ClassReader<'a> {
 
     /// Attributes and extensions of an object.
     pub(super) fn extras(&mut self, object: &mut Object<'_>) -> ichnos_model::Attributes {
-        let found = object.get(self.vocabulary.attributes());
+        let found = object.get(self.vocabulary.attributes()).or_else(|| {
+            // Release candidates kept the property of PROP-2.0.
+            let name = Vocabulary::Prop2.attributes();
+            if !object.has(name) {
+                return None;
+            }
+            self.note_release_candidate(object.name_place(name));
+            object.get(name)
+        });
         let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
         if let Some(node) = object.get("extensions") {
             self.extensions_of(node);
@@ -90,7 +98,8 @@ impl<'a> ClassReader<'a> {
         for namespace in namespaces {
             let declares_none = !self.extensions.iter().any(|(name, _)| **name == *namespace.name);
             if declares_none {
-                let message = format!("the preamble declares no extension of the namespace `{}`", namespace.name);
+                let message =
+                    format!("the preamble declares no extension of the namespace `{}`", namespace.name);
                 self.problems.error(node.place, message);
                 continue;
             }
@@ -160,7 +169,8 @@ impl<'a> ClassReader<'a> {
         if self.classes > self.limits.field_classes {
             if !self.too_many {
                 self.too_many = true;
-                let message = format!("there are more than {} field classes, the limit", self.limits.field_classes);
+                let message =
+                    format!("there are more than {} field classes, the limit", self.limits.field_classes);
                 self.problems.error(place, message);
             }
             return false;
@@ -298,7 +308,8 @@ impl<'a> ClassReader<'a> {
                 let bits = self.bits(object);
                 let length = object.get("length");
                 let bits = bits?;
-                let valid = matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
+                let valid =
+                    matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
                 if !valid {
                     if let Some(node) = length {
                         refuse(node, "16, 32, 64, 128 or a greater multiple of 32", self.problems);
@@ -315,14 +326,20 @@ impl<'a> ClassReader<'a> {
                 let integer = self.integer(signed, enumeration, object)?;
                 FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 }
             }
-            Type::NullTerminatedString => {
-                FieldKind::String { encoding: self.encoding(object)?, length: StringLength::NullTerminated, alignment: 8 }
-            }
+            Type::NullTerminatedString => FieldKind::String {
+                encoding: self.encoding(object)?,
+                length: StringLength::NullTerminated,
+                alignment: 8,
+            },
             Type::StaticString => self.static_string(object)?,
             Type::DynamicString => {
                 let encoding = self.encoding(object);
                 let location = self.location("length-field-location", object);
-                FieldKind::String { encoding: encoding?, length: StringLength::Dynamic(location?), alignment: 8 }
+                FieldKind::String {
+                    encoding: encoding?,
+                    length: StringLength::Dynamic(location?),
+                    alignment: 8,
+                }
             }
             Type::StaticBlob | Type::DynamicBlob => {
                 let length = self.length(matches!(name, Type::StaticBlob), object);
@@ -377,7 +394,8 @@ impl<'a> ClassReader<'a> {
     fn static_string(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
         let dynamic = object.has("length-field-location") && !object.has("length");
         if dynamic && self.vocabulary == Vocabulary::Prop2 {
-            let message = "a `static-length-string` with a length field location: read as `dynamic-length-string`";
+            let message =
+                "a `static-length-string` with a length field location: read as `dynamic-length-string`";
             self.problems.slip(object.place, message);
             let location = self.location("length-field-location", object)?;
             let length = StringLength::Dynamic(location);
@@ -407,7 +425,8 @@ impl<'a> ClassReader<'a> {
         let bit_order = match self.vocabulary {
             Vocabulary::Prop2 => None,
             Vocabulary::Spec2 => object.get("bit-order").map(|node| {
-                let orders = [BitOrder::FirstToLast, BitOrder::LastToFirst].map(|order| (order.name(), order));
+                let orders =
+                    [BitOrder::FirstToLast, BitOrder::LastToFirst].map(|order| (order.name(), order));
                 choice(node, &orders, self.problems)
             }),
         };
@@ -431,7 +450,12 @@ impl<'a> ClassReader<'a> {
 
     /// What integers share (CTF2-SPEC-2.0, "Abstract integer field class"). Enumerations of
     /// PROP-2.0 must have mappings and at least one.
-    fn integer(&mut self, signed: bool, enumeration: bool, object: &mut Object<'_>) -> Option<IntegerProperties> {
+    fn integer(
+        &mut self,
+        signed: bool,
+        enumeration: bool,
+        object: &mut Object<'_>,
+    ) -> Option<IntegerProperties> {
         let preferred_base = match object.get("preferred-display-base") {
             None => Some(DisplayBase::Decimal),
             Some(node) => unsigned(node, self.problems).and_then(|radix| {
@@ -503,6 +527,11 @@ impl<'a> ClassReader<'a> {
 
     fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<FieldLocation> {
         let node = object.require(name, self.problems)?;
+        if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
+            // Release candidates kept the locations of PROP-2.0.
+            self.note_release_candidate(node.place);
+            return field_location(node, self.scope, Vocabulary::Prop2, self.problems);
+        }
         field_location(node, self.scope, self.vocabulary, self.problems)
     }
 

@@ -1,10 +1,10 @@
 //! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
 
-use ichnos_model::{Diagnostic, FieldLocation, IntegerRange, LocationStep, Mapping, Mappings, RangeSet, Scope};
-
-use super::object::{
-    Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text,
+use ichnos_model::{
+    Diagnostic, FieldLocation, IntegerRange, LocationStep, Mapping, Mappings, RangeSet, Scope,
 };
+
+use super::object::{Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text};
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
@@ -34,7 +34,8 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     if let Some(within) = within
         && scope > within
     {
-        let message = format!("a field of the scope `{within}` needs one of `{scope}`, which is decoded later");
+        let message =
+            format!("a field of the scope `{within}` needs one of `{scope}`, which is decoded later");
         problems.error(node.place, message);
         return None;
     }
@@ -75,7 +76,9 @@ fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     match origin {
         Some(None) => None,
         _ if !right => None,
-        origin => Some(FieldLocation { origin: origin.flatten(), path: steps, declared_at: node.place.into() }),
+        origin => {
+            Some(FieldLocation { origin: origin.flatten(), path: steps, declared_at: node.place.into() })
+        }
     }
 }
 

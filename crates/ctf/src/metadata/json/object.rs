@@ -209,10 +209,9 @@ impl<'n> Object<'n> {
                     Diagnostic::error(property.value.place, message)
                         .expected(listed(&self.known), format!("`{}`", shortened(&property.name))),
                 ),
-                Unknown::Ignore => problems.add(Diagnostic::note(
-                    property.value.place,
-                    format!("{message}: ignored"),
-                )),
+                Unknown::Ignore => {
+                    problems.add(Diagnostic::note(property.value.place, format!("{message}: ignored")))
+                }
             }
         }
     }

@@ -1,6 +1,8 @@
 //! Roles of PROP-2.0 and SPEC-2.0: their names, and where and on what they may be.
 
-use ichnos_model::{Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPlace, VariableLengthValue};
+use ichnos_model::{
+    Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPlace, VariableLengthValue,
+};
 
 use super::object::{array, listed, text};
 use super::text::Node;

@@ -40,7 +40,9 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     let FieldKind::Structure { members, .. } = &header.kind else { return };
     for (index, member) in members.iter().enumerate() {
         let place = match index {
-            0 => inner(&member.class).into_iter().find_map(|class| place_of_role(class, Role::PacketMagicNumber)),
+            0 => inner(&member.class)
+                .into_iter()
+                .find_map(|class| place_of_role(class, Role::PacketMagicNumber)),
             _ => place_of_role(&member.class, Role::PacketMagicNumber),
         };
         if let Some(place) = place {
@@ -58,7 +60,9 @@ pub(super) fn check_no_user_fields(header: &FieldClass, scope: Scope, problems: 
     collect_needed(header, &mut needed);
     if let Some((name, place)) = user_field(header, None, &needed) {
         let message = match name {
-            Some(name) => format!("the field `{name}` of the `{scope}` has no role, and no other field needs it"),
+            Some(name) => {
+                format!("the field `{name}` of the `{scope}` has no role, and no other field needs it")
+            }
             None => format!("a field of the `{scope}` has no role, and no other field needs it"),
         };
         problems.slip(place, message);

@@ -99,11 +99,25 @@ impl StreamReader<'_> {
 
     /// CTF2-SPEC-2.0, "Clock class fragment".
     pub(super) fn spec2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
-        let id_node = object.require("id", self.classes.problems);
+        // Release candidates used the name as the key.
+        let by_name = !object.has("id") && object.has("name");
+        let id_node = match by_name {
+            true => {
+                self.classes.note_release_candidate(object.name_place("name"));
+                object.get("name")
+            }
+            false => object.require("id", self.classes.problems),
+        };
         let id = id_node.and_then(|node| text(node, self.classes.problems));
         let frequency = self.frequency(object);
         let mut clock = ClockClass::new(id.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
         self.offset("offset-from-origin", &mut clock, object);
+        if object.has("uuid")
+            && let Some(node) = object.get("uuid")
+        {
+            clock.uuid = uuid(node, self.classes.problems);
+            self.classes.note_release_candidate(object.name_place("uuid"));
+        }
         let problems = &mut *self.classes.problems;
         clock.namespace = object.text("namespace", problems);
         clock.name = object.text("name", problems);

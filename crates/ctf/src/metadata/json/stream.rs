@@ -61,51 +61,45 @@ impl<'a> StreamReader<'a> {
         let Some(name) = text(type_node, self.classes.problems) else { return };
         let spec2 = self.classes.vocabulary == Vocabulary::Spec2;
         if !self.has_preamble && name != "preamble" {
-            let error = Diagnostic::error(node.place, "a metadata stream must begin with a preamble fragment");
+            let error =
+                Diagnostic::error(node.place, "a metadata stream must begin with a preamble fragment");
             self.classes.problems.add(error.expected("`preamble`", type_node.describe()));
             self.has_preamble = true;
         }
+        let mut names =
+            vec!["preamble", "trace-class", "clock-class", "data-stream-class", "event-record-class"];
+        if spec2 {
+            names.push("field-class-alias");
+        }
+        if !names.contains(&name) {
+            let error = Diagnostic::error(type_node.place, "no such type of fragment");
+            self.classes.problems.add(error.expected(listed(&names), type_node.describe()));
+            return;
+        }
+        let label = match name {
+            "clock-class" if spec2 => label("clock class", node.get("id").or_else(|| node.get("name"))),
+            "clock-class" => label("clock class", node.get("name")),
+            "data-stream-class" => label("data stream class", node.get("id")),
+            "event-record-class" => label("event record class", node.get("id")),
+            name => name.replace('-', " "),
+        };
+        self.classes.problems.enter(label);
         match name {
-            "preamble" if self.has_preamble => {
-                self.classes.problems.error(node.place, "there must be only one preamble fragment, at the beginning");
-            }
-            "preamble" => {
-                self.has_preamble = true;
-                self.within("preamble", |reader| reader.preamble(&mut object));
-            }
-            "field-class-alias" if spec2 => self.within("field class alias", |reader| {
-                let class = object.require("field-class", reader.classes.problems);
-                if let Some(name) = object.require("name", reader.classes.problems) {
-                    reader.classes.add_alias(name, class);
+            "preamble" => self.preamble(&mut object),
+            "field-class-alias" => {
+                let class = object.require("field-class", self.classes.problems);
+                if let Some(name) = object.require("name", self.classes.problems) {
+                    self.classes.add_alias(name, class);
                 }
-                reader.classes.extras(&mut object);
-            }),
-            "trace-class" => self.within("trace class", |reader| reader.any_trace_class(&mut object)),
-            "clock-class" => {
-                let key = if spec2 { "id" } else { "name" };
-                let what = label("clock class", node.get(key));
-                self.within(what, |reader| reader.any_clock_class(&mut object));
+                self.classes.extras(&mut object);
             }
-            "data-stream-class" => {
-                let what = label("data stream class", node.get("id"));
-                self.within(what, |reader| reader.data_stream_class(&mut object));
-            }
-            "event-record-class" => {
-                let what = label("event record class", node.get("id"));
-                self.within(what, |reader| reader.event_record_class(&mut object));
-            }
-            _ => {
-                let mut names =
-                    vec!["preamble", "trace-class", "clock-class", "data-stream-class", "event-record-class"];
-                if spec2 {
-                    names.insert(1, "field-class-alias");
-                }
-                let error = Diagnostic::error(type_node.place, "no such type of fragment");
-                self.classes.problems.add(error.expected(listed(&names), type_node.describe()));
-                return;
-            }
+            "trace-class" => self.any_trace_class(&mut object),
+            "clock-class" => self.any_clock_class(&mut object),
+            "data-stream-class" => self.data_stream_class(&mut object),
+            _ => self.event_record_class(&mut object),
         }
         object.finish(Unknown::Refuse, self.classes.problems);
+        self.classes.problems.leave();
     }
 
     /// Looks at the whole after the last fragment. None if there was an error.
@@ -114,9 +108,10 @@ impl<'a> StreamReader<'a> {
         if !self.has_preamble && problems.errors() == self.errors_before {
             problems.error(TextPlace::of(text, 0), "a metadata stream must begin with a preamble fragment");
         } else if self.trace.data_streams.is_empty() && problems.errors() == self.errors_before {
-            // Only if nothing else is wrong: it may be what could not be read.
+            // Only if nothing else is wrong: it may be what could not be read. What is there can
+            // be read all the same.
             let place = TextPlace::of(text, text.len());
-            problems.error(place, "a metadata stream must have at least one data stream class fragment");
+            problems.slip(place, "a metadata stream must have at least one data stream class fragment");
         }
         for (namespace, value) in std::mem::take(&mut self.preamble_attributes.0) {
             if self.trace.attributes.get(&namespace).is_none() {
@@ -126,14 +121,13 @@ impl<'a> StreamReader<'a> {
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 
-    fn within(&mut self, what: impl Into<String>, work: impl FnOnce(&mut Self)) {
-        self.classes.problems.enter(what);
-        work(self);
-        self.classes.problems.leave();
-    }
-
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Preamble fragment".
     fn preamble(&mut self, object: &mut Object<'_>) {
+        if self.has_preamble {
+            let message = "there must be only one preamble fragment, at the beginning";
+            self.classes.problems.error(object.place, message);
+        }
+        self.has_preamble = true;
         if let Some(node) = object.require("version", self.classes.problems)
             && unsigned(node, self.classes.problems).is_some_and(|version| version != 2)
         {
@@ -182,7 +176,8 @@ impl<'a> StreamReader<'a> {
             Vocabulary::Spec2 => self.spec2_trace_class(object),
             Vocabulary::Prop2 => self.prop2_trace_class(object),
         }
-        let class = self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
+        let class =
+            self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
         if let Some(class) = &class {
             root::check_magic_first(class, self.classes.problems);
             root::check_no_user_fields(class, Scope::PacketHeader, self.classes.problems);
@@ -191,7 +186,8 @@ impl<'a> StreamReader<'a> {
                     Vocabulary::Spec2 => "preamble",
                     Vocabulary::Prop2 => "trace class",
                 };
-                let message = format!("a field has the role of the UUID, but the {owner} has no property `uuid`");
+                let message =
+                    format!("a field has the role of the UUID, but the {owner} has no property `uuid`");
                 self.classes.problems.error(class.declared_at.0, message);
             }
         }
@@ -277,12 +273,24 @@ impl<'a> StreamReader<'a> {
         let id_node = object.get("id");
         let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
-        let clock = object.get(self.classes.vocabulary.default_clock());
+        let clock = object.get(self.classes.vocabulary.default_clock()).or_else(|| {
+            // Release candidates kept the property of PROP-2.0.
+            let name = Vocabulary::Prop2.default_clock();
+            if !object.has(name) {
+                return None;
+            }
+            self.classes.note_release_candidate(object.name_place(name));
+            object.get(name)
+        });
         let default_clock = clock.and_then(|node| self.clock_of(node));
         let packet_context =
             self.root_class("packet-context-field-class", Scope::PacketContext, "packet context", object);
-        let event_record_header =
-            self.root_class("event-record-header-field-class", Scope::EventRecordHeader, "event record header", object);
+        let event_record_header = self.root_class(
+            "event-record-header-field-class",
+            Scope::EventRecordHeader,
+            "event record header",
+            object,
+        );
         let common_context = self.root_class(
             "event-record-common-context-field-class",
             Scope::CommonContext,
@@ -304,7 +312,9 @@ impl<'a> StreamReader<'a> {
         };
         if self.streams.contains_key(&id) {
             let place = id_node.map_or(object.place, |node| node.place);
-            self.classes.problems.error(place, format!("there already is a data stream class of the id {id}"));
+            self.classes
+                .problems
+                .error(place, format!("there already is a data stream class of the id {id}"));
             return;
         }
         self.streams.insert(id, self.trace.data_streams.len());
@@ -352,8 +362,12 @@ impl<'a> StreamReader<'a> {
         let stream_node = object.get("data-stream-class-id");
         let stream_id = stream_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
-        let specific_context =
-            self.root_class("specific-context-field-class", Scope::SpecificContext, "specific context", object);
+        let specific_context = self.root_class(
+            "specific-context-field-class",
+            Scope::SpecificContext,
+            "specific context",
+            object,
+        );
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
@@ -367,7 +381,8 @@ impl<'a> StreamReader<'a> {
         };
         if !self.events.insert((stream_id, id)) {
             let place = id_node.map_or(object.place, |node| node.place);
-            let message = format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            let message =
+                format!("the data stream class {stream_id} already has an event record class of the id {id}");
             self.classes.problems.error(place, message);
             return;
         }
@@ -410,7 +425,8 @@ fn label(what: &str, key: Option<&Node>) -> String {
 /// (CTF2-PROP-1.0 and CTF2-PROP-2.0, "UUID").
 pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
     let written = text(node, problems)?;
-    let hyphens = written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));
+    let hyphens =
+        written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));
     let uuid = if hyphens { Uuid::try_parse(written).ok() } else { None };
     if uuid.is_none() {
         refuse(node, "a UUID such as `01234567-89ab-cdef-0123-456789abcdef`", problems);

@@ -97,7 +97,10 @@ impl Node {
             Json::Text(text) => Value::Text(text.clone()),
             Json::Array(values) => Value::Array(values.iter().map(Self::to_value).collect()),
             Json::Object(properties) => Value::Map(
-                properties.iter().map(|property| (property.name.to_string(), property.value.to_value())).collect(),
+                properties
+                    .iter()
+                    .map(|property| (property.name.to_string(), property.value.to_value()))
+                    .collect(),
             ),
         }
     }
@@ -226,9 +229,7 @@ impl<'t> Parser<'t> {
             Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(byte)),
             Some(byte) => format!("the byte 0x{byte:02x}"),
         };
-        Box::new(
-            Diagnostic::error(self.place(), "the text is not valid JSON").expected(expected, found),
-        )
+        Box::new(Diagnostic::error(self.place(), "the text is not valid JSON").expected(expected, found))
     }
 
     /// The next value; trailing commas are reported as slips. Without a stack: input decides how
@@ -383,8 +384,10 @@ impl<'t> Parser<'t> {
         }
         let first = self.peek();
         self.digits()?;
-        if first == Some(b'0') && self.position - start > 1 + usize::from(self.text.get(start) == Some(&b'-')) {
-            let place = TextPlace { column: self.place().column - (self.position - start) as u32, ..self.place() };
+        if first == Some(b'0') && self.position - start > 1 + usize::from(self.text.get(start) == Some(&b'-'))
+        {
+            let place =
+                TextPlace { column: self.place().column - (self.position - start) as u32, ..self.place() };
             let place = TextPlace { offset: start as u64, ..place };
             return Err(Box::new(Diagnostic::error(place, "a number must not begin with needless zeros")));
         }
@@ -418,7 +421,8 @@ impl<'t> Parser<'t> {
         let mut bytes: Vec<u8> = Vec::new();
         loop {
             let run = self.text.get(self.position..self.end).unwrap_or_default();
-            let length = run.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(run.len());
+            let length =
+                run.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(run.len());
             let run = run.get(..length).unwrap_or_default();
             if let Err(error) = std::str::from_utf8(run) {
                 self.position += error.valid_up_to();
@@ -467,7 +471,9 @@ impl<'t> Parser<'t> {
                 self.position += 1;
                 let unit = self.hexadecimal()?;
                 let code = match unit {
-                    0xd800..=0xdbff if self.text.get(self.position..self.end).unwrap_or_default().starts_with(b"\\u") => {
+                    0xd800..=0xdbff
+                        if self.text.get(self.position..self.end).unwrap_or_default().starts_with(b"\\u") =>
+                    {
                         self.position += 2;
                         match self.hexadecimal()? {
                             low @ 0xdc00..=0xdfff => 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
@@ -532,7 +538,8 @@ mod tests {
         let (node, problems) = read(b"{\n  \"a\": [1, \"x\"],\n\t\"a\": null}");
         assert!(problems.is_empty(), "{problems:?}");
         let Json::Object(properties) = node.unwrap().json else { panic!("no object") };
-        let places: Vec<String> = properties.iter().map(|p| format!("{} {}", p.name_place, p.value.place)).collect();
+        let places: Vec<String> =
+            properties.iter().map(|p| format!("{} {}", p.name_place, p.value.place)).collect();
         assert_eq!(places, ["2:3 2:8", "3:2 3:7"]);
     }
 
