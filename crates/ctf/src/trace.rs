@@ -8,7 +8,7 @@ use ichnos_io::{Bytes, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, StreamSummary, Trace, TraceClass,
+    Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits, StreamSummary, TextPlace, Trace, TraceClass,
     TraceInput, Window,
 };
 
@@ -210,7 +210,7 @@ impl<'a> Folder<'a> {
             path: self.path.clone(),
             diagnostics: vec![FileDiagnostic {
                 file: file.clone(),
-                diagnostic: ichnos_model::Diagnostic::error(ichnos_model::TextPlace::default(), message),
+                diagnostic: Diagnostic::error(TextPlace::default(), message),
             }],
         };
         let bytes = match &self.metadata {
@@ -219,7 +219,7 @@ impl<'a> Folder<'a> {
         };
         let metadata_options =
             MetadataOptions { dialect: options.dialect, strict: options.strict, limits: options.limits };
-        let in_file = |file: &str, diagnostics: Vec<ichnos_model::Diagnostic>| {
+        let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
             diagnostics
                 .into_iter()
                 .map(|diagnostic| FileDiagnostic { file: file.to_owned(), diagnostic })
@@ -234,9 +234,7 @@ impl<'a> Folder<'a> {
                     metadata_name: file,
                     folders: Vec::new(),
                 };
-                for entry in &self.auxiliary {
-                    described.add_auxiliary(entry, tree, &metadata_options);
-                }
+                described.add_auxiliary(&self.auxiliary, tree, &metadata_options);
                 described.folders.push(self);
                 Ok(described)
             }
@@ -297,26 +295,36 @@ impl<'a> Described<'a> {
         })
     }
 
-    fn add_auxiliary(&mut self, entry: &Entry, tree: &Tree, options: &MetadataOptions) {
+    fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &MetadataOptions) {
         if self.dialect != Dialect::Prop2 {
             return;
         }
-        let file = shown(tree, &entry.path);
-        let diagnostics = match entry.read() {
-            Ok(bytes) => metadata::add_auxiliary_stream(&mut self.class, &bytes, options),
-            Err(error) => vec![ichnos_model::Diagnostic::slip(
-                ichnos_model::TextPlace::default(),
-                format!("the auxiliary stream cannot be read: {error}"),
-            )],
-        };
-        let diagnostics = diagnostics.into_iter();
-        self.diagnostics
-            .extend(diagnostics.map(|diagnostic| FileDiagnostic { file: file.clone(), diagnostic }));
+        let mut files = Vec::new();
+        let mut texts = Vec::new();
+        for entry in entries {
+            let file = shown(tree, &entry.path);
+            match entry.read() {
+                Ok(bytes) => {
+                    files.push(file);
+                    texts.push(bytes);
+                }
+                Err(error) => {
+                    let message = format!("the auxiliary stream cannot be read: {error}");
+                    let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+                    self.diagnostics.push(FileDiagnostic { file, diagnostic });
+                }
+            }
+        }
+        let texts: Vec<&[u8]> = texts.iter().map(|bytes| &**bytes).collect();
+        for (i, diagnostic) in metadata::add_auxiliary_streams(&mut self.class, &texts, options) {
+            let file = files.get(i).cloned().unwrap_or_default();
+            self.diagnostics.push(FileDiagnostic { file, diagnostic });
+        }
     }
 }
 
 fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {
-    let diagnostic = ichnos_model::Diagnostic::error(ichnos_model::TextPlace::default(), error.to_string());
+    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
     TraceError { path, diagnostics: vec![FileDiagnostic { file: metadata_name.to_owned(), diagnostic }] }
 }
 
