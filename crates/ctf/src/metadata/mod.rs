@@ -7,6 +7,7 @@
 
 mod dialect;
 pub mod json;
+pub mod packetized;
 mod problems;
 pub mod tsdl;
 

@@ -4,3 +4,4 @@
 
 #[allow(dead_code)]
 mod support;
+mod tsdl_suite;
