@@ -8,6 +8,7 @@
 mod check;
 mod dialect;
 pub mod json;
+pub mod packetized;
 mod problems;
 mod read;
 pub mod tsdl;

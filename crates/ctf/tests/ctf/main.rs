@@ -5,3 +5,4 @@
 mod json_suite;
 #[allow(dead_code)]
 mod support;
+mod tsdl_suite;
