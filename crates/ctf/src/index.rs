@@ -65,10 +65,27 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
     let mut index = FileIndex::default();
     let mut offset = 0usize;
     let mut damage: Option<Box<Damage>> = None;
+    let mut is_foreign = false;
     while offset < data.len() {
         let rest = &data[offset..];
         match decoder.decode(rest, &slots, &mut clocks) {
             Ok(info) => {
+                // Packets with a foreign UUID are read: who copies streams and metadata together
+                // knows that they fit. But it is told, once a file.
+                if let (false, Some((found, bit)), Some(expected)) =
+                    (is_foreign, info.foreign, decoder.class.uuid)
+                {
+                    is_foreign = true;
+                    damage.get_or_insert_with(|| {
+                        Box::new(Damage {
+                            file: name.to_owned(),
+                            stream: None,
+                            bit: offset as u64 * 8 + bit,
+                            kind: DamageKind::Uuid { expected, found },
+                            skipped: 0,
+                        })
+                    });
+                }
                 let entry = PacketEntry {
                     file: 0,
                     offset: offset as u64,
@@ -86,7 +103,7 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
                 offset = if info.total.is_some() { offset + size.max(1) } else { data.len() };
             }
             Err(error) => {
-                let next = next_packet(decoder, &data[offset..], &slots, &mut clocks)
+                let next = next_packet(decoder, &data[offset..], is_foreign, &slots, &mut clocks)
                     .map_or(data.len(), |next| offset + next);
                 let found = Damage {
                     file: name.to_owned(),
@@ -112,6 +129,7 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
 fn next_packet(
     decoder: &PacketDecoder<'_>,
     data: &[u8],
+    accept_foreign: bool,
     slots: &[Cell<i128>],
     clocks: &mut Clocks,
 ) -> Option<usize> {
@@ -119,7 +137,9 @@ fn next_packet(
     let mut from = 1;
     loop {
         let at = from + memchr::memmem::find(data.get(from..)?, &magic)?;
-        if decoder.decode(&data[at..], slots, clocks).is_ok() {
+        if let Ok(info) = decoder.decode(&data[at..], slots, clocks)
+            && (accept_foreign || info.foreign.is_none())
+        {
             return Some(at);
         }
         from = at + 1;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use ichnos_model::plan::TracePlans;
 use ichnos_model::walk::{DecodeError, PacketBits, Position, Slots, UNKNOWN, WalkLimits};
-use ichnos_model::{DamageKind, Field, Role, Roles, Scope, TraceClass, Uuid, Visitor, Wide};
+use ichnos_model::{DamageKind, Field, Role, Roles, TraceClass, Uuid, Visitor, Wide};
 
 /// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
@@ -97,6 +97,8 @@ pub(crate) struct PacketInfo {
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<Counter>,
     pub(crate) sequence: Option<Counter>,
+    /// The UUID, and where it is, if it is not that of the metadata.
+    pub(crate) foreign: Option<(Uuid, u64)>,
     /// Where the header, the context and the first event record begin.
     pub(crate) begins: [Position; 3],
 }
@@ -145,7 +147,7 @@ impl PacketDecoder<'_> {
             if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid())
                 && expected != found
             {
-                return Err(PacketError { bit, kind: DamageKind::Uuid { expected, found } });
+                info.foreign = Some((found, bit));
             }
             class_id = header.class_id.unwrap_or(0);
             info.stream_id = header.stream_id;
@@ -344,9 +346,6 @@ impl Visitor for EventVisitor<'_> {
         }
     }
 }
-
-/// The scopes of a packet, for those who lend them.
-pub(crate) const PACKET_SCOPES: [Scope; 2] = [Scope::PacketHeader, Scope::PacketContext];
 
 #[cfg(test)]
 mod tests {

@@ -8,8 +8,8 @@ use ichnos_io::{Bytes, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits, StreamSummary, TextPlace, Trace, TraceClass,
-    TraceInput, Window,
+    Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits, StreamSummary, TextPlace,
+    Trace, TraceClass, TraceInput, Window,
 };
 
 use crate::index::{self, FileIndex, PacketEntry};

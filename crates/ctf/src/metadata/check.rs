@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ichnos_model::plan::{Node, Plan, PlanError, TracePlans};
 use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Limits, Role, Scope, TextPlace, TraceClass, VariableLengthValue,
+    Diagnostic, FieldClass, FieldKind, Length, Limits, Role, Scope, TextPlace, TraceClass,
+    VariableLengthValue,
 };
 
 use super::Problems;
@@ -12,6 +13,10 @@ use super::Problems;
 /// Checks that fields can be located, that fields with roles are of the right kind, and that
 /// event records have bits.
 pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems) {
+    if trace.data_streams.is_empty() {
+        problems.error(TextPlace::default(), "there is no data stream class");
+        return;
+    }
     let plans = match TracePlans::compile(trace, limits) {
         Ok(plans) => plans,
         Err(PlanError::Locations(wrong)) => {

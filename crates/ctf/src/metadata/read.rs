@@ -44,7 +44,8 @@ fn read(
     let whole = TextPlace::default();
     if bytes.len() as u64 > limits.metadata_bytes {
         let most = limits.metadata_bytes;
-        problems.error(whole, format!("the metadata has {} bytes, more than the limit of {most}", bytes.len()));
+        problems
+            .error(whole, format!("the metadata has {} bytes, more than the limit of {most}", bytes.len()));
         return None;
     }
     if bytes.is_empty() {
@@ -63,7 +64,7 @@ fn read(
     let errors = problems.errors();
     let trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
-        Dialect::Prop1 => json::parse_prop1(text, limits, problems),
+        Dialect::Prop1 => None,
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;

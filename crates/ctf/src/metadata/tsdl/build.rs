@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, RangeSet, Role, Roles,
-    Scope, StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
+    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, RangeSet, Role, Roles, Scope,
+    StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
 };
 
 use super::super::Problems;
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type, TypeKind,
+    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
+    TypeKind,
 };
 use super::lookup::{Found, Frame, View};
 use super::parser::{Read, Stop};
@@ -110,11 +111,9 @@ impl<'a> Builder<'a> {
     }
 
     fn clocks(&mut self) {
-        let lttng = self
-            .document
-            .environment
-            .iter()
-            .any(|(key, value)| key == "tracer_name" && value.as_text().is_some_and(|name| name.starts_with("lttng")));
+        let lttng = self.document.environment.iter().any(|(key, value)| {
+            key == "tracer_name" && value.as_text().is_some_and(|name| name.starts_with("lttng"))
+        });
         for block in &self.document.clocks {
             let clock = self.clock(block, lttng);
             let index = self.clocks.len();
@@ -142,7 +141,9 @@ impl<'a> Builder<'a> {
         let seconds = i128::from(block.offset_seconds) + block.offset.div_euclid(frequency);
         match i64::try_from(seconds) {
             Ok(seconds) => clock.offset_seconds = seconds,
-            Err(_) => self.problems.error(block.at, "the offset of the clock does not fit 64 bits of seconds"),
+            Err(_) => {
+                self.problems.error(block.at, "the offset of the clock does not fit 64 bits of seconds")
+            }
         }
         clock.offset_cycles = u64::try_from(block.offset.rem_euclid(frequency)).unwrap_or(0);
         clock
@@ -195,7 +196,12 @@ impl<'a> Builder<'a> {
         streams
     }
 
-    fn stream(&mut self, id: u64, block: Option<&'a StreamBlock>, events: &[&'a EventBlock]) -> DataStreamClass {
+    fn stream(
+        &mut self,
+        id: u64,
+        block: Option<&'a StreamBlock>,
+        events: &[&'a EventBlock],
+    ) -> DataStreamClass {
         self.default_clock = None;
         self.context = format!("`stream` block {id}");
         for root in self.roots.iter_mut().skip(1) {
@@ -206,7 +212,8 @@ impl<'a> Builder<'a> {
         };
         let mut stream = DataStreamClass { id, ..DataStreamClass::default() };
         stream.packet_context = root(self, Scope::PacketContext, block.map(|block| &block.packet_context));
-        stream.event_record_header = root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
+        stream.event_record_header =
+            root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
         stream.common_context = root(self, Scope::CommonContext, block.map(|block| &block.event_context));
         if let Some(block) = block {
             stream.declared_at = block.at.into();
@@ -319,11 +326,7 @@ impl<'a> Builder<'a> {
         let byte_order = integer.byte_order.unwrap_or(self.byte_order);
         FieldKind::Integer {
             bits: BitField::new(integer.size, byte_order, integer.align),
-            integer: IntegerProperties {
-                signed: integer.signed,
-                preferred_base: integer.base,
-                mappings,
-            },
+            integer: IntegerProperties { signed: integer.signed, preferred_base: integer.base, mappings },
         }
     }
 
@@ -367,7 +370,8 @@ impl<'a> Builder<'a> {
             match self.default_clock {
                 None => self.default_clock = Some(index),
                 Some(other) if other != index => {
-                    let message = "the stream has fields of several clocks; the first one is its default clock";
+                    let message =
+                        "the stream has fields of several clocks; the first one is its default clock";
                     self.problems.add(Diagnostic::note(at, message));
                 }
                 Some(_) => {}
@@ -441,7 +445,8 @@ impl<'a> Builder<'a> {
             let ranges_of = |tags: &Mappings| tags.get(&field.name).cloned().unwrap_or_default();
             let ranges: RangeSet = tags.first().map(|tags| ranges_of(tags)).unwrap_or_default();
             if tags.iter().skip(1).any(|tags| ranges_of(tags) != ranges) {
-                let message = format!("the tag can be one of several enumerations that differ about `{}`", field.name);
+                let message =
+                    format!("the tag can be one of several enumerations that differ about `{}`", field.name);
                 return Err(self.error(tag.at, message));
             }
             options.push(VariantOption {
@@ -488,12 +493,16 @@ impl<'a> Builder<'a> {
                         Ok(length) => return Ok(Length::Static(length)),
                         Err(_) => format!("the environment entry `{key}` is negative: it cannot be a length"),
                     },
-                    Some(_) => format!("the environment entry `{key}` is not an integer: it cannot be a length"),
+                    Some(_) => {
+                        format!("the environment entry `{key}` is not an integer: it cannot be a length")
+                    }
                     None => format!("there is no environment entry `{key}`"),
                 };
                 Err(self.error(location.at, message))
             }
-            [env, ..] if env == "env" => Err(self.error(location.at, "an environment entry is named `env.KEY`")),
+            [env, ..] if env == "env" => {
+                Err(self.error(location.at, "an environment entry is named `env.KEY`"))
+            }
             _ => self.locate(location).map(|found| Length::Dynamic(found.location)),
         }
     }
@@ -509,7 +518,9 @@ impl<'a> Builder<'a> {
         let found = view.find(location, &mut self.visits);
         if self.visits == 0 {
             self.exhausted = true;
-            return Err(self.error(location.at, "the lookups of fields take too long: the types are too entangled"));
+            return Err(
+                self.error(location.at, "the lookups of fields take too long: the types are too entangled")
+            );
         }
         found.ok_or_else(|| {
             let names = location.names.join(".");
@@ -531,4 +542,3 @@ fn is_uuid(kind: &FieldKind) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = kind else { return false };
     matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)
 }
-

@@ -46,9 +46,8 @@ impl Token<'_> {
 }
 
 /// Longest first, so that the first one that fits is the right one.
-const MARKS: [&str; 20] = [
-    "...", ":=", "->", "[", "]", "(", ")", "{", "}", ".", "*", "+", "-", "<", ">", ":", ";", "=", ",", "~",
-];
+const MARKS: [&str; 20] =
+    ["...", ":=", "->", "[", "]", "(", ")", "{", "}", ".", "*", "+", "-", "<", ">", ":", ";", "=", ",", "~"];
 
 /// Cuts a text into tokens.
 pub(super) struct Lexer<'a> {

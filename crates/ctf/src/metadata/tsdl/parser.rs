@@ -23,14 +23,39 @@ pub(super) type Read<T> = Result<T, Stop>;
 
 /// Words that cannot name a field or a type (CTF 1.8, section C.1.2), the C type words aside.
 const RESERVED: [&str; 16] = [
-    "align", "callsite", "clock", "enum", "env", "event", "floating_point", "integer", "stream", "string",
-    "struct", "trace", "typealias", "typedef", "variant", "const",
+    "align",
+    "callsite",
+    "clock",
+    "enum",
+    "env",
+    "event",
+    "floating_point",
+    "integer",
+    "stream",
+    "string",
+    "struct",
+    "trace",
+    "typealias",
+    "typedef",
+    "variant",
+    "const",
 ];
 
 /// Words of C that make up names of types.
 const C_TYPE_WORDS: [&str; 13] = [
-    "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool", "_Complex",
-    "_Imaginary", "const",
+    "void",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "signed",
+    "unsigned",
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+    "const",
 ];
 
 /// Whether the word is a keyword other than those of C's types.
@@ -220,7 +245,8 @@ impl<'a> Parser<'a> {
     pub(super) fn end_statement(&mut self) -> Read<()> {
         let ended = self.expect(";");
         for name in std::mem::take(&mut self.doubles) {
-            self.problems.error(self.last_end, format!("the type name `{name}` is declared twice in this scope"));
+            self.problems
+                .error(self.last_end, format!("the type name `{name}` is declared twice in this scope"));
         }
         ended
     }

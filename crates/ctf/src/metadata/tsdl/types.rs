@@ -280,7 +280,9 @@ impl Parser<'_> {
         };
         Err(match (stands, name.is_empty()) {
             (_, true) => self.stop(at, "expected a type and a name"),
-            (Stands::AfterColon, _) => self.stop(at, format!("`{name}` is not an integer type that is known here")),
+            (Stands::AfterColon, _) => {
+                self.stop(at, format!("`{name}` is not an integer type that is known here"))
+            }
             _ => self.stop(at, format!("there is no type `{name}` here")),
         })
     }
@@ -338,8 +340,8 @@ impl Parser<'_> {
             self.expect(")")?;
         }
         let (fields, index) = self.distinct(at, fields)?;
-        let class =
-            self.new_type(at, TypeKind::Structure(Rc::new(Compound { id, fields, index, minimum_alignment })))?;
+        let class = self
+            .new_type(at, TypeKind::Structure(Rc::new(Compound { id, fields, index, minimum_alignment })))?;
         if let Some(name) = name {
             self.declare(format!("struct {name}"), Rc::clone(&class));
         }
@@ -499,7 +501,8 @@ impl Parser<'_> {
         }
         if let Some((label, range)) = misfit {
             let (size, fitting) = (base.size, fitting(base));
-            let message = format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
+            let message =
+                format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
             return Err(self.stop(at, message));
         }
         Ok(mappings)
@@ -557,7 +560,11 @@ impl Parser<'_> {
     }
 
     /// The attributes of a block of `name = value;`.
-    pub(super) fn attribute(&mut self, met: &mut Met, known: &[&'static str]) -> Read<(&'static str, Expression)> {
+    pub(super) fn attribute(
+        &mut self,
+        met: &mut Met,
+        known: &[&'static str],
+    ) -> Read<(&'static str, Expression)> {
         let name = self.names("an attribute")?;
         if !self.is_mark("=") {
             return Err(self.unexpected("`=`"));
@@ -656,7 +663,9 @@ impl Parser<'_> {
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
-            return Err(self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}")));
+            return Err(
+                self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}"))
+            );
         }
         Ok(size)
     }
@@ -760,9 +769,7 @@ fn is_float(size: u64, exponent: u64) -> bool {
         16 => exponent == 5,
         32 => exponent == 8,
         64 => exponent == 11,
-        _ if size >= 128 && size % 32 == 0 => {
-            exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0
-        }
+        _ if size >= 128 && size % 32 == 0 => exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0,
         _ => false,
     }
 }
