@@ -1,9 +1,9 @@
 //! Types: what describes fields (CTF 1.8, sections 4 and C.2.2).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, TextPlace};
+use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, Severity, TextPlace};
 
 use super::ast::{ArrayLength, Compound, Field, FloatType, IntegerType, Location, Type, TypeKind};
 use super::lexer::Lexeme;
@@ -280,9 +280,7 @@ impl Parser<'_> {
         };
         Err(match (stands, name.is_empty()) {
             (_, true) => self.stop(at, "expected a type and a name"),
-            (Stands::AfterColon, _) => {
-                self.stop(at, format!("`{name}` is not an integer type that is known here"))
-            }
+            (Stands::AfterColon, _) => self.stop(at, format!("`{name}` is not an integer type that is known here")),
             _ => self.stop(at, format!("there is no type `{name}` here")),
         })
     }
@@ -339,9 +337,9 @@ impl Parser<'_> {
             minimum_alignment = self.alignment(value, at)?;
             self.expect(")")?;
         }
-        let (fields, index) = self.distinct(at, fields)?;
-        let class = self
-            .new_type(at, TypeKind::Structure(Rc::new(Compound { id, fields, index, minimum_alignment })))?;
+        self.distinct(at, &fields)?;
+        let body = Rc::new(Compound { id, fields, minimum_alignment });
+        let class = self.new_type(at, TypeKind::Structure(body))?;
         if let Some(name) = name {
             self.declare(format!("struct {name}"), Rc::clone(&class));
         }
@@ -372,11 +370,11 @@ impl Parser<'_> {
         }
         let id = self.new_body();
         let fields = self.compound_body(id, false)?;
-        let (fields, index) = self.distinct(at, fields)?;
+        self.distinct(at, &fields)?;
         if fields.is_empty() {
             self.problems.slip(at, "a variant has no options");
         }
-        let body = Rc::new(Compound { id, fields, index, minimum_alignment: 1 });
+        let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
         if let Some(name) = name {
             self.declare(format!("variant {name}"), Rc::clone(&class));
@@ -422,17 +420,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Fields with the index of their names; a name that comes twice is an error at `at`.
-    fn distinct(&mut self, at: TextPlace, fields: Vec<Field>) -> Read<(Vec<Field>, HashMap<String, usize>)> {
-        let mut index = HashMap::with_capacity(fields.len());
-        let mut distinct = Vec::with_capacity(fields.len());
-        for field in fields {
-            if index.insert(field.name.clone(), distinct.len()).is_some() {
-                return Err(self.stop(at, format!("there are two fields of the name `{}`", field.name)));
-            }
-            distinct.push(field);
+    /// Sees to it that no name comes twice; one that does is an error at `at`.
+    fn distinct(&mut self, at: TextPlace, fields: &[Field]) -> Read<()> {
+        let mut names = HashSet::with_capacity(fields.len());
+        match fields.iter().find(|field| !names.insert(field.name.as_str())) {
+            Some(field) => Err(self.stop(at, format!("there are two fields of the name `{}`", field.name))),
+            None => Ok(()),
         }
-        Ok((distinct, index))
     }
 
     /// `enum name : base { label = value ... value, ... }` (section 4.1.8)
@@ -448,6 +442,9 @@ impl Parser<'_> {
         }
         let base = if based {
             let at = self.at();
+            if matches!(self.word(), Some("string" | "struct" | "variant" | "floating_point")) {
+                return Err(self.unexpected("an integer type"));
+            }
             let base = self.type_specifier(Stands::AfterColon)?;
             match &base.resolved().kind {
                 TypeKind::Integer(integer) => integer.clone(),
@@ -501,8 +498,7 @@ impl Parser<'_> {
         }
         if let Some((label, range)) = misfit {
             let (size, fitting) = (base.size, fitting(base));
-            let message =
-                format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
+            let message = format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
             return Err(self.stop(at, message));
         }
         Ok(mappings)
@@ -559,17 +555,16 @@ impl Parser<'_> {
         if fits { Ok((value, at)) } else { Err(self.stop(at, format!("{value} is not {what} of 64 bits"))) }
     }
 
-    /// The attributes of a block of `name = value;`.
-    pub(super) fn attribute(
-        &mut self,
-        met: &mut Met,
-        known: &[&'static str],
-    ) -> Read<(&'static str, Expression)> {
+    /// An attribute of a type. One that does not exist is an error: it could change the layout.
+    fn attribute(&mut self, met: &mut Met, known: &[&'static str]) -> Read<(&'static str, Expression)> {
         let name = self.names("an attribute")?;
         if !self.is_mark("=") {
             return Err(self.unexpected("`=`"));
         }
-        let found = met.meet(self, &name.names.join("."), name.at, known)?;
+        let found = match met.meet(self, &name.names.join("."), name.at, known)? {
+            Some(found) => found,
+            None => return Err(self.unknown_attribute(&name, known, Severity::Error)),
+        };
         self.take();
         let value = self.expression()?;
         Ok((found, value))
@@ -663,9 +658,7 @@ impl Parser<'_> {
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
-            return Err(
-                self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}"))
-            );
+            return Err(self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}")));
         }
         Ok(size)
     }
@@ -769,7 +762,9 @@ fn is_float(size: u64, exponent: u64) -> bool {
         16 => exponent == 5,
         32 => exponent == 8,
         64 => exponent == 11,
-        _ if size >= 128 && size % 32 == 0 => exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0,
+        _ if size >= 128 && size % 32 == 0 => {
+            exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0
+        }
         _ => false,
     }
 }
