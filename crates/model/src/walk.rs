@@ -218,6 +218,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.error(DecodeErrorKind::Overflow);
         };
         if size > self.end.saturating_sub(self.at.bit) {
+            if self.bits.content > self.end {
+                // The bytes that are there belong to the field; the next one is missing.
+                self.at.bit = self.end / 8 * 8;
+                return self.beyond(8);
+            }
             return self.beyond(size);
         }
         let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();

@@ -5,4 +5,5 @@
 mod json_suite;
 #[allow(dead_code)]
 mod support;
+mod decode_suite;
 mod tsdl_suite;
