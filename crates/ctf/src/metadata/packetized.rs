@@ -113,7 +113,10 @@ fn read_packet(
     let Some(header) = Header::read(rest, byte_order) else {
         *cut = true;
         let left = rest.len();
-        problems.slip(place, format!("the metadata ends within a packet header, after {left} of {HEADER_BYTES} bytes"));
+        problems.slip(
+            place,
+            format!("the metadata ends within a packet header, after {left} of {HEADER_BYTES} bytes"),
+        );
         return None;
     };
     if let Some(diagnostic) = refusal(&header, unpacked.as_ref(), place) {
@@ -169,10 +172,18 @@ fn refusal(header: &Header, first: Option<&Unpacked>, place: TextPlace) -> Optio
         return wrong(message, format!("0x{MAGIC:08x}"), format!("0x{:08x}", header.magic));
     }
     if header.compression != 0 {
-        return wrong("compressed metadata cannot be read", "0".into(), format!("scheme {}", header.compression));
+        return wrong(
+            "compressed metadata cannot be read",
+            "0".into(),
+            format!("scheme {}", header.compression),
+        );
     }
     if header.encryption != 0 {
-        return wrong("encrypted metadata cannot be read", "0".into(), format!("scheme {}", header.encryption));
+        return wrong(
+            "encrypted metadata cannot be read",
+            "0".into(),
+            format!("scheme {}", header.encryption),
+        );
     }
     if header.checksum_scheme != 0 || header.checksum != 0 {
         let found = format!("scheme {}, checksum 0x{:08x}", header.checksum_scheme, header.checksum);
@@ -186,7 +197,7 @@ fn refusal(header: &Header, first: Option<&Unpacked>, place: TextPlace) -> Optio
         let message = "the packet belongs to other metadata: its UUID differs from that of the first one";
         return wrong(message, first.uuid.to_string(), header.uuid.to_string());
     }
-    if header.content_bits % 8 != 0 || header.packet_bits % 8 != 0 {
+    if !header.content_bits.is_multiple_of(8) || !header.packet_bits.is_multiple_of(8) {
         let found = format!("content {} bits, packet {} bits", header.content_bits, header.packet_bits);
         return wrong("the sizes of the packet are not whole bytes", "multiples of 8".into(), found);
     }

@@ -46,13 +46,25 @@ pub(super) enum TypeKind {
     Integer(IntegerType),
     Float(FloatType),
     String,
-    Enumeration { base: IntegerType, mappings: Rc<Mappings> },
+    Enumeration {
+        base: IntegerType,
+        mappings: Rc<Mappings>,
+    },
     Structure(Rc<Compound>),
-    Variant { body: Rc<Compound>, tag: Option<Location> },
-    Array { element: Rc<Type>, length: ArrayLength },
+    Variant {
+        body: Rc<Compound>,
+        tag: Option<Location>,
+    },
+    Array {
+        element: Rc<Type>,
+        length: ArrayLength,
+    },
     /// Another type by its name. Relative locations within are looked up from the structure that
     /// the name was declared in (section 7.3.2).
-    Alias { target: Rc<Type>, declared_in: Option<u32> },
+    Alias {
+        target: Rc<Type>,
+        declared_in: Option<u32>,
+    },
     /// A type that was not understood, which was reported; whoever uses it says nothing more.
     Broken,
 }

@@ -29,7 +29,9 @@ impl Parser<'_> {
 
     fn root_statement(&mut self) -> Read<()> {
         let at = self.at();
-        let Some(word) = self.word() else { return Err(self.unexpected("a block or a declaration of types")) };
+        let Some(word) = self.word() else {
+            return Err(self.unexpected("a block or a declaration of types"));
+        };
         match word {
             "trace" => self.block("`trace` block", |parser| parser.trace_block(at)),
             "stream" => self.block("`stream` block", |parser| parser.stream_block(at)),
@@ -286,7 +288,8 @@ impl Parser<'_> {
         let entries = self.free_assignments()?;
         for (name, value, at) in entries {
             if !self.met.insert(format!("env {name}")) {
-                self.problems.slip(at, format!("the environment entry `{name}` is given twice; the first one counts"));
+                self.problems
+                    .slip(at, format!("the environment entry `{name}` is given twice; the first one counts"));
                 continue;
             }
             self.document.environment.push((name, value));

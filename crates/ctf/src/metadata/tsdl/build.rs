@@ -6,13 +6,14 @@ use std::sync::Arc;
 
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, RangeSet, Role, Roles,
-    Scope, StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
+    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, RangeSet, Role, Roles, Scope,
+    StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
 };
 
 use super::super::Problems;
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type, TypeKind,
+    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
+    TypeKind,
 };
 use super::lookup::{Found, Frame, View};
 use super::parser::{Read, Stop};
@@ -40,6 +41,7 @@ pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problem
         byte_order: block.byte_order,
         clocks: Vec::new(),
         clock_indexes: HashMap::new(),
+        environment: document.environment.iter().map(|(name, value)| (name.as_str(), value)).collect(),
         default_clock: None,
         roots: Default::default(),
         scope: Scope::PacketHeader,
@@ -77,6 +79,7 @@ struct Builder<'a> {
     byte_order: ByteOrder,
     clocks: Vec<ClockClass>,
     clock_indexes: HashMap<&'a str, u16>,
+    environment: HashMap<&'a str, &'a Value>,
     /// The clock of the stream that is being made.
     default_clock: Option<u16>,
     roots: [Option<Arc<FieldClass>>; 6],
@@ -110,11 +113,9 @@ impl<'a> Builder<'a> {
     }
 
     fn clocks(&mut self) {
-        let lttng = self
-            .document
-            .environment
-            .iter()
-            .any(|(key, value)| key == "tracer_name" && value.as_text().is_some_and(|name| name.starts_with("lttng")));
+        let lttng = self.document.environment.iter().any(|(key, value)| {
+            key == "tracer_name" && value.as_text().is_some_and(|name| name.starts_with("lttng"))
+        });
         for block in &self.document.clocks {
             let clock = self.clock(block, lttng);
             let index = self.clocks.len();
@@ -142,7 +143,9 @@ impl<'a> Builder<'a> {
         let seconds = i128::from(block.offset_seconds) + block.offset.div_euclid(frequency);
         match i64::try_from(seconds) {
             Ok(seconds) => clock.offset_seconds = seconds,
-            Err(_) => self.problems.error(block.at, "the offset of the clock does not fit 64 bits of seconds"),
+            Err(_) => {
+                self.problems.error(block.at, "the offset of the clock does not fit 64 bits of seconds")
+            }
         }
         clock.offset_cycles = u64::try_from(block.offset.rem_euclid(frequency)).unwrap_or(0);
         clock
@@ -152,14 +155,14 @@ impl<'a> Builder<'a> {
         let mut streams: Vec<DataStreamClass> = Vec::new();
         let mut by_id: HashMap<u64, usize> = HashMap::new();
         let mut events: Vec<Vec<&EventBlock>> = Vec::new();
-        let mut blocks: Vec<Option<&StreamBlock>> = Vec::new();
+        let mut blocks: Vec<(u64, Option<&StreamBlock>)> = Vec::new();
         for block in &self.document.streams {
             let id = block.id.unwrap_or(0);
             if by_id.insert(id, blocks.len()).is_some() {
                 self.problems.error(block.at, format!("there are two `stream` blocks of the id {id}"));
                 return streams;
             }
-            blocks.push(Some(block));
+            blocks.push((id, Some(block)));
             events.push(Vec::new());
         }
         // A text without `stream` blocks has one stream of which nothing is said (section 7.4).
@@ -174,7 +177,7 @@ impl<'a> Builder<'a> {
                 Some(index) => *index,
                 None if implicit => {
                     by_id.insert(id, blocks.len());
-                    blocks.push(None);
+                    blocks.push((id, None));
                     events.push(Vec::new());
                     blocks.len() - 1
                 }
@@ -187,15 +190,18 @@ impl<'a> Builder<'a> {
                 events.push(event);
             }
         }
-        for (index, (block, events)) in blocks.into_iter().zip(events).enumerate() {
-            let implicit_id = by_id.iter().find(|(_, of)| **of == index).map_or(0, |(id, _)| *id);
-            let id = block.map_or(implicit_id, |block| block.id.unwrap_or(0));
+        for ((id, block), events) in blocks.into_iter().zip(events) {
             streams.push(self.stream(id, block, &events));
         }
         streams
     }
 
-    fn stream(&mut self, id: u64, block: Option<&'a StreamBlock>, events: &[&'a EventBlock]) -> DataStreamClass {
+    fn stream(
+        &mut self,
+        id: u64,
+        block: Option<&'a StreamBlock>,
+        events: &[&'a EventBlock],
+    ) -> DataStreamClass {
         self.default_clock = None;
         self.context = format!("`stream` block {id}");
         for root in self.roots.iter_mut().skip(1) {
@@ -206,7 +212,8 @@ impl<'a> Builder<'a> {
         };
         let mut stream = DataStreamClass { id, ..DataStreamClass::default() };
         stream.packet_context = root(self, Scope::PacketContext, block.map(|block| &block.packet_context));
-        stream.event_record_header = root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
+        stream.event_record_header =
+            root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
         stream.common_context = root(self, Scope::CommonContext, block.map(|block| &block.event_context));
         if let Some(block) = block {
             stream.declared_at = block.at.into();
@@ -276,12 +283,7 @@ impl<'a> Builder<'a> {
         if self.exhausted {
             return Err(Stop);
         }
-        let Some(left) = self.left.checked_sub(1) else {
-            self.exhausted = true;
-            let most = self.limits.field_classes;
-            return Err(self.error(at, format!("the trace has more than {most} field classes")));
-        };
-        self.left = left;
+        self.charge(1, at)?;
         let mut roles = Roles::NONE;
         let kind = match &class.kind {
             TypeKind::Integer(integer) => {
@@ -289,6 +291,8 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
+                // Each use has its own copy of the labels: a big enumeration can be a bomb, too.
+                self.charge(ranges_in(mappings) / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
                 self.integer(base, Some(mappings.as_ref().clone()))
             }
@@ -315,15 +319,26 @@ impl<'a> Builder<'a> {
         Ok(Arc::new(FieldClass { roles, declared_at: at.into(), ..FieldClass::new(kind) }))
     }
 
+    /// Counts field classes, and what takes the memory of so many of them.
+    fn charge(&mut self, classes: u64, at: TextPlace) -> Read<()> {
+        match self.left.checked_sub(classes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.exhausted = true;
+                let most = self.limits.field_classes;
+                Err(self.error(at, format!("the trace has more than {most} field classes")))
+            }
+        }
+    }
+
     fn integer(&self, integer: &IntegerType, mappings: Option<Mappings>) -> FieldKind {
         let byte_order = integer.byte_order.unwrap_or(self.byte_order);
         FieldKind::Integer {
             bits: BitField::new(integer.size, byte_order, integer.align),
-            integer: IntegerProperties {
-                signed: integer.signed,
-                preferred_base: integer.base,
-                mappings,
-            },
+            integer: IntegerProperties { signed: integer.signed, preferred_base: integer.base, mappings },
         }
     }
 
@@ -367,7 +382,8 @@ impl<'a> Builder<'a> {
             match self.default_clock {
                 None => self.default_clock = Some(index),
                 Some(other) if other != index => {
-                    let message = "the stream has fields of several clocks; the first one is its default clock";
+                    let message =
+                        "the stream has fields of several clocks; the first one is its default clock";
                     self.problems.add(Diagnostic::note(at, message));
                 }
                 Some(_) => {}
@@ -434,20 +450,23 @@ impl<'a> Builder<'a> {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
             return Err(self.error(class.declared_at.0, message));
         }
+        self.charge(tags.iter().map(|tags| ranges_in(tags)).sum::<u64>() / 8, at)?;
+        let tags: Vec<HashMap<&str, &RangeSet>> = tags.into_iter().map(by_label).collect();
         let mut options = Vec::with_capacity(body.fields.len());
         for field in &body.fields {
             let name = shown(&field.name);
             let class = self.class(&field.class, field.class.at, Slot { name, direct: false })?;
-            let ranges_of = |tags: &Mappings| tags.get(&field.name).cloned().unwrap_or_default();
-            let ranges: RangeSet = tags.first().map(|tags| ranges_of(tags)).unwrap_or_default();
-            if tags.iter().skip(1).any(|tags| ranges_of(tags) != ranges) {
-                let message = format!("the tag can be one of several enumerations that differ about `{}`", field.name);
+            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()).copied());
+            let first = ranges.next().flatten();
+            if ranges.any(|other| other != first) {
+                let message =
+                    format!("the tag can be one of several enumerations that differ about `{}`", field.name);
                 return Err(self.error(tag.at, message));
             }
             options.push(VariantOption {
                 name: Some(name.to_owned()),
                 class,
-                ranges,
+                ranges: first.cloned().unwrap_or_default(),
                 attributes: Default::default(),
             });
         }
@@ -482,18 +501,21 @@ impl<'a> Builder<'a> {
         };
         match location.names.as_slice() {
             [env, key] if env == "env" => {
-                let value = self.document.environment.iter().find(|(name, _)| name == key);
-                let message = match value.map(|(_, value)| value) {
+                let message = match self.environment.get(key.as_str()) {
                     Some(Value::Integer(value)) => match u64::try_from(*value) {
                         Ok(length) => return Ok(Length::Static(length)),
                         Err(_) => format!("the environment entry `{key}` is negative: it cannot be a length"),
                     },
-                    Some(_) => format!("the environment entry `{key}` is not an integer: it cannot be a length"),
+                    Some(_) => {
+                        format!("the environment entry `{key}` is not an integer: it cannot be a length")
+                    }
                     None => format!("there is no environment entry `{key}`"),
                 };
                 Err(self.error(location.at, message))
             }
-            [env, ..] if env == "env" => Err(self.error(location.at, "an environment entry is named `env.KEY`")),
+            [env, ..] if env == "env" => {
+                Err(self.error(location.at, "an environment entry is named `env.KEY`"))
+            }
             _ => self.locate(location).map(|found| Length::Dynamic(found.location)),
         }
     }
@@ -509,7 +531,9 @@ impl<'a> Builder<'a> {
         let found = view.find(location, &mut self.visits);
         if self.visits == 0 {
             self.exhausted = true;
-            return Err(self.error(location.at, "the lookups of fields take too long: the types are too entangled"));
+            return Err(
+                self.error(location.at, "the lookups of fields take too long: the types are too entangled")
+            );
         }
         found.ok_or_else(|| {
             let names = location.names.join(".");
@@ -526,9 +550,16 @@ fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
     }
 }
 
+fn ranges_in(mappings: &Mappings) -> u64 {
+    mappings.0.iter().map(|mapping| 1 + mapping.ranges.0.len() as u64).sum()
+}
+
+fn by_label(mappings: &Mappings) -> HashMap<&str, &RangeSet> {
+    mappings.0.iter().map(|mapping| (mapping.name.as_str(), &mapping.ranges)).collect()
+}
+
 /// Whether it is an array of sixteen bytes.
 fn is_uuid(kind: &FieldKind) -> bool {
     let FieldKind::Array { element, length: Length::Static(16), .. } = kind else { return false };
     matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)
 }
-

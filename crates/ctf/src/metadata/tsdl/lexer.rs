@@ -46,9 +46,8 @@ impl Token<'_> {
 }
 
 /// Longest first, so that the first one that fits is the right one.
-const MARKS: [&str; 20] = [
-    "...", ":=", "->", "[", "]", "(", ")", "{", "}", ".", "*", "+", "-", "<", ">", ":", ";", "=", ",", "~",
-];
+const MARKS: [&str; 20] =
+    ["...", ":=", "->", "[", "]", "(", ")", "{", "}", ".", "*", "+", "-", "<", ">", ":", ";", "=", ",", "~"];
 
 /// Cuts a text into tokens.
 pub(super) struct Lexer<'a> {
@@ -63,6 +62,13 @@ pub(super) struct Lexer<'a> {
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
         Self { text, offset: 0, line: 1, line_start: 0, slips: Vec::new() }
+    }
+
+    /// Notes a slip. A single string could be full of them: some are enough.
+    fn slip(&mut self, slip: (TextPlace, String)) {
+        if self.slips.len() < 16 {
+            self.slips.push(slip);
+        }
     }
 
     /// Where the lexer is.
@@ -229,7 +235,7 @@ impl<'a> Lexer<'a> {
                 Some(byte) => {
                     nul |= byte == 0;
                     if byte == b'\n' {
-                        self.slips.push((place, format!("a {kind} goes over the end of a line")));
+                        self.slip((place, format!("a {kind} goes over the end of a line")));
                     }
                     bytes.push(byte);
                 }
@@ -241,7 +247,7 @@ impl<'a> Lexer<'a> {
         match String::from_utf8(bytes) {
             Ok(text) => Lexeme::Text(text),
             Err(error) => {
-                self.slips.push((at, format!("a {kind} is not valid UTF-8")));
+                self.slip((at, format!("a {kind} is not valid UTF-8")));
                 Lexeme::Text(String::from_utf8_lossy(error.as_bytes()).into_owned())
             }
         }
@@ -285,12 +291,12 @@ impl<'a> Lexer<'a> {
                     return;
                 }
                 None => {
-                    self.slips.push((place, "a universal character name is not complete".to_owned()));
+                    self.slip((place, "a universal character name is not complete".to_owned()));
                     byte
                 }
             },
             _ => {
-                self.slips.push((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
+                self.slip((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
                 byte
             }
         };

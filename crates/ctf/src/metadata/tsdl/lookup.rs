@@ -104,7 +104,11 @@ impl View<'_> {
         (path.unwrap_or_else(|| names.to_vec()), classes)
     }
 
-    fn find_relative(&self, names: &[String], budget: &mut u64) -> Option<(Vec<String>, Vec<Arc<FieldClass>>)> {
+    fn find_relative(
+        &self,
+        names: &[String],
+        budget: &mut u64,
+    ) -> Option<(Vec<String>, Vec<Arc<FieldClass>>)> {
         let first = names.first()?;
         let mut next = self.innermost;
         while let Some(frame) = next.and_then(|index| self.frames.get(index)) {
@@ -112,7 +116,10 @@ impl View<'_> {
             if frame.members.iter().any(|member| member.location_name() == first) {
                 let mut classes = Vec::new();
                 let rest = follow_member(&frame.members, names, budget, &mut classes);
-                return Some(([frame.path.as_slice(), &rest.unwrap_or_else(|| names.to_vec())].concat(), classes));
+                return Some((
+                    [frame.path.as_slice(), &rest.unwrap_or_else(|| names.to_vec())].concat(),
+                    classes,
+                ));
             }
             next = frame.parent;
         }

@@ -23,14 +23,39 @@ pub(super) type Read<T> = Result<T, Stop>;
 
 /// Words that cannot name a field or a type (CTF 1.8, section C.1.2), the C type words aside.
 const RESERVED: [&str; 16] = [
-    "align", "callsite", "clock", "enum", "env", "event", "floating_point", "integer", "stream", "string",
-    "struct", "trace", "typealias", "typedef", "variant", "const",
+    "align",
+    "callsite",
+    "clock",
+    "enum",
+    "env",
+    "event",
+    "floating_point",
+    "integer",
+    "stream",
+    "string",
+    "struct",
+    "trace",
+    "typealias",
+    "typedef",
+    "variant",
+    "const",
 ];
 
 /// Words of C that make up names of types.
 const C_TYPE_WORDS: [&str; 13] = [
-    "void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "_Bool", "_Complex",
-    "_Imaginary", "const",
+    "void",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "signed",
+    "unsigned",
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+    "const",
 ];
 
 /// Whether the word is a keyword other than those of C's types.
@@ -185,8 +210,7 @@ impl<'a> Parser<'a> {
         }
         let diagnostic = match &token.lexeme {
             Lexeme::Bad(why) => Diagnostic::error(token.at, why.clone()),
-            _ => Diagnostic::error(token.at, format!("expected {expected}"))
-                .expected(expected, token.describe()),
+            _ => Diagnostic::error(token.at, "a syntax error").expected(expected, token.describe()),
         };
         self.problems.add(diagnostic);
         Stop
@@ -220,7 +244,8 @@ impl<'a> Parser<'a> {
     pub(super) fn end_statement(&mut self) -> Read<()> {
         let ended = self.expect(";");
         for name in std::mem::take(&mut self.doubles) {
-            self.problems.error(self.last_end, format!("the type name `{name}` is declared twice in this scope"));
+            self.problems
+                .error(self.last_end, format!("the type name `{name}` is declared twice in this scope"));
         }
         ended
     }
@@ -316,7 +341,8 @@ impl<'a> Parser<'a> {
     /// Reports an attribute that does not exist.
     pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
         let name_text = name.names.join(".");
-        let diagnostic = Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
+        let diagnostic =
+            Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
         self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
         Stop
     }
