@@ -210,8 +210,7 @@ impl<'a> Parser<'a> {
         }
         let diagnostic = match &token.lexeme {
             Lexeme::Bad(why) => Diagnostic::error(token.at, why.clone()),
-            _ => Diagnostic::error(token.at, format!("expected {expected}"))
-                .expected(expected, token.describe()),
+            _ => Diagnostic::error(token.at, "a syntax error").expected(expected, token.describe()),
         };
         self.problems.add(diagnostic);
         Stop
@@ -342,7 +341,8 @@ impl<'a> Parser<'a> {
     /// Reports an attribute that does not exist.
     pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
         let name_text = name.names.join(".");
-        let diagnostic = Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
+        let diagnostic =
+            Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
         self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
         Stop
     }

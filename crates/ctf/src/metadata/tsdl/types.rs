@@ -280,7 +280,9 @@ impl Parser<'_> {
         };
         Err(match (stands, name.is_empty()) {
             (_, true) => self.stop(at, "expected a type and a name"),
-            (Stands::AfterColon, _) => self.stop(at, format!("`{name}` is not an integer type that is known here")),
+            (Stands::AfterColon, _) => {
+                self.stop(at, format!("`{name}` is not an integer type that is known here"))
+            }
             _ => self.stop(at, format!("there is no type `{name}` here")),
         })
     }
@@ -289,13 +291,11 @@ impl Parser<'_> {
     fn use_alias(&mut self, name: &str, at: TextPlace) -> Read<Option<Rc<Type>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
-        // An alias of an alias is as deep as the alias, or chains of them would count as nesting.
-        // The outer one's place of declaration is lost only where it does not matter.
+        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups
+        // begin where the innermost one that is in a structure was declared.
         if let TypeKind::Alias { target: inner, declared_in: inside } = &target.kind {
-            if inside.is_some() || declared_in.is_none() || !has_locations(inner) {
-                let (inner, inside) = (Rc::clone(inner), *inside);
-                (target, declared_in) = (inner, inside);
-            }
+            declared_in = inside.or(declared_in);
+            target = Rc::clone(inner);
         }
         self.new_type(at, TypeKind::Alias { target, declared_in }).map(Some)
     }
@@ -498,7 +498,8 @@ impl Parser<'_> {
         }
         if let Some((label, range)) = misfit {
             let (size, fitting) = (base.size, fitting(base));
-            let message = format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
+            let message =
+                format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
             return Err(self.stop(at, message));
         }
         Ok(mappings)
@@ -658,7 +659,9 @@ impl Parser<'_> {
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
-            return Err(self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}")));
+            return Err(
+                self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}"))
+            );
         }
         Ok(size)
     }
@@ -680,12 +683,12 @@ impl Parser<'_> {
 
     /// `clock.NAME.value`
     fn clock_name(&mut self, value: &Expression) -> Read<String> {
-        if let Operand::Names(names) = &value.value {
-            if let [clock, name, last] = names.as_slice() {
-                if clock == "clock" && last == "value" {
-                    return Ok(name.clone());
-                }
-            }
+        if let Operand::Names(names) = &value.value
+            && let [clock, name, last] = names.as_slice()
+            && clock == "clock"
+            && last == "value"
+        {
+            return Ok(name.clone());
         }
         Err(self.wrong("map", "`clock.NAME.value`", value))
     }
@@ -732,19 +735,6 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a location is anywhere in the type.
-fn has_locations(class: &Type) -> bool {
-    match &class.kind {
-        TypeKind::Structure(structure) => structure.fields.iter().any(|field| has_locations(&field.class)),
-        TypeKind::Array { element, length } => {
-            matches!(length, ArrayLength::Located(_)) || has_locations(element)
-        }
-        TypeKind::Variant { .. } => true,
-        TypeKind::Alias { target, .. } => has_locations(target),
-        _ => false,
-    }
-}
-
 /// The values that an integer type can have; beyond 126 bits, all that can be written.
 fn fitting(base: &IntegerType) -> IntegerRange {
     let bits = base.size.min(126) as u32;
@@ -762,7 +752,7 @@ fn is_float(size: u64, exponent: u64) -> bool {
         16 => exponent == 5,
         32 => exponent == 8,
         64 => exponent == 11,
-        _ if size >= 128 && size % 32 == 0 => {
+        _ if size >= 128 && size.is_multiple_of(32) => {
             exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0
         }
         _ => false,
