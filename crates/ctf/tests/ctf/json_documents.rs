@@ -115,7 +115,9 @@ fn wrap_prop1(example: &str) -> String {
     };
     let typed = |text: &str| field(&format!("{{\"name\": \"example\", \"field-type\": {text}}}"));
     let label = |text: &str| {
-        typed(&format!("{{\"field-type\": \"enum\", \"size\": 128, \"signed\": true, \"members\": {{\"label\": [{text}]}}}}"))
+        typed(&format!(
+            "{{\"field-type\": \"enum\", \"size\": 128, \"signed\": true, \"members\": {{\"label\": [{text}]}}}}"
+        ))
     };
     let example = example.replace("my-scope", "event-record-payload");
     let example = example.trim();
@@ -179,7 +181,9 @@ fn wrap_prop2(example: &str) -> Option<String> {
         '[' if example.starts_with("[[") => mappings(&format!("{{\"label\": {example}}}")),
         '[' => mappings(&format!("{{\"label\": [{example}]}}")),
         _ if example.contains("\"type\": \"preamble\"") => format!("[{example}, {stream}]"),
-        _ if example.contains("\"type\": \"trace-class\"") || example.contains("\"type\": \"clock-class\"") => {
+        _ if example.contains("\"type\": \"trace-class\"")
+            || example.contains("\"type\": \"clock-class\"") =>
+        {
             fragment(example)
         }
         _ if has("type") => class(example),
@@ -187,13 +191,13 @@ fn wrap_prop2(example: &str) -> Option<String> {
             "{{\"type\": \"variant\", \"selector-field-location\": [\"packet-context\", \"s\"], \"options\": [{example}]}}"
         )),
         _ if has("field-class") => member(example),
-        _ if has("seconds") || example == "{}" => {
-            fragment(&format!("{{\"type\": \"clock-class\", \"name\": \"c\", \"frequency\": 1000000000, \"offset\": {example}}}"))
-        }
+        _ if has("seconds") || example == "{}" => fragment(&format!(
+            "{{\"type\": \"clock-class\", \"name\": \"c\", \"frequency\": 1000000000, \"offset\": {example}}}"
+        )),
         _ if has("fortune") => mappings(example),
-        _ if example.contains("\"piano\"") => format!(
-            "[{{\"type\": \"preamble\", \"version\": 2, \"extensions\": {example}}}, {stream}]"
-        ),
+        _ if example.contains("\"piano\"") => {
+            format!("[{{\"type\": \"preamble\", \"version\": 2, \"extensions\": {example}}}, {stream}]")
+        }
         _ if has("std") || example.contains("session-name") || example.contains(": 42") => return None,
         _ => class(&format!("{{\"type\": \"null-terminated-string\", \"user-attributes\": {example}}}")),
     })

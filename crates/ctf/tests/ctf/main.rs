@@ -2,11 +2,8 @@
 //! beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
-<<<<<<< HEAD
 mod decode_suite;
-=======
 mod json_documents;
->>>>>>> json
 mod json_suite;
 #[allow(dead_code)]
 mod support;
