@@ -115,7 +115,9 @@ fn wrap_prop1(example: &str) -> String {
     };
     let typed = |text: &str| field(&format!("{{\"name\": \"example\", \"field-type\": {text}}}"));
     let label = |text: &str| {
-        typed(&format!("{{\"field-type\": \"enum\", \"size\": 128, \"signed\": true, \"members\": {{\"label\": [{text}]}}}}"))
+        typed(&format!(
+            "{{\"field-type\": \"enum\", \"size\": 128, \"signed\": true, \"members\": {{\"label\": [{text}]}}}}"
+        ))
     };
     let example = example.replace("my-scope", "event-record-payload");
     let example = example.trim();
@@ -179,7 +181,9 @@ fn wrap_prop2(example: &str) -> Option<String> {
         '[' if example.starts_with("[[") => mappings(&format!("{{\"label\": {example}}}")),
         '[' => mappings(&format!("{{\"label\": [{example}]}}")),
         _ if example.contains("\"type\": \"preamble\"") => format!("[{example}, {stream}]"),
-        _ if example.contains("\"type\": \"trace-class\"") || example.contains("\"type\": \"clock-class\"") => {
+        _ if example.contains("\"type\": \"trace-class\"")
+            || example.contains("\"type\": \"clock-class\"") =>
+        {
             fragment(example)
         }
         _ if has("type") => class(example),
@@ -187,13 +191,13 @@ fn wrap_prop2(example: &str) -> Option<String> {
             "{{\"type\": \"variant\", \"selector-field-location\": [\"packet-context\", \"s\"], \"options\": [{example}]}}"
         )),
         _ if has("field-class") => member(example),
-        _ if has("seconds") || example == "{}" => {
-            fragment(&format!("{{\"type\": \"clock-class\", \"name\": \"c\", \"frequency\": 1000000000, \"offset\": {example}}}"))
-        }
+        _ if has("seconds") || example == "{}" => fragment(&format!(
+            "{{\"type\": \"clock-class\", \"name\": \"c\", \"frequency\": 1000000000, \"offset\": {example}}}"
+        )),
         _ if has("fortune") => mappings(example),
-        _ if example.contains("\"piano\"") => format!(
-            "[{{\"type\": \"preamble\", \"version\": 2, \"extensions\": {example}}}, {stream}]"
-        ),
+        _ if example.contains("\"piano\"") => {
+            format!("[{{\"type\": \"preamble\", \"version\": 2, \"extensions\": {example}}}, {stream}]")
+        }
         _ if has("std") || example.contains("session-name") || example.contains(": 42") => return None,
         _ => class(&format!("{{\"type\": \"null-terminated-string\", \"user-attributes\": {example}}}")),
     })
@@ -204,10 +208,28 @@ fn wrap_prop2(example: &str) -> Option<String> {
 type Expected = (usize, Severity, &'static str);
 
 /// Slips and notes of the examples of PROP-1.0.
-const PROP1: &[Expected] = &[];
+const PROP1: &[Expected] = &[
+    (1984, Severity::Slip, "an `enum` without the property `size`"),
+    (2938, Severity::Slip, "a path is an array of names"),
+    (3179, Severity::Note, "the property `length` is not known here"),
+    (3365, Severity::Slip, "the field type `integer` is called `int`"),
+    (3545, Severity::Slip, "an array without the property `length`"),
+    (4342, Severity::Slip, "a comma before `}`"),
+    (4342, Severity::Slip, "a comma before `]`"),
+    (4342, Severity::Slip, "the property `align` is called `alignment`"),
+    (4342, Severity::Slip, "the element type of an array is called `element-field-type`"),
+    (4342, Severity::Slip, "the property `reason` is missing"),
+];
 
 /// Slips of the examples of PROP-2.0, and the extensions that nobody knows.
-const PROP2: &[Expected] = &[];
+const PROP2: &[Expected] = &[
+    (1096, Severity::Slip, "a comma before `]`"),
+    (1194, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `sax` of the namespace `abc/xyz`"),
+    (4770, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
+    (4770, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
+];
 
 fn check(found: &[(usize, Severity, String)], expected: &[Expected]) {
     for (line, severity, message) in found {

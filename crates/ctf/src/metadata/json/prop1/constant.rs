@@ -28,9 +28,14 @@ pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
             // The library would accept a plus sign, the document does not.
-            let integer = if written.starts_with('+') { None } else { i128::from_str_radix(written, base).ok() };
+            let integer =
+                if written.starts_with('+') { None } else { i128::from_str_radix(written, base).ok() };
             if integer.is_none() {
-                refuse(value, format!("the digits of an integer of base {base} and at most 128 bits"), problems);
+                refuse(
+                    value,
+                    format!("the digits of an integer of base {base} and at most 128 bits"),
+                    problems,
+                );
             }
             integer
         }

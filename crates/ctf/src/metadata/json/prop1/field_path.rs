@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, RangeSet, Scope, StringLength,
-    TextPlace, VariableLengthValue, VariantOption,
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, RangeSet, Scope,
+    StringLength, TextPlace, VariableLengthValue, VariantOption,
 };
 
 use crate::metadata::Problems;
@@ -119,7 +119,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
         let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
         for target in targets {
             let Some(labels) = labels(target) else {
-                let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
+                let message =
+                    format!("the tag of a variant must be an enumeration, not a {}", target.describe());
                 self.problems.error(selector.declared_at.0, message);
                 return None;
             };
@@ -136,7 +137,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 let message = format!("the enumeration of the tag has no label `{name}`");
                 self.problems.error(place, message);
             } else if found.any(|other| other != ranges) {
-                let message = format!("the enumerations that the tag leads to give the label `{name}` other values");
+                let message =
+                    format!("the enumerations that the tag leads to give the label `{name}` other values");
                 self.problems.error(place, message);
             }
             self.problems.leave();
@@ -164,7 +166,8 @@ impl<'c, 'p> Resolver<'c, 'p> {
             None => self.relative(&path, location),
         };
         if found.is_none() {
-            self.problems.error(location.declared_at.0, format!("there is no field `{location}` before this one"));
+            self.problems
+                .error(location.declared_at.0, format!("there is no field `{location}` before this one"));
         }
         found
     }
@@ -187,7 +190,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let parents = self.path.get(..frame.path).unwrap_or_default();
             let names = parents.iter().chain(path);
             let path = names.map(|name| LocationStep::Member((*name).to_owned())).collect();
-            Some((FieldLocation { origin: Some(self.scope), path, declared_at: location.declared_at }, targets))
+            Some((
+                FieldLocation { origin: Some(self.scope), path, declared_at: location.declared_at },
+                targets,
+            ))
         })
     }
 }

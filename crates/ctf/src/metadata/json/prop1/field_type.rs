@@ -5,14 +5,14 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mapping, Mappings, Member, RangeSet, Roles,
-    Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mapping, Mappings, Member, RangeSet,
+    Roles, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
 use super::super::object::{
-    Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse, refuse_duplicates,
-    text,
+    Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
+    refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{integer, positive, unsigned};
@@ -111,7 +111,8 @@ impl<'a> TypeReader<'a> {
         if self.classes > self.limits.field_classes {
             if !self.too_many {
                 self.too_many = true;
-                let message = format!("there are more than {} field types, the limit", self.limits.field_classes);
+                let message =
+                    format!("there are more than {} field types, the limit", self.limits.field_classes);
                 self.problems.error(place, message);
             }
             return false;
@@ -248,7 +249,8 @@ impl<'a> TypeReader<'a> {
                 let bits = self.bits(alignment, object);
                 let size = object.get("size");
                 let bits = bits?;
-                let valid = matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
+                let valid =
+                    matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
                 if !valid {
                     if let Some(node) = size {
                         refuse(node, "16, 32, 64, 128 or a greater multiple of 32", self.problems);
@@ -265,7 +267,10 @@ impl<'a> TypeReader<'a> {
             }
             Type::VariableInteger | Type::VariableEnumeration => {
                 let integer = self.integer(name == Type::VariableEnumeration, object, attributes)?;
-                FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: alignment? }
+                FieldKind::VariableLength {
+                    value: VariableLengthValue::Integer(integer),
+                    alignment: alignment?,
+                }
             }
             Type::String => FieldKind::String {
                 encoding: StringEncoding::Utf8,
@@ -296,7 +301,8 @@ impl<'a> TypeReader<'a> {
                 let length = match (object.get("length"), &element) {
                     (Some(node), _) => unsigned(node, self.problems),
                     (None, Some(element)) if self.scope == Some(Scope::PacketHeader) && is_byte(element) => {
-                        let message = "an array without the property `length`: read as the 16 bytes of a UUID";
+                        let message =
+                            "an array without the property `length`: read as the 16 bytes of a UUID";
                         self.problems.slip(object.place, message);
                         Some(16)
                     }
@@ -412,7 +418,8 @@ impl<'a> TypeReader<'a> {
             true => Some(object.require("members", self.problems).and_then(|node| self.labels(node))),
             false => None,
         };
-        let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
+        let base =
+            attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
         let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
         let mappings = match mappings {
             Some(mappings) => Some(mappings?),
@@ -450,7 +457,8 @@ impl<'a> TypeReader<'a> {
         object.finish(Unknown::Ignore, self.problems);
         let (lower, upper) = (lower?, upper?);
         if lower > upper {
-            let message = format!("the lower limit {lower} of a range is greater than its upper limit {upper}");
+            let message =
+                format!("the lower limit {lower} of a range is greater than its upper limit {upper}");
             self.problems.error(node.place, message);
             return None;
         }

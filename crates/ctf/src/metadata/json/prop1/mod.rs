@@ -9,8 +9,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{
-    Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    Limits, Scope, TraceClass, Value,
+    Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
+    FieldClass, Limits, Scope, TraceClass, Value,
 };
 
 use self::constant::{integer, positive, unsigned};
@@ -158,7 +158,8 @@ impl Reader<'_> {
             self.types.problems.leave();
         }
         let tags = object.get("tags");
-        let clocks = tags.map(|node| tag::apply(node, owner, &mut roots, &self.trace.clocks, self.types.problems));
+        let clocks =
+            tags.map(|node| tag::apply(node, owner, &mut roots, &self.trace.clocks, self.types.problems));
         (roots, clocks.unwrap_or_default())
     }
 
@@ -181,9 +182,11 @@ impl Reader<'_> {
         let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
         (self.roots, self.header_clocks) = self.roots(&fields, Owner::TraceClass, Roots::default(), object);
         self.trace.packet_header = self.root(Scope::PacketHeader);
-        let tagged = self.trace.packet_header.as_ref().is_some_and(|class| {
-            super::root::has_role(class, ichnos_model::Role::MetadataStreamUuid)
-        });
+        let tagged = self
+            .trace
+            .packet_header
+            .as_ref()
+            .is_some_and(|class| super::root::has_role(class, ichnos_model::Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
             let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
             self.types.problems.slip(object.place, message);
@@ -332,7 +335,8 @@ impl Reader<'_> {
 /// The clock that orders the event records of a data stream: the first one that the event record
 /// header updates, else one that is updated at the beginning of a packet.
 fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
-    let first = |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
+    let first =
+        |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
     first(Scope::EventRecordHeader)
         .or_else(|| first(Scope::PacketContext))
         .or_else(|| first(Scope::PacketHeader))

@@ -129,11 +129,15 @@ fn apply_one(
     let path = names(&location);
     let root = roots.get_mut(scope as usize)?.as_mut();
     let Some(root) = root.filter(|root| !follow(root, &path).is_empty()) else {
-        problems.error(location.declared_at.0, format!("the tag is about `{location}`, but there is no such field"));
+        problems.error(
+            location.declared_at.0,
+            format!("the tag is about `{location}`, but there is no such field"),
+        );
         return None;
     };
     if *role == Role::PacketMagicNumber && !is_first(root, &path) {
-        problems.error(location.declared_at.0, "the magic number must be the first field of the packet header");
+        problems
+            .error(location.declared_at.0, "the magic number must be the first field of the packet header");
     }
     let place = location.declared_at.0;
     change(root, &path, &mut |class| mark(class, *role, clock, place, problems));
