@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod json_documents;
+mod json_errors;
 mod json_fixtures;
 mod json_suite;
 #[allow(dead_code)]

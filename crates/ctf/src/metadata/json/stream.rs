@@ -16,6 +16,9 @@ use super::text::Node;
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Dialect, Problems};
 
+/// Namespace, name and UID of a clock class.
+pub(super) type ClockIdentity = (Option<String>, String, String);
+
 /// Reads fragments and keeps what they say.
 pub(super) struct StreamReader<'a> {
     pub(super) classes: ClassReader<'a>,
@@ -27,7 +30,12 @@ pub(super) struct StreamReader<'a> {
     /// Some class of this kind could not be told by its key: what refers to one that seems to be
     /// missing is not reported.
     unsure_streams: bool,
-    pub(super) unsure_clocks: bool,
+    unsure_clocks: bool,
+    /// Clock classes by what refers to them.
+    pub(super) clocks: HashMap<String, u16>,
+    /// Clock classes by what tells whether two are of the same clock.
+    pub(super) clock_identities: HashMap<ClockIdentity, u16>,
+    pub(super) clock_uuids: HashSet<Uuid>,
     streams: HashMap<u64, usize>,
     events: HashSet<(u64, u64)>,
     errors_before: usize,
@@ -48,6 +56,9 @@ impl<'a> StreamReader<'a> {
             trace_class: None,
             unsure_streams: false,
             unsure_clocks: false,
+            clocks: HashMap::new(),
+            clock_identities: HashMap::new(),
+            clock_uuids: HashSet::new(),
             streams: HashMap::new(),
             events: HashSet::new(),
             errors_before,
@@ -113,11 +124,9 @@ impl<'a> StreamReader<'a> {
             let place = TextPlace::of(text, text.len());
             problems.slip(place, "a metadata stream must have at least one data stream class fragment");
         }
-        for (namespace, value) in std::mem::take(&mut self.preamble_attributes.0) {
-            if self.trace.attributes.get(&namespace).is_none() {
-                self.trace.attributes.set(namespace, value);
-            }
-        }
+        let own: HashSet<String> = self.trace.attributes.0.iter().map(|(name, _)| name.clone()).collect();
+        let preamble = std::mem::take(&mut self.preamble_attributes.0);
+        self.trace.attributes.0.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 
@@ -207,10 +216,11 @@ impl<'a> StreamReader<'a> {
         };
         clock.attributes = attributes;
         clock.declared_at = object.place.into();
-        if self.trace.clocks.len() > usize::from(u16::MAX) {
+        let Ok(index) = u16::try_from(self.trace.clocks.len()) else {
             self.classes.problems.error(object.place, "there are more than 65,536 clock classes");
             return;
-        }
+        };
+        self.clocks.insert(clock.id.clone(), index);
         self.trace.clocks.push(clock);
     }
 
@@ -283,6 +293,7 @@ impl<'a> StreamReader<'a> {
             object.get(name)
         });
         let default_clock = clock.and_then(|node| self.clock_of(node));
+        let errors = self.classes.problems.errors();
         let packet_context =
             self.root_class("packet-context-field-class", Scope::PacketContext, "packet context", object);
         let event_record_header = self.root_class(
@@ -298,7 +309,9 @@ impl<'a> StreamReader<'a> {
             object,
         );
         let attributes = self.classes.extras(object);
-        if let Some(class) = &event_record_header {
+        if let Some(class) = &event_record_header
+            && self.classes.problems.errors() == errors
+        {
             root::check_no_user_fields(class, Scope::EventRecordHeader, self.classes.problems);
         }
         if clock.is_none() {
@@ -348,11 +361,11 @@ impl<'a> StreamReader<'a> {
 
     fn clock_of(&mut self, node: &Node) -> Option<u16> {
         let key = text(node, self.classes.problems)?;
-        let index = self.trace.clocks.iter().position(|clock| clock.id == key);
+        let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
             self.classes.problems.error(node.place, format!("there is no clock class `{key}` before this"));
         }
-        index.and_then(|index| u16::try_from(index).ok())
+        index
     }
 
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
