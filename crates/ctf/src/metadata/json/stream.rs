@@ -185,9 +185,13 @@ impl<'a> StreamReader<'a> {
             Vocabulary::Spec2 => self.spec2_trace_class(object),
             Vocabulary::Prop2 => self.prop2_trace_class(object),
         }
+        let errors = self.classes.problems.errors();
         let class =
             self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
-        if let Some(class) = &class {
+        // A role that was refused leaves a field without one.
+        if let Some(class) = &class
+            && self.classes.problems.errors() == errors
+        {
             root::check_magic_first(class, self.classes.problems);
             root::check_no_user_fields(class, Scope::PacketHeader, self.classes.problems);
             if root::has_role(class, Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
