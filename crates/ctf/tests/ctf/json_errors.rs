@@ -184,6 +184,18 @@ fn roles_have_their_places() {
 }
 
 #[test]
+fn headers_are_not_for_user_fields() {
+    let plain = r#"{"name": "kind", "field-class": {"type": "variable-length-unsigned-integer"}}"#;
+    refused(
+        &[&header(plain), STREAM],
+        &["warning: the field `kind` of the `packet-header` has no role, and no other field needs it"],
+    );
+    let optional = r#"{"type": "optional", "selector-field-location": {"origin": "packet-header", "path": ["kind"]},
+        "selector-field-ranges": [[1, 1]], "field-class": {"type": "null-terminated-string"}}"#;
+    refused(&[&header(plain), STREAM, &payload(optional)], &[]);
+}
+
+#[test]
 fn field_classes_keep_their_rules() {
     let int = |rest: &str| {
         payload(&format!(
@@ -268,7 +280,7 @@ fn clocks_keep_their_rules() {
     );
     let same = r#", "name": "n", "uid": "u""#;
     refused(
-        &[&clock(same), &clock(&format!("{same}, \"precision\": 1")).replace("\"c\"", "\"d\""), STREAM],
+        &[&clock(same), &clock(same).replace("100", "200").replace("\"c\"", "\"d\""), STREAM],
         &["the clock class `c` has the same identity"],
     );
 }

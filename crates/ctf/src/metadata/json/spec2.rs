@@ -144,9 +144,14 @@ impl StreamReader<'_> {
             _ => None,
         };
         let same = same.and_then(|index| self.trace.clocks.get(usize::from(index)));
+        let differ = |a: Option<u64>, b: Option<u64>| a.is_some() && b.is_some() && a != b;
         if let Some(same) = same
-            && (clock.frequency, clock.precision, clock.accuracy, &clock.origin)
-                != (same.frequency, same.precision, same.accuracy, &same.origin)
+            && (clock.frequency != same.frequency
+                || differ(clock.precision, same.precision)
+                || differ(clock.accuracy, same.accuracy)
+                || (clock.origin != same.origin
+                    && clock.origin != ClockOrigin::Unknown
+                    && same.origin != ClockOrigin::Unknown))
         {
             let message = format!(
                 "the clock class `{}` has the same identity, but not the same frequency, precision, accuracy and origin",

@@ -124,6 +124,20 @@ impl<'a> StreamReader<'a> {
             let place = TextPlace::of(text, text.len());
             problems.slip(place, "a metadata stream must have at least one data stream class fragment");
         }
+        if problems.errors() == self.errors_before {
+            // Only now it is known which fields are needed.
+            let streams = &self.trace.data_streams;
+            if let Some(header) = &self.trace.packet_header {
+                let others = streams.iter().flat_map(root::of_stream);
+                root::check_no_user_fields(header, Scope::PacketHeader, others, problems);
+            }
+            for stream in streams {
+                if let Some(header) = &stream.event_record_header {
+                    let others = root::of_stream(stream);
+                    root::check_no_user_fields(header, Scope::EventRecordHeader, others, problems);
+                }
+            }
+        }
         let own: HashSet<String> = self.trace.attributes.0.iter().map(|(name, _)| name.clone()).collect();
         let preamble = std::mem::take(&mut self.preamble_attributes.0);
         self.trace.attributes.0.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
@@ -193,7 +207,6 @@ impl<'a> StreamReader<'a> {
             && self.classes.problems.errors() == errors
         {
             root::check_magic_first(class, self.classes.problems);
-            root::check_no_user_fields(class, Scope::PacketHeader, self.classes.problems);
             if root::has_role(class, Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
                 let owner = match self.classes.vocabulary {
                     Vocabulary::Spec2 => "preamble",
@@ -297,7 +310,6 @@ impl<'a> StreamReader<'a> {
             object.get(name)
         });
         let default_clock = clock.and_then(|node| self.clock_of(node));
-        let errors = self.classes.problems.errors();
         let packet_context =
             self.root_class("packet-context-field-class", Scope::PacketContext, "packet context", object);
         let event_record_header = self.root_class(
@@ -313,11 +325,6 @@ impl<'a> StreamReader<'a> {
             object,
         );
         let attributes = self.classes.extras(object);
-        if let Some(class) = &event_record_header
-            && self.classes.problems.errors() == errors
-        {
-            root::check_no_user_fields(class, Scope::EventRecordHeader, self.classes.problems);
-        }
         if clock.is_none() {
             for class in packet_context.iter().chain(&event_record_header) {
                 self.check_no_timestamp(class);
