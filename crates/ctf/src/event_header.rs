@@ -8,7 +8,7 @@
 
 use ichnos_model::plan::Plan;
 use ichnos_model::walk::{PacketBits, Position, Slots, read_bits};
-use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, Role, Roles};
+use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, RangeSet, Role, Roles, VariantOption};
 
 use crate::packet::Clocks;
 
@@ -46,9 +46,22 @@ struct Selection {
     selector: Place,
     /// Where the selector's value is needed by other fields.
     slots: Vec<usize>,
-    /// The option of each value of the selector.
-    options: Vec<u8>,
-    fields: Vec<(u64, Fields)>,
+    /// The option of each small value of the selector.
+    small: Vec<u8>,
+    options: Vec<(RangeSet, u64, Fields)>,
+}
+
+impl Selection {
+    const SMALL: u64 = 64;
+
+    /// The alignment and the fields that the selector selects.
+    #[inline]
+    fn select(&self, selector: u64) -> Option<&(RangeSet, u64, Fields)> {
+        match self.small.get(usize::try_from(selector).ok()?) {
+            Some(option) => self.options.get(usize::from(*option)),
+            None => self.options.iter().find(|(ranges, ..)| ranges.contains(i128::from(selector))),
+        }
+    }
 }
 
 impl Place {
@@ -90,7 +103,7 @@ impl Fields {
         Some(place)
     }
 
-    #[inline]
+    #[inline(always)]
     fn decode(&self, data: &[u8], base: u64, id: &mut Option<u64>, clocks: &mut Clocks) {
         if let Some(place) = self.id {
             *id = Some(place.read(data, base));
@@ -119,12 +132,12 @@ impl EventHeader {
                 let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind else {
                     return None;
                 };
-                let count = 1usize.checked_shl(u32::try_from(selector.length).ok()?)?;
-                if selector.length > 16 || options.len() >= 255 {
+                if options.len() >= usize::from(u8::MAX) {
                     return None;
                 }
-                let option_of = |value: usize| {
-                    options.iter().position(|option| option.ranges.contains(value as i128)).map(|i| i as u8)
+                let option_of = |value: u64| {
+                    let index = options.iter().position(|option| option.ranges.contains(i128::from(value)));
+                    index.map_or(u8::MAX, |index| index as u8)
                 };
                 // The variant must be selected by the field before it, and by nothing else.
                 let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
@@ -133,12 +146,14 @@ impl EventHeader {
                 if !is_first || saving.next().is_some() {
                     return None;
                 }
-                let fields_of = |class: &FieldClass| Some((class.alignment(), Fields::of(class)?));
+                let option = |option: &VariantOption| {
+                    Some((option.ranges.clone(), option.class.alignment(), Fields::of(&option.class)?))
+                };
                 selection = Some(Selection {
                     selector,
                     slots: saved.saved_in().iter().map(|slot| usize::from(*slot)).collect(),
-                    options: (0..count).map(|value| option_of(value).unwrap_or(u8::MAX)).collect(),
-                    fields: options.iter().map(|option| fields_of(&option.class)).collect::<Option<_>>()?,
+                    small: (0..Selection::SMALL).map(option_of).collect(),
+                    options: options.iter().map(option).collect::<Option<_>>()?,
                 });
             }
             members => {
@@ -171,8 +186,7 @@ impl EventHeader {
         let mut open_byte = self.fields.open_byte;
         if let Some(selection) = &self.selection {
             let selector = selection.selector.read(bits.data, base);
-            let option = *selection.options.get(usize::try_from(selector).ok()?)?;
-            let (alignment, fields) = selection.fields.get(usize::from(option))?;
+            let (_, alignment, fields) = selection.select(selector)?;
             let begin = after.checked_next_multiple_of(*alignment)?;
             let changes = open_byte.zip(fields.open_byte).is_some_and(|(a, b)| a != b);
             if fields.size > end.checked_sub(begin)? || (changes && !begin.is_multiple_of(8)) {
