@@ -245,7 +245,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     fn field(&self, id: NodeId, offset: u64) -> Field<'a> {
-        Field { node: self.plan.node(id), offset }
+        Field { node: self.plan.node(id), offset, length: 0 }
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
@@ -338,12 +338,20 @@ impl<'a, V: Visitor> Walk<'a, V> {
             };
             match (value, field.load, &node.op) {
                 (Some(value), _, Op::Bits(bits)) => {
-                    self.narrow(Field { node, offset: begin + field.offset }, *bits, value);
+                    self.narrow(
+                        Field { node, offset: begin + field.offset, length: bits.length },
+                        *bits,
+                        value,
+                    );
                 }
                 (None, Load::Bits, Op::Bits(bits)) => {
                     let value = read_bits(bytes, field.offset, bits.length, bits.big_endian);
                     let value = if bits.reversed { reverse(value, bits.length) } else { value };
-                    self.narrow(Field { node, offset: begin + field.offset }, *bits, value);
+                    self.narrow(
+                        Field { node, offset: begin + field.offset, length: bits.length },
+                        *bits,
+                        value,
+                    );
                 }
                 _ => {
                     self.at = Position { bit: begin + field.offset, open_byte: None };
@@ -357,6 +365,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     /// Fixed-length bits at the current position.
     fn bits(&mut self, field: Field<'a>, bits: Bits) -> Result<(), DecodeError> {
+        let field = Field { length: bits.length, ..field };
         if bits.length > self.end.saturating_sub(self.at.bit) {
             return self.beyond(bits.length);
         }
@@ -512,6 +521,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
         }
         let length = groups * 7;
+        let field = Field { length, ..field };
         self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None };
         if !V::WANTS_VALUES && field.node.saves.is_empty() {
             return Ok(());
@@ -631,7 +641,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 let begin = self.at.bit - fit * bits.length;
                 for (i, chunk) in bytes.chunks_exact(size as usize).enumerate() {
                     let value = read_bits(chunk, 0, bits.length, bits.big_endian);
-                    self.narrow(Field { node, offset: begin + i as u64 * bits.length }, bits, value);
+                    self.narrow(
+                        Field { node, offset: begin + i as u64 * bits.length, length: bits.length },
+                        bits,
+                        value,
+                    );
                 }
             }
             if fit < length {

@@ -2,5 +2,7 @@
 //! beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod json_suite;
 #[allow(dead_code)]
 mod support;
+mod tsdl_suite;
