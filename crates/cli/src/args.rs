@@ -85,12 +85,25 @@ pub(crate) struct Reading {
     #[arg(long, visible_alias = "clock-force-correlate", help_heading = "Reading")]
     pub(crate) assume_correlated: bool,
     /// Add this many seconds to all clocks.
-    #[arg(long, visible_alias = "clock-offset-s", value_name = "SECONDS", default_value_t = 0,
-          allow_negative_numbers = true, hide_default_value = true, help_heading = "Reading")]
+    #[arg(
+        long,
+        visible_alias = "clock-offset-s",
+        value_name = "SECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_default_value = true,
+        help_heading = "Reading"
+    )]
     pub(crate) clock_offset: i64,
     /// Add this many nanoseconds to all clocks.
-    #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, allow_negative_numbers = true,
-          hide_default_value = true, help_heading = "Reading")]
+    #[arg(
+        long,
+        value_name = "NANOSECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_default_value = true,
+        help_heading = "Reading"
+    )]
     pub(crate) clock_offset_ns: i64,
     /// Refuse metadata that are larger than this (for instance 512M).
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
@@ -176,10 +189,22 @@ pub(crate) struct Cat {
     #[arg(long, help_heading = "Text (format pretty)")]
     pub(crate) no_delta: bool,
     /// What to print of the trace and the event besides its fields.
-    #[arg(long, value_name = "FIELD", value_enum, value_delimiter = ',', help_heading = "Text (format pretty)")]
+    #[arg(
+        long,
+        value_name = "FIELD",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Text (format pretty)"
+    )]
     pub(crate) fields: Vec<FieldName>,
     /// Where to print names.
-    #[arg(long, value_name = "NAME", value_enum, value_delimiter = ',', help_heading = "Text (format pretty)")]
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Text (format pretty)"
+    )]
     pub(crate) names: Vec<NameName>,
 
     /// What format `details` prints, as name=yes or name=no with commas between: compact,

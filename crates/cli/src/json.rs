@@ -1,6 +1,6 @@
 //! JSON of what the model has: for `--json` of all verbs. `docs/cli-json.md` describes it.
 
-use ichnos_model::{Attributes, Diagnostic, TextPlace, Value};
+use ichnos::model::{Attributes, Diagnostic, TextPlace, Value};
 use serde_json::{Map, Number, Value as Json, json};
 
 /// The version of all JSON that the command writes; only an incompatible change raises it.
@@ -30,6 +30,11 @@ impl Object {
 
     pub(crate) fn put_integer(&mut self, name: &str, value: Option<i128>) {
         self.put_some(name, value.map(integer));
+    }
+
+    /// Moves all that `other` has to the end of this one.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.0.append(&mut other.0);
     }
 
     pub(crate) fn json(self) -> Json {

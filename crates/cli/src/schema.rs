@@ -2,12 +2,45 @@
 
 use std::fmt::Write as _;
 
-use ichnos_model::*;
+use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
+use crate::args::{self, Global};
+use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
+use crate::report::Report;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
+use crate::{input, output};
+
+pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let session = input::open(&args.reading)?;
+    let damaged = input::tell_problems(&session, report);
+    let text = if args.json {
+        let mut object = js::document("schema");
+        let traces = session.traces().iter().map(|trace| {
+            let mut object = Object::default();
+            object.put("path", trace.path());
+            object.put("format", trace.format());
+            object.append(&mut trace_json(&trace.trace().class));
+            object.json()
+        });
+        object.put("traces", traces.collect::<Vec<_>>());
+        js::text(&object.json())
+    } else {
+        let paint = Paint::stdout(global.color);
+        let mut text = String::new();
+        for (i, trace) in session.traces().iter().enumerate() {
+            if i > 0 {
+                text.push('\n');
+            }
+            trace_tree(&trace.trace().class, trace.path(), paint).render(&mut text);
+        }
+        text
+    };
+    output::print(&text)?;
+    Ok(if damaged { Exit::Damaged } else { Exit::Success })
+}
 
 // ---------------------------------------------------------------------------------------------
 // JSON
@@ -38,7 +71,12 @@ fn identity(object: &mut Object, namespace: &Option<String>, name: &Option<Strin
     object.put_some("uid", uid.as_deref());
 }
 
-fn scope_json(object: &mut Object, name: &str, field: &Option<std::sync::Arc<FieldClass>>, trace: &TraceClass) {
+fn scope_json(
+    object: &mut Object,
+    name: &str,
+    field: &Option<std::sync::Arc<FieldClass>>,
+    trace: &TraceClass,
+) {
     object.put_some(name, field.as_ref().map(|field| field_json(field, trace).json()));
 }
 
@@ -539,9 +577,8 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
 }
 
 fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
-    let mapping = |mapping: &Mapping| {
-        Branch::new(format!("{} = {}", paint.name(&safe(&mapping.name)), mapping.ranges))
-    };
+    let mapping =
+        |mapping: &Mapping| Branch::new(format!("{} = {}", paint.name(&safe(&mapping.name)), mapping.ranges));
     below.extend(mappings.0.iter().map(mapping));
 }
 
@@ -637,8 +674,12 @@ mod tests {
     fn json_has_everything() {
         let json = trace_json(&every_class()).json();
         let payload = &json["data_stream_classes"][0]["event_record_classes"][0]["payload"];
-        let types: Vec<&str> =
-            payload["members"].as_array().unwrap().iter().map(|m| m["class"]["type"].as_str().unwrap()).collect();
+        let types: Vec<&str> = payload["members"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|m| m["class"]["type"].as_str().unwrap())
+            .collect();
         assert_eq!(
             types,
             [

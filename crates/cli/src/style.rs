@@ -22,12 +22,20 @@ impl Paint {
 
     /// For the standard output.
     pub(crate) fn stdout(when: When) -> Self {
-        Self(resolve(when, || anstream::AutoStream::choice(&std::io::stdout()), std::io::stdout().is_terminal()))
+        Self(resolve(
+            when,
+            || anstream::AutoStream::choice(&std::io::stdout()),
+            std::io::stdout().is_terminal(),
+        ))
     }
 
     /// For the standard error output.
     pub(crate) fn stderr(when: When) -> Self {
-        Self(resolve(when, || anstream::AutoStream::choice(&std::io::stderr()), std::io::stderr().is_terminal()))
+        Self(resolve(
+            when,
+            || anstream::AutoStream::choice(&std::io::stderr()),
+            std::io::stderr().is_terminal(),
+        ))
     }
 
     fn paint(self, style: Style, text: &str) -> String {
@@ -75,7 +83,8 @@ fn resolve(when: When, auto: impl Fn() -> anstream::ColorChoice, terminal: bool)
 /// Text from a trace, made safe for a terminal: control characters are escaped.
 pub(crate) fn safe(text: &str) -> Cow<'_, str> {
     let harmful = |c: char| {
-        c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        c.is_control()
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
     };
     if !text.contains(harmful) {
         return Cow::Borrowed(text);

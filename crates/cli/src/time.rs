@@ -107,7 +107,8 @@ impl TimePoint {
 }
 
 fn instant(date_time: DateTime, zone: &TimeZone) -> Result<i128, String> {
-    let zoned = date_time.to_zoned(zone.clone()).map_err(|error| format!("the time is out of range: {error}"))?;
+    let zoned =
+        date_time.to_zoned(zone.clone()).map_err(|error| format!("the time is out of range: {error}"))?;
     Ok(zoned.timestamp().as_nanosecond())
 }
 

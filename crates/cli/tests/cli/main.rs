@@ -1,0 +1,2 @@
+//! The command as a user runs it.
+fn main() {}
