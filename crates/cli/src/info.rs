@@ -311,7 +311,9 @@ impl Found<'_> {
         if let Some(name) = &class.name {
             root.line(format!("name: {}", paint.name(&safe(name))));
         }
-        if let Some(uid) = &class.uid {
+        if let Some(uid) = &class.uid
+            && class.uuid.is_none_or(|uuid| uuid.to_string() != *uid)
+        {
             root.line(format!("UID: {}", safe(uid)));
         }
         if let Some(uuid) = class.uuid {
@@ -362,6 +364,14 @@ impl Found<'_> {
         root
     }
 
+    /// A path without that of the trace.
+    fn relative<'b>(&self, path: &'b str) -> &'b str {
+        path.strip_prefix(self.input.path())
+            .map(|rest| rest.trim_start_matches('/'))
+            .filter(|rest| !rest.is_empty())
+            .unwrap_or(path)
+    }
+
     fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
         let is_date = self.streams.iter().all(|stream| {
             let origin = stream.summary.stream.clock().map(|clock| &clock.origin);
@@ -381,7 +391,7 @@ impl Found<'_> {
             let id = summary.stream.id.map(|id| format!(", id {id}")).unwrap_or_default();
             let mut branch = Branch::new(format!(
                 "data stream {} (class {}{id})",
-                paint.name(&safe(&summary.stream.name)),
+                paint.name(&safe(self.relative(&summary.stream.name))),
                 summary.stream.class().id
             ));
             let mut sizes = vec![count(summary.packets, "packet"), size(summary.bytes)];
@@ -394,7 +404,7 @@ impl Found<'_> {
             }
             if summary.files.len() > 1 {
                 let mut files = Branch::new(count(summary.files.len() as u64, "file"));
-                summary.files.iter().for_each(|file| files.line(safe(file)));
+                summary.files.iter().for_each(|file| files.line(safe(self.relative(file))));
                 branch.add(files);
             }
             let losses = losses(stream.discarded_events, stream.discarded_unknown, stream.discarded_packets);
@@ -429,6 +439,17 @@ impl Found<'_> {
             let unused = list.iter().filter(|entry| entry.0 == 0).count();
             if unused > 0 && unused < number {
                 branch.line(paint.faint(&format!("{} without events", count(unused as u64, "class"))));
+            }
+        } else {
+            const SHOWN: usize = 40;
+            for record in classes.iter().flat_map(|stream| &stream.event_records).take(SHOWN) {
+                match &record.name {
+                    Some(name) => branch.line(paint.name(&safe(name))),
+                    None => branch.line(format!("class {}", record.id)),
+                }
+            }
+            if number > SHOWN {
+                branch.line(paint.faint(&format!("{} more: `ichnos schema` shows all", number - SHOWN)));
             }
         }
         root.add(branch);

@@ -164,7 +164,7 @@ fn similar(path: &Path) -> Option<PathBuf> {
     for item in std::fs::read_dir(folder).ok()?.flatten().take(10_000) {
         let other = item.file_name().to_string_lossy().into_owned();
         let distance = distance(&name, &other);
-        if distance <= 1 + name.chars().count() / 4
+        if distance <= (name.chars().count() / 3).max(1)
             && best.as_ref().is_none_or(|best| (distance, &other) < (best.0, &best.1))
         {
             best = Some((distance, other));

@@ -15,11 +15,6 @@ pub(crate) struct Paint(bool);
 impl Paint {
     pub(crate) const PLAIN: Self = Self(false);
 
-    /// Whether anything is painted.
-    pub(crate) fn is_on(self) -> bool {
-        self.0
-    }
-
     /// For the standard output.
     pub(crate) fn stdout(when: When) -> Self {
         Self(resolve(

@@ -1,2 +1,9 @@
-//! The command as a user runs it.
-fn main() {}
+//! The command as a user runs it: the built binary on small traces that are made here, and on
+//! recorded ones where they are there (`ICHNOS_TRACES`, by default `../shared/traces` beside the
+//! project).
+
+mod cat;
+mod errors;
+mod inspect;
+mod recorded;
+mod support;
