@@ -218,6 +218,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.error(DecodeErrorKind::Overflow);
         };
         if size > self.end.saturating_sub(self.at.bit) {
+            if self.bits.content > self.end {
+                // The bytes that are there belong to the field; the next one is missing.
+                self.at.bit = self.end / 8 * 8;
+                return self.beyond(8);
+            }
             return self.beyond(size);
         }
         let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
@@ -577,15 +582,12 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let left = (self.end.saturating_sub(self.at.bit) / 8) as usize;
         if content.checked_add(unit).is_none_or(|size| size > left) {
             if content == usize::MAX {
-                // The data ends before the string: there is no size to tell, only the next unit.
-                self.at.bit += (data.len() / unit * unit * 8) as u64;
-                let limited_by_content = self.end < self.data.len() as u64 * 8;
-                if !limited_by_content {
-                    return self.error(DecodeErrorKind::BeyondData {
-                        needed: unit as u64 * 8,
-                        left: (data.len() % unit) as u64 * 8,
-                    });
+                if self.bits.content <= self.data.len() as u64 * 8 {
+                    // All the data there is would be too little.
+                    return self.beyond(data.len() as u64 * 8);
                 }
+                // The data ends before the string: what is missing is the next code unit.
+                self.at.bit += (data.len() / unit * unit * 8) as u64;
                 return self.beyond(unit as u64 * 8);
             }
             return self.beyond((content + unit) as u64 * 8);

@@ -13,10 +13,6 @@ use super::Problems;
 /// Checks that fields can be located, that fields with roles are of the right kind, and that
 /// event records have bits.
 pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems) {
-    if trace.data_streams.is_empty() {
-        problems.error(TextPlace::default(), "there is no data stream class");
-        return;
-    }
     let plans = match TracePlans::compile(trace, limits) {
         Ok(plans) => plans,
         Err(PlanError::Locations(wrong)) => {

@@ -197,7 +197,7 @@ fn refusal(header: &Header, first: Option<&Unpacked>, place: TextPlace) -> Optio
         let message = "the packet belongs to other metadata: its UUID differs from that of the first one";
         return wrong(message, first.uuid.to_string(), header.uuid.to_string());
     }
-    if header.content_bits % 8 != 0 || header.packet_bits % 8 != 0 {
+    if !header.content_bits.is_multiple_of(8) || !header.packet_bits.is_multiple_of(8) {
         let found = format!("content {} bits, packet {} bits", header.content_bits, header.packet_bits);
         return wrong("the sizes of the packet are not whole bytes", "multiples of 8".into(), found);
     }

@@ -64,7 +64,7 @@ fn read(
     let errors = problems.errors();
     let trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
-        Dialect::Prop1 => None,
+        Dialect::Prop1 => json::parse_prop1(text, limits, problems),
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;

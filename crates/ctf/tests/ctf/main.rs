@@ -2,6 +2,8 @@
 //! beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod decode_suite;
+mod json_documents;
 mod json_suite;
 #[allow(dead_code)]
 mod support;

@@ -3,7 +3,7 @@
 //! ```text
 //! text (JSON with places) -> object (checked access)
 //!   -> stream (fragments of PROP-2.0 and SPEC-2.0) -> field_class, location, roles
-//!   -> prop1 (fragments of PROP-1.0) -> field_type, field_path, tag
+//!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
 //! ```
 //!
 //! Every reader goes on after a problem: it leaves out what cannot be read and does not report
@@ -14,6 +14,7 @@ mod aux_stream;
 mod field_class;
 mod location;
 mod object;
+mod prop1;
 mod prop2;
 mod roles;
 mod root;
@@ -23,6 +24,7 @@ mod text;
 mod vocabulary;
 
 pub use aux_stream::{apply_aux_streams, parse_aux_stream};
+pub use prop1::parse_prop1;
 pub use prop2::parse_prop2;
 pub use spec2::parse_spec2;
 

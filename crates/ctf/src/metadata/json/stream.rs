@@ -411,7 +411,7 @@ impl<'a> StreamReader<'a> {
 }
 
 /// "event record class 3".
-fn label(what: &str, key: Option<&Node>) -> String {
+pub(super) fn label(what: &str, key: Option<&Node>) -> String {
     match key.map(|node| &node.json) {
         Some(super::text::Json::Integer(id)) => format!("{what} {id}"),
         Some(super::text::Json::Text(name)) => format!("{what} `{}`", super::text::shortened(name)),

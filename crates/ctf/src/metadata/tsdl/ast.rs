@@ -4,7 +4,6 @@
 //! and locations are still as they were written, because they mean something only where the type
 //! is used.
 
-use std::collections::HashMap;
 use std::rc::Rc;
 
 use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPlace, Uuid, Value};
@@ -99,8 +98,6 @@ pub(super) struct Compound {
     /// Tells bodies apart.
     pub(super) id: u32,
     pub(super) fields: Vec<Field>,
-    /// Index of each field by its name as written.
-    pub(super) index: HashMap<String, usize>,
     pub(super) minimum_alignment: u64,
 }
 

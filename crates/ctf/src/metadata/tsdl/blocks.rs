@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, TextPlace, Uuid, Value};
+use ichnos_model::{ByteOrder, Severity, TextPlace, Uuid, Value};
 
 use super::ast::{ClockBlock, Document, EventBlock, StreamBlock, TraceBlock, Type};
 use super::parser::{Expression, Met, Operand, Parser, Read};
@@ -95,6 +95,12 @@ impl Parser<'_> {
         let attribute = met.meet(self, &dotted, name.at, attributes)?;
         self.take();
         let value = self.expression()?;
+        let Some(attribute) = attribute else {
+            // Nothing is decoded with what a block says beyond the specification, and there are
+            // producers that say more.
+            self.unknown_attribute(&name, attributes, Severity::Slip);
+            return Ok(None);
+        };
         Ok(Some((attribute, Assigned::Value(value))))
     }
 

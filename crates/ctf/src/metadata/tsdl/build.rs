@@ -41,6 +41,7 @@ pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problem
         byte_order: block.byte_order,
         clocks: Vec::new(),
         clock_indexes: HashMap::new(),
+        environment: document.environment.iter().map(|(name, value)| (name.as_str(), value)).collect(),
         default_clock: None,
         roots: Default::default(),
         scope: Scope::PacketHeader,
@@ -78,6 +79,7 @@ struct Builder<'a> {
     byte_order: ByteOrder,
     clocks: Vec<ClockClass>,
     clock_indexes: HashMap<&'a str, u16>,
+    environment: HashMap<&'a str, &'a Value>,
     /// The clock of the stream that is being made.
     default_clock: Option<u16>,
     roots: [Option<Arc<FieldClass>>; 6],
@@ -153,14 +155,14 @@ impl<'a> Builder<'a> {
         let mut streams: Vec<DataStreamClass> = Vec::new();
         let mut by_id: HashMap<u64, usize> = HashMap::new();
         let mut events: Vec<Vec<&EventBlock>> = Vec::new();
-        let mut blocks: Vec<Option<&StreamBlock>> = Vec::new();
+        let mut blocks: Vec<(u64, Option<&StreamBlock>)> = Vec::new();
         for block in &self.document.streams {
             let id = block.id.unwrap_or(0);
             if by_id.insert(id, blocks.len()).is_some() {
                 self.problems.error(block.at, format!("there are two `stream` blocks of the id {id}"));
                 return streams;
             }
-            blocks.push(Some(block));
+            blocks.push((id, Some(block)));
             events.push(Vec::new());
         }
         // A text without `stream` blocks has one stream of which nothing is said (section 7.4).
@@ -175,7 +177,7 @@ impl<'a> Builder<'a> {
                 Some(index) => *index,
                 None if implicit => {
                     by_id.insert(id, blocks.len());
-                    blocks.push(None);
+                    blocks.push((id, None));
                     events.push(Vec::new());
                     blocks.len() - 1
                 }
@@ -188,9 +190,7 @@ impl<'a> Builder<'a> {
                 events.push(event);
             }
         }
-        for (index, (block, events)) in blocks.into_iter().zip(events).enumerate() {
-            let implicit_id = by_id.iter().find(|(_, of)| **of == index).map_or(0, |(id, _)| *id);
-            let id = block.map_or(implicit_id, |block| block.id.unwrap_or(0));
+        for ((id, block), events) in blocks.into_iter().zip(events) {
             streams.push(self.stream(id, block, &events));
         }
         streams
@@ -283,12 +283,7 @@ impl<'a> Builder<'a> {
         if self.exhausted {
             return Err(Stop);
         }
-        let Some(left) = self.left.checked_sub(1) else {
-            self.exhausted = true;
-            let most = self.limits.field_classes;
-            return Err(self.error(at, format!("the trace has more than {most} field classes")));
-        };
-        self.left = left;
+        self.charge(1, at)?;
         let mut roles = Roles::NONE;
         let kind = match &class.kind {
             TypeKind::Integer(integer) => {
@@ -296,6 +291,8 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
+                // Each use has its own copy of the labels: a big enumeration can be a bomb, too.
+                self.charge(ranges_in(mappings) / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
                 self.integer(base, Some(mappings.as_ref().clone()))
             }
@@ -322,6 +319,21 @@ impl<'a> Builder<'a> {
         Ok(Arc::new(FieldClass { roles, declared_at: at.into(), ..FieldClass::new(kind) }))
     }
 
+    /// Counts field classes, and what takes the memory of so many of them.
+    fn charge(&mut self, classes: u64, at: TextPlace) -> Read<()> {
+        match self.left.checked_sub(classes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.exhausted = true;
+                let most = self.limits.field_classes;
+                Err(self.error(at, format!("the trace has more than {most} field classes")))
+            }
+        }
+    }
+
     fn integer(&self, integer: &IntegerType, mappings: Option<Mappings>) -> FieldKind {
         let byte_order = integer.byte_order.unwrap_or(self.byte_order);
         FieldKind::Integer {
@@ -346,8 +358,8 @@ impl<'a> Builder<'a> {
         }
         match (self.scope, slot.direct, slot.name) {
             (Scope::PacketHeader, true, "magic") => roles.insert(Role::PacketMagicNumber),
-            (Scope::PacketHeader, true, "stream_id") => roles.insert(Role::DataStreamClassId),
-            (Scope::PacketHeader, true, "stream_instance_id") => roles.insert(Role::DataStreamId),
+            (Scope::PacketHeader, _, "stream_id") => roles.insert(Role::DataStreamClassId),
+            (Scope::PacketHeader, _, "stream_instance_id") => roles.insert(Role::DataStreamId),
             (Scope::PacketContext, true, "packet_size") => roles.insert(Role::PacketTotalLength),
             (Scope::PacketContext, true, "content_size") => roles.insert(Role::PacketContentLength),
             (Scope::PacketContext, true, "events_discarded") => roles.insert(Role::DiscardedEventCounter),
@@ -438,13 +450,15 @@ impl<'a> Builder<'a> {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
             return Err(self.error(class.declared_at.0, message));
         }
+        self.charge(tags.iter().map(|tags| ranges_in(tags)).sum::<u64>() / 8, at)?;
+        let tags: Vec<HashMap<&str, &RangeSet>> = tags.into_iter().map(by_label).collect();
         let mut options = Vec::with_capacity(body.fields.len());
         for field in &body.fields {
             let name = shown(&field.name);
             let class = self.class(&field.class, field.class.at, Slot { name, direct: false })?;
-            let ranges_of = |tags: &Mappings| tags.get(&field.name).cloned().unwrap_or_default();
-            let ranges: RangeSet = tags.first().map(|tags| ranges_of(tags)).unwrap_or_default();
-            if tags.iter().skip(1).any(|tags| ranges_of(tags) != ranges) {
+            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()).copied());
+            let first = ranges.next().flatten();
+            if ranges.any(|other| other != first) {
                 let message =
                     format!("the tag can be one of several enumerations that differ about `{}`", field.name);
                 return Err(self.error(tag.at, message));
@@ -452,7 +466,7 @@ impl<'a> Builder<'a> {
             options.push(VariantOption {
                 name: Some(name.to_owned()),
                 class,
-                ranges,
+                ranges: first.cloned().unwrap_or_default(),
                 attributes: Default::default(),
             });
         }
@@ -487,8 +501,7 @@ impl<'a> Builder<'a> {
         };
         match location.names.as_slice() {
             [env, key] if env == "env" => {
-                let value = self.document.environment.iter().find(|(name, _)| name == key);
-                let message = match value.map(|(_, value)| value) {
+                let message = match self.environment.get(key.as_str()) {
                     Some(Value::Integer(value)) => match u64::try_from(*value) {
                         Ok(length) => return Ok(Length::Static(length)),
                         Err(_) => format!("the environment entry `{key}` is negative: it cannot be a length"),
@@ -535,6 +548,14 @@ fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
         FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
         _ => None,
     }
+}
+
+fn ranges_in(mappings: &Mappings) -> u64 {
+    mappings.0.iter().map(|mapping| 1 + mapping.ranges.0.len() as u64).sum()
+}
+
+fn by_label(mappings: &Mappings) -> HashMap<&str, &RangeSet> {
+    mappings.0.iter().map(|mapping| (mapping.name.as_str(), &mapping.ranges)).collect()
 }
 
 /// Whether it is an array of sixteen bytes.

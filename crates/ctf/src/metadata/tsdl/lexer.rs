@@ -64,6 +64,13 @@ impl<'a> Lexer<'a> {
         Self { text, offset: 0, line: 1, line_start: 0, slips: Vec::new() }
     }
 
+    /// Notes a slip. A single string could be full of them: some are enough.
+    fn slip(&mut self, slip: (TextPlace, String)) {
+        if self.slips.len() < 16 {
+            self.slips.push(slip);
+        }
+    }
+
     /// Where the lexer is.
     fn place(&self) -> TextPlace {
         let column = self.offset.saturating_sub(self.line_start).saturating_add(1);
@@ -228,7 +235,7 @@ impl<'a> Lexer<'a> {
                 Some(byte) => {
                     nul |= byte == 0;
                     if byte == b'\n' {
-                        self.slips.push((place, format!("a {kind} goes over the end of a line")));
+                        self.slip((place, format!("a {kind} goes over the end of a line")));
                     }
                     bytes.push(byte);
                 }
@@ -240,7 +247,7 @@ impl<'a> Lexer<'a> {
         match String::from_utf8(bytes) {
             Ok(text) => Lexeme::Text(text),
             Err(error) => {
-                self.slips.push((at, format!("a {kind} is not valid UTF-8")));
+                self.slip((at, format!("a {kind} is not valid UTF-8")));
                 Lexeme::Text(String::from_utf8_lossy(error.as_bytes()).into_owned())
             }
         }
@@ -284,12 +291,12 @@ impl<'a> Lexer<'a> {
                     return;
                 }
                 None => {
-                    self.slips.push((place, "a universal character name is not complete".to_owned()));
+                    self.slip((place, "a universal character name is not complete".to_owned()));
                     byte
                 }
             },
             _ => {
-                self.slips.push((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
+                self.slip((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
                 byte
             }
         };

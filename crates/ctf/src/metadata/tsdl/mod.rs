@@ -11,6 +11,8 @@ mod lexer;
 mod lookup;
 mod parser;
 mod scopes;
+#[cfg(test)]
+mod tests;
 mod types;
 
 use ichnos_model::{Limits, TextPlace, TraceClass};

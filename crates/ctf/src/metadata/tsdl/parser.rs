@@ -7,7 +7,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use ichnos_model::{Diagnostic, Limits, TextPlace};
+use ichnos_model::{Diagnostic, Limits, Severity, TextPlace};
 
 use super::super::Problems;
 use super::ast::{Document, Location};
@@ -210,8 +210,7 @@ impl<'a> Parser<'a> {
         }
         let diagnostic = match &token.lexeme {
             Lexeme::Bad(why) => Diagnostic::error(token.at, why.clone()),
-            _ => Diagnostic::error(token.at, format!("expected {expected}"))
-                .expected(expected, token.describe()),
+            _ => Diagnostic::error(token.at, "a syntax error").expected(expected, token.describe()),
         };
         self.problems.add(diagnostic);
         Stop
@@ -339,17 +338,27 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// The right side of an assignment.
+    /// Reports an attribute that does not exist.
+    pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
+        let name_text = name.names.join(".");
+        let diagnostic =
+            Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
+        self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
+        Stop
+    }
+
+    /// The right side of an assignment, up to its `;`.
     pub(super) fn expression(&mut self) -> Read<Expression> {
         const WHAT: &str = "an integer, a string or a name";
         let at = self.at();
-        if self.accept("(") {
-            // A parenthesis is no reason to recurse: there is one level of them at most.
-            let inner = self.operand(WHAT)?;
+        // A parenthesis is no reason to recurse: there is one level of them at most.
+        let enclosed = self.accept("(");
+        let value = self.operand(WHAT)?;
+        if enclosed {
             self.expect(")")?;
-            return Ok(Expression { at, value: inner });
         }
-        Ok(Expression { at, value: self.operand(WHAT)? })
+        // Before the value is judged: without the `;`, it is not the whole value.
+        if self.is_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
     }
 
     fn operand(&mut self, what: &str) -> Read<Operand> {
@@ -428,25 +437,19 @@ impl Met {
         self.0.contains(&name)
     }
 
-    /// Finds the attribute among those that exist; one that does not exist or was met already is
-    /// an error at `at`.
+    /// Finds the attribute among those that exist; one that was met already is an error at `at`.
     pub(super) fn meet(
         &mut self,
         parser: &mut Parser<'_>,
         name: &str,
         at: TextPlace,
         known: &[&'static str],
-    ) -> Read<&'static str> {
-        let Some(found) = known.iter().find(|known| **known == name) else {
-            let diagnostic = Diagnostic::error(at, format!("there is no attribute `{name}` here"))
-                .expected(known.join(", "), format!("`{name}`"));
-            parser.problems.add(diagnostic);
-            return Err(Stop);
-        };
+    ) -> Read<Option<&'static str>> {
+        let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };
         if self.has(found) {
             return Err(parser.stop(at, format!("the attribute `{name}` is given twice")));
         }
         self.0.push(found);
-        Ok(found)
+        Ok(Some(found))
     }
 }

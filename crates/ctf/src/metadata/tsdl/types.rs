@@ -1,9 +1,9 @@
 //! Types: what describes fields (CTF 1.8, sections 4 and C.2.2).
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, TextPlace};
+use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, Severity, TextPlace};
 
 use super::ast::{ArrayLength, Compound, Field, FloatType, IntegerType, Location, Type, TypeKind};
 use super::lexer::Lexeme;
@@ -291,13 +291,11 @@ impl Parser<'_> {
     fn use_alias(&mut self, name: &str, at: TextPlace) -> Read<Option<Rc<Type>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
-        // An alias of an alias is as deep as the alias, or chains of them would count as nesting.
-        // The outer one's place of declaration is lost only where it does not matter.
+        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups
+        // begin where the innermost one that is in a structure was declared.
         if let TypeKind::Alias { target: inner, declared_in: inside } = &target.kind {
-            if inside.is_some() || declared_in.is_none() || !has_locations(inner) {
-                let (inner, inside) = (Rc::clone(inner), *inside);
-                (target, declared_in) = (inner, inside);
-            }
+            declared_in = inside.or(declared_in);
+            target = Rc::clone(inner);
         }
         self.new_type(at, TypeKind::Alias { target, declared_in }).map(Some)
     }
@@ -339,9 +337,9 @@ impl Parser<'_> {
             minimum_alignment = self.alignment(value, at)?;
             self.expect(")")?;
         }
-        let (fields, index) = self.distinct(at, fields)?;
-        let class = self
-            .new_type(at, TypeKind::Structure(Rc::new(Compound { id, fields, index, minimum_alignment })))?;
+        self.distinct(at, &fields)?;
+        let body = Rc::new(Compound { id, fields, minimum_alignment });
+        let class = self.new_type(at, TypeKind::Structure(body))?;
         if let Some(name) = name {
             self.declare(format!("struct {name}"), Rc::clone(&class));
         }
@@ -372,11 +370,11 @@ impl Parser<'_> {
         }
         let id = self.new_body();
         let fields = self.compound_body(id, false)?;
-        let (fields, index) = self.distinct(at, fields)?;
+        self.distinct(at, &fields)?;
         if fields.is_empty() {
             self.problems.slip(at, "a variant has no options");
         }
-        let body = Rc::new(Compound { id, fields, index, minimum_alignment: 1 });
+        let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
         if let Some(name) = name {
             self.declare(format!("variant {name}"), Rc::clone(&class));
@@ -422,17 +420,13 @@ impl Parser<'_> {
         }
     }
 
-    /// Fields with the index of their names; a name that comes twice is an error at `at`.
-    fn distinct(&mut self, at: TextPlace, fields: Vec<Field>) -> Read<(Vec<Field>, HashMap<String, usize>)> {
-        let mut index = HashMap::with_capacity(fields.len());
-        let mut distinct = Vec::with_capacity(fields.len());
-        for field in fields {
-            if index.insert(field.name.clone(), distinct.len()).is_some() {
-                return Err(self.stop(at, format!("there are two fields of the name `{}`", field.name)));
-            }
-            distinct.push(field);
+    /// Sees to it that no name comes twice; one that does is an error at `at`.
+    fn distinct(&mut self, at: TextPlace, fields: &[Field]) -> Read<()> {
+        let mut names = HashSet::with_capacity(fields.len());
+        match fields.iter().find(|field| !names.insert(field.name.as_str())) {
+            Some(field) => Err(self.stop(at, format!("there are two fields of the name `{}`", field.name))),
+            None => Ok(()),
         }
-        Ok((distinct, index))
     }
 
     /// `enum name : base { label = value ... value, ... }` (section 4.1.8)
@@ -448,6 +442,9 @@ impl Parser<'_> {
         }
         let base = if based {
             let at = self.at();
+            if matches!(self.word(), Some("string" | "struct" | "variant" | "floating_point")) {
+                return Err(self.unexpected("an integer type"));
+            }
             let base = self.type_specifier(Stands::AfterColon)?;
             match &base.resolved().kind {
                 TypeKind::Integer(integer) => integer.clone(),
@@ -559,17 +556,16 @@ impl Parser<'_> {
         if fits { Ok((value, at)) } else { Err(self.stop(at, format!("{value} is not {what} of 64 bits"))) }
     }
 
-    /// The attributes of a block of `name = value;`.
-    pub(super) fn attribute(
-        &mut self,
-        met: &mut Met,
-        known: &[&'static str],
-    ) -> Read<(&'static str, Expression)> {
+    /// An attribute of a type. One that does not exist is an error: it could change the layout.
+    fn attribute(&mut self, met: &mut Met, known: &[&'static str]) -> Read<(&'static str, Expression)> {
         let name = self.names("an attribute")?;
         if !self.is_mark("=") {
             return Err(self.unexpected("`=`"));
         }
-        let found = met.meet(self, &name.names.join("."), name.at, known)?;
+        let found = match met.meet(self, &name.names.join("."), name.at, known)? {
+            Some(found) => found,
+            None => return Err(self.unknown_attribute(&name, known, Severity::Error)),
+        };
         self.take();
         let value = self.expression()?;
         Ok((found, value))
@@ -687,12 +683,12 @@ impl Parser<'_> {
 
     /// `clock.NAME.value`
     fn clock_name(&mut self, value: &Expression) -> Read<String> {
-        if let Operand::Names(names) = &value.value {
-            if let [clock, name, last] = names.as_slice() {
-                if clock == "clock" && last == "value" {
-                    return Ok(name.clone());
-                }
-            }
+        if let Operand::Names(names) = &value.value
+            && let [clock, name, last] = names.as_slice()
+            && clock == "clock"
+            && last == "value"
+        {
+            return Ok(name.clone());
         }
         Err(self.wrong("map", "`clock.NAME.value`", value))
     }
@@ -739,19 +735,6 @@ impl Parser<'_> {
     }
 }
 
-/// Whether a location is anywhere in the type.
-fn has_locations(class: &Type) -> bool {
-    match &class.kind {
-        TypeKind::Structure(structure) => structure.fields.iter().any(|field| has_locations(&field.class)),
-        TypeKind::Array { element, length } => {
-            matches!(length, ArrayLength::Located(_)) || has_locations(element)
-        }
-        TypeKind::Variant { .. } => true,
-        TypeKind::Alias { target, .. } => has_locations(target),
-        _ => false,
-    }
-}
-
 /// The values that an integer type can have; beyond 126 bits, all that can be written.
 fn fitting(base: &IntegerType) -> IntegerRange {
     let bits = base.size.min(126) as u32;
@@ -769,7 +752,9 @@ fn is_float(size: u64, exponent: u64) -> bool {
         16 => exponent == 5,
         32 => exponent == 8,
         64 => exponent == 11,
-        _ if size >= 128 && size % 32 == 0 => exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0,
+        _ if size >= 128 && size.is_multiple_of(32) => {
+            exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0
+        }
         _ => false,
     }
 }
