@@ -42,6 +42,14 @@ pub struct Node {
     pub(crate) parent: Option<NodeId>,
 }
 
+impl Node {
+    /// Whether other fields need this one to be decoded: it says a length or selects.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        !self.saves.is_empty()
+    }
+}
+
 /// How to decode a field.
 #[derive(Debug)]
 pub(crate) enum Op {
