@@ -208,8 +208,8 @@ pub(crate) struct Cat {
     pub(crate) names: Vec<NameName>,
 
     /// What format `details` prints, as name=yes or name=no with commas between: compact,
-    /// with-metadata, with-stream-class-name, with-stream-name, with-time, with-trace-name,
-    /// with-uuid.
+    /// with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
+    /// with-trace-name, with-uid, with-uuid.
     #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail,
           help_heading = "Text (format details)")]
     pub(crate) details: Vec<(Detail, bool)>,
@@ -358,11 +358,13 @@ pub(crate) enum NameName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Detail {
     Compact,
+    Data,
     Metadata,
     StreamClassName,
     StreamName,
     Time,
     TraceName,
+    Uid,
     Uuid,
 }
 
@@ -370,11 +372,13 @@ fn detail(text: &str) -> Result<(Detail, bool), String> {
     let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
     let detail = match name.trim() {
         "compact" => Detail::Compact,
+        "with-data" => Detail::Data,
         "with-metadata" => Detail::Metadata,
         "with-stream-class-name" => Detail::StreamClassName,
         "with-stream-name" => Detail::StreamName,
         "with-time" => Detail::Time,
         "with-trace-name" => Detail::TraceName,
+        "with-uid" => Detail::Uid,
         "with-uuid" => Detail::Uuid,
         name => return Err(format!("there is no detail `{name}`")),
     };

@@ -2,14 +2,17 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::ops::ControlFlow;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::Session;
+use ichnos::export::{
+    Details, DetailsOptions, JsonLines, JsonLinesOptions, Null, Pretty, PrettyFields, PrettyNames,
+    PrettyOptions,
+};
 use ichnos::io::Output;
 use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
 
-use crate::args::{Cat, CatFormat, Global};
+use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameName};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::progress::Progress;
@@ -24,11 +27,11 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
     let mut cursor = session.cursor(window).map_err(input::failure)?;
-    let output = ichnos::io::create(args.output.as_deref())
+    let mut output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
     let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
     let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
-    let mut sink = sink(args, output, paint)?;
+    let mut sink = sink(args, &mut output, paint, global);
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format != CatFormat::Null, report);
     let mut tally = Tally::default();
@@ -47,21 +50,26 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             }
             Message::DiscardedEvents(discarded) => {
                 tally.discarded_events += discarded.count.unwrap_or(0);
-                tally.loss(discarded.stream, "events", discarded.count, report);
+                tell_loss(args, discarded.stream, "events", discarded.count, report);
             }
             Message::DiscardedPackets(discarded) => {
                 tally.discarded_packets += discarded.count.unwrap_or(0);
-                tally.loss(discarded.stream, "packets", discarded.count, report);
+                tell_loss(args, discarded.stream, "packets", discarded.count, report);
             }
             Message::Damage(damage) => {
                 if args.reading.strict {
                     sink.finish()?;
+                    drop(sink);
+                    output.finish()?;
                     return Err(Failure::new(damage.to_string())
                         .help("without --strict, reading goes on at the next good place"));
                 }
                 damaged = true;
                 tally.damages += 1;
                 report.warning(&damage.to_string());
+                if args.format != CatFormat::Jsonl {
+                    continue;
+                }
             }
             _ => {}
         }
@@ -70,6 +78,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         }
     }
     sink.finish()?;
+    drop(sink);
+    output.finish()?;
     if args.stats {
         tally.answer(&progress, report);
     }
@@ -197,11 +207,6 @@ struct Tally {
 }
 
 impl Tally {
-    fn loss(&self, stream: &DataStream, what: &str, number: Option<u64>, report: Report) {
-        let number = number.map_or("an unknown number of".to_owned(), |number| number.to_string());
-        report.note(&format!("the tracer discarded {number} {what} in the data stream {}", stream.name));
-    }
-
     fn answer(&self, progress: &Progress, report: Report) {
         let seconds = progress.elapsed().as_secs_f64();
         let rate = if seconds > 0.0 { self.events as f64 / seconds } else { 0.0 };
@@ -215,22 +220,92 @@ impl Tally {
     }
 }
 
-/// Takes messages and prints nothing.
-struct Nothing;
-
-impl Sink for Nothing {
-    fn message(&mut self, _: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        Ok(ControlFlow::Continue(()))
+/// The format `pretty` tells losses itself, as `babeltrace2` does.
+fn tell_loss(args: &Cat, stream: &DataStream, what: &str, number: Option<u64>, report: Report) {
+    if args.format != CatFormat::Pretty {
+        let number = number.map_or("an unknown number of".to_owned(), |number| number.to_string());
+        report.note(&format!("the tracer discarded {number} {what} in the data stream {}", stream.name));
     }
 }
 
-/// A sink that puts a finished file at its place.
-fn sink(args: &Cat, output: Output, _paint: Paint) -> Result<Box<dyn Sink>, Failure> {
+/// What prints in the format that was asked for.
+fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -> Box<dyn Sink + 'a> {
     match args.format {
-        CatFormat::Null => {
-            drop(output);
-            Ok(Box::new(Nothing))
+        CatFormat::Pretty => {
+            let sink = Pretty::new(output, pretty_options(args, paint, global));
+            Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
         }
-        format => Err(Failure::new(format!("the format {format:?} is not there yet"))),
+        CatFormat::Details => {
+            let sink = Details::new(output, details_options(args, paint));
+            Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
+        }
+        CatFormat::Jsonl => Box::new(JsonLines::new(output, JsonLinesOptions::default())),
+        CatFormat::Null => Box::new(Null::new()),
     }
+}
+
+fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
+    let mut options = PrettyOptions::default();
+    options.clock_cycles = args.clock_cycles;
+    options.clock_date = args.clock_date;
+    options.clock_gmt = args.clock_gmt;
+    options.clock_seconds = args.clock_seconds;
+    options.no_delta = args.no_delta;
+    options.color = paint.is_on();
+    options.color_warnings = Paint::stderr(global.color).is_on();
+    options.verbose = global.verbose > 0;
+    // As `babeltrace2` has it: what is named is all that is printed.
+    if !args.fields.is_empty() {
+        options.fields = PrettyFields::NONE;
+    }
+    for field in &args.fields {
+        let fields = &mut options.fields;
+        match field {
+            FieldName::Trace => fields.trace = true,
+            FieldName::TraceHostname => fields.hostname = true,
+            FieldName::TraceDomain => fields.domain = true,
+            FieldName::TraceProcname => fields.procname = true,
+            FieldName::TraceVpid => fields.vpid = true,
+            FieldName::Loglevel => fields.log_level = true,
+            FieldName::Emf => fields.emf = true,
+            FieldName::Callsite => fields.call_site = true,
+            FieldName::All => *fields = PrettyFields::ALL,
+            FieldName::None => {}
+        }
+    }
+    if !args.names.is_empty() {
+        options.names = PrettyNames::NONE;
+    }
+    for name in &args.names {
+        let names = &mut options.names;
+        match name {
+            NameName::Payload => names.payload = true,
+            NameName::Context => names.context = true,
+            NameName::Scope => names.scope = true,
+            NameName::Header => names.header = true,
+            NameName::All => *names = PrettyNames::ALL,
+            NameName::None => {}
+        }
+    }
+    options
+}
+
+fn details_options(args: &Cat, paint: Paint) -> DetailsOptions {
+    let mut options = DetailsOptions::default();
+    options.color = paint.is_on();
+    for (detail, value) in &args.details {
+        let option = match detail {
+            Detail::Compact => &mut options.compact,
+            Detail::Data => &mut options.data,
+            Detail::Metadata => &mut options.metadata,
+            Detail::StreamClassName => &mut options.stream_class_name,
+            Detail::StreamName => &mut options.stream_name,
+            Detail::Time => &mut options.time,
+            Detail::TraceName => &mut options.trace_name,
+            Detail::Uid => &mut options.uid,
+            Detail::Uuid => &mut options.uuid,
+        };
+        *option = *value;
+    }
+    options
 }

@@ -15,6 +15,11 @@ pub(crate) struct Paint(bool);
 impl Paint {
     pub(crate) const PLAIN: Self = Self(false);
 
+    /// Whether anything is painted.
+    pub(crate) fn is_on(self) -> bool {
+        self.0
+    }
+
     /// For the standard output.
     pub(crate) fn stdout(when: When) -> Self {
         Self(resolve(
@@ -128,7 +133,7 @@ pub(crate) fn size(bytes: u64) -> String {
         return count(bytes, "byte");
     }
     let index = ((63 - bytes.leading_zeros()) / 10) as usize;
-    let tenths = u128::from(bytes) * 10 >> (index * 10);
+    let tenths = (u128::from(bytes) * 10) >> (index * 10);
     format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[index - 1])
 }
 
