@@ -211,7 +211,7 @@ fn compounds_and_locations() {
         selector: FieldLocation::absolute(Scope::PacketContext, ["cpu"]),
         ranges: Some(range(2, 4)),
     };
-    let members = vec![
+    let members = [
         ("n", u8_class()),
         ("v", class(variant)),
         ("s", class(FieldKind::Array { element: inner, length: Length::Static(1), minimum_alignment: 1 })),
