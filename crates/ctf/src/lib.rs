@@ -1,4 +1,9 @@
 //! The Common Trace Format, 1.8 and 2, for ichnos.
 #![forbid(unsafe_code)]
 
+pub mod index;
 pub mod metadata;
+pub mod packet;
+pub mod quirks;
+pub mod stream;
+pub mod trace;

@@ -1,2 +1,6 @@
+//! Stages between readers and sinks.
 #![forbid(unsafe_code)]
-//! (to be written)
+
+mod merge;
+
+pub use merge::{DamageCursor, Merge, pump};

@@ -1,2 +1,39 @@
+//! One engine for structured traces: opens any of them, puts them on one time line, hands them
+//! on.
+//!
+//! ```no_run
+//! use ichnos::prelude::*;
+//!
+//! let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
+//! let mut events = 0;
+//! let mut cursor = session.cursor(Window::default())?;
+//! while cursor.advance().is_some() {
+//!     if let Some(Message::Event(event)) = cursor.current() {
+//!         println!("{:?}", event.class.name);
+//!         events += 1;
+//!     }
+//! }
+//! # Ok::<(), ichnos::OpenError>(())
+//! ```
 #![forbid(unsafe_code)]
-//! (to be written)
+
+mod format;
+mod session;
+
+pub use format::{FORMATS, Format};
+pub use ichnos_ctf as ctf;
+pub use ichnos_export as export;
+pub use ichnos_flow as flow;
+pub use ichnos_io as io;
+pub use ichnos_model as model;
+pub use session::{OpenError, OpenOptions, Refused, Session, UncorrelatedClocks, open};
+
+/// What most programs need.
+pub mod prelude {
+    pub use ichnos_flow::pump;
+    pub use ichnos_model::{
+        Cursor, Damage, DataStream, Event, Message, Packet, Scope, Sink, TraceInput, Visitor, Window,
+    };
+
+    pub use crate::{OpenOptions, Session, open};
+}

@@ -8,6 +8,7 @@ mod clock;
 mod diagnostic;
 mod event;
 mod field_class;
+mod input;
 mod limits;
 mod locate;
 mod location;
@@ -30,6 +31,7 @@ pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
+pub use input::{FileDiagnostic, StreamSummary, TraceInput, Window};
 pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};

@@ -310,6 +310,20 @@ pub(crate) fn path_names(plan: &Plan, id: NodeId) -> Vec<String> {
     names
 }
 
+/// The path without steps into a member and back out of it: those need no such member.
+fn without_detours(path: &[LocationStep]) -> Vec<&LocationStep> {
+    let mut steps: Vec<&LocationStep> = Vec::new();
+    for step in path {
+        match (steps.last(), step) {
+            (Some(LocationStep::Member(_)), LocationStep::Parent) => {
+                steps.pop();
+            }
+            _ => steps.push(step),
+        }
+    }
+    steps
+}
+
 struct Trouble {
     place: TextPlace,
     reason: String,
@@ -352,8 +366,9 @@ impl Search<'_> {
             },
         };
         let mut at = vec![begin];
-        let last = self.location.path.len().saturating_sub(1);
-        for (i, step) in self.location.path.iter().enumerate() {
+        let path = without_detours(&self.location.path);
+        let last = path.len().saturating_sub(1);
+        for (i, step) in path.into_iter().enumerate() {
             let mut next = Vec::new();
             for id in at {
                 match step {

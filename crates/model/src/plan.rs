@@ -40,6 +40,21 @@ pub struct Node {
     /// Slots that become unknown when this field (an optional or a variant) begins.
     pub(crate) clears: Vec<Slot>,
     pub(crate) parent: Option<NodeId>,
+    is_option: bool,
+}
+
+impl Node {
+    /// Alignment of the field in bits.
+    #[must_use]
+    pub fn alignment(&self) -> u64 {
+        self.alignment
+    }
+
+    /// Whether the field is an option of a variant: its name, if it has one, is the option's.
+    #[must_use]
+    pub fn is_variant_option(&self) -> bool {
+        self.is_option
+    }
 }
 
 impl Node {
@@ -204,6 +219,7 @@ impl Plan {
             saves: Vec::new(),
             clears: Vec::new(),
             parent,
+            is_option: false,
         });
         let mut alignment = 1;
         let mut child = |plan: &mut Self, name: Option<&str>, class: &Arc<FieldClass>| {
@@ -288,7 +304,9 @@ impl Plan {
                 alignment = *a;
                 let mut nodes = Vec::with_capacity(options.len());
                 for option in options {
-                    nodes.push((option.ranges.clone(), child(self, option.name.as_deref(), &option.class)?));
+                    let node = child(self, option.name.as_deref(), &option.class)?;
+                    self.nodes[node as usize].is_option = true;
+                    nodes.push((option.ranges.clone(), node));
                 }
                 Op::Variant { options: nodes, selector: NO_SLOT }
             }

@@ -10,6 +10,9 @@ pub struct Field<'a> {
     pub node: &'a Node,
     /// Where the field begins, in bits from the beginning of the packet.
     pub offset: u64,
+    /// Of fields of bits: how many bits the value has. Of a variable-length one that is 7 for
+    /// each byte. 0 for all others.
+    pub length: u64,
 }
 
 impl<'a> Field<'a> {

@@ -218,6 +218,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.error(DecodeErrorKind::Overflow);
         };
         if size > self.end.saturating_sub(self.at.bit) {
+            if self.bits.content > self.end {
+                // The bytes that are there belong to the field; the next one is missing.
+                self.at.bit = self.end / 8 * 8;
+                return self.beyond(8);
+            }
             return self.beyond(size);
         }
         let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
@@ -245,7 +250,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     fn field(&self, id: NodeId, offset: u64) -> Field<'a> {
-        Field { node: self.plan.node(id), offset }
+        Field { node: self.plan.node(id), offset, length: 0 }
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
@@ -338,12 +343,20 @@ impl<'a, V: Visitor> Walk<'a, V> {
             };
             match (value, field.load, &node.op) {
                 (Some(value), _, Op::Bits(bits)) => {
-                    self.narrow(Field { node, offset: begin + field.offset }, *bits, value);
+                    self.narrow(
+                        Field { node, offset: begin + field.offset, length: bits.length },
+                        *bits,
+                        value,
+                    );
                 }
                 (None, Load::Bits, Op::Bits(bits)) => {
                     let value = read_bits(bytes, field.offset, bits.length, bits.big_endian);
                     let value = if bits.reversed { reverse(value, bits.length) } else { value };
-                    self.narrow(Field { node, offset: begin + field.offset }, *bits, value);
+                    self.narrow(
+                        Field { node, offset: begin + field.offset, length: bits.length },
+                        *bits,
+                        value,
+                    );
                 }
                 _ => {
                     self.at = Position { bit: begin + field.offset, open_byte: None };
@@ -357,6 +370,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     /// Fixed-length bits at the current position.
     fn bits(&mut self, field: Field<'a>, bits: Bits) -> Result<(), DecodeError> {
+        let field = Field { length: bits.length, ..field };
         if bits.length > self.end.saturating_sub(self.at.bit) {
             return self.beyond(bits.length);
         }
@@ -512,6 +526,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
         }
         let length = groups * 7;
+        let field = Field { length, ..field };
         self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None };
         if !V::WANTS_VALUES && field.node.saves.is_empty() {
             return Ok(());
@@ -567,15 +582,12 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let left = (self.end.saturating_sub(self.at.bit) / 8) as usize;
         if content.checked_add(unit).is_none_or(|size| size > left) {
             if content == usize::MAX {
-                // The data ends before the string: there is no size to tell, only the next unit.
-                self.at.bit += (data.len() / unit * unit * 8) as u64;
-                let limited_by_content = self.end < self.data.len() as u64 * 8;
-                if !limited_by_content {
-                    return self.error(DecodeErrorKind::BeyondData {
-                        needed: unit as u64 * 8,
-                        left: (data.len() % unit) as u64 * 8,
-                    });
+                if self.bits.content <= self.data.len() as u64 * 8 {
+                    // All the data there is would be too little.
+                    return self.beyond(data.len() as u64 * 8);
                 }
+                // The data ends before the string: what is missing is the next code unit.
+                self.at.bit += (data.len() / unit * unit * 8) as u64;
                 return self.beyond(unit as u64 * 8);
             }
             return self.beyond((content + unit) as u64 * 8);
@@ -631,7 +643,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 let begin = self.at.bit - fit * bits.length;
                 for (i, chunk) in bytes.chunks_exact(size as usize).enumerate() {
                     let value = read_bits(chunk, 0, bits.length, bits.big_endian);
-                    self.narrow(Field { node, offset: begin + i as u64 * bits.length }, bits, value);
+                    self.narrow(
+                        Field { node, offset: begin + i as u64 * bits.length, length: bits.length },
+                        bits,
+                        value,
+                    );
                 }
             }
             if fit < length {

@@ -5,13 +5,17 @@
 //!       -> tsdl | json::{prop1, prop2, spec2} -> TraceClass -> check (all dialects) -> Metadata
 //! ```
 
+mod check;
 mod dialect;
 pub mod json;
+pub mod packetized;
 mod problems;
+mod read;
 pub mod tsdl;
 
 pub use dialect::Dialect;
 pub use problems::Problems;
+pub use read::{add_auxiliary_streams, parse};
 
 use ichnos_model::{Diagnostic, Limits, TraceClass};
 

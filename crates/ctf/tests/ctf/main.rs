@@ -2,5 +2,9 @@
 //! beside the project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod decode_suite;
+mod json_documents;
+mod json_suite;
 #[allow(dead_code)]
 mod support;
+mod tsdl_suite;

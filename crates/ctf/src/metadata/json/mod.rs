@@ -1,1 +1,57 @@
 //! The JSON dialects of CTF 2 metadata.
+//!
+//! ```text
+//! text (JSON with places) -> object (checked access)
+//!   -> stream (fragments of PROP-2.0 and SPEC-2.0) -> field_class, location, roles
+//!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
+//! ```
+//!
+//! Every reader goes on after a problem: it leaves out what cannot be read and does not report
+//! what only follows from that.
+
+mod attributes;
+mod aux_stream;
+mod field_class;
+mod location;
+mod object;
+mod prop1;
+mod prop2;
+mod roles;
+mod root;
+mod spec2;
+mod stream;
+mod text;
+mod vocabulary;
+
+pub use aux_stream::{apply_aux_streams, parse_aux_stream};
+pub use prop1::parse_prop1;
+pub use prop2::parse_prop2;
+pub use spec2::parse_spec2;
+
+use super::Dialect;
+
+/// Tells the JSON dialects apart by how a text begins; None if it is none of them.
+///
+/// * `[` and a string: PROP-1.0, whose array begins with the string "CTF 2".
+/// * `[` otherwise: PROP-2.0, an array of fragments.
+/// * The record separator of RFC 7464, or `{` where somebody left it out: SPEC-2.0.
+///
+/// ```
+/// use ichnos_ctf::metadata::{Dialect, json::recognise};
+/// assert_eq!(recognise(b"[\"CTF 2\", {}]"), Some(Dialect::Prop1));
+/// assert_eq!(recognise(b"[{\"type\": \"preamble\"}]"), Some(Dialect::Prop2));
+/// assert_eq!(recognise(b"\x1e{\"type\": \"preamble\"}"), Some(Dialect::Spec2));
+/// assert_eq!(recognise(b"/* CTF 1.8 */"), None);
+/// ```
+#[must_use]
+pub fn recognise(text: &[u8]) -> Option<Dialect> {
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text).trim_ascii_start();
+    match text.split_first()? {
+        (&text::RECORD_SEPARATOR | b'{', _) => Some(Dialect::Spec2),
+        (b'[', rest) => match rest.trim_ascii_start().first() {
+            Some(b'"') => Some(Dialect::Prop1),
+            _ => Some(Dialect::Prop2),
+        },
+        _ => None,
+    }
+}

@@ -1,0 +1,272 @@
+//! The packet index of a data stream file: where packets are and what they say of themselves,
+//! from headers and contexts alone.
+
+use std::cell::Cell;
+
+use ichnos_model::walk::UNKNOWN;
+use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass};
+
+use crate::packet::{Clocks, Counter, PACKET_MAGIC, PacketDecoder};
+
+/// A packet of a data stream.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketEntry {
+    /// Which file of the stream it is in.
+    pub file: u32,
+    /// Where it begins in the file, in bytes.
+    pub offset: u64,
+    /// Size of the whole packet in bits, as it says; None: it reaches to the end of the file.
+    pub total: Option<u64>,
+    /// Size of its content in bits; None like `total`.
+    pub content: Option<u64>,
+    /// Value of the default clock at its beginning.
+    pub begin: Option<u64>,
+    /// Value of the default clock at its end.
+    pub end: Option<u64>,
+    /// Snapshot of the counter of discarded event records at its end.
+    pub discarded: Option<Counter>,
+    /// Index of the packet in its stream.
+    pub sequence: Option<Counter>,
+    /// What could not be read between the packet before in the file and this one.
+    pub damage: Option<Box<Damage>>,
+}
+
+impl PacketEntry {
+    /// Size in bytes of what there is of the packet in a file of `file_size` bytes.
+    #[must_use]
+    pub fn available(&self, file_size: u64) -> u64 {
+        let left = file_size.saturating_sub(self.offset);
+        self.total.map_or(left, |total| left.min(total / 8))
+    }
+}
+
+/// A packet that was found in a file, and which data stream it belongs to.
+#[derive(Clone, Debug)]
+pub(crate) struct FoundPacket {
+    /// Index of the data stream class.
+    pub(crate) class: usize,
+    pub(crate) stream_id: Option<u64>,
+    pub(crate) entry: PacketEntry,
+}
+
+/// What is in a data stream file.
+#[derive(Debug, Default)]
+pub(crate) struct FileIndex {
+    pub(crate) packets: Vec<FoundPacket>,
+    /// What could not be read at the end.
+    pub(crate) rest: Option<Damage>,
+}
+
+/// Finds the packets of a file. After something that is no packet, goes on at the next place
+/// that begins like one: magic number, UUID and sizes must fit.
+pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> FileIndex {
+    let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
+    let mut clocks = Clocks::new(decoder.class.clocks.len());
+    let mut index = FileIndex::default();
+    let mut offset = 0usize;
+    let mut damage: Option<Box<Damage>> = None;
+    let mut is_foreign = false;
+    while offset < data.len() {
+        let rest = &data[offset..];
+        match decoder.decode(rest, &slots, &mut clocks) {
+            Ok(info) => {
+                // Packets with a foreign UUID are read: who copies streams and metadata together
+                // knows that they fit. But it is told, once a file.
+                if let (false, Some((found, bit)), Some(expected)) =
+                    (is_foreign, info.foreign, decoder.class.uuid)
+                {
+                    is_foreign = true;
+                    damage.get_or_insert_with(|| {
+                        Box::new(Damage {
+                            file: name.to_owned(),
+                            stream: None,
+                            bit: offset as u64 * 8 + bit,
+                            kind: DamageKind::Uuid { expected, found },
+                            skipped: 0,
+                        })
+                    });
+                }
+                let entry = PacketEntry {
+                    file: 0,
+                    offset: offset as u64,
+                    total: info.total,
+                    content: info.content,
+                    begin: info.begin,
+                    end: info.end,
+                    discarded: info.discarded,
+                    sequence: info.sequence,
+                    damage: damage.take(),
+                };
+                let size = entry.available(data.len() as u64) as usize;
+                index.packets.push(FoundPacket { class: info.class, stream_id: info.stream_id, entry });
+                // `decode` saw to it that a packet is not empty, but for one without any field.
+                offset = if info.total.is_some() { offset + size.max(1) } else { data.len() };
+            }
+            Err(error) => {
+                let next = next_packet(decoder, &data[offset..], is_foreign, &slots, &mut clocks)
+                    .map_or(data.len(), |next| offset + next);
+                let found = Damage {
+                    file: name.to_owned(),
+                    stream: None,
+                    bit: offset as u64 * 8 + error.bit,
+                    kind: error.kind,
+                    skipped: (next - offset) as u64 * 8,
+                };
+                if next == data.len() {
+                    index.rest = Some(found);
+                } else {
+                    damage = Some(Box::new(found));
+                }
+                offset = next;
+            }
+        }
+    }
+    index
+}
+
+/// The next place after the first byte where a whole packet header and context can be read, if
+/// packets have a magic number to look for.
+fn next_packet(
+    decoder: &PacketDecoder<'_>,
+    data: &[u8],
+    accept_foreign: bool,
+    slots: &[Cell<i128>],
+    clocks: &mut Clocks,
+) -> Option<usize> {
+    let magic = magic_bytes(decoder.class)?;
+    let mut from = 1;
+    loop {
+        let at = from + memchr::memmem::find(data.get(from..)?, &magic)?;
+        if let Ok(info) = decoder.decode(&data[at..], slots, clocks)
+            && (accept_foreign || info.foreign.is_none())
+        {
+            return Some(at);
+        }
+        from = at + 1;
+    }
+}
+
+/// The bytes that packets begin with.
+fn magic_bytes(class: &TraceClass) -> Option<[u8; 4]> {
+    let FieldKind::Structure { members, .. } = &class.packet_header.as_ref()?.kind else { return None };
+    let first = &members.first()?.class;
+    match &first.kind {
+        FieldKind::Integer { bits, .. } if first.roles.has(Role::PacketMagicNumber) && bits.length == 32 => {
+            let magic = PACKET_MAGIC as u32;
+            Some(match bits.byte_order {
+                ByteOrder::LittleEndian => magic.to_le_bytes(),
+                ByteOrder::BigEndian => magic.to_be_bytes(),
+            })
+        }
+        _ => None,
+    }
+}
+
+/// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its
+/// entries must lie one after the other from the beginning to the end of the file, and its first
+/// and last entries must say what the packets say.
+///
+/// The layout is LTTng's own, not part of CTF: all numbers big-endian; a header of magic number
+/// 0xc1f1dcc1, major and minor version and entry size; entries of byte offset, packet and content
+/// size in bits, clock values at begin and end, discarded events, data stream class id, and from
+/// version 1.1 on data stream id and sequence number.
+pub(crate) fn from_lttng_index(decoder: &PacketDecoder<'_>, data: &[u8], index: &[u8]) -> Option<FileIndex> {
+    const HEADER: usize = 16;
+    let number =
+        |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let (magic, major, minor, size) = (number(0)?, number(4)?, number(8)?, number(12)? as usize);
+    if magic != 0xc1f1_dcc1 || major != 1 || size < if minor == 0 { 56 } else { 72 } || size > 4096 {
+        return None;
+    }
+    let entries = index.get(HEADER..)?;
+    if entries.is_empty() || entries.len() % size != 0 {
+        return None;
+    }
+    let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
+    let mut clocks = Clocks::new(decoder.class.clocks.len());
+    let count = entries.len() / size;
+    let mut found = FileIndex::default();
+    let mut end = 0u64;
+    for (i, entry) in entries.chunks_exact(size).enumerate() {
+        let field = |n: usize| {
+            entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+        };
+        let (offset, total, content) = (field(0)?, field(1)?, field(2)?);
+        if offset != end || total % 8 != 0 || total == 0 || content > total {
+            return None;
+        }
+        end = offset.checked_add(total / 8)?;
+        if end > data.len() as u64 {
+            return None;
+        }
+        let class_id = field(6)?;
+        let class = decoder.class.data_streams.iter().position(|class| class.id == class_id)?;
+        let has = |role| has_role(decoder, class, role);
+        let counter = |role, value: Option<u64>| {
+            Some(Counter { value: value?, width: width_of(decoder, class, role)? })
+        };
+        // Stream ids and sequence numbers of all ones say that there is none.
+        let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
+        let packet = FoundPacket {
+            class,
+            stream_id: known(field(7)).filter(|_| {
+                decoder
+                    .plans
+                    .packet_header
+                    .as_ref()
+                    .is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)))
+            }),
+            entry: PacketEntry {
+                file: 0,
+                offset,
+                total: Some(total),
+                content: Some(content),
+                begin: field(3).filter(|_| has(Role::Timestamp)),
+                end: field(4).filter(|_| has(Role::PacketEndTimestamp)),
+                discarded: counter(Role::DiscardedEventCounter, field(5)),
+                sequence: counter(Role::PacketSequenceNumber, known(field(8))),
+                damage: None,
+            },
+        };
+        if i == 0 || i + 1 == count {
+            let info = decoder.decode(data.get(offset as usize..)?, &slots, &mut clocks).ok()?;
+            let entry = &packet.entry;
+            let same = (info.class, info.stream_id, info.total, info.content)
+                == (packet.class, packet.stream_id, entry.total, entry.content)
+                && (info.begin, info.end, info.discarded, info.sequence)
+                    == (entry.begin, entry.end, entry.discarded, entry.sequence);
+            if !same {
+                return None;
+            }
+        }
+        found.packets.push(packet);
+    }
+    (end == data.len() as u64).then_some(found)
+}
+
+fn has_role(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> bool {
+    width_of(decoder, class, role).is_some()
+}
+
+/// Width of the packet context field with a role.
+fn width_of(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> Option<u64> {
+    let plan = decoder.plans.data_streams.get(class)?.packet_context.as_ref()?;
+    plan.nodes().filter(|node| node.roles.has(role)).find_map(|node| match &node.class.kind {
+        FieldKind::Integer { bits, .. } => Some(bits.length),
+        FieldKind::VariableLength { .. } => Some(64),
+        _ => None,
+    })
+}
+
+/// The damage of a packet that the end of its file cuts off.
+pub(crate) fn cut_off(name: &str, entry: &PacketEntry, file_size: u64) -> Option<Damage> {
+    let total = entry.total?;
+    let available = file_size.saturating_sub(entry.offset).saturating_mul(8);
+    (total > available).then(|| Damage {
+        file: name.to_owned(),
+        stream: None,
+        bit: entry.offset * 8 + available,
+        kind: DamageKind::CutOff { total, available },
+        skipped: 0,
+    })
+}

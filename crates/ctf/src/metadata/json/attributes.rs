@@ -1,0 +1,74 @@
+//! Attributes that say what CTF 1.8 had properties for.
+
+use ichnos_model::{Attributes, Value};
+
+/// Namespaces under which tracers write the log level and the EMF URI of event record classes.
+const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
+
+/// Names of log levels, each at its number.
+const LOG_LEVELS: [&str; 15] = [
+    "emergency",
+    "alert",
+    "critical",
+    "error",
+    "warning",
+    "notice",
+    "info",
+    "debug:system",
+    "debug:program",
+    "debug:process",
+    "debug:module",
+    "debug:unit",
+    "debug:function",
+    "debug:line",
+    "debug",
+];
+
+fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
+    NAMESPACES.iter().find_map(|namespace| attributes.get(namespace)?.get(name))
+}
+
+/// The log level that attributes name, as the number that LTTng gives it.
+pub(super) fn log_level(attributes: &Attributes) -> Option<i64> {
+    match find(attributes, "log-level")? {
+        Value::Integer(level) => i64::try_from(*level).ok(),
+        Value::Text(name) => {
+            let name = name.to_ascii_lowercase().replace(['_', '-'], ":");
+            let name = match name.as_str() {
+                "emerg" => "emergency",
+                "crit" => "critical",
+                "err" => "error",
+                "warn" => "warning",
+                name => name,
+            };
+            let level = LOG_LEVELS.iter().position(|known| *known == name)?;
+            i64::try_from(level).ok()
+        }
+        _ => None,
+    }
+}
+
+/// The EMF URI that attributes hold.
+pub(super) fn emf_uri(attributes: &Attributes) -> Option<String> {
+    find(attributes, "emf-uri")?.as_text().map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attributes(namespace: &str, level: Value) -> Attributes {
+        Attributes(vec![(namespace.to_owned(), Value::Map(vec![("log-level".to_owned(), level)]))])
+    }
+
+    #[test]
+    fn known_log_levels_have_numbers() {
+        for (name, level) in
+            [("emerg", Some(0)), ("warning", Some(4)), ("debug:line", Some(13)), ("loud", None)]
+        {
+            assert_eq!(log_level(&attributes("babeltrace.org,2020", Value::Text(name.to_owned()))), level);
+        }
+        assert_eq!(log_level(&attributes("lttng.org,2009", Value::Integer(6))), Some(6));
+        assert_eq!(log_level(&attributes("example.com,1995", Value::Integer(6))), None);
+    }
+}

@@ -1,0 +1,59 @@
+//! Auxiliary streams of PROP-2.0: what does not fit the data streams.
+
+use ichnos_model::{Diagnostic, Limits, TextPlace, TraceClass, Value};
+
+use super::object::{properties, refuse};
+use super::text::{Json, single_value};
+use crate::metadata::Problems;
+
+/// Reads an auxiliary stream (CTF2-PROP-2.0, "Auxiliary stream"): a JSON object whose only
+/// property has the namespace as its name.
+pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<(String, Value)> {
+    let errors = problems.errors();
+    let node = single_value(text, limits, problems)?;
+    let [property] = properties(&node, problems)? else {
+        refuse(&node, "an object of exactly one property", problems);
+        return None;
+    };
+    if &*property.name == "std"
+        && let Some(environment) = property.value.get("environment")
+        && !matches!(environment.json, Json::Object(_))
+    {
+        refuse(environment, "an object", problems);
+    }
+    (problems.errors() == errors).then(|| (property.name.to_string(), property.value.to_value()))
+}
+
+/// Adds what auxiliary streams say to a trace class: the environment of the namespace `std`
+/// (CTF2-PROP-2.0, "Trace environment") becomes the trace's, all other namespaces become
+/// attributes. Two streams of one namespace are refused; the first one counts.
+pub fn apply_aux_streams(
+    trace: &mut TraceClass,
+    streams: impl IntoIterator<Item = (String, Value)>,
+    problems: &mut Problems,
+) {
+    let mut seen: Vec<String> = Vec::new();
+    for (namespace, value) in streams {
+        if seen.contains(&namespace) {
+            let message = format!("there are two auxiliary streams of the namespace `{namespace}`");
+            problems.add(Diagnostic::error(TextPlace::default(), message));
+            continue;
+        }
+        seen.push(namespace.clone());
+        match value {
+            Value::Map(entries) if namespace == "std" => {
+                let mut others = Vec::new();
+                for (name, value) in entries {
+                    match value {
+                        Value::Map(variables) if name == "environment" => trace.environment.extend(variables),
+                        value => others.push((name, value)),
+                    }
+                }
+                if !others.is_empty() {
+                    trace.attributes.set(namespace, Value::Map(others));
+                }
+            }
+            value => trace.attributes.set(namespace, value),
+        }
+    }
+}

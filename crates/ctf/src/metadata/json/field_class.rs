@@ -1,0 +1,700 @@
+//! Field classes of PROP-2.0 and SPEC-2.0.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, BitOrder, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding, StringLength,
+    TextPlace, VariableLengthValue, VariantOption,
+};
+
+use super::location::{field_location, first_overlap, mappings, range_set};
+use super::object::{
+    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, text, unsigned,
+};
+use super::roles;
+use super::text::{Json, Node};
+use super::vocabulary::Vocabulary;
+use crate::metadata::Problems;
+
+/// Depth of field classes beyond which nothing is read, whatever the limits say: whoever walks
+/// the classes does so on a stack.
+pub(super) const DEEPEST: u32 = 256;
+
+/// A field class that has a name.
+struct Alias {
+    class: Arc<FieldClass>,
+    /// How many field classes it consists of.
+    classes: u64,
+    /// How deep they nest.
+    depth: u32,
+}
+
+/// Reads field classes.
+pub(super) struct ClassReader<'a> {
+    pub(super) problems: &'a mut Problems,
+    pub(super) limits: &'a Limits,
+    pub(super) vocabulary: Vocabulary,
+    /// Namespaces and names of the extensions that the preamble declares.
+    pub(super) extensions: HashSet<(String, String)>,
+    aliases: HashMap<String, Option<Alias>>,
+    scope: Option<Scope>,
+    depth: u32,
+    deepest: u32,
+    classes: u64,
+    too_many: bool,
+    release_candidate: bool,
+}
+
+impl<'a> ClassReader<'a> {
+    pub(super) fn new(vocabulary: Vocabulary, limits: &'a Limits, problems: &'a mut Problems) -> Self {
+        Self {
+            problems,
+            limits,
+            vocabulary,
+            extensions: HashSet::new(),
+            aliases: HashMap::new(),
+            scope: None,
+            depth: 0,
+            deepest: 0,
+            classes: 0,
+            too_many: false,
+            release_candidate: false,
+        }
+    }
+
+    /// Says once that a release candidate of SPEC-2.0 wrote this.
+    pub(super) fn note_release_candidate(&mut self, place: TextPlace) {
+        if !self.release_candidate {
+            self.release_candidate = true;
+            let note = "release candidate vocabulary (CTF2-SPECRC-7.0)";
+            self.problems.add(Diagnostic::note(place, note));
+        }
+    }
+
+    /// Attributes and extensions of an object.
+    pub(super) fn extras(&mut self, object: &mut Object<'_>) -> ichnos_model::Attributes {
+        let found = object.get(self.vocabulary.attributes()).or_else(|| {
+            // Release candidates kept the property of PROP-2.0.
+            let name = Vocabulary::Prop2.attributes();
+            if !object.has(name) {
+                return None;
+            }
+            self.note_release_candidate(object.name_place(name));
+            object.get(name)
+        });
+        let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
+        if let Some(node) = object.get("extensions") {
+            self.extensions_of(node);
+        }
+        attributes
+    }
+
+    /// CTF2-SPEC-2.0, "Extensions": one that is used must be declared. One that is declared was
+    /// refused in the preamble already.
+    fn extensions_of(&mut self, node: &Node) {
+        let Some(namespaces) = super::object::properties(node, self.problems) else { return };
+        for namespace in namespaces {
+            let declares_none = !self.extensions.iter().any(|(name, _)| **name == *namespace.name);
+            if declares_none {
+                let message =
+                    format!("the preamble declares no extension of the namespace `{}`", namespace.name);
+                self.problems.error(node.place, message);
+                continue;
+            }
+            for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
+                if !self.extensions.contains(&(namespace.name.to_string(), extension.name.to_string())) {
+                    let message = format!(
+                        "the preamble does not declare the extension `{}` of the namespace `{}`",
+                        extension.name, namespace.name
+                    );
+                    self.problems.error(extension.name_place, message);
+                }
+            }
+        }
+    }
+
+    /// A field class alias fragment gives `class` a name (CTF2-SPEC-2.0, "Field class alias
+    /// fragment"). A name whose class is wrong is known all the same, so that its uses are not
+    /// wrong as well.
+    pub(super) fn add_alias(&mut self, name: &Node, class: Option<&Node>) {
+        let Some(text) = text(name, self.problems) else {
+            if let Some(class) = class {
+                self.unscoped(class);
+            }
+            return;
+        };
+        if self.aliases.contains_key(text) {
+            self.problems.error(name.place, format!("there already is a field class alias `{text}`"));
+            return;
+        }
+        self.problems.enter(format!("field class alias `{text}`"));
+        let alias = class.and_then(|class| self.unscoped(class));
+        self.problems.leave();
+        self.aliases.insert(text.to_owned(), alias);
+    }
+
+    /// A class that is in no scope yet.
+    fn unscoped(&mut self, node: &Node) -> Option<Alias> {
+        let before = std::mem::take(&mut self.classes);
+        self.scope = None;
+        self.depth = 0;
+        self.deepest = 0;
+        let class = self.class(node);
+        let classes = std::mem::replace(&mut self.classes, before);
+        class.map(|class| Alias { class, classes, depth: self.deepest })
+    }
+
+    /// The class of a root field: a structure.
+    pub(super) fn root(&mut self, node: &Node, scope: Scope, what: &str) -> Option<Arc<FieldClass>> {
+        self.problems.enter(what);
+        self.scope = Some(scope);
+        self.depth = 0;
+        let class = self.class(node);
+        self.scope = None;
+        if let Some(class) = &class
+            && !matches!(class.kind, FieldKind::Structure { .. })
+        {
+            let error = Diagnostic::error(node.place, "the class of a root field must be a structure");
+            self.problems.add(error.expected("a structure", format!("a {}", class.describe())));
+        }
+        self.problems.leave();
+        class
+    }
+
+    /// Counts classes against [`Limits::field_classes`].
+    fn count(&mut self, more: u64, place: TextPlace) -> bool {
+        self.classes = self.classes.saturating_add(more);
+        if self.classes > self.limits.field_classes {
+            if !self.too_many {
+                self.too_many = true;
+                let message =
+                    format!("there are more than {} field classes, the limit", self.limits.field_classes);
+                self.problems.error(place, message);
+            }
+            return false;
+        }
+        true
+    }
+
+    /// A field class: an object, or in SPEC-2.0 the name of an alias.
+    pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
+        if self.depth >= self.limits.depth.min(DEEPEST) {
+            let message = format!("field classes nest deeper than {} levels, the limit", self.depth);
+            self.problems.error(node.place, message);
+            return None;
+        }
+        match &node.json {
+            Json::Text(name) if self.vocabulary == Vocabulary::Spec2 => self.aliased(name, node.place),
+            Json::Object(_) => {
+                if !self.count(1, node.place) {
+                    return None;
+                }
+                self.depth += 1;
+                self.deepest = self.deepest.max(self.depth);
+                let class = self.object(node);
+                self.depth -= 1;
+                class.map(Arc::new)
+            }
+            _ => {
+                let expected = match self.vocabulary {
+                    Vocabulary::Spec2 => "an object or the name of a field class alias",
+                    Vocabulary::Prop2 => "an object",
+                };
+                refuse(node, expected, self.problems);
+                None
+            }
+        }
+    }
+
+    fn aliased(&mut self, name: &str, place: TextPlace) -> Option<Arc<FieldClass>> {
+        let Some(alias) = self.aliases.get(name) else {
+            self.problems.error(place, format!("there is no field class alias `{name}` before this"));
+            return None;
+        };
+        let alias = alias.as_ref()?;
+        let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
+        if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
+            self.problems.error(place, "field classes nest too deep through this alias");
+            return None;
+        }
+        self.deepest = self.deepest.max(self.depth + depth);
+        if !self.count(classes, place) {
+            return None;
+        }
+        if let Some(scope) = self.scope {
+            roles::check_scope(&class, scope, place, self.problems);
+        }
+        Some(class)
+    }
+
+    fn object(&mut self, node: &Node) -> Option<FieldClass> {
+        let mut object = Object::open(node, self.problems)?;
+        let type_node = object.require("type", self.problems)?;
+        let name = text(type_node, self.problems)?;
+        let Some(type_name) = TYPES.iter().find(|(known, _)| *known == name) else {
+            let names: Vec<&str> = TYPES.iter().filter(|t| self.has_type(t.1)).map(|t| t.0).collect();
+            let error = Diagnostic::error(type_node.place, "no such type of field class");
+            self.problems.add(error.expected(listed(&names), type_node.describe()));
+            return None;
+        };
+        if !self.has_type(type_name.1) {
+            match self.vocabulary {
+                Vocabulary::Spec2 => self.note_release_candidate(type_node.place),
+                Vocabulary::Prop2 => {
+                    let message = format!("PROP-2.0 has no field class of the type `{name}`");
+                    self.problems.error(type_node.place, message);
+                    return None;
+                }
+            }
+        }
+        let kind = self.kind(type_name.1, &mut object);
+        let roles = self.roles(type_name.1, kind.as_ref(), &mut object);
+        let attributes = self.extras(&mut object);
+        object.finish(Unknown::Refuse, self.problems);
+        Some(FieldClass { kind: kind?, roles, attributes, declared_at: node.place.into() })
+    }
+
+    /// Whether the document that is followed has a type.
+    fn has_type(&self, name: Type) -> bool {
+        match name {
+            Type::Enumeration { .. } | Type::VariableEnumeration { .. } | Type::VariableBitArray => {
+                self.vocabulary == Vocabulary::Prop2
+            }
+            Type::BitMap => self.vocabulary == Vocabulary::Spec2,
+            _ => true,
+        }
+    }
+
+    /// PROP-2.0 lets every class have roles, if only to be refused by what each demands.
+    fn roles(&mut self, name: Type, kind: Option<&FieldKind>, object: &mut Object<'_>) -> Roles {
+        let may = self.vocabulary == Vocabulary::Prop2
+            || matches!(
+                name,
+                Type::Integer { signed: false }
+                    | Type::Enumeration { signed: false }
+                    | Type::VariableInteger { signed: false }
+                    | Type::VariableEnumeration { signed: false }
+                    | Type::StaticBlob
+            );
+        if !may {
+            return Roles::NONE;
+        }
+        let Some(node) = object.get("roles") else { return Roles::NONE };
+        let read = roles::read(node, kind, self.scope, self.vocabulary, self.problems);
+        if let Some(place) = read.release_candidate {
+            self.note_release_candidate(place);
+        }
+        read.roles
+    }
+
+    fn kind(&mut self, name: Type, object: &mut Object<'_>) -> Option<FieldKind> {
+        Some(match name {
+            Type::BitArray => FieldKind::BitArray(self.bits(object)?),
+            Type::BitMap => {
+                let bits = self.bits(object);
+                let flags = object.require("flags", self.problems);
+                let flags = flags.and_then(|node| self.flags(node));
+                FieldKind::BitMap { bits: bits?, flags: flags? }
+            }
+            Type::Boolean => FieldKind::Boolean(self.bits(object)?),
+            Type::Integer { signed } | Type::Enumeration { signed } => {
+                let bits = self.bits(object);
+                let integer = self.integer(signed, matches!(name, Type::Enumeration { .. }), object);
+                FieldKind::Integer { bits: bits?, integer: integer? }
+            }
+            Type::Float => {
+                let bits = self.bits(object);
+                let length = object.get("length");
+                let bits = bits?;
+                let valid =
+                    matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
+                if !valid {
+                    if let Some(node) = length {
+                        refuse(node, "16, 32, 64, 128 or a greater multiple of 32", self.problems);
+                    }
+                    return None;
+                }
+                FieldKind::Float(bits)
+            }
+            Type::VariableBitArray => {
+                FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: 8 }
+            }
+            Type::VariableInteger { signed } | Type::VariableEnumeration { signed } => {
+                let enumeration = matches!(name, Type::VariableEnumeration { .. });
+                let integer = self.integer(signed, enumeration, object)?;
+                FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 }
+            }
+            Type::NullTerminatedString => FieldKind::String {
+                encoding: self.encoding(object)?,
+                length: StringLength::NullTerminated,
+                alignment: 8,
+            },
+            Type::StaticString => self.static_string(object)?,
+            Type::DynamicString => {
+                let encoding = self.encoding(object);
+                let location = self.location("length-field-location", object);
+                FieldKind::String {
+                    encoding: encoding?,
+                    length: StringLength::Dynamic(location?),
+                    alignment: 8,
+                }
+            }
+            Type::StaticBlob | Type::DynamicBlob => {
+                let length = self.length(matches!(name, Type::StaticBlob), object);
+                let media_type = match object.get("media-type") {
+                    None => Some("application/octet-stream".to_owned()),
+                    Some(node) => text(node, self.problems).map(str::to_owned),
+                };
+                FieldKind::Blob { length: length?, media_type: media_type?, alignment: 8 }
+            }
+            Type::Structure => {
+                let minimum_alignment = self.alignment("minimum-alignment", object);
+                let members = self.members(object);
+                FieldKind::Structure { members: members?, minimum_alignment: minimum_alignment? }
+            }
+            Type::StaticArray | Type::DynamicArray => {
+                let minimum_alignment = match self.vocabulary {
+                    Vocabulary::Spec2 => self.alignment("minimum-alignment", object),
+                    Vocabulary::Prop2 => Some(1),
+                };
+                let length = self.length(matches!(name, Type::StaticArray), object);
+                let element = object.require("element-field-class", self.problems);
+                let element = element.and_then(|node| {
+                    self.problems.enter("element");
+                    let class = self.class(node);
+                    self.problems.leave();
+                    class
+                });
+                FieldKind::Array { element: element?, length: length?, minimum_alignment: minimum_alignment? }
+            }
+            Type::Optional => {
+                let selector = self.location("selector-field-location", object);
+                let ranges = object.get("selector-field-ranges").map(|node| range_set(node, self.problems));
+                let field = object.require("field-class", self.problems);
+                let field = field.and_then(|node| self.class(node));
+                let ranges = match ranges {
+                    Some(ranges) => Some(ranges?),
+                    None => None,
+                };
+                FieldKind::Optional { field: field?, selector: selector?, ranges }
+            }
+            Type::Variant => {
+                let selector = self.location("selector-field-location", object);
+                let options = object.require("options", self.problems);
+                let options = options.and_then(|node| self.options(node));
+                FieldKind::Variant { options: options?, selector: selector?, alignment: 1 }
+            }
+        })
+    }
+
+    /// CTF2-PROP-2.0 gives the type of dynamic-length strings as `static-length-string` once: the
+    /// length field location tells which is meant.
+    fn static_string(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
+        let dynamic = object.has("length-field-location") && !object.has("length");
+        if dynamic && self.vocabulary == Vocabulary::Prop2 {
+            let message =
+                "a `static-length-string` with a length field location: read as `dynamic-length-string`";
+            self.problems.slip(object.place, message);
+            let location = self.location("length-field-location", object)?;
+            let length = StringLength::Dynamic(location);
+            return Some(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
+        }
+        let encoding = self.encoding(object);
+        let length = object.require("length", self.problems).and_then(|node| unsigned(node, self.problems));
+        Some(FieldKind::String { encoding: encoding?, length: StringLength::Static(length?), alignment: 8 })
+    }
+
+    /// The layout that all fixed-length classes share (CTF2-SPEC-2.0, "Fixed-length bit array
+    /// field class").
+    fn bits(&mut self, object: &mut Object<'_>) -> Option<BitField> {
+        let length = object.require("length", self.problems).and_then(|node| {
+            let length = positive(node, self.problems)?;
+            if length > self.limits.integer_bits {
+                let expected = format!("at most {} bits, the limit", self.limits.integer_bits);
+                refuse(node, expected, self.problems);
+                return None;
+            }
+            Some(length)
+        });
+        let byte_order = object.require("byte-order", self.problems).and_then(|node| {
+            let orders = [ByteOrder::BigEndian, ByteOrder::LittleEndian].map(|order| (order.name(), order));
+            choice(node, &orders, self.problems)
+        });
+        let bit_order = match self.vocabulary {
+            Vocabulary::Prop2 => None,
+            Vocabulary::Spec2 => object.get("bit-order").map(|node| {
+                let orders =
+                    [BitOrder::FirstToLast, BitOrder::LastToFirst].map(|order| (order.name(), order));
+                choice(node, &orders, self.problems)
+            }),
+        };
+        let alignment = self.alignment("alignment", object);
+        let mut bits = BitField::new(length?, byte_order?, alignment?);
+        if let Some(bit_order) = bit_order {
+            bits.bit_order = bit_order?;
+        }
+        Some(bits)
+    }
+
+    fn alignment(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<u64> {
+        match object.get(name) {
+            None => Some(1),
+            Some(node) => {
+                let value = unsigned(node, self.problems)?;
+                alignment_value(value, 1, node, self.problems)
+            }
+        }
+    }
+
+    /// What integers share (CTF2-SPEC-2.0, "Abstract integer field class"). Enumerations of
+    /// PROP-2.0 must have mappings and at least one.
+    fn integer(
+        &mut self,
+        signed: bool,
+        enumeration: bool,
+        object: &mut Object<'_>,
+    ) -> Option<IntegerProperties> {
+        let preferred_base = match object.get("preferred-display-base") {
+            None => Some(DisplayBase::Decimal),
+            Some(node) => unsigned(node, self.problems).and_then(|radix| {
+                let base = u32::try_from(radix).ok().and_then(DisplayBase::from_radix);
+                if base.is_none() {
+                    refuse(node, "2, 8, 10 or 16", self.problems);
+                }
+                base
+            }),
+        };
+        let node = match (enumeration, self.vocabulary) {
+            (true, _) => Some(object.require("mappings", self.problems)?),
+            (false, Vocabulary::Spec2) => object.get("mappings"),
+            (false, Vocabulary::Prop2) => None,
+        };
+        let mappings = match node {
+            None => None,
+            Some(node) => {
+                let mappings = mappings(node, "mapping", self.problems)?;
+                if enumeration && mappings.0.is_empty() {
+                    refuse(node, "at least one mapping", self.problems);
+                    return None;
+                }
+                Some(mappings)
+            }
+        };
+        Some(IntegerProperties { signed, preferred_base: preferred_base?, mappings })
+    }
+
+    /// Flags of a bit map: at least one, of bit indexes.
+    fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
+        let flags = mappings(node, "flag", self.problems)?;
+        if flags.0.is_empty() {
+            refuse(node, "at least one flag", self.problems);
+            return None;
+        }
+        let negative = flags.0.iter().find(|flag| flag.ranges.0.iter().any(|range| range.lower < 0));
+        if let Some(flag) = negative {
+            let place = node.get(&flag.name).map_or(node.place, |ranges| ranges.place);
+            self.problems.error(place, format!("the flag `{}` names a negative bit index", flag.name));
+            return None;
+        }
+        Some(flags)
+    }
+
+    /// CTF2-SPEC-2.0, "Abstract string field class".
+    fn encoding(&mut self, object: &mut Object<'_>) -> Option<StringEncoding> {
+        if self.vocabulary == Vocabulary::Prop2 {
+            return Some(StringEncoding::Utf8);
+        }
+        let Some(node) = object.get("encoding") else { return Some(StringEncoding::Utf8) };
+        let encodings = [
+            StringEncoding::Utf8,
+            StringEncoding::Utf16Be,
+            StringEncoding::Utf16Le,
+            StringEncoding::Utf32Be,
+            StringEncoding::Utf32Le,
+        ];
+        choice(node, &encodings.map(|encoding| (encoding.name(), encoding)), self.problems)
+    }
+
+    fn length(&mut self, fixed: bool, object: &mut Object<'_>) -> Option<Length> {
+        if fixed {
+            let node = object.require("length", self.problems)?;
+            return unsigned(node, self.problems).map(Length::Static);
+        }
+        self.location("length-field-location", object).map(Length::Dynamic)
+    }
+
+    fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<FieldLocation> {
+        let node = object.require(name, self.problems)?;
+        if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
+            // Release candidates kept the locations of PROP-2.0.
+            self.note_release_candidate(node.place);
+            return field_location(node, self.scope, Vocabulary::Prop2, self.problems);
+        }
+        field_location(node, self.scope, self.vocabulary, self.problems)
+    }
+
+    /// CTF2-SPEC-2.0, "Structure field member class".
+    fn members(&mut self, object: &mut Object<'_>) -> Option<Vec<Member>> {
+        let mut name = self.vocabulary.members();
+        if self.vocabulary == Vocabulary::Prop2 && !object.has(name) && object.has("member-classes") {
+            let place = object.name_place("member-classes");
+            self.problems.slip(place, "`member-classes` is called `members` in PROP-2.0");
+            name = "member-classes";
+        }
+        let Some(node) = object.get(name) else { return Some(Vec::new()) };
+        let elements = array(node, self.problems)?;
+        let mut names = HashSet::with_capacity(elements.len());
+        let mut members = Vec::with_capacity(elements.len());
+        for (index, element) in elements.iter().enumerate() {
+            let what = match element.get("name").and_then(Node::as_text) {
+                Some(name) => format!("member `{name}`"),
+                None => format!("member {}", index + 1),
+            };
+            self.problems.enter(what);
+            if let Some(member) = self.member(element, &mut names) {
+                members.push(member);
+            }
+            self.problems.leave();
+        }
+        (members.len() == elements.len()).then_some(members)
+    }
+
+    fn member<'n>(&mut self, node: &'n Node, names: &mut HashSet<&'n str>) -> Option<Member> {
+        let mut object = Object::open(node, self.problems)?;
+        let name = object.require("name", self.problems).and_then(|node| {
+            let name = text(node, self.problems)?;
+            if !names.insert(name) {
+                self.problems.error(node.place, format!("there already is a member `{name}`"));
+                return None;
+            }
+            Some(name)
+        });
+        let class = object.require("field-class", self.problems).and_then(|node| self.class(node));
+        let attributes = self.extras(&mut object);
+        object.finish(Unknown::Refuse, self.problems);
+        Some(Member { name: name?.to_owned(), raw_name: None, class: class?, attributes })
+    }
+
+    /// CTF2-SPEC-2.0, "Variant field class option".
+    fn options(&mut self, node: &Node) -> Option<Vec<VariantOption>> {
+        let elements = array(node, self.problems)?;
+        if elements.is_empty() {
+            refuse(node, "at least one option", self.problems);
+            return None;
+        }
+        let mut names = HashSet::new();
+        let mut options = Vec::with_capacity(elements.len());
+        for (index, element) in elements.iter().enumerate() {
+            let what = match element.get("name").and_then(Node::as_text) {
+                Some(name) => format!("option `{name}`"),
+                None => format!("option {}", index + 1),
+            };
+            self.problems.enter(what);
+            if let Some(option) = self.option(element, &mut names) {
+                options.push(option);
+            }
+            self.problems.leave();
+        }
+        if options.len() < elements.len() {
+            return None;
+        }
+        let sets: Vec<RangeSet> = options.iter().map(|option| option.ranges.clone()).collect();
+        if let Some(index) = first_overlap(&sets) {
+            let element = elements.get(index);
+            let ranges = element.and_then(|element| element.get("selector-field-ranges"));
+            let place = ranges.map_or(node.place, |ranges| ranges.place);
+            self.problems.error(place, "the ranges of two options have a value in common");
+            return None;
+        }
+        Some(options)
+    }
+
+    fn option<'n>(&mut self, node: &'n Node, names: &mut HashSet<&'n str>) -> Option<VariantOption> {
+        let mut object = Object::open(node, self.problems)?;
+        let name = match object.get("name") {
+            None => None,
+            Some(node) => {
+                let name = text(node, self.problems);
+                if let Some(name) = name
+                    && !names.insert(name)
+                {
+                    self.problems.error(node.place, format!("there already is an option `{name}`"));
+                }
+                Some(name)
+            }
+        };
+        let ranges = object.require("selector-field-ranges", self.problems);
+        let ranges = ranges.and_then(|node| range_set(node, self.problems));
+        let class = object.require("field-class", self.problems).and_then(|node| self.class(node));
+        let attributes = self.extras(&mut object);
+        object.finish(Unknown::Refuse, self.problems);
+        let name = match name {
+            Some(name) => Some(name?.to_owned()),
+            None => None,
+        };
+        Some(VariantOption { name, class: class?, ranges: ranges?, attributes })
+    }
+}
+
+/// One of several names.
+fn choice<T: Copy>(node: &Node, choices: &[(&str, T)], problems: &mut Problems) -> Option<T> {
+    let name = text(node, problems)?;
+    let found = choices.iter().find(|(known, _)| *known == name).map(|(_, value)| *value);
+    if found.is_none() {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        refuse(node, listed(&names), problems);
+    }
+    found
+}
+
+/// The types of field classes of both documents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    BitArray,
+    BitMap,
+    Boolean,
+    Integer { signed: bool },
+    Enumeration { signed: bool },
+    Float,
+    VariableBitArray,
+    VariableInteger { signed: bool },
+    VariableEnumeration { signed: bool },
+    NullTerminatedString,
+    StaticString,
+    DynamicString,
+    StaticBlob,
+    DynamicBlob,
+    Structure,
+    StaticArray,
+    DynamicArray,
+    Optional,
+    Variant,
+}
+
+const TYPES: [(&str, Type); 23] = [
+    ("fixed-length-bit-array", Type::BitArray),
+    ("fixed-length-bit-map", Type::BitMap),
+    ("fixed-length-boolean", Type::Boolean),
+    ("fixed-length-unsigned-integer", Type::Integer { signed: false }),
+    ("fixed-length-signed-integer", Type::Integer { signed: true }),
+    ("fixed-length-unsigned-enumeration", Type::Enumeration { signed: false }),
+    ("fixed-length-signed-enumeration", Type::Enumeration { signed: true }),
+    ("fixed-length-floating-point-number", Type::Float),
+    ("variable-length-bit-array", Type::VariableBitArray),
+    ("variable-length-unsigned-integer", Type::VariableInteger { signed: false }),
+    ("variable-length-signed-integer", Type::VariableInteger { signed: true }),
+    ("variable-length-unsigned-enumeration", Type::VariableEnumeration { signed: false }),
+    ("variable-length-signed-enumeration", Type::VariableEnumeration { signed: true }),
+    ("null-terminated-string", Type::NullTerminatedString),
+    ("static-length-string", Type::StaticString),
+    ("dynamic-length-string", Type::DynamicString),
+    ("static-length-blob", Type::StaticBlob),
+    ("dynamic-length-blob", Type::DynamicBlob),
+    ("structure", Type::Structure),
+    ("static-length-array", Type::StaticArray),
+    ("dynamic-length-array", Type::DynamicArray),
+    ("optional", Type::Optional),
+    ("variant", Type::Variant),
+];

@@ -1,0 +1,173 @@
+//! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
+
+use ichnos_model::{
+    Diagnostic, FieldLocation, IntegerRange, LocationStep, Mapping, Mappings, RangeSet, Scope,
+};
+
+use super::object::{Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text};
+use super::text::{Json, Node};
+use super::vocabulary::Vocabulary;
+use crate::metadata::Problems;
+
+/// Reads a field location; `within` is the scope of the class that has it, where that is known.
+pub(super) fn field_location(
+    node: &Node,
+    within: Option<Scope>,
+    vocabulary: Vocabulary,
+    problems: &mut Problems,
+) -> Option<FieldLocation> {
+    match vocabulary {
+        Vocabulary::Spec2 => spec2(node, within, problems),
+        Vocabulary::Prop2 => prop2(node, within, problems),
+    }
+}
+
+/// A scope by its name; it must not be decoded after the one that needs it.
+fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
+    let name = text(node, problems)?;
+    let Some(scope) = Scope::from_name(name) else {
+        let names = Scope::ALL.map(Scope::name);
+        let error = Diagnostic::error(node.place, "no such scope");
+        problems.add(error.expected(listed(&names), node.describe()));
+        return None;
+    };
+    if let Some(within) = within
+        && scope > within
+    {
+        let message =
+            format!("a field of the scope `{within}` needs one of `{scope}`, which is decoded later");
+        problems.error(node.place, message);
+        return None;
+    }
+    Some(scope)
+}
+
+/// CTF2-SPEC-2.0, "Field location".
+fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
+    let mut object = Object::open(node, problems)?;
+    let origin = object.get("origin").map(|node| scope(node, within, problems));
+    let path = object.require("path", problems);
+    object.finish(Unknown::Refuse, problems);
+    let path = path?;
+    let elements = array(path, problems)?;
+    let mut steps = Vec::with_capacity(elements.len());
+    let mut right = true;
+    for element in elements {
+        match &element.json {
+            Json::Text(name) => steps.push(LocationStep::Member(name.clone())),
+            Json::Null => steps.push(LocationStep::Parent),
+            _ => {
+                refuse(element, "a string or null", problems);
+                right = false;
+            }
+        }
+    }
+    match elements.last() {
+        None => {
+            refuse(path, "at least one element", problems);
+            return None;
+        }
+        Some(last) if matches!(last.json, Json::Null) => {
+            problems.error(last.place, "the last element of a path must be the name of a member, not null");
+            return None;
+        }
+        Some(_) => {}
+    }
+    match origin {
+        Some(None) => None,
+        _ if !right => None,
+        origin => {
+            Some(FieldLocation { origin: origin.flatten(), path: steps, declared_at: node.place.into() })
+        }
+    }
+}
+
+/// CTF2-PROP-2.0, "Field location": the name of a scope, then names of members.
+fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<FieldLocation> {
+    let elements = array(node, problems)?;
+    let [first, names @ ..] = elements else {
+        refuse(node, "the name of a scope and at least one name of a member", problems);
+        return None;
+    };
+    let origin = scope(first, within, problems);
+    if names.is_empty() {
+        refuse(node, "the name of a scope and at least one name of a member", problems);
+        return None;
+    }
+    let mut steps = Vec::with_capacity(names.len());
+    for name in names {
+        if let Some(name) = text(name, problems) {
+            steps.push(LocationStep::Member(name.to_owned()));
+        }
+    }
+    let right = steps.len() == names.len();
+    let origin = origin?;
+    right.then(|| FieldLocation { origin: Some(origin), path: steps, declared_at: node.place.into() })
+}
+
+/// An integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at
+/// least one pair of bounds.
+pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet> {
+    let elements = array(node, problems)?;
+    if elements.is_empty() {
+        refuse(node, "at least one integer range", problems);
+        return None;
+    }
+    let ranges: Vec<IntegerRange> = elements.iter().filter_map(|element| range(element, problems)).collect();
+    (ranges.len() == elements.len()).then_some(RangeSet(ranges))
+}
+
+fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
+    let [lower, upper] = array(node, problems)? else {
+        refuse(node, "two integers", problems);
+        return None;
+    };
+    let lower = integer(lower, problems);
+    let upper = integer(upper, problems);
+    let (lower, upper) = (lower?, upper?);
+    if lower > upper {
+        let message = format!("the lower bound {lower} of a range is greater than its upper bound {upper}");
+        problems.error(node.place, message);
+        return None;
+    }
+    Some(IntegerRange { lower, upper })
+}
+
+/// Names of ranges: mappings of an integer, flags of a bit map (CTF2-PROP-2.0, "Enumeration field
+/// class mappings"; CTF2-SPEC-2.0, "Abstract integer field class", "Fixed-length bit map").
+pub(super) fn mappings(node: &Node, what: &str, problems: &mut Problems) -> Option<Mappings> {
+    let properties = properties(node, problems)?;
+    refuse_duplicates(properties, problems);
+    let mut mappings = Vec::with_capacity(properties.len());
+    for property in properties {
+        problems.enter(format!("{what} `{}`", property.name));
+        if let Some(ranges) = range_set(&property.value, problems) {
+            mappings.push(Mapping { name: property.name.to_string(), ranges });
+        }
+        problems.leave();
+    }
+    (mappings.len() == properties.len()).then_some(Mappings(mappings))
+}
+
+/// Finds the first set, in the order of their lower bounds, that has a value in common with
+/// another one: its index. Sorted, because input decides how many there are.
+pub(super) fn first_overlap(sets: &[RangeSet]) -> Option<usize> {
+    let mut ranges: Vec<(IntegerRange, usize)> = sets
+        .iter()
+        .enumerate()
+        .flat_map(|(index, set)| set.0.iter().map(move |range| (*range, index)))
+        .collect();
+    ranges.sort_by_key(|(range, index)| (range.lower, *index));
+    let mut before: Option<(IntegerRange, usize)> = None;
+    for (range, index) in ranges {
+        match before {
+            Some((last, other)) if last.upper >= range.lower && other != index => {
+                return Some(index.max(other));
+            }
+            // Of two ranges of one set the one that reaches farther is the one to remember.
+            Some((last, _)) if last.upper >= range.upper => {}
+            _ => before = Some((range, index)),
+        }
+    }
+    None
+}

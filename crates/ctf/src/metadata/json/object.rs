@@ -1,0 +1,218 @@
+//! Checked access to JSON values: what is not as expected becomes a problem with its place.
+
+use std::collections::HashSet;
+
+use ichnos_model::{Attributes, Diagnostic, TextPlace};
+
+use super::text::{Json, Node, Property, shortened};
+use crate::metadata::Problems;
+
+/// Reports a value that is not what it must be.
+pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
+    let message = match &node.property {
+        Some(name) => format!("the property `{}` is not what it must be", shortened(name)),
+        None => "a value is not what it must be".to_owned(),
+    };
+    let diagnostic = Diagnostic::error(node.place, message);
+    problems.add(diagnostic.expected(expected, node.describe()));
+}
+
+/// Names for a message: "`a`, `b` or `c`".
+pub(super) fn listed(names: &[&str]) -> String {
+    let quoted: Vec<String> = names.iter().map(|name| format!("`{name}`")).collect();
+    match quoted.split_last() {
+        None => "nothing".to_owned(),
+        Some((last, [])) => last.clone(),
+        Some((last, rest)) => format!("{} or {last}", rest.join(", ")),
+    }
+}
+
+/// The text of a string.
+pub(super) fn text<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n str> {
+    let text = node.as_text();
+    if text.is_none() {
+        refuse(node, "a string", problems);
+    }
+    text
+}
+
+/// A boolean.
+pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
+    match node.json {
+        Json::Boolean(value) => Some(value),
+        _ => {
+            refuse(node, "true or false", problems);
+            None
+        }
+    }
+}
+
+/// An integer of up to 128 bits.
+pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
+    match node.json {
+        Json::Integer(value) => Some(value),
+        _ => {
+            refuse(node, "an integer of at most 128 bits", problems);
+            None
+        }
+    }
+}
+
+/// An unsigned integer of up to 64 bits.
+pub(super) fn unsigned(node: &Node, problems: &mut Problems) -> Option<u64> {
+    let value = match node.json {
+        Json::Integer(value) => u64::try_from(value).ok(),
+        _ => None,
+    };
+    if value.is_none() {
+        refuse(node, "an unsigned integer of at most 64 bits", problems);
+    }
+    value
+}
+
+/// An unsigned integer greater than 0.
+pub(super) fn positive(node: &Node, problems: &mut Problems) -> Option<u64> {
+    match unsigned(node, problems)? {
+        0 => {
+            refuse(node, "an integer greater than 0", problems);
+            None
+        }
+        value => Some(value),
+    }
+}
+
+/// A power of two of at least `least`.
+pub(super) fn alignment_value(value: u64, least: u64, node: &Node, problems: &mut Problems) -> Option<u64> {
+    if value.is_power_of_two() && value >= least {
+        return Some(value);
+    }
+    let expected = match least {
+        0 | 1 => "a power of two".to_owned(),
+        _ => format!("a power of two of at least {least}"),
+    };
+    refuse(node, expected, problems);
+    None
+}
+
+/// The elements of an array.
+pub(super) fn array<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Node]> {
+    match &node.json {
+        Json::Array(values) => Some(values),
+        _ => {
+            refuse(node, "an array", problems);
+            None
+        }
+    }
+}
+
+/// The properties of an object.
+pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<&'n [Property]> {
+    match &node.json {
+        Json::Object(properties) => Some(properties),
+        _ => {
+            refuse(node, "an object", problems);
+            None
+        }
+    }
+}
+
+/// Reports every property whose name an earlier one has.
+pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
+    let mut names = HashSet::with_capacity(properties.len());
+    for property in properties {
+        if !names.insert(&*property.name) {
+            let message = format!("the property `{}` is there twice", shortened(&property.name));
+            problems.error(property.name_place, message);
+        }
+    }
+}
+
+/// Attributes: namespaces and JSON values (CTF2-SPEC-2.0, "Attributes"; CTF2-PROP-2.0, "User
+/// attributes"; CTF2-PROP-1.0, "User attributes").
+pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
+    let properties = properties(node, problems).unwrap_or_default();
+    refuse_duplicates(properties, problems);
+    Attributes(properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect())
+}
+
+/// What to do about a property that the document does not know.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unknown {
+    /// PROP-2.0 and SPEC-2.0 know no other properties than theirs.
+    Refuse,
+    /// PROP-1.0 wants them ignored.
+    Ignore,
+}
+
+/// The properties of an object of which some are known.
+pub(super) struct Object<'n> {
+    /// Place of the object.
+    pub(super) place: TextPlace,
+    properties: &'n [Property],
+    known: Vec<&'static str>,
+}
+
+impl<'n> Object<'n> {
+    /// The object, if it is one; refuses names that are there twice.
+    pub(super) fn open(node: &'n Node, problems: &mut Problems) -> Option<Self> {
+        let properties = properties(node, problems)?;
+        refuse_duplicates(properties, problems);
+        Some(Self::of(node, properties))
+    }
+
+    /// The object, without a look at its names.
+    pub(super) fn of(node: &'n Node, properties: &'n [Property]) -> Self {
+        Self { place: node.place, properties, known: Vec::new() }
+    }
+
+    /// Whether a property is there; it does not become known.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.properties.iter().any(|property| *property.name == *name)
+    }
+
+    /// The value of a property that is known from now on.
+    pub(super) fn get(&mut self, name: &'static str) -> Option<&'n Node> {
+        self.known.push(name);
+        self.properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
+    }
+
+    /// The place of a property's name.
+    pub(super) fn name_place(&self, name: &str) -> TextPlace {
+        let property = self.properties.iter().find(|property| *property.name == *name);
+        property.map_or(self.place, |property| property.name_place)
+    }
+
+    /// The value of a property that must be there.
+    pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
+        let value = self.get(name);
+        if value.is_none() {
+            problems.error(self.place, format!("the property `{name}` is missing"));
+        }
+        value
+    }
+
+    /// The text of a property, if it is there.
+    pub(super) fn text(&mut self, name: &'static str, problems: &mut Problems) -> Option<String> {
+        self.get(name).and_then(|node| text(node, problems)).map(str::to_owned)
+    }
+
+    /// Looks for properties that nobody asked for.
+    pub(super) fn finish(self, unknown: Unknown, problems: &mut Problems) {
+        for property in self.properties {
+            if self.known.iter().any(|known| *known == &*property.name) {
+                continue;
+            }
+            let message = format!("the property `{}` is not known here", shortened(&property.name));
+            // The place of the value, as for all other problems of properties.
+            match unknown {
+                Unknown::Refuse => problems.add(
+                    Diagnostic::error(property.value.place, message)
+                        .expected(listed(&self.known), format!("`{}`", shortened(&property.name))),
+                ),
+                Unknown::Ignore => {
+                    problems.add(Diagnostic::note(property.value.place, format!("{message}: ignored")))
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,261 @@
+//! Field paths of PROP-1.0: where they lead from where they are.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, RangeSet, Scope,
+    StringLength, TextPlace, VariableLengthValue, VariantOption,
+};
+
+use crate::metadata::Problems;
+
+/// The classes of root fields that are known so far.
+pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
+
+/// A structure or union that is being walked.
+struct Frame<'c> {
+    members: &'c [Member],
+    /// How many of its members are decoded before the one that is being walked.
+    before: usize,
+    /// Length of the path that leads to it.
+    path: usize,
+}
+
+/// Makes all paths within a root field absolute, and gives the choices of variants the values
+/// that select them.
+pub(super) struct Resolver<'c, 'p> {
+    scope: Scope,
+    roots: Roots<'c>,
+    frames: Vec<Frame<'c>>,
+    path: Vec<&'c str>,
+    problems: &'p mut Problems,
+}
+
+impl<'c, 'p> Resolver<'c, 'p> {
+    /// Works in `scope`; `roots` are the classes of this and all earlier scopes.
+    pub(super) fn new(scope: Scope, roots: Roots<'c>, problems: &'p mut Problems) -> Self {
+        Self { scope, roots, frames: Vec::new(), path: Vec::new(), problems }
+    }
+
+    /// The class with its paths resolved; None if it has none.
+    pub(super) fn class(&mut self, class: &'c Arc<FieldClass>) -> Option<Arc<FieldClass>> {
+        let kind = match &class.kind {
+            FieldKind::Structure { members, minimum_alignment } => {
+                let members = self.members(members, "field")?;
+                FieldKind::Structure { members, minimum_alignment: *minimum_alignment }
+            }
+            FieldKind::Union { members, alignment } => {
+                let members = self.members(members, "field")?;
+                FieldKind::Union { members, alignment: *alignment }
+            }
+            FieldKind::Array { element, length, minimum_alignment } => {
+                let resolved_length = match length {
+                    Length::Dynamic(location) => self.location(location).map(|(location, _)| location),
+                    Length::Static(_) => None,
+                };
+                let resolved_element = self.class(element);
+                if resolved_length.is_none() && resolved_element.is_none() {
+                    return None;
+                }
+                FieldKind::Array {
+                    element: resolved_element.unwrap_or_else(|| element.clone()),
+                    length: resolved_length.map_or_else(|| length.clone(), Length::Dynamic),
+                    minimum_alignment: *minimum_alignment,
+                }
+            }
+            FieldKind::String { encoding, length: StringLength::Dynamic(location), alignment } => {
+                let (location, _) = self.location(location)?;
+                FieldKind::String {
+                    encoding: *encoding,
+                    length: StringLength::Dynamic(location),
+                    alignment: *alignment,
+                }
+            }
+            FieldKind::Variant { options, selector, alignment } => {
+                self.variant(options, selector, *alignment, class.declared_at.0)?
+            }
+            _ => return None,
+        };
+        Some(Arc::new(FieldClass { kind, ..FieldClass::clone(class) }))
+    }
+
+    fn members(&mut self, members: &'c [Member], what: &str) -> Option<Vec<Member>> {
+        self.frames.push(Frame { members, before: 0, path: self.path.len() });
+        let mut resolved: Vec<(usize, Arc<FieldClass>)> = Vec::new();
+        for (index, member) in members.iter().enumerate() {
+            if let Some(frame) = self.frames.last_mut() {
+                frame.before = index;
+            }
+            self.path.push(&member.name);
+            self.problems.enter(format!("{what} `{}`", member.name));
+            if let Some(class) = self.class(&member.class) {
+                resolved.push((index, class));
+            }
+            self.problems.leave();
+            self.path.pop();
+        }
+        self.frames.pop();
+        if resolved.is_empty() {
+            return None;
+        }
+        let mut members = members.to_vec();
+        for (index, class) in resolved {
+            if let Some(member) = members.get_mut(index) {
+                member.class = class;
+            }
+        }
+        Some(members)
+    }
+
+    fn variant(
+        &mut self,
+        options: &'c [VariantOption],
+        selector: &FieldLocation,
+        alignment: u64,
+        place: TextPlace,
+    ) -> Option<FieldKind> {
+        let (selector, targets) = self.location(selector)?;
+        let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
+        for target in targets {
+            let Some(labels) = labels(target) else {
+                let message =
+                    format!("the tag of a variant must be an enumeration, not a {}", target.describe());
+                self.problems.error(selector.declared_at.0, message);
+                return None;
+            };
+            enumerations.push(labels.0.iter().map(|label| (label.name.as_str(), &label.ranges)).collect());
+        }
+        let mut resolved = Vec::with_capacity(options.len());
+        for option in options {
+            let name = option.name.as_deref().unwrap_or_default();
+            self.problems.enter(format!("choice `{name}`"));
+            let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
+            let mut found = enumerations.iter().map(|labels| labels.get(name).copied());
+            let ranges = found.next().flatten();
+            if ranges.is_none() {
+                let message = format!("the enumeration of the tag has no label `{name}`");
+                self.problems.error(place, message);
+            } else if found.any(|other| other != ranges) {
+                let message =
+                    format!("the enumerations that the tag leads to give the label `{name}` other values");
+                self.problems.error(place, message);
+            }
+            self.problems.leave();
+            let ranges = ranges.cloned().unwrap_or_default();
+            resolved.push(VariantOption { class, ranges, ..option.clone() });
+        }
+        Some(FieldKind::Variant { options: resolved, selector, alignment })
+    }
+
+    /// The absolute location, and the classes of the fields that may be there: several if it leads
+    /// through variants. None, and a problem, if there is no such field.
+    fn location(&mut self, location: &FieldLocation) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
+        let path: Vec<&str> = names(location);
+        let found = match location.origin {
+            Some(scope) if scope > self.scope => {
+                let message = format!("`{location}` is decoded later than the field that needs it");
+                self.problems.error(location.declared_at.0, message);
+                return None;
+            }
+            Some(scope) => {
+                let root = self.roots.get(scope as usize).copied().flatten();
+                let targets = root.map(|root| follow(root, &path)).unwrap_or_default();
+                (!targets.is_empty()).then(|| (location.clone(), targets))
+            }
+            None => self.relative(&path, location),
+        };
+        if found.is_none() {
+            self.problems
+                .error(location.declared_at.0, format!("there is no field `{location}` before this one"));
+        }
+        found
+    }
+
+    /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then
+    /// back into its parent, and so on.
+    fn relative(
+        &self,
+        path: &[&str],
+        location: &FieldLocation,
+    ) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
+        let (first, rest) = path.split_first()?;
+        self.frames.iter().rev().find_map(|frame| {
+            let before = frame.members.get(..frame.before).unwrap_or_default();
+            let member = before.iter().rev().find(|member| member.name == *first)?;
+            let targets = follow(&member.class, rest);
+            if targets.is_empty() {
+                return None;
+            }
+            let parents = self.path.get(..frame.path).unwrap_or_default();
+            let names = parents.iter().chain(path);
+            let path = names.map(|name| LocationStep::Member((*name).to_owned())).collect();
+            Some((
+                FieldLocation { origin: Some(self.scope), path, declared_at: location.declared_at },
+                targets,
+            ))
+        })
+    }
+}
+
+/// The names of a location of PROP-1.0, which has no steps to parents.
+pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
+    let names = location.path.iter().filter_map(|step| match step {
+        LocationStep::Member(name) => Some(name.as_str()),
+        LocationStep::Parent => None,
+    });
+    names.collect()
+}
+
+/// The classes of the fields that a path may lead to, from a field of `class` on.
+pub(super) fn follow<'c>(class: &'c FieldClass, path: &[&str]) -> Vec<&'c FieldClass> {
+    match (&class.kind, path.split_first()) {
+        (FieldKind::Variant { options, .. }, _) => {
+            options.iter().flat_map(|option| follow(&option.class, path)).collect()
+        }
+        (_, None) => vec![class],
+        (FieldKind::Structure { members, .. } | FieldKind::Union { members, .. }, Some((first, rest))) => {
+            match members.iter().find(|member| member.name == *first) {
+                Some(member) => follow(&member.class, rest),
+                None => Vec::new(),
+            }
+        }
+        (FieldKind::Array { element, .. }, Some(_)) => follow(element, path),
+        _ => Vec::new(),
+    }
+}
+
+/// The labels of an enumeration.
+fn labels(class: &FieldClass) -> Option<&Mappings> {
+    match &class.kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer.mappings.as_ref()
+        }
+        _ => None,
+    }
+}
+
+/// Does `work` to the classes of all fields that a path may lead to. Classes are shared between
+/// the uses of an alias: those on the way become this one's own.
+pub(super) fn change(class: &mut Arc<FieldClass>, path: &[&str], work: &mut dyn FnMut(&mut FieldClass)) {
+    if follow(class, path).is_empty() {
+        return;
+    }
+    let class = Arc::make_mut(class);
+    match (&mut class.kind, path.split_first()) {
+        (FieldKind::Variant { options, .. }, _) => {
+            for option in options {
+                change(&mut option.class, path, work);
+            }
+        }
+        (_, None) => work(class),
+        (FieldKind::Structure { members, .. } | FieldKind::Union { members, .. }, Some((first, rest))) => {
+            if let Some(member) = members.iter_mut().find(|member| member.name == *first) {
+                change(&mut member.class, rest, work);
+            }
+        }
+        (FieldKind::Array { element, .. }, Some(_)) => change(element, path, work),
+        _ => {}
+    }
+}

@@ -1,0 +1,632 @@
+//! Field types of PROP-1.0.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::{
+    Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mapping, Mappings, Member, RangeSet,
+    Roles, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
+};
+
+use super::super::field_class::DEEPEST;
+use super::super::object::{
+    Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
+    refuse_duplicates, text,
+};
+use super::super::text::{Json, Node, Property};
+use super::constant::{integer, positive, unsigned};
+use crate::metadata::Problems;
+
+/// The namespace of the attributes that stand for what CTF 1.8 had properties for.
+pub(super) const STANDARD: &str = "diamon.org/ctf/ns/std";
+
+/// A field type that has a name.
+struct Alias {
+    class: Arc<FieldClass>,
+    /// How many field types it consists of.
+    classes: u64,
+    /// How deep they nest.
+    depth: u32,
+}
+
+/// Reads field types. Paths stay as they are written, and the choices of variants have no ranges
+/// yet: both depend on where the type is used.
+pub(super) struct TypeReader<'a> {
+    pub(super) problems: &'a mut Problems,
+    pub(super) limits: &'a Limits,
+    /// What a byte order of `default` means.
+    pub(super) default_byte_order: Option<ByteOrder>,
+    aliases: HashMap<String, Option<Alias>>,
+    scope: Option<Scope>,
+    depth: u32,
+    deepest: u32,
+    classes: u64,
+    too_many: bool,
+}
+
+impl<'a> TypeReader<'a> {
+    pub(super) fn new(
+        default_byte_order: Option<ByteOrder>,
+        limits: &'a Limits,
+        problems: &'a mut Problems,
+    ) -> Self {
+        Self {
+            problems,
+            limits,
+            default_byte_order,
+            aliases: HashMap::new(),
+            scope: None,
+            depth: 0,
+            deepest: 0,
+            classes: 0,
+            too_many: false,
+        }
+    }
+
+    /// `user-attrs` of any object (CTF2-PROP-1.0, "User attributes").
+    pub(super) fn attributes(&mut self, object: &mut Object<'_>) -> Attributes {
+        object.get("user-attrs").map(|node| attributes(node, self.problems)).unwrap_or_default()
+    }
+
+    /// CTF2-PROP-1.0, "Field type alias fragment".
+    pub(super) fn alias_fragment(&mut self, object: &mut Object<'_>) {
+        let class = object.require("field-type", self.problems);
+        let name_node = object.require("name", self.problems);
+        self.attributes(object);
+        let name = name_node.and_then(|node| text(node, self.problems));
+        self.problems.enter(match name {
+            Some(name) => format!("field type alias `{name}`"),
+            None => "field type alias".to_owned(),
+        });
+        let before = std::mem::take(&mut self.classes);
+        self.scope = None;
+        self.depth = 0;
+        self.deepest = 0;
+        let class = class.and_then(|node| self.field_type(node));
+        let classes = std::mem::replace(&mut self.classes, before);
+        let alias = class.map(|class| Alias { class, classes, depth: self.deepest });
+        if let (Some(name), Some(node)) = (name, name_node) {
+            if self.aliases.contains_key(name) {
+                self.problems.error(node.place, format!("there already is a field type alias `{name}`"));
+            } else {
+                // One whose type is wrong is known all the same, so that its uses are not wrong too.
+                self.aliases.insert(name.to_owned(), alias);
+            }
+        }
+        self.problems.leave();
+    }
+
+    /// The type of a root field. It need not be a structure.
+    pub(super) fn root(&mut self, node: &Node, scope: Scope) -> Option<Arc<FieldClass>> {
+        self.scope = Some(scope);
+        self.depth = 0;
+        let class = self.field_type(node);
+        self.scope = None;
+        class
+    }
+
+    fn count(&mut self, more: u64, place: TextPlace) -> bool {
+        self.classes = self.classes.saturating_add(more);
+        if self.classes > self.limits.field_classes {
+            if !self.too_many {
+                self.too_many = true;
+                let message =
+                    format!("there are more than {} field types, the limit", self.limits.field_classes);
+                self.problems.error(place, message);
+            }
+            return false;
+        }
+        true
+    }
+
+    /// A field type: an object, or the name of an alias.
+    fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
+        if self.depth >= self.limits.depth.min(DEEPEST) {
+            let message = format!("field types nest deeper than {} levels, the limit", self.depth);
+            self.problems.error(node.place, message);
+            return None;
+        }
+        match &node.json {
+            Json::Text(name) => self.aliased(name, node.place),
+            Json::Object(properties) => {
+                if !self.count(1, node.place) {
+                    return None;
+                }
+                self.depth += 1;
+                self.deepest = self.deepest.max(self.depth);
+                let class = self.object(node, properties);
+                self.depth -= 1;
+                class.map(Arc::new)
+            }
+            _ => {
+                refuse(node, "an object or the name of a field type alias", self.problems);
+                None
+            }
+        }
+    }
+
+    fn aliased(&mut self, name: &str, place: TextPlace) -> Option<Arc<FieldClass>> {
+        let Some(alias) = self.aliases.get(name) else {
+            self.problems.error(place, format!("there is no field type alias `{name}` before this"));
+            return None;
+        };
+        let alias = alias.as_ref()?;
+        let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
+        if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
+            self.problems.error(place, "field types nest too deep through this alias");
+            return None;
+        }
+        self.deepest = self.deepest.max(self.depth + depth);
+        self.count(classes, place).then_some(class)
+    }
+
+    fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
+        let element = second_field_type(properties);
+        match element {
+            Some(second) => {
+                let message = "the element type of an array is called `element-field-type`, not `field-type`";
+                self.problems.slip(second.name_place, message);
+            }
+            None => refuse_duplicates(properties, self.problems),
+        }
+        let mut object = Object::of(node, properties);
+        let type_node = object.require("field-type", self.problems)?;
+        let name = text(type_node, self.problems)?;
+        let Some(found) = TYPES.iter().find(|(known, _)| *known == name) else {
+            if name == "integer" {
+                self.problems.slip(type_node.place, "the field type `integer` is called `int`");
+                return self.of_type(Type::Integer, node, object, element);
+            }
+            let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
+            let error = Diagnostic::error(type_node.place, "an unknown field type cannot be decoded");
+            self.problems.add(error.expected(listed(&names), type_node.describe()));
+            return None;
+        };
+        // The document's tables give the types of these wrongly; their properties tell them.
+        let meant = match found.1 {
+            Type::VariableInteger if object.has("members") => {
+                let message = "a `varint` with the property `members`: read as `varenum`";
+                self.problems.slip(type_node.place, message);
+                Type::VariableEnumeration
+            }
+            Type::TextSequence if object.has("choices") => {
+                let message = "a `textsequence` with the property `choices`: read as `variant`";
+                self.problems.slip(type_node.place, message);
+                Type::Variant
+            }
+            Type::Enumeration if !object.has("size") => {
+                // But for size and byte order, the two have the same properties.
+                let message = "an `enum` without the property `size`: read as `varenum`";
+                self.problems.slip(node.place, message);
+                Type::VariableEnumeration
+            }
+            other => other,
+        };
+        self.of_type(meant, node, object, element)
+    }
+
+    fn of_type(
+        &mut self,
+        name: Type,
+        node: &Node,
+        mut object: Object<'_>,
+        element: Option<&Property>,
+    ) -> Option<FieldClass> {
+        let attributes = self.attributes(&mut object);
+        let kind = self.kind(name, &mut object, element, &attributes);
+        object.finish(Unknown::Ignore, self.problems);
+        Some(FieldClass { kind: kind?, roles: Roles::NONE, attributes, declared_at: node.place.into() })
+    }
+
+    fn kind(
+        &mut self,
+        name: Type,
+        object: &mut Object<'_>,
+        element: Option<&Property>,
+        attributes: &Attributes,
+    ) -> Option<FieldKind> {
+        // Types of whole bytes align at least to bytes, and do so unless something else is said.
+        let bytes = matches!(
+            name,
+            Type::String
+                | Type::VariableBitArray
+                | Type::VariableBoolean
+                | Type::VariableInteger
+                | Type::VariableEnumeration
+        );
+        let alignment = self.alignment(if bytes { 8 } else { 1 }, object);
+        Some(match name {
+            Type::Null => FieldKind::Null { alignment: alignment? },
+            Type::BitArray => FieldKind::BitArray(self.bits(alignment, object)?),
+            Type::Boolean => FieldKind::Boolean(self.bits(alignment, object)?),
+            Type::Integer | Type::Enumeration => {
+                let bits = self.bits(alignment, object);
+                let integer = self.integer(name == Type::Enumeration, object, attributes);
+                FieldKind::Integer { bits: bits?, integer: integer? }
+            }
+            Type::Float => {
+                let bits = self.bits(alignment, object);
+                let size = object.get("size");
+                let bits = bits?;
+                let valid =
+                    matches!(bits.length, 16 | 32 | 64) || (bits.length >= 128 && bits.length % 32 == 0);
+                if !valid {
+                    if let Some(node) = size {
+                        refuse(node, "16, 32, 64, 128 or a greater multiple of 32", self.problems);
+                    }
+                    return None;
+                }
+                FieldKind::Float(bits)
+            }
+            Type::VariableBitArray => {
+                FieldKind::VariableLength { value: VariableLengthValue::BitArray, alignment: alignment? }
+            }
+            Type::VariableBoolean => {
+                FieldKind::VariableLength { value: VariableLengthValue::Boolean, alignment: alignment? }
+            }
+            Type::VariableInteger | Type::VariableEnumeration => {
+                let integer = self.integer(name == Type::VariableEnumeration, object, attributes)?;
+                FieldKind::VariableLength {
+                    value: VariableLengthValue::Integer(integer),
+                    alignment: alignment?,
+                }
+            }
+            Type::String => FieldKind::String {
+                encoding: StringEncoding::Utf8,
+                length: StringLength::NullTerminated,
+                alignment: alignment?,
+            },
+            Type::Structure => {
+                let members = match object.get("fields") {
+                    None => Some(Vec::new()),
+                    Some(node) => self.fields(node, "field"),
+                };
+                FieldKind::Structure { members: members?, minimum_alignment: alignment? }
+            }
+            Type::Union => {
+                let fields = object.require("fields", self.problems);
+                let members = fields.and_then(|node| {
+                    let members = self.fields(node, "field")?;
+                    if members.is_empty() {
+                        refuse(node, "at least one field", self.problems);
+                        return None;
+                    }
+                    Some(members)
+                });
+                FieldKind::Union { members: members?, alignment: alignment? }
+            }
+            Type::Array => {
+                let element = self.element(element, object);
+                let length = match (object.get("length"), &element) {
+                    (Some(node), _) => unsigned(node, self.problems),
+                    (None, Some(element)) if self.scope == Some(Scope::PacketHeader) && is_byte(element) => {
+                        let message =
+                            "an array without the property `length`: read as the 16 bytes of a UUID";
+                        self.problems.slip(object.place, message);
+                        Some(16)
+                    }
+                    (None, _) => {
+                        object.require("length", self.problems);
+                        None
+                    }
+                };
+                FieldKind::Array {
+                    element: element?,
+                    length: Length::Static(length?),
+                    minimum_alignment: alignment?,
+                }
+            }
+            Type::Sequence => {
+                let length = object.require("length", self.problems);
+                let length = length.and_then(|node| self.path(node));
+                let element = self.element(element, object);
+                FieldKind::Array {
+                    element: element?,
+                    length: Length::Dynamic(length?),
+                    minimum_alignment: alignment?,
+                }
+            }
+            // Texts are arrays of bytes, and bytes begin at byte boundaries.
+            Type::TextArray => {
+                let length = object.require("length", self.problems);
+                let length = length.and_then(|node| unsigned(node, self.problems));
+                FieldKind::String {
+                    encoding: StringEncoding::Utf8,
+                    length: StringLength::Static(length?),
+                    alignment: alignment?.max(8),
+                }
+            }
+            Type::TextSequence => {
+                let length = object.require("length", self.problems);
+                let length = length.and_then(|node| self.path(node));
+                FieldKind::String {
+                    encoding: StringEncoding::Utf8,
+                    length: StringLength::Dynamic(length?),
+                    alignment: alignment?.max(8),
+                }
+            }
+            Type::Variant => {
+                let selector = object.require("tag", self.problems);
+                let selector = selector.and_then(|node| self.path(node));
+                let choices = object.require("choices", self.problems);
+                let members = choices.and_then(|node| self.fields(node, "choice"));
+                let options = members?.into_iter().map(|member| VariantOption {
+                    name: Some(member.name),
+                    class: member.class,
+                    ranges: RangeSet::default(),
+                    attributes: member.attributes,
+                });
+                FieldKind::Variant { options: options.collect(), selector: selector?, alignment: alignment? }
+            }
+        })
+    }
+
+    /// The alignment, which the examples spell `align` as well.
+    fn alignment(&mut self, least: u64, object: &mut Object<'_>) -> Option<u64> {
+        let mut node = object.get("alignment");
+        if node.is_none() && object.has("align") {
+            let place = object.name_place("align");
+            self.problems.slip(place, "the property `align` is called `alignment`");
+            node = object.get("align");
+        }
+        let Some(node) = node else { return Some(least) };
+        let value = unsigned(node, self.problems)?;
+        alignment_value(value, least, node, self.problems)
+    }
+
+    fn bits(&mut self, alignment: Option<u64>, object: &mut Object<'_>) -> Option<BitField> {
+        let size = object.require("size", self.problems).and_then(|node| {
+            let size = positive(node, self.problems)?;
+            if size > self.limits.integer_bits {
+                refuse(node, format!("at most {} bits, the limit", self.limits.integer_bits), self.problems);
+                return None;
+            }
+            Some(size)
+        });
+        let byte_order = match object.get("byte-order") {
+            None => self.default_byte_order(object.place),
+            Some(node) => match text(node, self.problems)? {
+                "be" => Some(ByteOrder::BigEndian),
+                "le" => Some(ByteOrder::LittleEndian),
+                "default" => self.default_byte_order(node.place),
+                _ => {
+                    refuse(node, "`be`, `le` or `default`", self.problems);
+                    None
+                }
+            },
+        };
+        Some(BitField::new(size?, byte_order?, alignment?))
+    }
+
+    fn default_byte_order(&mut self, place: TextPlace) -> Option<ByteOrder> {
+        if self.default_byte_order.is_none() {
+            let message = "a field type needs the default byte order, but the trace class has none";
+            self.problems.error(place, message);
+        }
+        self.default_byte_order
+    }
+
+    fn integer(
+        &mut self,
+        enumeration: bool,
+        object: &mut Object<'_>,
+        attributes: &Attributes,
+    ) -> Option<IntegerProperties> {
+        let signed = object.get("signed").map_or(Some(false), |node| boolean(node, self.problems));
+        let mappings = match enumeration {
+            true => Some(object.require("members", self.problems).and_then(|node| self.labels(node))),
+            false => None,
+        };
+        let base =
+            attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
+        let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
+        let mappings = match mappings {
+            Some(mappings) => Some(mappings?),
+            None => None,
+        };
+        Some(IntegerProperties { signed: signed?, preferred_base: base.unwrap_or_default(), mappings })
+    }
+
+    /// Labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
+    fn labels(&mut self, node: &Node) -> Option<Mappings> {
+        let labels = properties(node, self.problems)?;
+        refuse_duplicates(labels, self.problems);
+        let mut mappings = Vec::with_capacity(labels.len());
+        for label in labels {
+            self.problems.enter(format!("label `{}`", label.name));
+            if let Some(elements) = array(&label.value, self.problems) {
+                let ranges: Vec<IntegerRange> =
+                    elements.iter().filter_map(|element| self.range(element)).collect();
+                if ranges.len() == elements.len() {
+                    mappings.push(Mapping { name: label.name.to_string(), ranges: RangeSet(ranges) });
+                }
+            }
+            self.problems.leave();
+        }
+        (mappings.len() == labels.len()).then_some(Mappings(mappings))
+    }
+
+    fn range(&mut self, node: &Node) -> Option<IntegerRange> {
+        if node.get("lower").is_none() && node.get("upper").is_none() {
+            return integer(node, self.problems).map(IntegerRange::single);
+        }
+        let mut object = Object::open(node, self.problems)?;
+        let lower = object.require("lower", self.problems).and_then(|node| integer(node, self.problems));
+        let upper = object.require("upper", self.problems).and_then(|node| integer(node, self.problems));
+        object.finish(Unknown::Ignore, self.problems);
+        let (lower, upper) = (lower?, upper?);
+        if lower > upper {
+            let message =
+                format!("the lower limit {lower} of a range is greater than its upper limit {upper}");
+            self.problems.error(node.place, message);
+            return None;
+        }
+        Some(IntegerRange { lower, upper })
+    }
+
+    /// CTF2-PROP-1.0, "Structure/union/variant field type field".
+    fn fields(&mut self, node: &Node, what: &str) -> Option<Vec<Member>> {
+        let elements = array(node, self.problems)?;
+        let mut names = HashSet::with_capacity(elements.len());
+        let mut members = Vec::with_capacity(elements.len());
+        for (index, element) in elements.iter().enumerate() {
+            self.problems.enter(match element.get("name").and_then(Node::as_text) {
+                Some(name) => format!("{what} `{name}`"),
+                None => format!("{what} {}", index + 1),
+            });
+            if let Some(mut object) = Object::open(element, self.problems) {
+                let name_node = object.require("name", self.problems);
+                let name = name_node.and_then(|node| text(node, self.problems));
+                if let (Some(name), Some(node)) = (name, name_node)
+                    && !names.insert(name)
+                {
+                    self.problems.error(node.place, format!("there already is a {what} `{name}`"));
+                }
+                let class = object.require("field-type", self.problems);
+                let class = class.and_then(|node| self.field_type(node));
+                let attributes = self.attributes(&mut object);
+                object.finish(Unknown::Ignore, self.problems);
+                if let (Some(name), Some(class)) = (name, class) {
+                    members.push(Member { attributes, ..Member::new(name, class) });
+                }
+            }
+            self.problems.leave();
+        }
+        (members.len() == elements.len()).then_some(members)
+    }
+
+    fn element(&mut self, second: Option<&Property>, object: &mut Object<'_>) -> Option<Arc<FieldClass>> {
+        let node = match second {
+            Some(second) if !object.has("element-field-type") => Some(&second.value),
+            _ => object.require("element-field-type", self.problems),
+        };
+        self.problems.enter("element");
+        let class = node.and_then(|node| self.field_type(node));
+        self.problems.leave();
+        class
+    }
+
+    /// A relative or absolute path (CTF2-PROP-1.0, "Field path m-value").
+    fn path(&mut self, node: &Node) -> Option<FieldLocation> {
+        match node.json {
+            Json::Object(_) => absolute_path(node, self.problems),
+            _ => {
+                let path = names(node, self.problems)?;
+                if path.is_empty() {
+                    refuse(node, "at least one name", self.problems);
+                    return None;
+                }
+                Some(FieldLocation { origin: None, path, declared_at: node.place.into() })
+            }
+        }
+    }
+}
+
+/// CTF2-PROP-1.0, "Absolute field path": an empty path is that of the root field itself.
+pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<FieldLocation> {
+    let mut object = Object::open(node, problems)?;
+    let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
+    let path = object.require("path", problems).and_then(|node| names(node, problems));
+    object.finish(Unknown::Ignore, problems);
+    Some(FieldLocation { origin: Some(origin?), path: path?, declared_at: node.place.into() })
+}
+
+/// The scopes by the names of PROP-1.0.
+pub(super) const SCOPES: [(&str, Scope); 6] = [
+    ("trace-packet-header", Scope::PacketHeader),
+    ("data-stream-packet-context", Scope::PacketContext),
+    ("data-stream-event-record-header", Scope::EventRecordHeader),
+    ("data-stream-event-record-context", Scope::CommonContext),
+    ("event-record-context", Scope::SpecificContext),
+    ("event-record-payload", Scope::Payload),
+];
+
+fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
+    let name = text(node, problems)?;
+    if let Some((_, scope)) = SCOPES.iter().find(|(known, _)| *known == name) {
+        return Some(*scope);
+    }
+    if let Some(scope) = Scope::from_name(name) {
+        let meant = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
+        problems.slip(node.place, format!("the scope `{name}` is called `{meant}` in PROP-1.0"));
+        return Some(scope);
+    }
+    let names = SCOPES.map(|(name, _)| name);
+    problems.add(Diagnostic::error(node.place, "no such scope").expected(listed(&names), node.describe()));
+    None
+}
+
+/// Names of fields to follow. One of the examples has a single name without its brackets.
+fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
+    if let Json::Text(name) = &node.json {
+        problems.slip(node.place, "a path is an array of names, even of a single one");
+        return Some(vec![LocationStep::Member(name.clone())]);
+    }
+    let elements = array(node, problems)?;
+    let steps: Vec<LocationStep> = elements
+        .iter()
+        .filter_map(|element| text(element, problems))
+        .map(|name| LocationStep::Member(name.to_owned()))
+        .collect();
+    (steps.len() == elements.len()).then_some(steps)
+}
+
+/// The second of two properties `field-type` of an array or a sequence: the examples give the
+/// type of the elements so.
+fn second_field_type(properties: &[Property]) -> Option<&Property> {
+    let mut types = properties.iter().filter(|property| &*property.name == "field-type");
+    let first = types.next()?.value.as_text()?;
+    let second = types.next()?;
+    let alone = types.next().is_none() && !properties.iter().any(|p| &*p.name == "element-field-type");
+    (matches!(first, "array" | "sequence") && alone).then_some(second)
+}
+
+/// Whether a class is that of the bytes of a UUID.
+pub(super) fn is_byte(class: &FieldClass) -> bool {
+    matches!(class.kind, FieldKind::Integer { bits, .. } if bits.length == 8)
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Type {
+    Null,
+    BitArray,
+    Boolean,
+    Integer,
+    Float,
+    Enumeration,
+    VariableBitArray,
+    VariableBoolean,
+    VariableInteger,
+    VariableEnumeration,
+    String,
+    Structure,
+    Array,
+    TextArray,
+    Sequence,
+    TextSequence,
+    Variant,
+    Union,
+}
+
+/// CTF2-PROP-1.0, "Available field types".
+const TYPES: [(&str, Type); 18] = [
+    ("null", Type::Null),
+    ("bitarray", Type::BitArray),
+    ("bool", Type::Boolean),
+    ("int", Type::Integer),
+    ("float", Type::Float),
+    ("enum", Type::Enumeration),
+    ("varbitarray", Type::VariableBitArray),
+    ("varbool", Type::VariableBoolean),
+    ("varint", Type::VariableInteger),
+    ("varenum", Type::VariableEnumeration),
+    ("string", Type::String),
+    ("struct", Type::Structure),
+    ("array", Type::Array),
+    ("textarray", Type::TextArray),
+    ("sequence", Type::Sequence),
+    ("textsequence", Type::TextSequence),
+    ("variant", Type::Variant),
+    ("union", Type::Union),
+];

@@ -1,0 +1,354 @@
+//! PROP-1.0: its fragments.
+
+mod constant;
+mod field_path;
+mod field_type;
+mod tag;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::{
+    Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
+    FieldClass, Limits, Scope, TraceClass, Value,
+};
+
+use self::constant::{integer, positive, unsigned};
+use self::field_path::Resolver;
+use self::field_type::{STANDARD, TypeReader};
+use self::tag::{ClockUse, Owner};
+use super::attributes::{emf_uri, log_level};
+use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
+use super::stream::{canonical_uuid, label};
+use super::text::{Node, single_value};
+use crate::metadata::{Dialect, Problems};
+
+/// Reads a metadata stream of CTF2-PROP-1.0 ("Metadata mdt:array"): a JSON array that begins with
+/// the string "CTF 2".
+///
+/// Problems are added to `problems`; the result is None if one of them is an error. What is
+/// unknown is ignored with a note, as the document wants it; an unknown field type is an error,
+/// because nothing after it could be decoded.
+pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    let errors = problems.errors();
+    let node = single_value(text, limits, problems)?;
+    let (version, fragments) = match array(&node, problems)?.split_first() {
+        Some((version, fragments)) => (version, fragments),
+        None => {
+            refuse(&node, "the string `CTF 2` and fragments", problems);
+            return None;
+        }
+    };
+    if version.as_text() != Some("CTF 2") {
+        refuse(version, "the string `CTF 2`", problems);
+    }
+    // Aliases may be before the trace class, whose default byte order they need.
+    let default_byte_order = fragments.iter().filter(|f| is_of(f, "trace-class")).find_map(|fragment| {
+        match fragment.get("default-byte-order")?.as_text()? {
+            "be" => Some(ByteOrder::BigEndian),
+            "le" => Some(ByteOrder::LittleEndian),
+            _ => None,
+        }
+    });
+    let mut reader = Reader {
+        types: TypeReader::new(default_byte_order, limits, problems),
+        trace: TraceClass {
+            dialect: Dialect::Prop1.title().to_owned(),
+            default_byte_order,
+            ..TraceClass::default()
+        },
+        roots: Default::default(),
+        has_trace_class: false,
+        header_clocks: Vec::new(),
+        unsure_streams: false,
+        streams: HashMap::new(),
+        events: HashSet::new(),
+    };
+    for fragment in fragments {
+        reader.fragment(fragment);
+    }
+    let Reader { trace, has_trace_class, .. } = reader;
+    if !has_trace_class {
+        problems.slip(node.place, "a metadata stream must have a trace class fragment");
+    }
+    (problems.errors() == errors).then_some(trace)
+}
+
+fn is_of(fragment: &Node, name: &str) -> bool {
+    fragment.get("fragment").and_then(Node::as_text) == Some(name)
+}
+
+/// The classes of root fields by scope.
+type Roots = [Option<Arc<FieldClass>>; 6];
+
+struct Reader<'a> {
+    types: TypeReader<'a>,
+    trace: TraceClass,
+    /// Classes of the root fields that later fragments share; those of a data stream class are
+    /// with it.
+    roots: Roots,
+    has_trace_class: bool,
+    header_clocks: Vec<ClockUse>,
+    unsure_streams: bool,
+    streams: HashMap<u64, usize>,
+    events: HashSet<(u64, u64)>,
+}
+
+impl Reader<'_> {
+    fn fragment(&mut self, node: &Node) {
+        let Some(mut object) = Object::open(node, self.types.problems) else { return };
+        let Some(kind) = object.require("fragment", self.types.problems) else { return };
+        let Some(name) = text(kind, self.types.problems) else { return };
+        if name == "field-type-alias" {
+            self.types.alias_fragment(&mut object);
+            object.finish(Unknown::Ignore, self.types.problems);
+            return;
+        }
+        let names = [
+            "field-type-alias",
+            "trace-class",
+            "data-stream-clock-class",
+            "data-stream-class",
+            "event-record-class",
+        ];
+        if !names.contains(&name) {
+            let error = Diagnostic::error(kind.place, "no such fragment");
+            self.types.problems.add(error.expected(listed(&names), kind.describe()));
+            return;
+        }
+        self.types.problems.enter(match name {
+            "data-stream-clock-class" => label("clock class", node.get("name")),
+            "data-stream-class" => label("data stream class", node.get("id")),
+            "event-record-class" => label("event record class", node.get("id")),
+            _ => "trace class".to_owned(),
+        });
+        let attributes = self.types.attributes(&mut object);
+        match name {
+            "trace-class" => self.trace_class(&mut object, attributes),
+            "data-stream-clock-class" => self.clock_class(&mut object, attributes),
+            "data-stream-class" => self.data_stream_class(&mut object, attributes),
+            _ => self.event_record_class(&mut object, attributes),
+        }
+        object.finish(Unknown::Ignore, self.types.problems);
+        self.types.problems.leave();
+    }
+
+    /// Reads the types of the root fields of a fragment, resolves their paths and applies its tags.
+    fn roots(
+        &mut self,
+        fields: &[(&'static str, Scope, &str)],
+        owner: Owner,
+        mut roots: Roots,
+        object: &mut Object<'_>,
+    ) -> (Roots, Vec<ClockUse>) {
+        for (property, scope, what) in fields {
+            let Some(node) = object.get(property) else { continue };
+            self.types.problems.enter(*what);
+            let class = self.types.root(node, *scope);
+            if let Some(slot) = roots.get_mut(*scope as usize) {
+                *slot = class;
+            }
+            let known = roots.each_ref().map(Option::as_ref);
+            let root = known.get(*scope as usize).copied().flatten();
+            let mut resolver = Resolver::new(*scope, known, self.types.problems);
+            let resolved = root.and_then(|root| resolver.class(root));
+            if let (Some(slot), Some(resolved)) = (roots.get_mut(*scope as usize), resolved) {
+                *slot = Some(resolved);
+            }
+            self.types.problems.leave();
+        }
+        let tags = object.get("tags");
+        let clocks =
+            tags.map(|node| tag::apply(node, owner, &mut roots, &self.trace.clocks, self.types.problems));
+        (roots, clocks.unwrap_or_default())
+    }
+
+    /// CTF2-PROP-1.0, "Trace class fragment".
+    fn trace_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
+        if self.has_trace_class {
+            self.types.problems.error(object.place, "there is more than one trace class fragment");
+        } else if !self.trace.data_streams.is_empty() {
+            let message = "the trace class fragment must be before all data stream class fragments";
+            self.types.problems.error(object.place, message);
+        }
+        self.has_trace_class = true;
+        if let Some(node) = object.get("default-byte-order")
+            && text(node, self.types.problems).is_some_and(|order| order != "be" && order != "le")
+        {
+            refuse(node, "`be` or `le`", self.types.problems);
+        }
+        let uuid = object.get("uuid");
+        self.trace.uuid = uuid.and_then(|node| canonical_uuid(node, self.types.problems));
+        let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
+        (self.roots, self.header_clocks) = self.roots(&fields, Owner::TraceClass, Roots::default(), object);
+        self.trace.packet_header = self.root(Scope::PacketHeader);
+        let tagged = self
+            .trace
+            .packet_header
+            .as_ref()
+            .is_some_and(|class| super::root::has_role(class, ichnos_model::Role::MetadataStreamUuid));
+        if tagged && self.trace.uuid.is_none() {
+            let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
+            self.types.problems.slip(object.place, message);
+        }
+        self.trace.attributes = attributes;
+        self.trace.declared_at = object.place.into();
+    }
+
+    fn root(&self, scope: Scope) -> Option<Arc<FieldClass>> {
+        self.roots.get(scope as usize).cloned().flatten()
+    }
+
+    /// CTF2-PROP-1.0, "Data stream clock class fragment".
+    fn clock_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
+        let problems = &mut *self.types.problems;
+        let name_node = object.require("name", problems);
+        let name = name_node.and_then(|node| text(node, problems)).map(str::to_owned);
+        let frequency = object.require("freq", problems).and_then(|node| positive(node, problems));
+        let mut clock = ClockClass::new(name.clone().unwrap_or_default(), frequency.unwrap_or(1));
+        clock.name = name;
+        clock.uuid = object.get("uuid").and_then(|node| canonical_uuid(node, problems));
+        clock.precision = object.get("error-cycles").map_or(Some(0), |node| unsigned(node, problems));
+        if let Some(node) = object.get("offset-seconds")
+            && let Some(seconds) = integer(node, problems)
+        {
+            match i64::try_from(seconds) {
+                Ok(seconds) => clock.offset_seconds = seconds,
+                Err(_) => refuse(node, "an integer of at most 64 bits", problems),
+            }
+        }
+        if let Some(node) = object.get("offset-cycles") {
+            clock.offset_cycles = unsigned(node, problems).unwrap_or_default();
+        }
+        let absolute = object.get("is-absolute").is_some_and(|node| boolean(node, problems) == Some(true));
+        clock.origin = if absolute { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
+        clock.attributes = attributes;
+        clock.declared_at = object.place.into();
+        if self.trace.clocks.iter().any(|other| other.id == clock.id) {
+            let place = name_node.map_or(object.place, |node| node.place);
+            problems.error(place, format!("there already is a data stream clock class `{}`", clock.id));
+        } else if self.trace.clocks.len() > usize::from(u16::MAX) {
+            problems.error(object.place, "there are more than 65,536 data stream clock classes");
+        } else {
+            self.trace.clocks.push(clock);
+        }
+    }
+
+    /// CTF2-PROP-1.0, "Data stream class fragment".
+    fn data_stream_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
+        let id_node = object.get("id");
+        let id = id_node.map_or(Some(0), |node| unsigned(node, self.types.problems));
+        let fields = [
+            ("packet-context-field-type", Scope::PacketContext, "packet context"),
+            ("event-record-header-field-type", Scope::EventRecordHeader, "event record header"),
+            ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
+        ];
+        let (mut roots, clocks) = self.roots(&fields, Owner::DataStreamClass, self.roots.clone(), object);
+        let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
+        let (namespace, name) = standard_name(&attributes);
+        let stream = DataStreamClass {
+            id: id.unwrap_or_default(),
+            namespace,
+            name,
+            uid: None,
+            default_clock: default_clock(&clocks, &self.header_clocks),
+            packet_context: take(Scope::PacketContext),
+            event_record_header: take(Scope::EventRecordHeader),
+            common_context: take(Scope::CommonContext),
+            event_records: Vec::new(),
+            attributes,
+            declared_at: object.place.into(),
+        };
+        let Some(id) = id else {
+            self.unsure_streams = true;
+            return;
+        };
+        if self.streams.contains_key(&id) {
+            let place = id_node.map_or(object.place, |node| node.place);
+            self.types.problems.error(place, format!("there already is a data stream class of the id {id}"));
+            return;
+        }
+        self.streams.insert(id, self.trace.data_streams.len());
+        self.trace.data_streams.push(stream);
+    }
+
+    /// CTF2-PROP-1.0, "Event record class fragment".
+    fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
+        let id_node = object.get("id");
+        let id = id_node.map_or(Some(0), |node| unsigned(node, self.types.problems));
+        let stream_node = object.get("parent-data-stream-class-id");
+        let stream_id = stream_node.map_or(Some(0), |node| unsigned(node, self.types.problems));
+        let index = stream_id.and_then(|id| self.streams.get(&id).copied());
+        let mut roots = self.roots.clone();
+        if let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) {
+            let [_, context, header, common, ..] = &mut roots;
+            context.clone_from(&stream.packet_context);
+            header.clone_from(&stream.event_record_header);
+            common.clone_from(&stream.common_context);
+        }
+        let fields = [
+            ("context-field-type", Scope::SpecificContext, "specific context"),
+            ("payload-field-type", Scope::Payload, "payload"),
+        ];
+        let (mut roots, _) = self.roots(&fields, Owner::EventRecordClass, roots, object);
+        let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
+        let (namespace, name) = standard_name(&attributes);
+        let event = EventRecordClass {
+            id: id.unwrap_or_default(),
+            namespace,
+            name,
+            uid: None,
+            log_level: log_level(&attributes),
+            emf_uri: emf_uri(&attributes),
+            specific_context: take(Scope::SpecificContext),
+            payload: take(Scope::Payload),
+            attributes,
+            declared_at: object.place.into(),
+        };
+        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
+        let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
+            if !self.unsure_streams {
+                let place = stream_node.map_or(object.place, |node| node.place);
+                let message = format!("there is no data stream class of the id {stream_id} before this");
+                self.types.problems.error(place, message);
+            }
+            return;
+        };
+        if !self.events.insert((stream_id, id)) {
+            let place = id_node.map_or(object.place, |node| node.place);
+            let message =
+                format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            self.types.problems.error(place, message);
+            return;
+        }
+        let most = self.types.limits.event_record_classes;
+        let count = self.events.len() as u64;
+        if count <= most {
+            stream.event_records.push(Arc::new(event));
+        } else if count == most.saturating_add(1) {
+            let message = format!("there are more than {most} event record classes, the limit");
+            self.types.problems.error(object.place, message);
+        }
+    }
+}
+
+/// The clock that orders the event records of a data stream: the first one that the event record
+/// header updates, else one that is updated at the beginning of a packet.
+fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
+    let first =
+        |scope: Scope| stream.iter().chain(header).find(|(of, _)| *of == scope).map(|(_, clock)| *clock);
+    first(Scope::EventRecordHeader)
+        .or_else(|| first(Scope::PacketContext))
+        .or_else(|| first(Scope::PacketHeader))
+        .or_else(|| first(Scope::CommonContext))
+}
+
+/// Namespace and name of a class: PROP-1.0 has no properties for them, but its examples show the
+/// attributes that stand for them.
+fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
+    let get = |name: &str| {
+        let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));
+        value.and_then(Value::as_text).map(str::to_owned)
+    };
+    (get("ns"), get("name"))
+}

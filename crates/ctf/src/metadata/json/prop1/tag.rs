@@ -1,0 +1,204 @@
+//! Field tags of PROP-1.0, which become roles.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    ClockClass, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue,
+};
+
+use super::super::object::{Object, Unknown, array, listed, refuse, text};
+use super::super::text::Node;
+use super::field_path::{change, follow, names};
+use super::field_type::{SCOPES, absolute_path, is_byte};
+use crate::metadata::Problems;
+
+/// Which fragment has tags.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Owner {
+    TraceClass,
+    DataStreamClass,
+    EventRecordClass,
+}
+
+impl Owner {
+    /// The scopes that its tags may be about.
+    const fn scopes(self) -> &'static [Scope] {
+        match self {
+            Self::TraceClass => &[Scope::PacketHeader],
+            Self::DataStreamClass => &[Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext],
+            Self::EventRecordClass => &[Scope::SpecificContext, Scope::Payload],
+        }
+    }
+}
+
+const NOW: &str = "update-data-stream-clock-now";
+const AFTER: &str = "update-data-stream-clock-after-packet";
+const DISCARDED: &str = "discarded-event-record-count";
+
+/// Names of tags, which roles they become, and which scopes they may be about; none: all scopes of
+/// the fragment.
+const TAGS: [(&str, Role, Option<Scope>); 11] = [
+    ("magic", Role::PacketMagicNumber, Some(Scope::PacketHeader)),
+    ("uuid", Role::MetadataStreamUuid, Some(Scope::PacketHeader)),
+    ("data-stream-class-id", Role::DataStreamClassId, Some(Scope::PacketHeader)),
+    ("data-stream-id", Role::DataStreamId, Some(Scope::PacketHeader)),
+    ("packet-total-size", Role::PacketTotalLength, Some(Scope::PacketContext)),
+    ("packet-content-size", Role::PacketContentLength, Some(Scope::PacketContext)),
+    ("packet-sequence-number", Role::PacketSequenceNumber, Some(Scope::PacketContext)),
+    (DISCARDED, Role::DiscardedEventCounter, Some(Scope::PacketContext)),
+    ("event-record-class-id", Role::EventRecordClassId, Some(Scope::EventRecordHeader)),
+    (NOW, Role::Timestamp, None),
+    (AFTER, Role::PacketEndTimestamp, Some(Scope::PacketContext)),
+];
+
+/// A tag that named a clock: where it is, and the clock's index.
+pub(super) type ClockUse = (Scope, u16);
+
+/// Reads `tags` and gives the located classes their roles. Returns the clocks that tags named.
+pub(super) fn apply(
+    node: &Node,
+    owner: Owner,
+    roots: &mut [Option<Arc<FieldClass>>; 6],
+    clocks: &[ClockClass],
+    problems: &mut Problems,
+) -> Vec<ClockUse> {
+    let mut uses = Vec::new();
+    for (index, element) in array(node, problems).unwrap_or_default().iter().enumerate() {
+        problems.enter(match element.get("tag").and_then(Node::as_text) {
+            Some(name) => format!("tag `{name}`"),
+            None => format!("tag {}", index + 1),
+        });
+        uses.extend(apply_one(element, owner, roots, clocks, problems));
+        problems.leave();
+    }
+    uses
+}
+
+fn apply_one(
+    node: &Node,
+    owner: Owner,
+    roots: &mut [Option<Arc<FieldClass>>; 6],
+    clocks: &[ClockClass],
+    problems: &mut Problems,
+) -> Option<ClockUse> {
+    let mut object = Object::open(node, problems)?;
+    let tag_node = object.require("tag", problems);
+    let path = object.require("path", problems);
+    let name = tag_node.and_then(|node| text(node, problems));
+    let location = path.and_then(|node| absolute_path(node, problems));
+    let clock = match name {
+        Some(NOW | AFTER) => Some(object.require("data-stream-clock-class-name", problems)),
+        _ => None,
+    };
+    if name == Some(DISCARDED) {
+        match object.get("reason") {
+            None => problems.slip(object.place, "the property `reason` is missing: read as `legacy`"),
+            Some(node) => {
+                if text(node, problems).is_some_and(|reason| reason != "legacy") {
+                    refuse(node, "`legacy`", problems);
+                }
+            }
+        }
+    }
+    object.finish(Unknown::Ignore, problems);
+    let clock = match clock {
+        Some(node) => Some(clock_index(node?, clocks, problems)?),
+        None => None,
+    };
+    let (name, location, tag_node) = (name?, location?, tag_node?);
+    let Some((_, role, only)) = TAGS.iter().find(|(known, _, _)| *known == name) else {
+        let names = TAGS.map(|(name, _, _)| name);
+        let error = Diagnostic::error(tag_node.place, "no such tag");
+        problems.add(error.expected(listed(&names), tag_node.describe()));
+        return None;
+    };
+    let scope = location.origin?;
+    let allowed = owner.scopes().contains(&scope) && only.is_none_or(|only| only == scope);
+    if !allowed {
+        let scopes: Vec<&str> = SCOPES
+            .iter()
+            .filter(|(_, scope)| owner.scopes().contains(scope) && only.is_none_or(|only| only == *scope))
+            .map(|(name, _)| *name)
+            .collect();
+        let found = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
+        let message = format!("the tag `{name}` cannot be about a field of this scope in this fragment");
+        let error = Diagnostic::error(location.declared_at.0, message);
+        problems.add(error.expected(listed(&scopes), format!("`{found}`")));
+        return None;
+    }
+    let path = names(&location);
+    let root = roots.get_mut(scope as usize)?.as_mut();
+    let Some(root) = root.filter(|root| !follow(root, &path).is_empty()) else {
+        problems.error(
+            location.declared_at.0,
+            format!("the tag is about `{location}`, but there is no such field"),
+        );
+        return None;
+    };
+    if *role == Role::PacketMagicNumber && !is_first(root, &path) {
+        problems
+            .error(location.declared_at.0, "the magic number must be the first field of the packet header");
+    }
+    let place = location.declared_at.0;
+    change(root, &path, &mut |class| mark(class, *role, clock, place, problems));
+    clock.map(|clock| (scope, clock))
+}
+
+fn clock_index(node: &Node, clocks: &[ClockClass], problems: &mut Problems) -> Option<u16> {
+    let name = text(node, problems)?;
+    let index = clocks.iter().position(|clock| clock.id == name);
+    if index.is_none() {
+        problems.error(node.place, format!("there is no data stream clock class `{name}` before this"));
+    }
+    index.and_then(|index| u16::try_from(index).ok())
+}
+
+/// Whether a path leads to the first field of a header.
+fn is_first(root: &FieldClass, path: &[&str]) -> bool {
+    match (&root.kind, path) {
+        (FieldKind::Structure { members, .. }, [name]) => {
+            members.first().is_some_and(|member| member.name == *name)
+        }
+        (_, []) => true,
+        _ => false,
+    }
+}
+
+fn mark(class: &mut FieldClass, role: Role, clock: Option<u16>, place: TextPlace, problems: &mut Problems) {
+    if let Some(expected) = violated(role, &class.kind) {
+        let error = Diagnostic::error(place, "the tagged field is not of the right field type");
+        problems.add(error.expected(expected, format!("a {}", class.describe())));
+        return;
+    }
+    class.roles.insert(role);
+    match (class.roles.clock, clock) {
+        (Some(old), Some(new)) if old != new => {
+            let message = "this field updates two clocks: only the first one is followed";
+            problems.add(Diagnostic::note(place, message));
+        }
+        (None, Some(clock)) => class.roles.clock = Some(clock),
+        _ => {}
+    }
+}
+
+/// What a tag demands of the class of its field, if `kind` is not so.
+fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
+    let unsigned = match kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => !integer.signed,
+        _ => false,
+    };
+    let (right, expected) = match role {
+        Role::PacketMagicNumber => (
+            unsigned && matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32),
+            "an unsigned `int` of 32 bits",
+        ),
+        Role::MetadataStreamUuid => (
+            matches!(kind, FieldKind::Array { element, length: Length::Static(16), .. }
+                if is_byte(element) && element.alignment() % 8 == 0),
+            "an `array` of 16 `int` of 8 bits that align to 8 bits",
+        ),
+        _ => (unsigned, "an unsigned integer or enumeration"),
+    };
+    (!right).then_some(expected)
+}

@@ -1,0 +1,63 @@
+//! What only PROP-2.0 has: an array of fragments, UUIDs as strings, clocks by name.
+
+use ichnos_model::{ClockClass, ClockOrigin, Limits, TraceClass};
+
+use super::object::{Object, array, boolean, text, unsigned};
+use super::stream::{StreamReader, canonical_uuid};
+use super::text::single_value;
+use super::vocabulary::Vocabulary;
+use crate::metadata::Problems;
+
+/// Reads a metadata stream of CTF2-PROP-2.0 ("Metadata stream"): a JSON array of fragments.
+///
+/// Problems are added to `problems`; the result is None if one of them is an error.
+pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    let errors = problems.errors();
+    let node = single_value(text, limits, problems)?;
+    let fragments = array(&node, problems)?;
+    let mut reader = StreamReader::new(Vocabulary::Prop2, limits, problems);
+    for fragment in fragments {
+        reader.fragment(fragment);
+    }
+    let trace = reader.finish(text);
+    if problems.errors() == errors { trace } else { None }
+}
+
+impl StreamReader<'_> {
+    /// CTF2-PROP-2.0, "Trace class fragment".
+    pub(super) fn prop2_trace_class(&mut self, object: &mut Object<'_>) {
+        let node = object.get("uuid");
+        self.trace.uuid = node.and_then(|node| canonical_uuid(node, self.classes.problems));
+    }
+
+    /// CTF2-PROP-2.0, "Clock class fragment". The origin is the Unix epoch unless said otherwise.
+    pub(super) fn prop2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
+        let name_node = object.require("name", self.classes.problems);
+        let name = name_node.and_then(|node| text(node, self.classes.problems));
+        let frequency = self.frequency(object);
+        let mut clock = ClockClass::new(name.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
+        self.offset("offset", &mut clock, object);
+        let problems = &mut *self.classes.problems;
+        clock.name = name.map(str::to_owned);
+        clock.description = object.text("description", problems);
+        let uuid_node = object.get("uuid");
+        clock.uuid = uuid_node.and_then(|node| canonical_uuid(node, problems));
+        let precision = object.get("precision");
+        clock.precision = precision.map_or(Some(0), |node| unsigned(node, problems));
+        let unix = object.get("origin-is-unix-epoch").map_or(Some(true), |node| boolean(node, problems));
+        clock.origin = if unix == Some(true) { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
+        let name = name?;
+        if self.trace.clocks.iter().any(|other| other.id == name) {
+            let place = name_node.map_or(object.place, |node| node.place);
+            problems.error(place, format!("there already is a clock class `{name}`"));
+            return None;
+        }
+        if let Some(node) = uuid_node
+            && clock.uuid.is_some()
+            && self.trace.clocks.iter().any(|other| other.uuid == clock.uuid)
+        {
+            problems.error(node.place, "there already is a clock class of this UUID");
+        }
+        Some(clock)
+    }
+}

@@ -1,0 +1,177 @@
+//! Roles of PROP-2.0 and SPEC-2.0: their names, and where and on what they may be.
+
+use ichnos_model::{
+    Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPlace, VariableLengthValue,
+};
+
+use super::object::{array, listed, text};
+use super::text::Node;
+use super::vocabulary::Vocabulary;
+use crate::metadata::Problems;
+
+/// The name of a role in a document, and the scopes that it may be in.
+type Entry = (&'static str, Role, &'static [Scope]);
+
+const HEADER: &[Scope] = &[Scope::PacketHeader];
+const CONTEXT: &[Scope] = &[Scope::PacketContext];
+const EVENT: &[Scope] = &[Scope::EventRecordHeader];
+
+/// CTF2-SPEC-2.0, "Roles" of the trace class and data stream class fragments.
+const SPEC2: &[Entry] = &[
+    ("packet-magic-number", Role::PacketMagicNumber, HEADER),
+    ("metadata-stream-uuid", Role::MetadataStreamUuid, HEADER),
+    ("data-stream-class-id", Role::DataStreamClassId, HEADER),
+    ("data-stream-id", Role::DataStreamId, HEADER),
+    ("packet-total-length", Role::PacketTotalLength, CONTEXT),
+    ("packet-content-length", Role::PacketContentLength, CONTEXT),
+    ("default-clock-timestamp", Role::Timestamp, &[Scope::PacketContext, Scope::EventRecordHeader]),
+    ("packet-end-default-clock-timestamp", Role::PacketEndTimestamp, CONTEXT),
+    ("discarded-event-record-counter-snapshot", Role::DiscardedEventCounter, CONTEXT),
+    ("packet-sequence-number", Role::PacketSequenceNumber, CONTEXT),
+    ("event-record-class-id", Role::EventRecordClassId, EVENT),
+];
+
+/// CTF2-PROP-2.0, "Roles" of the trace class and data stream class fragments.
+const PROP2: &[Entry] = &[
+    ("packet-magic-number", Role::PacketMagicNumber, HEADER),
+    ("trace-class-uuid", Role::MetadataStreamUuid, HEADER),
+    ("data-stream-class-id", Role::DataStreamClassId, HEADER),
+    ("data-stream-id", Role::DataStreamId, HEADER),
+    ("packet-total-size", Role::PacketTotalLength, CONTEXT),
+    ("packet-content-size", Role::PacketContentLength, CONTEXT),
+    ("packet-beginning-default-clock-timestamp", Role::Timestamp, CONTEXT),
+    ("packet-end-default-clock-timestamp", Role::PacketEndTimestamp, CONTEXT),
+    ("discarded-event-record-counter-snapshot", Role::DiscardedEventCounter, CONTEXT),
+    ("packet-sequence-number", Role::PacketSequenceNumber, CONTEXT),
+    ("event-record-class-id", Role::EventRecordClassId, EVENT),
+    ("default-clock-timestamp", Role::Timestamp, EVENT),
+];
+
+/// What a `roles` property says, and whether a release candidate wrote it.
+pub(super) struct ReadRoles {
+    pub(super) roles: Roles,
+    pub(super) release_candidate: Option<TextPlace>,
+}
+
+/// Reads a `roles` property of a class of `kind`; `scope` is unknown within an alias.
+pub(super) fn read(
+    node: &Node,
+    kind: Option<&FieldKind>,
+    scope: Option<Scope>,
+    vocabulary: Vocabulary,
+    problems: &mut Problems,
+) -> ReadRoles {
+    let mut read = ReadRoles { roles: Roles::NONE, release_candidate: None };
+    for element in array(node, problems).unwrap_or_default() {
+        let Some(name) = text(element, problems) else { continue };
+        let Some((_, role, scopes)) = entry(name, element, vocabulary, &mut read, problems) else { continue };
+        if scope.is_some_and(|scope| !scopes.contains(&scope)) {
+            refuse_scope(*role, name, scope, scopes, element.place, problems);
+            continue;
+        }
+        if let Some(kind) = kind
+            && let Some(expected) = violated(*role, kind)
+        {
+            let found = FieldClass::new(kind.clone()).describe();
+            let message = format!("a field of this class cannot have the role `{name}`");
+            problems.add(Diagnostic::error(element.place, message).expected(expected, format!("a {found}")));
+            continue;
+        }
+        read.roles.insert(*role);
+    }
+    read
+}
+
+fn entry(
+    name: &str,
+    node: &Node,
+    vocabulary: Vocabulary,
+    read: &mut ReadRoles,
+    problems: &mut Problems,
+) -> Option<&'static Entry> {
+    let find = |table: &'static [Entry], name: &str| table.iter().find(|entry| entry.0 == name);
+    let found = match vocabulary {
+        Vocabulary::Spec2 => find(SPEC2, name).or_else(|| {
+            // The names of PROP-2.0 lived on in the first release candidates.
+            let entry = find(PROP2, name)?;
+            read.release_candidate.get_or_insert(node.place);
+            Some(entry)
+        }),
+        Vocabulary::Prop2 => find(PROP2, name).or_else(|| {
+            if name != "trace-type-uuid" {
+                return None;
+            }
+            problems.slip(node.place, "the role `trace-type-uuid` is called `trace-class-uuid`");
+            find(PROP2, "trace-class-uuid")
+        }),
+    };
+    if found.is_none() {
+        let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
+        let names: Vec<&str> = table.iter().map(|entry| entry.0).collect();
+        problems.add(Diagnostic::error(node.place, "no such role").expected(listed(&names), node.describe()));
+    }
+    found
+}
+
+fn refuse_scope(
+    role: Role,
+    name: &str,
+    scope: Option<Scope>,
+    allowed: &[Scope],
+    place: TextPlace,
+    problems: &mut Problems,
+) {
+    let allowed: Vec<&str> = allowed.iter().map(|scope| scope.name()).collect();
+    let name = if name.is_empty() { role.name() } else { name };
+    let message = format!("the role `{name}` cannot be here");
+    let found = scope.map_or("an alias", Scope::name);
+    problems.add(Diagnostic::error(place, message).expected(listed(&allowed), format!("`{found}`")));
+}
+
+/// What a role demands of the class it is on, if `kind` is not so.
+pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
+    let unsigned = match kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => !integer.signed,
+        _ => false,
+    };
+    let (right, expected) = match role {
+        Role::PacketMagicNumber => (
+            unsigned && matches!(kind, FieldKind::Integer { bits, .. } if bits.length == 32),
+            "a fixed-length unsigned integer of 32 bits",
+        ),
+        Role::MetadataStreamUuid => (
+            matches!(kind, FieldKind::Blob { length: Length::Static(16), .. }),
+            "a static-length BLOB of 16 bytes",
+        ),
+        _ => (unsigned, "an unsigned integer"),
+    };
+    (!right).then_some(expected)
+}
+
+/// Refuses the roles within a class that cannot be in `scope`, at `place`: the place where an
+/// alias is used, because its class did not know the scope.
+pub(super) fn check_scope(class: &FieldClass, scope: Scope, place: TextPlace, problems: &mut Problems) {
+    for role in class.roles.iter() {
+        let scopes: Vec<Scope> =
+            SPEC2.iter().filter(|entry| entry.1 == role).flat_map(|entry| entry.2).copied().collect();
+        if !scopes.contains(&scope) {
+            refuse_scope(role, "", Some(scope), &scopes, place, problems);
+        }
+    }
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            for member in members {
+                check_scope(&member.class, scope, place, problems);
+            }
+        }
+        FieldKind::Array { element, .. } => check_scope(element, scope, place, problems),
+        FieldKind::Optional { field, .. } => check_scope(field, scope, place, problems),
+        FieldKind::Variant { options, .. } => {
+            for option in options {
+                check_scope(&option.class, scope, place, problems);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,106 @@
+//! What the documents demand of the root fields that are not the user's.
+
+use std::collections::HashSet;
+
+use ichnos_model::{
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Role, Scope, StringLength, TextPlace,
+};
+
+use crate::metadata::Problems;
+
+/// The classes right within a class.
+fn inner(class: &FieldClass) -> Vec<&FieldClass> {
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().map(|member| &*member.class).collect()
+        }
+        FieldKind::Array { element, .. } => vec![element],
+        FieldKind::Optional { field, .. } => vec![field],
+        FieldKind::Variant { options, .. } => options.iter().map(|option| &*option.class).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// Where a class has a role, the class itself or one within.
+pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPlace> {
+    if class.roles.has(role) {
+        return Some(class.declared_at.0);
+    }
+    inner(class).into_iter().find_map(|class| place_of_role(class, role))
+}
+
+/// Whether a class or one within has a role.
+pub(super) fn has_role(class: &FieldClass, role: Role) -> bool {
+    class.roles.has(role) || inner(class).into_iter().any(|class| has_role(class, role))
+}
+
+/// The magic number must be the very first field of a packet header (CTF2-SPEC-2.0, "Roles" of
+/// the trace class fragment).
+pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
+    let FieldKind::Structure { members, .. } = &header.kind else { return };
+    for (index, member) in members.iter().enumerate() {
+        let place = match index {
+            0 => inner(&member.class)
+                .into_iter()
+                .find_map(|class| place_of_role(class, Role::PacketMagicNumber)),
+            _ => place_of_role(&member.class, Role::PacketMagicNumber),
+        };
+        if let Some(place) = place {
+            problems.error(place, "the packet magic number must be the first member of the packet header");
+        }
+    }
+}
+
+/// A packet header or an event record header is not for the user's fields: each must have a role,
+/// contain others, or be what others need to be decoded (CTF2-SPEC-2.0, "Trace class fragment" and
+/// "Data stream class fragment"). The first one that breaks the rule is a slip: it can be decoded
+/// like any other.
+pub(super) fn check_no_user_fields(header: &FieldClass, scope: Scope, problems: &mut Problems) {
+    let mut needed = HashSet::new();
+    collect_needed(header, &mut needed);
+    if let Some((name, place)) = user_field(header, None, &needed) {
+        let message = match name {
+            Some(name) => {
+                format!("the field `{name}` of the `{scope}` has no role, and no other field needs it")
+            }
+            None => format!("a field of the `{scope}` has no role, and no other field needs it"),
+        };
+        problems.slip(place, message);
+    }
+}
+
+/// The names of fields that others need, wherever those are.
+fn collect_needed<'c>(class: &'c FieldClass, needed: &mut HashSet<&'c str>) {
+    let location: Option<&FieldLocation> = match &class.kind {
+        FieldKind::String { length: StringLength::Dynamic(location), .. }
+        | FieldKind::Blob { length: Length::Dynamic(location), .. }
+        | FieldKind::Array { length: Length::Dynamic(location), .. } => Some(location),
+        FieldKind::Optional { selector, .. } | FieldKind::Variant { selector, .. } => Some(selector),
+        _ => None,
+    };
+    if let Some(LocationStep::Member(name)) = location.and_then(|location| location.path.last()) {
+        needed.insert(name);
+    }
+    for class in inner(class) {
+        collect_needed(class, needed);
+    }
+}
+
+fn user_field<'c>(
+    class: &'c FieldClass,
+    name: Option<&'c str>,
+    needed: &HashSet<&str>,
+) -> Option<(Option<&'c str>, TextPlace)> {
+    match &class.kind {
+        FieldKind::Structure { members, .. } => {
+            members.iter().find_map(|member| user_field(&member.class, Some(&member.name), needed))
+        }
+        FieldKind::Optional { field, .. } => user_field(field, name, needed),
+        FieldKind::Variant { options, .. } => {
+            options.iter().find_map(|option| user_field(&option.class, name, needed))
+        }
+        _ if !class.roles.is_empty() => None,
+        _ if name.is_some_and(|name| needed.contains(name)) => None,
+        _ => Some((name, class.declared_at.0)),
+    }
+}

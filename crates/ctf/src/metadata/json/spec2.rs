@@ -1,0 +1,174 @@
+//! What only SPEC-2.0 has: text sequences, clock origins, the environment.
+
+use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPlace, TraceClass, Uuid, Value};
+
+use super::object::{Object, Unknown, array, properties, refuse, refuse_duplicates, text, unsigned};
+use super::stream::StreamReader;
+use super::text::{Json, Node, Parser, RECORD_SEPARATOR};
+use super::vocabulary::Vocabulary;
+use crate::metadata::Problems;
+
+/// Reads a metadata stream of CTF2-SPEC-2.0 ("Metadata stream"): a JSON text sequence of RFC 7464
+/// whose texts are fragments. Fragments that follow each other without a record separator are
+/// read as well, with a slip.
+///
+/// Problems are added to `problems`; the result is None if one of them is an error.
+pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    if text.len() as u64 > limits.metadata_bytes {
+        let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
+        problems.error(TextPlace::default(), message);
+        return None;
+    }
+    let mut parser = Parser::new(text, limits);
+    let mut reader = StreamReader::new(Vocabulary::Spec2, limits, problems);
+    // What is before the first record separator.
+    parser.stop_at_separator();
+    let mut separated = false;
+    let mut reported = false;
+    loop {
+        while !parser.at_end() {
+            if !separated && !reported {
+                reported = true;
+                let byte = format!("the record separator 0x{RECORD_SEPARATOR:02x}");
+                let slip = Diagnostic::slip(parser.place(), "a fragment must begin with a record separator");
+                reader.classes.problems.add(slip.expected(byte, "none"));
+            }
+            separated = false;
+            // After text that is not JSON, only the next record separator tells where to go on.
+            let Some(node) = parser.value(reader.classes.problems) else { break };
+            reader.fragment(&node);
+        }
+        if !parser.next_record() {
+            break;
+        }
+        separated = true;
+    }
+    reader.finish(text)
+}
+
+/// A UUID as 16 bytes.
+pub(super) fn uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+    let elements = array(node, problems)?;
+    let bytes: Option<Vec<u8>> = elements
+        .iter()
+        .map(|element| match element.json {
+            Json::Integer(value) => u8::try_from(value).ok(),
+            _ => None,
+        })
+        .collect();
+    let uuid = bytes.as_ref().and_then(|bytes| Uuid::from_slice(bytes).ok());
+    if uuid.is_none() {
+        let wrong = elements.iter().find(|element| !matches!(element.json, Json::Integer(0..=255)));
+        match wrong {
+            Some(element) => refuse(element, "an integer from 0 to 255", problems),
+            None => refuse(node, "16 integers", problems),
+        }
+    }
+    uuid
+}
+
+impl StreamReader<'_> {
+    /// CTF2-SPEC-2.0, "Trace class fragment". Release candidates had the UUID here.
+    pub(super) fn spec2_trace_class(&mut self, object: &mut Object<'_>) {
+        let problems = &mut *self.classes.problems;
+        self.trace.namespace = object.text("namespace", problems);
+        self.trace.name = object.text("name", problems);
+        self.trace.uid = object.text("uid", problems);
+        if let Some(node) = object.get("environment") {
+            let properties = properties(node, problems).unwrap_or_default();
+            refuse_duplicates(properties, problems);
+            for property in properties {
+                match &property.value.json {
+                    Json::Integer(_) | Json::BigInteger(_) | Json::Text(_) => {
+                        let entry: (String, Value) = (property.name.to_string(), property.value.to_value());
+                        self.trace.environment.push(entry);
+                    }
+                    _ => refuse(&property.value, "an integer or a string", problems),
+                }
+            }
+        }
+        if object.has("uuid")
+            && let Some(node) = object.get("uuid")
+        {
+            let place = object.name_place("uuid");
+            let uuid = uuid(node, problems);
+            self.trace.uuid = self.trace.uuid.or(uuid);
+            self.classes.note_release_candidate(place);
+        }
+    }
+
+    /// CTF2-SPEC-2.0, "Clock class fragment".
+    pub(super) fn spec2_clock_class(&mut self, object: &mut Object<'_>) -> Option<ClockClass> {
+        // Release candidates used the name as the key.
+        let by_name = !object.has("id") && object.has("name");
+        let id_node = match by_name {
+            true => {
+                self.classes.note_release_candidate(object.name_place("name"));
+                object.get("name")
+            }
+            false => object.require("id", self.classes.problems),
+        };
+        let id = id_node.and_then(|node| text(node, self.classes.problems));
+        let frequency = self.frequency(object);
+        let mut clock = ClockClass::new(id.unwrap_or_default(), frequency.unwrap_or(u64::MAX));
+        self.offset("offset-from-origin", &mut clock, object);
+        if object.has("uuid")
+            && let Some(node) = object.get("uuid")
+        {
+            clock.uuid = uuid(node, self.classes.problems);
+            self.classes.note_release_candidate(object.name_place("uuid"));
+        }
+        let problems = &mut *self.classes.problems;
+        clock.namespace = object.text("namespace", problems);
+        clock.name = object.text("name", problems);
+        clock.uid = object.text("uid", problems);
+        clock.description = object.text("description", problems);
+        clock.precision = object.get("precision").and_then(|node| unsigned(node, problems));
+        clock.accuracy = object.get("accuracy").and_then(|node| unsigned(node, problems));
+        if let Some(node) = object.get("origin") {
+            clock.origin = origin(node, problems).unwrap_or_default();
+        }
+        let id = id?;
+        if self.trace.clocks.iter().any(|other| other.id == id) {
+            let place = id_node.map_or(object.place, |node| node.place);
+            problems.error(place, format!("there already is a clock class `{id}`"));
+            return None;
+        }
+        // What has the same identity is the same clock.
+        let same = self.trace.clocks.iter().find(|other| {
+            clock.name.is_some()
+                && clock.uid.is_some()
+                && (&clock.namespace, &clock.name, &clock.uid) == (&other.namespace, &other.name, &other.uid)
+        });
+        if let Some(same) = same
+            && (clock.frequency, clock.precision, clock.accuracy, &clock.origin)
+                != (same.frequency, same.precision, same.accuracy, &same.origin)
+        {
+            let message = format!(
+                "the clock class `{}` has the same identity, but not the same frequency, precision, accuracy and origin",
+                same.id
+            );
+            problems.slip(object.place, message);
+        }
+        Some(clock)
+    }
+}
+
+/// CTF2-SPEC-2.0, "Clock origin".
+fn origin(node: &Node, problems: &mut Problems) -> Option<ClockOrigin> {
+    match &node.json {
+        Json::Text(name) if name == "unix-epoch" => Some(ClockOrigin::UnixEpoch),
+        Json::Object(_) => {
+            let mut object = Object::open(node, problems)?;
+            let namespace = object.text("namespace", problems);
+            let name = object.require("name", problems).and_then(|node| text(node, problems));
+            let uid = object.require("uid", problems).and_then(|node| text(node, problems));
+            object.finish(Unknown::Refuse, problems);
+            Some(ClockOrigin::Named { namespace, name: name?.to_owned(), uid: uid?.to_owned() })
+        }
+        _ => {
+            refuse(node, "`unix-epoch` or an object", problems);
+            None
+        }
+    }
+}

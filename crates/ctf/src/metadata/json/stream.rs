@@ -1,0 +1,435 @@
+//! Metadata streams of PROP-2.0 and SPEC-2.0: their fragments, one after the other.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::{
+    Attributes, ClockClass, DataStreamClass, Diagnostic, EventRecordClass, FieldClass, Limits, Role, Scope,
+    TextPlace, TraceClass, Uuid,
+};
+
+use super::attributes::{emf_uri, log_level};
+use super::field_class::ClassReader;
+use super::object::{Object, Unknown, listed, refuse, text, unsigned};
+use super::root;
+use super::text::Node;
+use super::vocabulary::Vocabulary;
+use crate::metadata::{Dialect, Problems};
+
+/// Reads fragments and keeps what they say.
+pub(super) struct StreamReader<'a> {
+    pub(super) classes: ClassReader<'a>,
+    pub(super) trace: TraceClass,
+    /// Attributes of the preamble: the trace class has none of its own for a metadata stream.
+    pub(super) preamble_attributes: Attributes,
+    has_preamble: bool,
+    trace_class: Option<TextPlace>,
+    /// Some class of this kind could not be told by its key: what refers to one that seems to be
+    /// missing is not reported.
+    unsure_streams: bool,
+    pub(super) unsure_clocks: bool,
+    streams: HashMap<u64, usize>,
+    events: HashSet<(u64, u64)>,
+    errors_before: usize,
+}
+
+impl<'a> StreamReader<'a> {
+    pub(super) fn new(vocabulary: Vocabulary, limits: &'a Limits, problems: &'a mut Problems) -> Self {
+        let dialect = match vocabulary {
+            Vocabulary::Prop2 => Dialect::Prop2,
+            Vocabulary::Spec2 => Dialect::Spec2,
+        };
+        let errors_before = problems.errors();
+        Self {
+            classes: ClassReader::new(vocabulary, limits, problems),
+            trace: TraceClass { dialect: dialect.title().to_owned(), ..TraceClass::default() },
+            preamble_attributes: Attributes::default(),
+            has_preamble: false,
+            trace_class: None,
+            unsure_streams: false,
+            unsure_clocks: false,
+            streams: HashMap::new(),
+            events: HashSet::new(),
+            errors_before,
+        }
+    }
+
+    /// Reads one fragment.
+    pub(super) fn fragment(&mut self, node: &Node) {
+        let Some(mut object) = Object::open(node, self.classes.problems) else { return };
+        let Some(type_node) = object.require("type", self.classes.problems) else { return };
+        let Some(name) = text(type_node, self.classes.problems) else { return };
+        let spec2 = self.classes.vocabulary == Vocabulary::Spec2;
+        if !self.has_preamble && name != "preamble" {
+            let error =
+                Diagnostic::error(node.place, "a metadata stream must begin with a preamble fragment");
+            self.classes.problems.add(error.expected("`preamble`", type_node.describe()));
+            self.has_preamble = true;
+        }
+        let mut names =
+            vec!["preamble", "trace-class", "clock-class", "data-stream-class", "event-record-class"];
+        if spec2 {
+            names.push("field-class-alias");
+        }
+        if !names.contains(&name) {
+            let error = Diagnostic::error(type_node.place, "no such type of fragment");
+            self.classes.problems.add(error.expected(listed(&names), type_node.describe()));
+            return;
+        }
+        let label = match name {
+            "clock-class" if spec2 => label("clock class", node.get("id").or_else(|| node.get("name"))),
+            "clock-class" => label("clock class", node.get("name")),
+            "data-stream-class" => label("data stream class", node.get("id")),
+            "event-record-class" => label("event record class", node.get("id")),
+            name => name.replace('-', " "),
+        };
+        self.classes.problems.enter(label);
+        match name {
+            "preamble" => self.preamble(&mut object),
+            "field-class-alias" => {
+                let class = object.require("field-class", self.classes.problems);
+                if let Some(name) = object.require("name", self.classes.problems) {
+                    self.classes.add_alias(name, class);
+                }
+                self.classes.extras(&mut object);
+            }
+            "trace-class" => self.any_trace_class(&mut object),
+            "clock-class" => self.any_clock_class(&mut object),
+            "data-stream-class" => self.data_stream_class(&mut object),
+            _ => self.event_record_class(&mut object),
+        }
+        object.finish(Unknown::Refuse, self.classes.problems);
+        self.classes.problems.leave();
+    }
+
+    /// Looks at the whole after the last fragment. None if there was an error.
+    pub(super) fn finish(mut self, text: &[u8]) -> Option<TraceClass> {
+        let problems = &mut *self.classes.problems;
+        if !self.has_preamble && problems.errors() == self.errors_before {
+            problems.error(TextPlace::of(text, 0), "a metadata stream must begin with a preamble fragment");
+        } else if self.trace.data_streams.is_empty() && problems.errors() == self.errors_before {
+            // Only if nothing else is wrong: it may be what could not be read. What is there can
+            // be read all the same.
+            let place = TextPlace::of(text, text.len());
+            problems.slip(place, "a metadata stream must have at least one data stream class fragment");
+        }
+        for (namespace, value) in std::mem::take(&mut self.preamble_attributes.0) {
+            if self.trace.attributes.get(&namespace).is_none() {
+                self.trace.attributes.set(namespace, value);
+            }
+        }
+        (problems.errors() == self.errors_before).then_some(self.trace)
+    }
+
+    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Preamble fragment".
+    fn preamble(&mut self, object: &mut Object<'_>) {
+        if self.has_preamble {
+            let message = "there must be only one preamble fragment, at the beginning";
+            self.classes.problems.error(object.place, message);
+        }
+        self.has_preamble = true;
+        if let Some(node) = object.require("version", self.classes.problems)
+            && unsigned(node, self.classes.problems).is_some_and(|version| version != 2)
+        {
+            refuse(node, "the version 2", self.classes.problems);
+        }
+        if self.classes.vocabulary == Vocabulary::Spec2
+            && let Some(node) = object.get("uuid")
+        {
+            self.trace.uuid = super::spec2::uuid(node, self.classes.problems);
+        }
+        if let Some(node) = object.get("extensions") {
+            self.declare_extensions(node);
+        }
+        let known = object.get(self.classes.vocabulary.attributes());
+        if let Some(node) = known {
+            self.preamble_attributes = super::object::attributes(node, self.classes.problems);
+        }
+    }
+
+    /// An extension may change everything, and this reader knows none: whichever is declared, the
+    /// trace must not be read (CTF2-SPEC-2.0, "Extensions").
+    fn declare_extensions(&mut self, node: &Node) {
+        let problems = &mut *self.classes.problems;
+        for namespace in super::object::properties(node, problems).unwrap_or_default() {
+            for extension in super::object::properties(&namespace.value, problems).unwrap_or_default() {
+                let message = format!(
+                    "the extension `{}` of the namespace `{}` is not supported",
+                    extension.name, namespace.name
+                );
+                problems.error(extension.name_place, message);
+                self.classes.extensions.insert((namespace.name.to_string(), extension.name.to_string()));
+            }
+        }
+    }
+
+    fn any_trace_class(&mut self, object: &mut Object<'_>) {
+        if self.trace_class.is_some() {
+            self.classes.problems.error(object.place, "there is more than one trace class fragment");
+        } else if !self.trace.data_streams.is_empty() {
+            let message = "the trace class fragment must be before all data stream class fragments";
+            self.classes.problems.error(object.place, message);
+        }
+        self.trace_class = Some(object.place);
+        self.trace.declared_at = object.place.into();
+        match self.classes.vocabulary {
+            Vocabulary::Spec2 => self.spec2_trace_class(object),
+            Vocabulary::Prop2 => self.prop2_trace_class(object),
+        }
+        let class =
+            self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
+        if let Some(class) = &class {
+            root::check_magic_first(class, self.classes.problems);
+            root::check_no_user_fields(class, Scope::PacketHeader, self.classes.problems);
+            if root::has_role(class, Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
+                let owner = match self.classes.vocabulary {
+                    Vocabulary::Spec2 => "preamble",
+                    Vocabulary::Prop2 => "trace class",
+                };
+                let message =
+                    format!("a field has the role of the UUID, but the {owner} has no property `uuid`");
+                self.classes.problems.error(class.declared_at.0, message);
+            }
+        }
+        self.trace.packet_header = class;
+        self.trace.attributes = self.classes.extras(object);
+    }
+
+    fn any_clock_class(&mut self, object: &mut Object<'_>) {
+        let clock = match self.classes.vocabulary {
+            Vocabulary::Spec2 => self.spec2_clock_class(object),
+            Vocabulary::Prop2 => self.prop2_clock_class(object),
+        };
+        let attributes = self.classes.extras(object);
+        let Some(mut clock) = clock else {
+            self.unsure_clocks = true;
+            return;
+        };
+        clock.attributes = attributes;
+        clock.declared_at = object.place.into();
+        if self.trace.clocks.len() > usize::from(u16::MAX) {
+            self.classes.problems.error(object.place, "there are more than 65,536 clock classes");
+            return;
+        }
+        self.trace.clocks.push(clock);
+    }
+
+    /// Frequency: greater than 0.
+    pub(super) fn frequency(&mut self, object: &mut Object<'_>) -> Option<u64> {
+        let node = object.require("frequency", self.classes.problems)?;
+        super::object::positive(node, self.classes.problems)
+    }
+
+    /// An offset of seconds and of less cycles than a second has.
+    pub(super) fn offset(&mut self, name: &'static str, clock: &mut ClockClass, object: &mut Object<'_>) {
+        let Some(node) = object.get(name) else { return };
+        let problems = &mut *self.classes.problems;
+        let Some(mut offset) = Object::open(node, problems) else { return };
+        if let Some(node) = offset.get("seconds")
+            && let Some(seconds) = super::object::integer(node, problems)
+        {
+            match i64::try_from(seconds) {
+                Ok(seconds) => clock.offset_seconds = seconds,
+                Err(_) => refuse(node, "an integer of at most 64 bits", problems),
+            }
+        }
+        if let Some(node) = offset.get("cycles")
+            && let Some(cycles) = unsigned(node, problems)
+        {
+            if cycles >= clock.frequency {
+                let expected = format!("less than the frequency, {}", clock.frequency);
+                refuse(node, expected, problems);
+            }
+            clock.offset_cycles = cycles;
+        }
+        offset.finish(Unknown::Refuse, problems);
+    }
+
+    fn root_class(
+        &mut self,
+        property: &'static str,
+        scope: Scope,
+        what: &str,
+        object: &mut Object<'_>,
+    ) -> Option<Arc<FieldClass>> {
+        let node = object.get(property)?;
+        self.classes.root(node, scope, what)
+    }
+
+    /// Namespace, name and, in SPEC-2.0, UID.
+    fn identity(&mut self, object: &mut Object<'_>) -> [Option<String>; 3] {
+        let problems = &mut *self.classes.problems;
+        let namespace = object.text("namespace", problems);
+        let name = object.text("name", problems);
+        let uid = match self.classes.vocabulary {
+            Vocabulary::Spec2 => object.text("uid", problems),
+            Vocabulary::Prop2 => None,
+        };
+        [namespace, name, uid]
+    }
+
+    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Data stream class fragment".
+    fn data_stream_class(&mut self, object: &mut Object<'_>) {
+        let id_node = object.get("id");
+        let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let [namespace, name, uid] = self.identity(object);
+        let clock = object.get(self.classes.vocabulary.default_clock()).or_else(|| {
+            // Release candidates kept the property of PROP-2.0.
+            let name = Vocabulary::Prop2.default_clock();
+            if !object.has(name) {
+                return None;
+            }
+            self.classes.note_release_candidate(object.name_place(name));
+            object.get(name)
+        });
+        let default_clock = clock.and_then(|node| self.clock_of(node));
+        let packet_context =
+            self.root_class("packet-context-field-class", Scope::PacketContext, "packet context", object);
+        let event_record_header = self.root_class(
+            "event-record-header-field-class",
+            Scope::EventRecordHeader,
+            "event record header",
+            object,
+        );
+        let common_context = self.root_class(
+            "event-record-common-context-field-class",
+            Scope::CommonContext,
+            "event record common context",
+            object,
+        );
+        let attributes = self.classes.extras(object);
+        if let Some(class) = &event_record_header {
+            root::check_no_user_fields(class, Scope::EventRecordHeader, self.classes.problems);
+        }
+        if clock.is_none() {
+            for class in packet_context.iter().chain(&event_record_header) {
+                self.check_no_timestamp(class);
+            }
+        }
+        let Some(id) = id else {
+            self.unsure_streams = true;
+            return;
+        };
+        if self.streams.contains_key(&id) {
+            let place = id_node.map_or(object.place, |node| node.place);
+            self.classes
+                .problems
+                .error(place, format!("there already is a data stream class of the id {id}"));
+            return;
+        }
+        self.streams.insert(id, self.trace.data_streams.len());
+        self.trace.data_streams.push(DataStreamClass {
+            id,
+            namespace,
+            name,
+            uid,
+            default_clock,
+            packet_context,
+            event_record_header,
+            common_context,
+            event_records: Vec::new(),
+            attributes,
+            declared_at: object.place.into(),
+        });
+    }
+
+    /// Timestamps are about the default clock: without one, SPEC-2.0 forbids them; PROP-2.0 does
+    /// not, but nothing can be made of them.
+    fn check_no_timestamp(&mut self, class: &FieldClass) {
+        for role in [Role::Timestamp, Role::PacketEndTimestamp] {
+            let Some(place) = root::place_of_role(class, role) else { continue };
+            let message = "a field is a timestamp, but the data stream class has no default clock class";
+            match self.classes.vocabulary {
+                Vocabulary::Spec2 => self.classes.problems.error(place, message),
+                Vocabulary::Prop2 => self.classes.problems.add(Diagnostic::note(place, message)),
+            }
+        }
+    }
+
+    fn clock_of(&mut self, node: &Node) -> Option<u16> {
+        let key = text(node, self.classes.problems)?;
+        let index = self.trace.clocks.iter().position(|clock| clock.id == key);
+        if index.is_none() && !self.unsure_clocks {
+            self.classes.problems.error(node.place, format!("there is no clock class `{key}` before this"));
+        }
+        index.and_then(|index| u16::try_from(index).ok())
+    }
+
+    /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
+    fn event_record_class(&mut self, object: &mut Object<'_>) {
+        let id_node = object.get("id");
+        let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let stream_node = object.get("data-stream-class-id");
+        let stream_id = stream_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let [namespace, name, uid] = self.identity(object);
+        let specific_context = self.root_class(
+            "specific-context-field-class",
+            Scope::SpecificContext,
+            "specific context",
+            object,
+        );
+        let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
+        let attributes = self.classes.extras(object);
+        let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
+        let Some(index) = self.streams.get(&stream_id).copied() else {
+            if !self.unsure_streams {
+                let place = stream_node.map_or(object.place, |node| node.place);
+                let message = format!("there is no data stream class of the id {stream_id} before this");
+                self.classes.problems.error(place, message);
+            }
+            return;
+        };
+        if !self.events.insert((stream_id, id)) {
+            let place = id_node.map_or(object.place, |node| node.place);
+            let message =
+                format!("the data stream class {stream_id} already has an event record class of the id {id}");
+            self.classes.problems.error(place, message);
+            return;
+        }
+        let most = self.classes.limits.event_record_classes;
+        if self.events.len() as u64 > most {
+            if self.events.len() as u64 == most + 1 {
+                let message = format!("there are more than {most} event record classes, the limit");
+                self.classes.problems.error(object.place, message);
+            }
+            return;
+        }
+        let Some(stream) = self.trace.data_streams.get_mut(index) else { return };
+        stream.event_records.push(Arc::new(EventRecordClass {
+            id,
+            namespace,
+            name,
+            uid,
+            log_level: log_level(&attributes),
+            emf_uri: emf_uri(&attributes),
+            specific_context,
+            payload,
+            attributes,
+            declared_at: object.place.into(),
+        }));
+    }
+}
+
+/// "event record class 3".
+pub(super) fn label(what: &str, key: Option<&Node>) -> String {
+    match key.map(|node| &node.json) {
+        Some(super::text::Json::Integer(id)) => format!("{what} {id}"),
+        Some(super::text::Json::Text(name)) => format!("{what} `{}`", super::text::shortened(name)),
+        Some(_) => what.to_owned(),
+        None if what == "clock class" => what.to_owned(),
+        None => format!("{what} 0"),
+    }
+}
+
+/// A UUID in its canonical form: 32 lowercase or uppercase hexadecimal digits in five groups
+/// (CTF2-PROP-1.0 and CTF2-PROP-2.0, "UUID").
+pub(super) fn canonical_uuid(node: &Node, problems: &mut Problems) -> Option<Uuid> {
+    let written = text(node, problems)?;
+    let hyphens =
+        written.len() == 36 && [8, 13, 18, 23].iter().all(|at| written.as_bytes().get(*at) == Some(&b'-'));
+    let uuid = if hyphens { Uuid::try_parse(written).ok() } else { None };
+    if uuid.is_none() {
+        refuse(node, "a UUID such as `01234567-89ab-cdef-0123-456789abcdef`", problems);
+    }
+    uuid
+}

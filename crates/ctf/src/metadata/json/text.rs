@@ -1,0 +1,599 @@
+//! JSON texts with the place of every value and of every property name.
+//!
+//! The usual JSON libraries lose what this reader needs: places, names that occur twice, integers
+//! of more than 64 bits, and the record separators of text sequences (RFC 7464).
+
+use std::rc::Rc;
+
+use ichnos_model::{Diagnostic, Limits, TextPlace, Value};
+
+use crate::metadata::Problems;
+
+/// The byte that begins each text of a text sequence (RFC 7464, section 2.2).
+pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
+
+/// Depth beyond which nothing is read, whatever the limits say: values that are nested deeper
+/// could not be dropped without exhausting a small stack.
+const DEEPEST: usize = 1024;
+
+/// A value and where it begins.
+#[derive(Clone, Debug)]
+pub(super) struct Node {
+    /// Place of its first byte.
+    pub(super) place: TextPlace,
+    /// Name of the property that it is the value of, for messages.
+    pub(super) property: Option<Rc<str>>,
+    /// What it is.
+    pub(super) json: Json,
+}
+
+/// A JSON value.
+#[derive(Clone, Debug)]
+pub(super) enum Json {
+    Null,
+    Boolean(bool),
+    /// A number without fraction and exponent that fits 128 bits.
+    Integer(i128),
+    /// Such a number that does not fit, as it was written.
+    BigInteger(String),
+    /// A number with a fraction or an exponent, as it was written.
+    Number(String),
+    Text(String),
+    Array(Vec<Node>),
+    Object(Vec<Property>),
+}
+
+/// A property of an object. An object keeps all of them, even those of the same name.
+#[derive(Clone, Debug)]
+pub(super) struct Property {
+    /// Its name.
+    pub(super) name: Rc<str>,
+    /// Place of the quote before the name.
+    pub(super) name_place: TextPlace,
+    /// Its value.
+    pub(super) value: Node,
+}
+
+impl Node {
+    /// What a person calls such a value, for instance "the string `x`".
+    pub(super) fn describe(&self) -> String {
+        match &self.json {
+            Json::Null => "null".to_owned(),
+            Json::Boolean(value) => value.to_string(),
+            Json::Integer(value) => format!("the integer {value}"),
+            Json::BigInteger(text) => format!("the integer {}", shortened(text)),
+            Json::Number(text) => format!("the number {}", shortened(text)),
+            Json::Text(text) => format!("the string `{}`", shortened(text)),
+            Json::Array(_) => "an array".to_owned(),
+            Json::Object(_) => "an object".to_owned(),
+        }
+    }
+
+    /// The text of a string.
+    pub(super) fn as_text(&self) -> Option<&str> {
+        match &self.json {
+            Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The first property of this name of an object.
+    pub(super) fn get(&self, name: &str) -> Option<&Node> {
+        match &self.json {
+            Json::Object(properties) => {
+                properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The same value without places.
+    pub(super) fn to_value(&self) -> Value {
+        match &self.json {
+            Json::Null => Value::Null,
+            Json::Boolean(value) => Value::Boolean(*value),
+            Json::Integer(value) => Value::Integer(*value),
+            Json::BigInteger(text) | Json::Number(text) => Value::Number(text.clone()),
+            Json::Text(text) => Value::Text(text.clone()),
+            Json::Array(values) => Value::Array(values.iter().map(Self::to_value).collect()),
+            Json::Object(properties) => Value::Map(
+                properties
+                    .iter()
+                    .map(|property| (property.name.to_string(), property.value.to_value()))
+                    .collect(),
+            ),
+        }
+    }
+}
+
+/// At most a line's worth of a text, for messages.
+pub(super) fn shortened(text: &str) -> String {
+    const MOST: usize = 60;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+/// How deep JSON may nest when field classes may nest as `limits` say: a structure in a structure
+/// is an object in an object in an array.
+fn json_depth(limits: &Limits) -> usize {
+    (limits.depth as usize).saturating_mul(4).saturating_add(16).min(DEEPEST)
+}
+
+/// An array or object that is being read.
+enum Open {
+    Array(TextPlace, Vec<Node>),
+    Object(TextPlace, Vec<Property>, (Rc<str>, TextPlace)),
+}
+
+/// Reads JSON values one after the other.
+pub(super) struct Parser<'t> {
+    text: &'t [u8],
+    /// Where reading stops: the end of the text, or the next record separator.
+    end: usize,
+    position: usize,
+    line: u32,
+    line_start: usize,
+    depth: usize,
+}
+
+/// Why a value cannot be read.
+type Failure = Box<Diagnostic>;
+
+impl<'t> Parser<'t> {
+    /// Reads `text` from its beginning.
+    pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
+        let mut parser =
+            Self { text, end: text.len(), position: 0, line: 1, line_start: 0, depth: json_depth(limits) };
+        if text.starts_with(b"\xef\xbb\xbf") {
+            // A byte order mark: JSON forbids to write one and allows to ignore it.
+            parser.position = 3;
+        }
+        parser
+    }
+
+    /// Where the parser is.
+    pub(super) fn place(&self) -> TextPlace {
+        let column = self.position.saturating_sub(self.line_start) + 1;
+        TextPlace {
+            line: self.line,
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            offset: self.position as u64,
+        }
+    }
+
+    fn peek(&self) -> Option<u8> {
+        if self.position < self.end { self.text.get(self.position).copied() } else { None }
+    }
+
+    /// Passes white space; newlines can only be there, because strings must escape theirs.
+    pub(super) fn skip_space(&mut self) {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b' ' | b'\t' | b'\r' => self.position += 1,
+                b'\n' => {
+                    self.position += 1;
+                    self.line = self.line.saturating_add(1);
+                    self.line_start = self.position;
+                }
+                _ => return,
+            }
+        }
+    }
+
+    /// Whether only white space is left before the end or the next record separator.
+    pub(super) fn at_end(&mut self) -> bool {
+        self.skip_space();
+        self.peek().is_none()
+    }
+
+    /// Goes to the text after the next record separator; false if there is none. What is passed
+    /// over is not looked at.
+    pub(super) fn next_record(&mut self) -> bool {
+        self.end = self.text.len();
+        while let Some(byte) = self.peek() {
+            self.position += 1;
+            match byte {
+                b'\n' => {
+                    self.line = self.line.saturating_add(1);
+                    self.line_start = self.position;
+                }
+                RECORD_SEPARATOR => {
+                    let rest = self.text.get(self.position..).unwrap_or_default();
+                    let length = rest.iter().position(|byte| *byte == RECORD_SEPARATOR);
+                    self.end = self.position + length.unwrap_or(rest.len());
+                    return true;
+                }
+                _ => {}
+            }
+        }
+        false
+    }
+
+    /// Stops reading at the next record separator from here on, if any.
+    pub(super) fn stop_at_separator(&mut self) {
+        let rest = self.text.get(self.position..).unwrap_or_default();
+        if let Some(length) = rest.iter().position(|byte| *byte == RECORD_SEPARATOR) {
+            self.end = self.position + length;
+        }
+    }
+
+    fn failure(&self, message: impl Into<String>) -> Failure {
+        Box::new(Diagnostic::error(self.place(), message))
+    }
+
+    fn unexpected(&self, expected: &str) -> Failure {
+        let found = match self.peek() {
+            None => "the end of the text".to_owned(),
+            Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(byte)),
+            Some(byte) => format!("the byte 0x{byte:02x}"),
+        };
+        Box::new(Diagnostic::error(self.place(), "the text is not valid JSON").expected(expected, found))
+    }
+
+    /// The next value; trailing commas are reported as slips. Without a stack: input decides how
+    /// deep values nest.
+    pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
+        match self.read_value(problems) {
+            Ok(node) => Some(node),
+            Err(failure) => {
+                problems.add(*failure);
+                None
+            }
+        }
+    }
+
+    fn read_value(&mut self, problems: &mut Problems) -> Result<Node, Failure> {
+        let mut stack: Vec<Open> = Vec::new();
+        loop {
+            self.skip_space();
+            let place = self.place();
+            let byte = self.peek();
+            let mut node = match byte {
+                Some(b'[' | b'{') if stack.len() >= self.depth => {
+                    let message = format!("values nest deeper than {} levels, the limit", self.depth);
+                    return Err(self.failure(message));
+                }
+                Some(b'[') => {
+                    self.position += 1;
+                    self.skip_space();
+                    if self.peek() == Some(b']') {
+                        self.position += 1;
+                        Node { place, property: None, json: Json::Array(Vec::new()) }
+                    } else {
+                        stack.push(Open::Array(place, Vec::new()));
+                        continue;
+                    }
+                }
+                Some(b'{') => {
+                    self.position += 1;
+                    self.skip_space();
+                    if self.peek() == Some(b'}') {
+                        self.position += 1;
+                        Node { place, property: None, json: Json::Object(Vec::new()) }
+                    } else {
+                        let name = self.name("a property name or `}`")?;
+                        stack.push(Open::Object(place, Vec::new(), name));
+                        continue;
+                    }
+                }
+                Some(b'"') => Node { place, property: None, json: Json::Text(self.string()?) },
+                Some(b'-' | b'0'..=b'9') => Node { place, property: None, json: self.number()? },
+                Some(b't') => self.word(place, "true", Json::Boolean(true))?,
+                Some(b'f') => self.word(place, "false", Json::Boolean(false))?,
+                Some(b'n') => self.word(place, "null", Json::Null)?,
+                _ => return Err(self.unexpected("a value")),
+            };
+            // The value ends what encloses it as long as closing brackets follow.
+            loop {
+                self.skip_space();
+                match stack.pop() {
+                    None => return Ok(node),
+                    Some(Open::Array(place, mut values)) => {
+                        values.push(node);
+                        match self.separator(b']', "`,` or `]`", problems)? {
+                            true => node = Node { place, property: None, json: Json::Array(values) },
+                            false => {
+                                stack.push(Open::Array(place, values));
+                                break;
+                            }
+                        }
+                    }
+                    Some(Open::Object(place, mut properties, (name, name_place))) => {
+                        node.property = Some(name.clone());
+                        properties.push(Property { name, name_place, value: node });
+                        match self.separator(b'}', "`,` or `}`", problems)? {
+                            true => node = Node { place, property: None, json: Json::Object(properties) },
+                            false => {
+                                let name = self.name("a property name")?;
+                                stack.push(Open::Object(place, properties, name));
+                                break;
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Passes a comma (false) or the closing bracket (true); a comma right before the bracket is
+    /// a slip.
+    fn separator(&mut self, close: u8, expected: &str, problems: &mut Problems) -> Result<bool, Failure> {
+        match self.peek() {
+            Some(byte) if byte == close => {
+                self.position += 1;
+                Ok(true)
+            }
+            Some(b',') => {
+                let comma = self.place();
+                self.position += 1;
+                self.skip_space();
+                if self.peek() == Some(close) {
+                    self.position += 1;
+                    problems.slip(comma, format!("a comma before `{}` is not valid JSON", char::from(close)));
+                    return Ok(true);
+                }
+                Ok(false)
+            }
+            _ => Err(self.unexpected(expected)),
+        }
+    }
+
+    fn name(&mut self, expected: &str) -> Result<(Rc<str>, TextPlace), Failure> {
+        self.skip_space();
+        let place = self.place();
+        if self.peek() != Some(b'"') {
+            return Err(self.unexpected(expected));
+        }
+        let name = self.string()?;
+        self.skip_space();
+        if self.peek() != Some(b':') {
+            return Err(self.unexpected("`:`"));
+        }
+        self.position += 1;
+        Ok((name.into(), place))
+    }
+
+    fn word(&mut self, place: TextPlace, word: &str, json: Json) -> Result<Node, Failure> {
+        let rest = self.text.get(self.position..self.end).unwrap_or_default();
+        if !rest.starts_with(word.as_bytes()) {
+            return Err(self.unexpected("a value"));
+        }
+        self.position += word.len();
+        if self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric()) {
+            return Err(self.unexpected("a value"));
+        }
+        Ok(Node { place, property: None, json })
+    }
+
+    fn digits(&mut self) -> Result<(), Failure> {
+        if !self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            return Err(self.unexpected("a digit"));
+        }
+        while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            self.position += 1;
+        }
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<Json, Failure> {
+        let start = self.position;
+        if self.peek() == Some(b'-') {
+            self.position += 1;
+        }
+        let first = self.peek();
+        self.digits()?;
+        if first == Some(b'0') && self.position - start > 1 + usize::from(self.text.get(start) == Some(&b'-'))
+        {
+            let place =
+                TextPlace { column: self.place().column - (self.position - start) as u32, ..self.place() };
+            let place = TextPlace { offset: start as u64, ..place };
+            return Err(Box::new(Diagnostic::error(place, "a number must not begin with needless zeros")));
+        }
+        let mut whole = true;
+        if self.peek() == Some(b'.') {
+            whole = false;
+            self.position += 1;
+            self.digits()?;
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            whole = false;
+            self.position += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.position += 1;
+            }
+            self.digits()?;
+        }
+        let written = self.text.get(start..self.position).unwrap_or_default();
+        let written = String::from_utf8_lossy(written).into_owned();
+        Ok(match written.parse() {
+            Ok(integer) if whole => Json::Integer(integer),
+            _ if whole => Json::BigInteger(written),
+            _ => Json::Number(written),
+        })
+    }
+
+    /// A string; the parser is at its opening quote.
+    fn string(&mut self) -> Result<String, Failure> {
+        let opening = self.place();
+        self.position += 1;
+        let mut bytes: Vec<u8> = Vec::new();
+        loop {
+            let run = self.text.get(self.position..self.end).unwrap_or_default();
+            let length =
+                run.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(run.len());
+            let run = run.get(..length).unwrap_or_default();
+            if let Err(error) = std::str::from_utf8(run) {
+                self.position += error.valid_up_to();
+                return Err(self.failure("a string is not valid UTF-8"));
+            }
+            bytes.extend_from_slice(run);
+            self.position += length;
+            match self.peek() {
+                Some(b'"') => {
+                    self.position += 1;
+                    return match String::from_utf8(bytes) {
+                        Ok(text) => Ok(text),
+                        Err(_) => Err(self.failure("a string is not valid UTF-8")),
+                    };
+                }
+                Some(b'\\') => {
+                    let character = self.escape()?;
+                    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                Some(control) => {
+                    let message = format!("a string must escape the control character 0x{control:02x}");
+                    return Err(self.failure(message));
+                }
+                None => {
+                    return Err(Box::new(Diagnostic::error(opening, "a string has no closing quote")));
+                }
+            }
+        }
+    }
+
+    /// The character of an escape sequence; the parser is at its backslash.
+    fn escape(&mut self) -> Result<char, Failure> {
+        let backslash = self.place();
+        self.position += 1;
+        let byte = self.peek();
+        let simple = match byte {
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'u') => {
+                self.position += 1;
+                let unit = self.hexadecimal()?;
+                let code = match unit {
+                    0xd800..=0xdbff
+                        if self.text.get(self.position..self.end).unwrap_or_default().starts_with(b"\\u") =>
+                    {
+                        self.position += 2;
+                        match self.hexadecimal()? {
+                            low @ 0xdc00..=0xdfff => 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
+                            _ => unit,
+                        }
+                    }
+                    _ => unit,
+                };
+                // What is left of the surrogates is no character.
+                return char::from_u32(code).ok_or_else(|| {
+                    let message = format!("`\\u{unit:04x}` is half a character without its other half");
+                    Box::new(Diagnostic::error(backslash, message))
+                });
+            }
+            _ => return Err(self.unexpected("one of `\"\\/bfnrtu` after a backslash")),
+        };
+        self.position += 1;
+        Ok(simple)
+    }
+
+    fn hexadecimal(&mut self) -> Result<u32, Failure> {
+        let mut unit = 0;
+        for _ in 0..4 {
+            let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
+            let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit")) };
+            unit = unit * 16 + digit;
+            self.position += 1;
+        }
+        Ok(unit)
+    }
+}
+
+/// The only value of a text; whatever follows it is an error.
+pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
+    if text.len() as u64 > limits.metadata_bytes {
+        let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
+        problems.error(TextPlace::default(), message);
+        return None;
+    }
+    let mut parser = Parser::new(text, limits);
+    let node = parser.value(problems)?;
+    if !parser.at_end() {
+        problems.add(*parser.unexpected("the end of the text"));
+    }
+    Some(node)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+
+    fn read(text: &[u8]) -> (Option<Node>, Vec<String>) {
+        let limits = Limits::default();
+        let mut problems = Problems::new(&limits);
+        let node = single_value(text, &limits, &mut problems);
+        (node, problems.into_diagnostics().iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn values_and_names_have_places() {
+        let (node, problems) = read(b"{\n  \"a\": [1, \"x\"],\n\t\"a\": null}");
+        assert!(problems.is_empty(), "{problems:?}");
+        let Json::Object(properties) = node.unwrap().json else { panic!("no object") };
+        let places: Vec<String> =
+            properties.iter().map(|p| format!("{} {}", p.name_place, p.value.place)).collect();
+        assert_eq!(places, ["2:3 2:8", "3:2 3:7"]);
+    }
+
+    #[test]
+    fn integers_are_exact() {
+        for text in ["0", "-1", "340282366920938463463374607431768211456", "1.0", "1e3"] {
+            let (node, problems) = read(text.as_bytes());
+            assert!(problems.is_empty(), "{problems:?}");
+            match (text, node.unwrap().json) {
+                ("0", Json::Integer(0)) | ("-1", Json::Integer(-1)) => {}
+                (_, Json::BigInteger(kept) | Json::Number(kept)) => assert_eq!(kept, text),
+                (_, other) => panic!("{other:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn escapes_are_read() {
+        let (node, _) = read(br#""\u00e9\ud83d\ude00\n\/""#);
+        assert_eq!(node.unwrap().as_text(), Some("\u{e9}\u{1f600}\n/"));
+    }
+
+    #[test]
+    fn what_is_not_json_is_refused_with_its_place() {
+        for (text, expected) in [
+            (&b"[1,\n 01]"[..], "2:2: error: a number must not begin with needless zeros"),
+            (b"[1 2]", "1:4: error: the text is not valid JSON (expected `,` or `]`, found `2`)"),
+            (b"{\"a\" 1}", "1:6: error: the text is not valid JSON (expected `:`, found `1`)"),
+            (b"\"a\nb\"", "1:3: error: a string must escape the control character 0x0a"),
+            (b"\"\\ud800x\"", "1:2: error: `\\ud800` is half a character without its other half"),
+            (b"[\"\xff\"]", "1:3: error: a string is not valid UTF-8"),
+            (b"[\"abc", "1:2: error: a string has no closing quote"),
+            (b"[1] 2", "1:5: error: the text is not valid JSON (expected the end of the text, found `2`)"),
+            (b"nul", "1:1: error: the text is not valid JSON (expected a value, found `n`)"),
+            (b"", "1:1: error: the text is not valid JSON (expected a value, found the end of the text)"),
+        ] {
+            assert_eq!(read(text).1, [expected]);
+        }
+    }
+
+    #[test]
+    fn trailing_commas_are_slips() {
+        let (node, problems) = read(b"[1,\n{\"a\": 2,},]");
+        assert!(node.is_some());
+        assert_eq!(problems.len(), 2);
+        assert!(problems.iter().all(|problem| problem.contains("warning: a comma before")), "{problems:?}");
+    }
+
+    #[test]
+    fn deep_nesting_is_refused() {
+        for text in ["[".repeat(10_000), "{\"a\":".repeat(10_000)] {
+            let (_, problems) = read(text.as_bytes());
+            assert_eq!(problems.len(), 1);
+            assert!(problems[0].contains("values nest deeper than 272 levels"), "{problems:?}");
+        }
+    }
+}

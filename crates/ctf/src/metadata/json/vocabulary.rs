@@ -1,0 +1,36 @@
+//! What PROP-2.0 and SPEC-2.0 call the same things.
+
+/// Which of the two documents a metadata stream follows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vocabulary {
+    /// CTF2-PROP-2.0.
+    Prop2,
+    /// CTF2-SPEC-2.0 and its release candidates.
+    Spec2,
+}
+
+impl Vocabulary {
+    /// The property that holds attributes.
+    pub(super) const fn attributes(self) -> &'static str {
+        match self {
+            Self::Prop2 => "user-attributes",
+            Self::Spec2 => "attributes",
+        }
+    }
+
+    /// The property that holds the member classes of a structure.
+    pub(super) const fn members(self) -> &'static str {
+        match self {
+            Self::Prop2 => "members",
+            Self::Spec2 => "member-classes",
+        }
+    }
+
+    /// The property of a data stream class that refers to a clock class.
+    pub(super) const fn default_clock(self) -> &'static str {
+        match self {
+            Self::Prop2 => "default-clock-class-name",
+            Self::Spec2 => "default-clock-class-id",
+        }
+    }
+}

@@ -1,0 +1,290 @@
+//! Metadata in packets (CTF 1.8, section 7.1): takes the packets off, the text stays.
+
+use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPlace, Uuid};
+
+use super::Problems;
+
+const MAGIC: u32 = 0x75d1_1d57;
+const HEADER_BYTES: usize = 37;
+
+/// Metadata without its packets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unpacked {
+    /// The contents of all packets, one after the other.
+    pub text: Vec<u8>,
+    /// Byte order of the packet headers: that of the machine that wrote them.
+    pub byte_order: ByteOrder,
+    /// UUID that all packets carry.
+    pub uuid: Uuid,
+    /// Version of CTF that the packets name: major, minor.
+    pub version: (u8, u8),
+}
+
+/// The byte order of the packets; None: the metadata is not in packets (CTF 1.8, section 7.1:
+/// the magic number 0x75D11D57 at the beginning).
+#[must_use]
+pub fn packet_byte_order(bytes: &[u8]) -> Option<ByteOrder> {
+    let magic = *bytes.first_chunk::<4>()?;
+    if u32::from_le_bytes(magic) == MAGIC {
+        Some(ByteOrder::LittleEndian)
+    } else if u32::from_be_bytes(magic) == MAGIC {
+        Some(ByteOrder::BigEndian)
+    } else {
+        None
+    }
+}
+
+/// What the header of a metadata packet says (CTF 1.8, section 7.1).
+struct Header {
+    magic: u32,
+    uuid: Uuid,
+    checksum: u32,
+    content_bits: u32,
+    packet_bits: u32,
+    compression: u8,
+    encryption: u8,
+    checksum_scheme: u8,
+    version: (u8, u8),
+}
+
+impl Header {
+    fn read(bytes: &[u8], order: ByteOrder) -> Option<Self> {
+        let bytes = bytes.first_chunk::<HEADER_BYTES>()?;
+        let word = |at: usize| {
+            let word = *bytes.get(at..)?.first_chunk::<4>()?;
+            Some(match order {
+                ByteOrder::LittleEndian => u32::from_le_bytes(word),
+                ByteOrder::BigEndian => u32::from_be_bytes(word),
+            })
+        };
+        Some(Self {
+            magic: word(0)?,
+            uuid: Uuid::from_bytes(*bytes.get(4..)?.first_chunk::<16>()?),
+            checksum: word(20)?,
+            content_bits: word(24)?,
+            packet_bits: word(28)?,
+            compression: *bytes.get(32)?,
+            encryption: *bytes.get(33)?,
+            checksum_scheme: *bytes.get(34)?,
+            version: (*bytes.get(35)?, *bytes.get(36)?),
+        })
+    }
+}
+
+/// Takes the packets off (CTF 1.8, section 7.1). None: the bytes are not in packets, or not one
+/// packet can be read.
+///
+/// A packet that cannot be read ends the reading: the packets before it stay, and `problems` says
+/// what is lost. If the bytes end too early, so does the text, after its last whole block. Places are offsets in bytes, as line 0: there are no lines here.
+pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Unpacked> {
+    let byte_order = packet_byte_order(bytes)?;
+    let mut unpacked: Option<Unpacked> = None;
+    let mut offset = 0usize;
+    let mut index = 0u64;
+    let mut cut = false;
+    while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
+        let whole = problems.within(format!("metadata packet {index} (byte {offset})"), |problems| {
+            let place = TextPlace { line: 0, column: 0, offset: offset as u64 };
+            read_packet(rest, byte_order, place, limits, &mut unpacked, &mut cut, problems)
+        });
+        match whole.and_then(|size| offset.checked_add(size)) {
+            Some(next) => offset = next,
+            None => break,
+        }
+        index += 1;
+    }
+    if let (true, Some(unpacked)) = (cut, &mut unpacked) {
+        drop_cut_block(&mut unpacked.text);
+    }
+    unpacked
+}
+
+/// Reads the packet at the beginning of `rest` and gives its size in bytes. None: nothing after
+/// it can be read.
+fn read_packet(
+    rest: &[u8],
+    byte_order: ByteOrder,
+    place: TextPlace,
+    limits: &Limits,
+    unpacked: &mut Option<Unpacked>,
+    cut: &mut bool,
+    problems: &mut Problems,
+) -> Option<usize> {
+    let Some(header) = Header::read(rest, byte_order) else {
+        *cut = true;
+        let left = rest.len();
+        problems.slip(
+            place,
+            format!("the metadata ends within a packet header, after {left} of {HEADER_BYTES} bytes"),
+        );
+        return None;
+    };
+    if let Some(diagnostic) = refusal(&header, unpacked.as_ref(), place) {
+        problems.add(diagnostic);
+        return None;
+    }
+    let (content, packet) = (header.content_bits as usize / 8, header.packet_bits as usize / 8);
+    let Some(text) = rest.get(HEADER_BYTES..content.min(rest.len())) else {
+        problems.error(place, "the content of the packet is smaller than its header");
+        return None;
+    };
+    if unpacked.is_none() && header.version.0 == 2 {
+        let message = "the packet header is that of CTF 1.8, but it names version 2";
+        problems.add(Diagnostic::note(place, message));
+    }
+    let target = unpacked.get_or_insert_with(|| Unpacked {
+        text: Vec::new(),
+        byte_order,
+        uuid: header.uuid,
+        version: header.version,
+    });
+    if (target.text.len() as u64).saturating_add(text.len() as u64) > limits.metadata_bytes {
+        let most = limits.metadata_bytes;
+        problems.error(place, format!("the metadata text is longer than {most} bytes"));
+        return None;
+    }
+    target.text.extend_from_slice(text);
+    if content > rest.len() {
+        *cut = true;
+        let message = format!("the metadata ends within a packet, after {} of {content} bytes", rest.len());
+        problems.slip(place, message);
+        return None;
+    }
+    Some(packet)
+}
+
+/// Drops what follows the last whole block of a TSDL text: half a block cannot be understood, and
+/// what it describes is most likely not used yet. A text without a whole block stays.
+fn drop_cut_block(text: &mut Vec<u8>) {
+    const END: &[u8] = b"\n};";
+    if let Some(at) = text.windows(END.len()).rposition(|window| window == END) {
+        text.truncate(at + END.len());
+    }
+}
+
+/// Why a packet with this header cannot be read.
+fn refusal(header: &Header, first: Option<&Unpacked>, place: TextPlace) -> Option<Diagnostic> {
+    let wrong = |message: &str, expected: String, found: String| {
+        Some(Diagnostic::error(place, message).expected(expected, found))
+    };
+    if header.magic != MAGIC {
+        let message = "the packet has a wrong magic number";
+        return wrong(message, format!("0x{MAGIC:08x}"), format!("0x{:08x}", header.magic));
+    }
+    if header.compression != 0 {
+        return wrong(
+            "compressed metadata cannot be read",
+            "0".into(),
+            format!("scheme {}", header.compression),
+        );
+    }
+    if header.encryption != 0 {
+        return wrong(
+            "encrypted metadata cannot be read",
+            "0".into(),
+            format!("scheme {}", header.encryption),
+        );
+    }
+    if header.checksum_scheme != 0 || header.checksum != 0 {
+        let found = format!("scheme {}, checksum 0x{:08x}", header.checksum_scheme, header.checksum);
+        return wrong("the checksum of metadata cannot be verified", "none".into(), found);
+    }
+    if header.version != (1, 8) && header.version.0 != 2 {
+        let (major, minor) = header.version;
+        return wrong("the packet names an unknown version of CTF", "1.8".into(), format!("{major}.{minor}"));
+    }
+    if let Some(first) = first.filter(|first| first.uuid != header.uuid) {
+        let message = "the packet belongs to other metadata: its UUID differs from that of the first one";
+        return wrong(message, first.uuid.to_string(), header.uuid.to_string());
+    }
+    if !header.content_bits.is_multiple_of(8) || !header.packet_bits.is_multiple_of(8) {
+        let found = format!("content {} bits, packet {} bits", header.content_bits, header.packet_bits);
+        return wrong("the sizes of the packet are not whole bytes", "multiples of 8".into(), found);
+    }
+    if (header.content_bits as usize) < HEADER_BYTES * 8 || header.packet_bits < header.content_bits {
+        let found = format!("content {} bits, packet {} bits", header.content_bits, header.packet_bits);
+        let expected = format!("{} bits of header <= content <= packet", HEADER_BYTES * 8);
+        return wrong("the sizes of the packet contradict each other", expected, found);
+    }
+    None
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::indexing_slicing)]
+mod tests {
+    use ichnos_model::Severity;
+
+    use super::*;
+
+    fn packet(text: &str, padding: usize, order: ByteOrder) -> Vec<u8> {
+        let word = |value: u32| match order {
+            ByteOrder::LittleEndian => value.to_le_bytes(),
+            ByteOrder::BigEndian => value.to_be_bytes(),
+        };
+        let content = HEADER_BYTES + text.len();
+        let mut bytes = word(MAGIC).to_vec();
+        bytes.extend([7; 16]);
+        bytes.extend(word(0));
+        bytes.extend(word(content as u32 * 8));
+        bytes.extend(word((content + padding) as u32 * 8));
+        bytes.extend([0, 0, 0, 1, 8]);
+        bytes.extend(text.as_bytes());
+        bytes.extend(vec![0; padding]);
+        bytes
+    }
+
+    fn read(bytes: &[u8]) -> (Option<String>, Vec<Diagnostic>) {
+        let mut problems = Problems::new(&Limits::default());
+        let unpacked = unpack(bytes, &Limits::default(), &mut problems);
+        let text = unpacked.map(|unpacked| String::from_utf8(unpacked.text).unwrap());
+        (text, problems.into_diagnostics())
+    }
+
+    #[test]
+    fn contents_are_joined_and_padding_is_skipped() {
+        for order in [ByteOrder::LittleEndian, ByteOrder::BigEndian] {
+            let bytes = [packet("/* CTF", 3, order), packet(" 1.8 */", 0, order)].concat();
+            assert_eq!(packet_byte_order(&bytes), Some(order));
+            assert_eq!(read(&bytes), (Some("/* CTF 1.8 */".to_owned()), vec![]));
+        }
+        assert_eq!(read(b"/* CTF 1.8 */"), (None, vec![]));
+    }
+
+    #[test]
+    fn a_truncated_packet_keeps_what_was_readable() {
+        let order = ByteOrder::LittleEndian;
+        let bytes = [packet("abc", 0, order), packet("defghi", 8, order)].concat();
+        for length in 1..bytes.len() {
+            let (text, diagnostics) = read(&bytes[..length]);
+            assert!("abcdefghi".starts_with(&text.unwrap_or_default()));
+            assert!(diagnostics.iter().all(|problem| problem.severity == Severity::Slip));
+        }
+        assert_eq!(read(&bytes[..80]).0.as_deref(), Some("abcdef"));
+        // A block that was cut says nothing that could be understood.
+        let bytes = [packet("env {\n};\nevent {\n", 0, order), packet("};\n", 0, order)].concat();
+        assert_eq!(read(&bytes[..bytes.len() - 1]).0.as_deref(), Some("env {\n};\nevent {\n};"));
+        assert_eq!(read(&bytes[..bytes.len() - 3]).0.as_deref(), Some("env {\n};"));
+    }
+
+    #[test]
+    fn every_byte_of_a_header_can_be_wrong() {
+        let order = ByteOrder::BigEndian;
+        let good = [packet("abc", 0, order), packet("def", 0, order)].concat();
+        for at in 0..good.len() {
+            for value in [0, 1, 0x80, 0xff] {
+                let mut bytes = good.clone();
+                bytes[at] = value;
+                let mut problems = Problems::new(&Limits::default());
+                let unpacked = unpack(&bytes, &Limits::default(), &mut problems);
+                assert!(unpacked.is_none_or(|unpacked| unpacked.text.len() <= bytes.len()), "{at}");
+            }
+        }
+        for (at, value) in [(32, 1), (33, 1), (34, 1), (20, 1), (35, 3), (36, 7), (27, 0)] {
+            let mut bytes = packet("abc", 0, order);
+            bytes[at] = value;
+            let (text, diagnostics) = read(&bytes);
+            assert_eq!(text, None);
+            assert_eq!(diagnostics[0].severity, Severity::Error, "{at}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Reads metadata of any dialect.
+
+use ichnos_model::{Diagnostic, Severity, TextPlace, TraceClass};
+
+use super::{Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, json, packetized, tsdl};
+
+/// Reads a metadata text, in packets or plain, of the dialect of the options or of the one that
+/// its content shows.
+///
+/// # Errors
+/// If the text cannot be read, or, with [`MetadataOptions::strict`], if it has slips. The error
+/// has all problems that were found.
+pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, MetadataError> {
+    let mut problems = Problems::new(&options.limits);
+    let mut dialect = options.dialect;
+    let trace = read(bytes, options, &mut dialect, &mut problems);
+    let mut diagnostics = problems.into_diagnostics();
+    let refused = |diagnostic: &Diagnostic| {
+        diagnostic.severity == Severity::Error || (options.strict && diagnostic.severity == Severity::Slip)
+    };
+    match (trace, dialect) {
+        (Some(mut trace), Some(dialect)) if !diagnostics.iter().any(refused) => {
+            if trace.dialect.is_empty() {
+                dialect.title().clone_into(&mut trace.dialect);
+            }
+            Ok(Metadata { trace, dialect, diagnostics })
+        }
+        _ => {
+            if diagnostics.is_empty() {
+                diagnostics.push(Diagnostic::error(TextPlace::default(), "the metadata cannot be read"));
+            }
+            Err(MetadataError { dialect, diagnostics })
+        }
+    }
+}
+
+fn read(
+    bytes: &[u8],
+    options: &MetadataOptions,
+    dialect: &mut Option<Dialect>,
+    problems: &mut Problems,
+) -> Option<TraceClass> {
+    let limits = &options.limits;
+    let whole = TextPlace::default();
+    if bytes.len() as u64 > limits.metadata_bytes {
+        let most = limits.metadata_bytes;
+        problems
+            .error(whole, format!("the metadata has {} bytes, more than the limit of {most}", bytes.len()));
+        return None;
+    }
+    if bytes.is_empty() {
+        problems.error(whole, "the metadata is empty");
+        return None;
+    }
+    let unpacked;
+    let mut text = bytes;
+    let mut packet_uuid = None;
+    if packetized::packet_byte_order(bytes).is_some() {
+        unpacked = packetized::unpack(bytes, limits, problems)?;
+        packet_uuid = Some(unpacked.uuid);
+        text = &unpacked.text;
+    }
+    let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
+    let errors = problems.errors();
+    let trace = match found {
+        Dialect::Ctf18 => tsdl::parse(text, limits, problems),
+        Dialect::Prop1 => json::parse_prop1(text, limits, problems),
+        Dialect::Prop2 => json::parse_prop2(text, limits, problems),
+        Dialect::Spec2 => json::parse_spec2(text, limits, problems),
+    }?;
+    if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
+        && packets != trace
+        && !packets.is_nil()
+    {
+        problems.add(
+            Diagnostic::slip(whole, "the metadata packets carry another UUID than the trace")
+                .expected(trace.to_string(), packets.to_string()),
+        );
+    }
+    if problems.errors() == errors {
+        check::check(&trace, limits, problems);
+    }
+    Some(trace)
+}
+
+/// Adds what auxiliary streams say (PROP-2.0, "Auxiliary stream"): each is a text with the name
+/// of its file. Gives the problems with the index of the text that they are in.
+pub fn add_auxiliary_streams(
+    trace: &mut TraceClass,
+    texts: &[&[u8]],
+    options: &MetadataOptions,
+) -> Vec<(usize, Diagnostic)> {
+    let mut all = Vec::new();
+    let mut streams = Vec::new();
+    for (i, text) in texts.iter().enumerate() {
+        let mut problems = Problems::new(&options.limits);
+        streams.extend(json::parse_aux_stream(text, &options.limits, &mut problems));
+        all.extend(problems.into_diagnostics().into_iter().map(|diagnostic| (i, diagnostic)));
+    }
+    let mut problems = Problems::new(&options.limits);
+    json::apply_aux_streams(trace, streams, &mut problems);
+    all.extend(problems.into_diagnostics().into_iter().map(|diagnostic| (0, diagnostic)));
+    // The trace can be decoded without them.
+    for (_, diagnostic) in &mut all {
+        diagnostic.severity = diagnostic.severity.min(Severity::Slip);
+    }
+    all
+}

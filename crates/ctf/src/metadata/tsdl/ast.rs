@@ -1,0 +1,180 @@
+//! What the parser makes of a TSDL text: types whose names are resolved, and blocks.
+//!
+//! Types are shared: an alias that is used in many places is one tree here. Byte order, clocks
+//! and locations are still as they were written, because they mean something only where the type
+//! is used.
+
+use std::rc::Rc;
+
+use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPlace, Uuid, Value};
+
+/// A type, where it is written, and how many types are nested in it.
+///
+/// Everything that walks types recurses, so the parser refuses types that are too deep.
+#[derive(Debug)]
+pub(super) struct Type {
+    pub(super) at: TextPlace,
+    pub(super) kind: TypeKind,
+    pub(super) depth: u32,
+}
+
+impl Type {
+    pub(super) fn new(at: TextPlace, kind: TypeKind) -> Self {
+        let depth = match &kind {
+            TypeKind::Structure(structure) => structure.fields.iter().map(|field| field.class.depth).max(),
+            TypeKind::Variant { body, .. } => body.fields.iter().map(|field| field.class.depth).max(),
+            TypeKind::Array { element, .. } => Some(element.depth),
+            TypeKind::Alias { target, .. } => Some(target.depth),
+            _ => None,
+        };
+        Self { at, kind, depth: depth.unwrap_or(0).saturating_add(1) }
+    }
+
+    /// The type behind all aliases.
+    pub(super) fn resolved(&self) -> &Type {
+        let mut class = self;
+        while let TypeKind::Alias { target, .. } = &class.kind {
+            class = target;
+        }
+        class
+    }
+}
+
+/// Kinds of types (CTF 1.8, section 4).
+#[derive(Debug)]
+pub(super) enum TypeKind {
+    Integer(IntegerType),
+    Float(FloatType),
+    String,
+    Enumeration {
+        base: IntegerType,
+        mappings: Rc<Mappings>,
+    },
+    Structure(Rc<Compound>),
+    Variant {
+        body: Rc<Compound>,
+        tag: Option<Location>,
+    },
+    Array {
+        element: Rc<Type>,
+        length: ArrayLength,
+    },
+    /// Another type by its name. Relative locations within are looked up from the structure that
+    /// the name was declared in (section 7.3.2).
+    Alias {
+        target: Rc<Type>,
+        declared_in: Option<u32>,
+    },
+    /// A type that was not understood, which was reported; whoever uses it says nothing more.
+    Broken,
+}
+
+/// Section 4.1.5.
+#[derive(Clone, Debug)]
+pub(super) struct IntegerType {
+    pub(super) size: u64,
+    pub(super) align: u64,
+    pub(super) signed: bool,
+    /// None: that of the trace.
+    pub(super) byte_order: Option<ByteOrder>,
+    pub(super) base: DisplayBase,
+    /// Whether it is a character.
+    pub(super) encoded: bool,
+    /// The clock that it is a value of.
+    pub(super) clock: Option<(String, TextPlace)>,
+}
+
+/// Section 4.1.7.
+#[derive(Clone, Debug)]
+pub(super) struct FloatType {
+    pub(super) size: u64,
+    pub(super) align: u64,
+    pub(super) byte_order: Option<ByteOrder>,
+}
+
+/// The body of a structure or a variant (sections 4.2.1 and 4.2.2).
+#[derive(Debug)]
+pub(super) struct Compound {
+    /// Tells bodies apart.
+    pub(super) id: u32,
+    pub(super) fields: Vec<Field>,
+    pub(super) minimum_alignment: u64,
+}
+
+/// A member of a structure or an option of a variant.
+#[derive(Debug)]
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) class: Rc<Type>,
+}
+
+/// How long an array or a sequence is (sections 4.2.3 and 4.2.4).
+#[derive(Clone, Debug)]
+pub(super) enum ArrayLength {
+    Static(u64),
+    Located(Location),
+}
+
+/// A path to another field or an environment entry (section 7.3.2).
+#[derive(Clone, Debug)]
+pub(super) struct Location {
+    pub(super) names: Vec<String>,
+    pub(super) at: TextPlace,
+}
+
+/// A whole text.
+#[derive(Debug, Default)]
+pub(super) struct Document {
+    pub(super) trace: Option<TraceBlock>,
+    pub(super) environment: Vec<(String, Value)>,
+    pub(super) clocks: Vec<ClockBlock>,
+    pub(super) streams: Vec<StreamBlock>,
+    pub(super) events: Vec<EventBlock>,
+    pub(super) call_sites: Vec<Value>,
+}
+
+/// `trace` (section 7.4).
+#[derive(Debug)]
+pub(super) struct TraceBlock {
+    pub(super) at: TextPlace,
+    pub(super) uuid: Option<Uuid>,
+    pub(super) byte_order: ByteOrder,
+    pub(super) packet_header: Option<Rc<Type>>,
+}
+
+/// `clock` (section 8).
+#[derive(Debug)]
+pub(super) struct ClockBlock {
+    pub(super) at: TextPlace,
+    pub(super) name: String,
+    pub(super) uuid: Option<Uuid>,
+    pub(super) description: Option<String>,
+    pub(super) frequency: u64,
+    pub(super) precision: Option<u64>,
+    pub(super) offset_seconds: i64,
+    pub(super) offset: i128,
+    pub(super) absolute: bool,
+}
+
+/// `stream` (section 7.4).
+#[derive(Debug)]
+pub(super) struct StreamBlock {
+    pub(super) at: TextPlace,
+    pub(super) id: Option<u64>,
+    pub(super) packet_context: Option<Rc<Type>>,
+    pub(super) event_header: Option<Rc<Type>>,
+    pub(super) event_context: Option<Rc<Type>>,
+}
+
+/// `event` (section 7.4).
+#[derive(Debug)]
+pub(super) struct EventBlock {
+    pub(super) at: TextPlace,
+    pub(super) name: Option<String>,
+    pub(super) id: Option<u64>,
+    pub(super) stream_id: Option<(u64, TextPlace)>,
+    pub(super) log_level: Option<i64>,
+    pub(super) emf_uri: Option<String>,
+    pub(super) context: Option<Rc<Type>>,
+    pub(super) fields: Option<Rc<Type>>,
+}

@@ -1,0 +1,333 @@
+//! The blocks at the root of a text (CTF 1.8, sections 7.4, 8 and C.2.3).
+
+use std::rc::Rc;
+
+use ichnos_model::{ByteOrder, Severity, TextPlace, Uuid, Value};
+
+use super::ast::{ClockBlock, Document, EventBlock, StreamBlock, TraceBlock, Type};
+use super::parser::{Expression, Met, Operand, Parser, Read};
+
+impl Parser<'_> {
+    /// Reads the whole text.
+    pub(super) fn document(mut self) -> Document {
+        while !self.at_end() {
+            if self.accept(";") {
+                continue;
+            }
+            let before = self.at().offset;
+            if self.root_statement().is_err() {
+                self.recover();
+                // A `}` here ends nothing.
+                self.accept("}");
+            }
+            if self.at().offset == before && !self.at_end() {
+                self.take();
+            }
+        }
+        self.document
+    }
+
+    fn root_statement(&mut self) -> Read<()> {
+        let at = self.at();
+        let Some(word) = self.word() else {
+            return Err(self.unexpected("a block or a declaration of types"));
+        };
+        match word {
+            "trace" => self.block("`trace` block", |parser| parser.trace_block(at)),
+            "stream" => self.block("`stream` block", |parser| parser.stream_block(at)),
+            "event" => self.block("`event` block", |parser| parser.event_block(at)),
+            "clock" => self.block("`clock` block", |parser| parser.clock_block(at)),
+            "env" => self.block("`env` block", Self::environment_block),
+            "callsite" => self.block("`callsite` block", Self::call_site_block),
+            _ if self.declares_type() => self.type_declaration(),
+            _ => Err(self.unexpected("a block or a declaration of types")),
+        }
+    }
+
+    /// A block, whose keyword is next, with its scope of type names and its `;`.
+    fn block(&mut self, what: &str, read: impl FnOnce(&mut Self) -> Read<()>) -> Read<()> {
+        self.within(what, |parser| {
+            parser.take();
+            parser.scopes.open(None);
+            let result = read(parser);
+            parser.scopes.close();
+            result?;
+            if !parser.is_mark(";") {
+                // What follows is most likely the next statement, so nothing is skipped.
+                parser.unexpected("`;`");
+                return Ok(());
+            }
+            parser.end_statement()
+        })
+    }
+
+    /// A statement of a block: a declaration of types, `name := type;` or `name = value;`.
+    fn assignment(
+        &mut self,
+        met: &mut Met,
+        attributes: &[&'static str],
+        roots: &[&'static str],
+    ) -> Read<Option<(&'static str, Assigned)>> {
+        if self.declares_type() {
+            self.type_declaration()?;
+            return Ok(None);
+        }
+        let name = self.names("an attribute or a declaration of types")?;
+        let dotted = name.names.join(".");
+        if self.is_mark(":=") {
+            let Some(root) = roots.iter().find(|root| **root == dotted) else {
+                return Err(self.stop(name.at, format!("there is no field `{dotted}` here")));
+            };
+            self.take();
+            let class = self.within(&format!("`{dotted}`"), Self::root_type)?;
+            self.end_statement()?;
+            if met.has(root) {
+                let at = self.last_end;
+                self.problems.error(at, format!("the field `{dotted}` is described twice"));
+                return Ok(None);
+            }
+            met.meet(self, root, name.at, roots)?;
+            return Ok(Some((root, Assigned::Type(class))));
+        }
+        if !self.is_mark("=") {
+            return Err(self.unexpected("`=`"));
+        }
+        let attribute = met.meet(self, &dotted, name.at, attributes)?;
+        self.take();
+        let value = self.expression()?;
+        let Some(attribute) = attribute else {
+            // Nothing is decoded with what a block says beyond the specification, and there are
+            // producers that say more.
+            self.unknown_attribute(&name, attributes, Severity::Slip);
+            return Ok(None);
+        };
+        Ok(Some((attribute, Assigned::Value(value))))
+    }
+
+    fn trace_block(&mut self, at: TextPlace) -> Read<()> {
+        const KNOWN: [&str; 4] = ["major", "minor", "uuid", "byte_order"];
+        let double = self.document.trace.is_some();
+        if double {
+            let at = self.last_end;
+            self.problems.error(at, "there are two `trace` blocks");
+        }
+        let mut met = Met::default();
+        let (mut uuid, mut byte_order, mut packet_header) = (None, None, None);
+        let clean = self.body(|parser| {
+            match parser.assignment(&mut met, &KNOWN, &["packet.header"])? {
+                Some((_, Assigned::Type(class))) => {
+                    packet_header = Some(class);
+                    return Ok(());
+                }
+                Some((name, Assigned::Value(value))) => match name {
+                    "major" => parser.version(name, &value, 1)?,
+                    "minor" => parser.version(name, &value, 8)?,
+                    "uuid" => uuid = Some(parser.uuid(&value)?),
+                    _ => byte_order = Some(parser.trace_byte_order(&value)?),
+                },
+                None => return Ok(()),
+            }
+            parser.expect(";")
+        })?;
+        let clean = clean && !double;
+        if let Some(name) = ["major", "minor", "byte_order"].into_iter().find(|name| !met.has(name)) {
+            self.missing(at, name, clean);
+        }
+        if !double {
+            let byte_order = byte_order.unwrap_or(ByteOrder::LittleEndian);
+            self.document.trace = Some(TraceBlock { at, uuid, byte_order, packet_header });
+        }
+        Ok(())
+    }
+
+    fn version(&mut self, name: &str, value: &Expression, expected: u64) -> Read<()> {
+        if self.unsigned(name, value)? == expected {
+            return Ok(());
+        }
+        Err(self.wrong(name, &format!("{expected}: only version 1.8 can be read"), value))
+    }
+
+    fn uuid(&mut self, value: &Expression) -> Read<Uuid> {
+        let text = self.text("uuid", value)?;
+        let uuid = (text.len() == 36).then(|| Uuid::try_parse(&text).ok()).flatten();
+        uuid.ok_or_else(|| self.wrong("uuid", "a UUID of 36 characters", value))
+    }
+
+    /// Unlike that of a type, it cannot be `native` (section 4.1.3).
+    fn trace_byte_order(&mut self, value: &Expression) -> Read<ByteOrder> {
+        if let Operand::Names(names) = &value.value {
+            match names.join(".").as_str() {
+                "be" => return Ok(ByteOrder::BigEndian),
+                "le" => return Ok(ByteOrder::LittleEndian),
+                "network" => {
+                    self.problems.slip(value.at, "the byte order of a trace is `be` or `le`, not `network`");
+                    return Ok(ByteOrder::BigEndian);
+                }
+                _ => {}
+            }
+        }
+        Err(self.wrong("byte_order", "`be` or `le`", value))
+    }
+
+    fn stream_block(&mut self, at: TextPlace) -> Read<()> {
+        const ROOTS: [&str; 3] = ["packet.context", "event.header", "event.context"];
+        let mut met = Met::default();
+        let mut stream =
+            StreamBlock { at, id: None, packet_context: None, event_header: None, event_context: None };
+        self.body(|parser| {
+            match parser.assignment(&mut met, &["id"], &ROOTS)? {
+                Some(("packet.context", Assigned::Type(class))) => stream.packet_context = Some(class),
+                Some(("event.header", Assigned::Type(class))) => stream.event_header = Some(class),
+                Some((_, Assigned::Type(class))) => stream.event_context = Some(class),
+                Some((name, Assigned::Value(value))) => {
+                    stream.id = Some(parser.unsigned(name, &value)?);
+                    return parser.expect(";");
+                }
+                None => {}
+            }
+            Ok(())
+        })?;
+        self.document.streams.push(stream);
+        Ok(())
+    }
+
+    fn event_block(&mut self, at: TextPlace) -> Read<()> {
+        const KNOWN: [&str; 5] = ["name", "id", "stream_id", "loglevel", "model.emf.uri"];
+        if self.document.events.len() as u64 >= self.limits.event_record_classes {
+            let most = self.limits.event_record_classes;
+            return Err(self.give_up(at, format!("there are more than {most} `event` blocks")));
+        }
+        let mut met = Met::default();
+        let mut event = EventBlock {
+            at,
+            name: None,
+            id: None,
+            stream_id: None,
+            log_level: None,
+            emf_uri: None,
+            context: None,
+            fields: None,
+        };
+        self.body(|parser| {
+            match parser.assignment(&mut met, &KNOWN, &["context", "fields"])? {
+                Some(("context", Assigned::Type(class))) => event.context = Some(class),
+                Some((_, Assigned::Type(class))) => event.fields = Some(class),
+                Some((name, Assigned::Value(value))) => {
+                    match name {
+                        "name" => event.name = Some(parser.text_or_name(name, &value)?),
+                        "id" => event.id = Some(parser.unsigned(name, &value)?),
+                        "stream_id" => event.stream_id = Some((parser.unsigned(name, &value)?, value.at)),
+                        "loglevel" => event.log_level = Some(parser.signed(name, &value)?),
+                        _ => event.emf_uri = Some(parser.text(name, &value)?),
+                    }
+                    return parser.expect(";");
+                }
+                None => {}
+            }
+            Ok(())
+        })?;
+        self.document.events.push(event);
+        Ok(())
+    }
+
+    fn clock_block(&mut self, at: TextPlace) -> Read<()> {
+        const KNOWN: [&str; 8] =
+            ["name", "uuid", "description", "freq", "precision", "offset_s", "offset", "absolute"];
+        let mut met = Met::default();
+        let mut clock = ClockBlock {
+            at,
+            name: String::new(),
+            uuid: None,
+            description: None,
+            frequency: 1_000_000_000,
+            precision: None,
+            offset_seconds: 0,
+            offset: 0,
+            absolute: false,
+        };
+        let clean = self.body(|parser| {
+            let Some((name, Assigned::Value(value))) = parser.assignment(&mut met, &KNOWN, &[])? else {
+                return Ok(());
+            };
+            match name {
+                "name" => clock.name = parser.text_or_name(name, &value)?,
+                "uuid" => clock.uuid = Some(parser.uuid(&value)?),
+                "description" => clock.description = Some(parser.text(name, &value)?),
+                "freq" => {
+                    clock.frequency = parser.unsigned(name, &value)?;
+                    if clock.frequency == 0 {
+                        return Err(parser.stop(value.at, "a clock that stands still measures nothing"));
+                    }
+                }
+                "precision" => clock.precision = Some(parser.unsigned(name, &value)?),
+                "offset_s" => clock.offset_seconds = parser.signed(name, &value)?,
+                "offset" => match &value.value {
+                    // The specification calls it signed; tracers write all of 64 bits unsigned.
+                    Operand::Integer(cycles) => clock.offset = *cycles,
+                    _ => return Err(parser.wrong(name, "an integer", &value)),
+                },
+                _ => clock.absolute = parser.boolean(name, &value)?,
+            }
+            parser.expect(";")
+        })?;
+        if !met.has("name") {
+            return Err(self.missing(at, "name", clean));
+        }
+        if !self.met.insert(format!("clock {}", clock.name)) {
+            return Err(self.stop(at, format!("there are two clocks of the name `{}`", clock.name)));
+        }
+        // Fields refer to clocks by 16-bit indexes; one more may be added for unmapped fields.
+        if self.document.clocks.len() >= usize::from(u16::MAX) - 1 {
+            return Err(self.give_up(at, "there are too many clocks"));
+        }
+        self.document.clocks.push(clock);
+        Ok(())
+    }
+
+    fn environment_block(&mut self) -> Read<()> {
+        let entries = self.free_assignments()?;
+        for (name, value, at) in entries {
+            if !self.met.insert(format!("env {name}")) {
+                self.problems
+                    .slip(at, format!("the environment entry `{name}` is given twice; the first one counts"));
+                continue;
+            }
+            self.document.environment.push((name, value));
+        }
+        Ok(())
+    }
+
+    fn call_site_block(&mut self) -> Read<()> {
+        let entries = self.free_assignments()?;
+        let map = entries.into_iter().map(|(name, value, _)| (name, value)).collect();
+        self.document.call_sites.push(Value::Map(map));
+        Ok(())
+    }
+
+    /// The body of a block of which any name can be assigned to.
+    fn free_assignments(&mut self) -> Read<Vec<(String, Value, TextPlace)>> {
+        let mut entries = Vec::new();
+        self.body(|parser| {
+            if parser.declares_type() {
+                return parser.type_declaration();
+            }
+            let name = parser.names("a name")?;
+            parser.expect("=")?;
+            let value = match parser.expression()?.value {
+                Operand::Integer(value) => Value::Integer(value),
+                Operand::Text(text) => Value::Text(text),
+                Operand::Names(names) => Value::Text(names.join(".")),
+            };
+            parser.expect(";")?;
+            entries.push((name.names.join("."), value, name.at));
+            Ok(())
+        })?;
+        Ok(entries)
+    }
+}
+
+/// What a statement of a block assigns.
+enum Assigned {
+    Value(Expression),
+    Type(Rc<Type>),
+}

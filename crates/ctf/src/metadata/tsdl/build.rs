@@ -1,0 +1,565 @@
+//! From blocks to the class model: everything that depends on where a type is used.
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
+    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, RangeSet, Role, Roles, Scope,
+    StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
+};
+
+use super::super::Problems;
+use super::ast::{
+    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
+    TypeKind,
+};
+use super::lookup::{Found, Frame, View};
+use super::parser::{Read, Stop};
+
+/// Classes that lookups may visit, for each field class that the limits allow.
+const VISITS: u64 = 16;
+
+/// A name as it is shown: without the underscore that producers put before names that could be
+/// reserved words (CTF 1.8, sections 4.2.1 and 7.3.2).
+pub(super) fn shown(name: &str) -> &str {
+    name.strip_prefix('_').unwrap_or(name)
+}
+
+/// Makes the trace class of a text; problems are reported.
+pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    let Some(block) = &document.trace else {
+        let start = TextPlace { line: 1, column: 1, offset: 0 };
+        problems.error(start, "there is no `trace` block");
+        return None;
+    };
+    let mut builder = Builder {
+        document,
+        limits,
+        problems,
+        byte_order: block.byte_order,
+        clocks: Vec::new(),
+        clock_indexes: HashMap::new(),
+        environment: document.environment.iter().map(|(name, value)| (name.as_str(), value)).collect(),
+        default_clock: None,
+        roots: Default::default(),
+        scope: Scope::PacketHeader,
+        frames: Vec::new(),
+        innermost: None,
+        path: Vec::new(),
+        context: String::new(),
+        left: limits.field_classes,
+        visits: limits.field_classes.saturating_mul(VISITS),
+        exhausted: false,
+    };
+    builder.clocks();
+    builder.context = "`trace` block".to_owned();
+    let packet_header = builder.root(Scope::PacketHeader, block.packet_header.as_ref());
+    let data_streams = builder.streams();
+    let clocks = builder.clocks;
+    Some(TraceClass {
+        dialect: "CTF 1.8".to_owned(),
+        uuid: block.uuid,
+        default_byte_order: Some(block.byte_order),
+        environment: document.environment.clone(),
+        packet_header,
+        clocks,
+        data_streams,
+        call_sites: document.call_sites.clone(),
+        declared_at: block.at.into(),
+        ..TraceClass::default()
+    })
+}
+
+struct Builder<'a> {
+    document: &'a Document,
+    limits: &'a Limits,
+    problems: &'a mut Problems,
+    byte_order: ByteOrder,
+    clocks: Vec<ClockClass>,
+    clock_indexes: HashMap<&'a str, u16>,
+    environment: HashMap<&'a str, &'a Value>,
+    /// The clock of the stream that is being made.
+    default_clock: Option<u16>,
+    roots: [Option<Arc<FieldClass>>; 6],
+    scope: Scope,
+    frames: Vec<Frame>,
+    innermost: Option<usize>,
+    /// Names from the root field to what is being made.
+    path: Vec<String>,
+    /// The block that is being made.
+    context: String,
+    /// Field classes that may still be made.
+    left: u64,
+    /// Classes that lookups may still visit.
+    visits: u64,
+    exhausted: bool,
+}
+
+/// What a field is called, and whether it is a member of a root field itself.
+#[derive(Clone, Copy)]
+struct Slot<'n> {
+    name: &'n str,
+    direct: bool,
+}
+
+impl<'a> Builder<'a> {
+    fn error(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+        let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
+        within.extend(self.path.iter().map(|name| format!("member `{name}`")));
+        self.problems.add(Diagnostic::error(at, message).within(within));
+        Stop
+    }
+
+    fn clocks(&mut self) {
+        let lttng = self.document.environment.iter().any(|(key, value)| {
+            key == "tracer_name" && value.as_text().is_some_and(|name| name.starts_with("lttng"))
+        });
+        for block in &self.document.clocks {
+            let clock = self.clock(block, lttng);
+            let index = self.clocks.len();
+            if let Ok(index) = u16::try_from(index) {
+                self.clock_indexes.insert(&block.name, index);
+            }
+            self.clocks.push(clock);
+        }
+    }
+
+    /// Section 8.
+    fn clock(&mut self, block: &ClockBlock, lttng: bool) -> ClockClass {
+        let mut clock = ClockClass::new(&block.name, block.frequency);
+        clock.name = Some(block.name.clone());
+        clock.uuid = block.uuid;
+        clock.description.clone_from(&block.description);
+        clock.precision = block.precision;
+        clock.declared_at = block.at.into();
+        // LTTng's monotonic clock counts from the Unix epoch, but old versions do not say so.
+        if block.absolute || (lttng && block.name == "monotonic") {
+            clock.origin = ClockOrigin::UnixEpoch;
+        }
+        // Whole seconds in the cycles belong to the seconds: the sum is the same.
+        let frequency = i128::from(block.frequency.max(1));
+        let seconds = i128::from(block.offset_seconds) + block.offset.div_euclid(frequency);
+        match i64::try_from(seconds) {
+            Ok(seconds) => clock.offset_seconds = seconds,
+            Err(_) => {
+                self.problems.error(block.at, "the offset of the clock does not fit 64 bits of seconds")
+            }
+        }
+        clock.offset_cycles = u64::try_from(block.offset.rem_euclid(frequency)).unwrap_or(0);
+        clock
+    }
+
+    fn streams(&mut self) -> Vec<DataStreamClass> {
+        let mut streams: Vec<DataStreamClass> = Vec::new();
+        let mut by_id: HashMap<u64, usize> = HashMap::new();
+        let mut events: Vec<Vec<&EventBlock>> = Vec::new();
+        let mut blocks: Vec<(u64, Option<&StreamBlock>)> = Vec::new();
+        for block in &self.document.streams {
+            let id = block.id.unwrap_or(0);
+            if by_id.insert(id, blocks.len()).is_some() {
+                self.problems.error(block.at, format!("there are two `stream` blocks of the id {id}"));
+                return streams;
+            }
+            blocks.push((id, Some(block)));
+            events.push(Vec::new());
+        }
+        // A text without `stream` blocks has one stream of which nothing is said (section 7.4).
+        let implicit = blocks.is_empty();
+        let only = match self.document.streams.as_slice() {
+            [only] => only.id.unwrap_or(0),
+            _ => 0,
+        };
+        for event in &self.document.events {
+            let (id, at) = event.stream_id.unwrap_or((only, event.at));
+            let index = match by_id.get(&id) {
+                Some(index) => *index,
+                None if implicit => {
+                    by_id.insert(id, blocks.len());
+                    blocks.push((id, None));
+                    events.push(Vec::new());
+                    blocks.len() - 1
+                }
+                None => {
+                    self.problems.error(at, format!("there is no `stream` block of the id {id}"));
+                    continue;
+                }
+            };
+            if let Some(events) = events.get_mut(index) {
+                events.push(event);
+            }
+        }
+        for ((id, block), events) in blocks.into_iter().zip(events) {
+            streams.push(self.stream(id, block, &events));
+        }
+        streams
+    }
+
+    fn stream(
+        &mut self,
+        id: u64,
+        block: Option<&'a StreamBlock>,
+        events: &[&'a EventBlock],
+    ) -> DataStreamClass {
+        self.default_clock = None;
+        self.context = format!("`stream` block {id}");
+        for root in self.roots.iter_mut().skip(1) {
+            *root = None;
+        }
+        let root = |this: &mut Self, scope, class: Option<&Option<Rc<Type>>>| {
+            this.root(scope, class.and_then(Option::as_ref))
+        };
+        let mut stream = DataStreamClass { id, ..DataStreamClass::default() };
+        stream.packet_context = root(self, Scope::PacketContext, block.map(|block| &block.packet_context));
+        stream.event_record_header =
+            root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
+        stream.common_context = root(self, Scope::CommonContext, block.map(|block| &block.event_context));
+        if let Some(block) = block {
+            stream.declared_at = block.at.into();
+        }
+        let mut ids = HashSet::new();
+        for event in events {
+            let event_id = event.id.unwrap_or(0);
+            if !ids.insert(event_id) {
+                let message = format!("there are two `event` blocks of the id {event_id} in the stream {id}");
+                self.problems.error(event.at, message);
+                continue;
+            }
+            if self.exhausted {
+                break;
+            }
+            stream.event_records.push(Arc::new(self.event(event_id, event)));
+        }
+        stream.default_clock = self.default_clock;
+        stream
+    }
+
+    fn event(&mut self, id: u64, block: &'a EventBlock) -> EventRecordClass {
+        self.context = match &block.name {
+            Some(name) => format!("`event` block `{name}`"),
+            None => format!("`event` block {id}"),
+        };
+        EventRecordClass {
+            id,
+            name: block.name.clone(),
+            log_level: block.log_level,
+            emf_uri: block.emf_uri.clone(),
+            specific_context: self.root(Scope::SpecificContext, block.context.as_ref()),
+            payload: self.root(Scope::Payload, block.fields.as_ref()),
+            declared_at: block.at.into(),
+            ..EventRecordClass::default()
+        }
+    }
+
+    /// Makes a root field, which locations can then lead to.
+    fn root(&mut self, scope: Scope, class: Option<&Rc<Type>>) -> Option<Arc<FieldClass>> {
+        self.scope = scope;
+        self.frames.clear();
+        self.innermost = None;
+        self.path.clear();
+        let made = class.and_then(|class| {
+            if !matches!(class.resolved().kind, TypeKind::Structure(_)) {
+                self.error(class.at, "the type of a root field is not a structure");
+                return None;
+            }
+            self.class(class, class.at, Slot { name: "", direct: false }).ok()
+        });
+        if let Some(root) = self.roots.get_mut(scope as usize) {
+            root.clone_from(&made);
+        }
+        made
+    }
+
+    fn class(&mut self, class: &Type, at: TextPlace, slot: Slot<'_>) -> Read<Arc<FieldClass>> {
+        if let TypeKind::Alias { target, declared_in } = &class.kind {
+            let outer = self.innermost;
+            let frame = declared_in.and_then(|body| self.frames.iter().rposition(|frame| frame.body == body));
+            self.innermost = frame.or(outer);
+            let made = self.class(target, at, slot);
+            self.innermost = outer;
+            return made;
+        }
+        if self.exhausted {
+            return Err(Stop);
+        }
+        self.charge(1, at)?;
+        let mut roles = Roles::NONE;
+        let kind = match &class.kind {
+            TypeKind::Integer(integer) => {
+                roles = self.integer_roles(integer, at, slot)?;
+                self.integer(integer, None)
+            }
+            TypeKind::Enumeration { base, mappings } => {
+                // Each use has its own copy of the labels: a big enumeration can be a bomb, too.
+                self.charge(ranges_in(mappings) / 8, at)?;
+                roles = self.integer_roles(base, at, slot)?;
+                self.integer(base, Some(mappings.as_ref().clone()))
+            }
+            TypeKind::Float(float) => {
+                let byte_order = float.byte_order.unwrap_or(self.byte_order);
+                FieldKind::Float(BitField::new(float.size, byte_order, float.align))
+            }
+            TypeKind::String => FieldKind::String {
+                encoding: StringEncoding::Utf8,
+                length: StringLength::NullTerminated,
+                alignment: 8,
+            },
+            TypeKind::Structure(body) => self.structure(body)?,
+            TypeKind::Variant { body, tag } => self.variant(body, tag.as_ref(), at)?,
+            TypeKind::Array { element, length } => {
+                let kind = self.array(element, length)?;
+                if slot.direct && self.scope == Scope::PacketHeader && slot.name == "uuid" && is_uuid(&kind) {
+                    roles = Roles::only(Role::MetadataStreamUuid);
+                }
+                kind
+            }
+            TypeKind::Alias { .. } | TypeKind::Broken => return Err(Stop),
+        };
+        Ok(Arc::new(FieldClass { roles, declared_at: at.into(), ..FieldClass::new(kind) }))
+    }
+
+    /// Counts field classes, and what takes the memory of so many of them.
+    fn charge(&mut self, classes: u64, at: TextPlace) -> Read<()> {
+        match self.left.checked_sub(classes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => {
+                self.exhausted = true;
+                let most = self.limits.field_classes;
+                Err(self.error(at, format!("the trace has more than {most} field classes")))
+            }
+        }
+    }
+
+    fn integer(&self, integer: &IntegerType, mappings: Option<Mappings>) -> FieldKind {
+        let byte_order = integer.byte_order.unwrap_or(self.byte_order);
+        FieldKind::Integer {
+            bits: BitField::new(integer.size, byte_order, integer.align),
+            integer: IntegerProperties { signed: integer.signed, preferred_base: integer.base, mappings },
+        }
+    }
+
+    /// What an integer is for: special names (sections 5 and 6.1) and clocks (section 8). A
+    /// signed integer is never for anything.
+    fn integer_roles(&mut self, integer: &IntegerType, at: TextPlace, slot: Slot<'_>) -> Read<Roles> {
+        let mut clock = None;
+        if let Some((name, at)) = &integer.clock {
+            let Some(index) = self.clock_indexes.get(name.as_str()) else {
+                return Err(self.error(*at, format!("there is no clock `{name}`")));
+            };
+            clock = Some(*index);
+        }
+        let mut roles = Roles::NONE;
+        if integer.signed {
+            return Ok(roles);
+        }
+        match (self.scope, slot.direct, slot.name) {
+            (Scope::PacketHeader, true, "magic") => roles.insert(Role::PacketMagicNumber),
+            (Scope::PacketHeader, _, "stream_id") => roles.insert(Role::DataStreamClassId),
+            (Scope::PacketHeader, _, "stream_instance_id") => roles.insert(Role::DataStreamId),
+            (Scope::PacketContext, true, "packet_size") => roles.insert(Role::PacketTotalLength),
+            (Scope::PacketContext, true, "content_size") => roles.insert(Role::PacketContentLength),
+            (Scope::PacketContext, true, "events_discarded") => roles.insert(Role::DiscardedEventCounter),
+            (Scope::PacketContext, true, "packet_seq_num") => roles.insert(Role::PacketSequenceNumber),
+            (Scope::EventRecordHeader, _, "id") => roles.insert(Role::EventRecordClassId),
+            _ => {}
+        }
+        let timestamp = match self.scope {
+            Scope::PacketContext => matches!(slot.name, "timestamp_begin" | "timestamp_end"),
+            Scope::EventRecordHeader => slot.name == "timestamp",
+            _ => false,
+        };
+        if timestamp && clock.is_none() {
+            clock = Some(self.only_clock(at)?);
+        }
+        if let Some(index) = clock {
+            roles.clock = Some(index);
+            let ends = self.scope == Scope::PacketContext && slot.name.ends_with("_end");
+            roles.insert(if ends { Role::PacketEndTimestamp } else { Role::Timestamp });
+            match self.default_clock {
+                None => self.default_clock = Some(index),
+                Some(other) if other != index => {
+                    let message =
+                        "the stream has fields of several clocks; the first one is its default clock";
+                    self.problems.add(Diagnostic::note(at, message));
+                }
+                Some(_) => {}
+            }
+        }
+        Ok(roles)
+    }
+
+    /// The clock of a timestamp that names none: the only one, or one of nanoseconds if none is
+    /// described (section 8).
+    fn only_clock(&mut self, at: TextPlace) -> Read<u16> {
+        match (self.clocks.len(), self.default_clock) {
+            (0, _) => {
+                let mut clock = ClockClass::new("default", 1_000_000_000);
+                clock.name = Some("default".to_owned());
+                self.clocks.push(clock);
+                Ok(0)
+            }
+            (1, _) => Ok(0),
+            (_, Some(index)) => Ok(index),
+            _ => Err(self.error(at, "a timestamp does not say which of the clocks it is of (`map`)")),
+        }
+    }
+
+    fn structure(&mut self, body: &Compound) -> Read<FieldKind> {
+        let outer = self.innermost;
+        let direct = self.frames.is_empty();
+        self.innermost = Some(self.frames.len());
+        self.frames.push(Frame {
+            body: body.id,
+            parent: outer,
+            path: self.path.clone(),
+            members: Vec::with_capacity(body.fields.len()),
+        });
+        let mut result = Ok(());
+        for field in &body.fields {
+            self.path.push(field.name.clone());
+            let name = shown(&field.name);
+            let class = self.class(&field.class, field.class.at, Slot { name, direct });
+            self.path.pop();
+            match (class, self.frames.last_mut()) {
+                (Ok(class), Some(frame)) => {
+                    let mut member = Member::new(name, class);
+                    member.raw_name = (name != field.name).then(|| field.name.clone());
+                    frame.members.push(member);
+                }
+                _ => {
+                    // The members that follow may need this one: one problem is enough.
+                    result = Err(Stop);
+                    break;
+                }
+            }
+        }
+        self.innermost = outer;
+        let members = self.frames.pop().map(|frame| frame.members).unwrap_or_default();
+        result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
+    }
+
+    fn variant(&mut self, body: &Compound, tag: Option<&Location>, at: TextPlace) -> Read<FieldKind> {
+        let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
+        let Found { location: selector, classes } = self.locate(tag)?;
+        let tags: Vec<&Mappings> = classes.iter().filter_map(|class| mappings_of(class)).collect();
+        if let (Some(class), true) = (classes.first(), tags.is_empty()) {
+            let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
+            return Err(self.error(class.declared_at.0, message));
+        }
+        self.charge(tags.iter().map(|tags| ranges_in(tags)).sum::<u64>() / 8, at)?;
+        let tags: Vec<HashMap<&str, &RangeSet>> = tags.into_iter().map(by_label).collect();
+        let mut options = Vec::with_capacity(body.fields.len());
+        for field in &body.fields {
+            let name = shown(&field.name);
+            let class = self.class(&field.class, field.class.at, Slot { name, direct: false })?;
+            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()).copied());
+            let first = ranges.next().flatten();
+            if ranges.any(|other| other != first) {
+                let message =
+                    format!("the tag can be one of several enumerations that differ about `{}`", field.name);
+                return Err(self.error(tag.at, message));
+            }
+            options.push(VariantOption {
+                name: Some(name.to_owned()),
+                class,
+                ranges: first.cloned().unwrap_or_default(),
+                attributes: Default::default(),
+            });
+        }
+        Ok(FieldKind::Variant { options, selector, alignment: 1 })
+    }
+
+    fn array(&mut self, element: &Type, length: &ArrayLength) -> Read<FieldKind> {
+        let length = self.length(length)?;
+        let encoded = match &element.resolved().kind {
+            TypeKind::Integer(integer) => integer.encoded && integer.size == 8 && integer.align == 8,
+            _ => false,
+        };
+        if encoded {
+            // A text is not an array of numbers, whatever their clocks or names are.
+            return Ok(FieldKind::String {
+                encoding: StringEncoding::Utf8,
+                length: match length {
+                    Length::Static(bytes) => StringLength::Static(bytes),
+                    Length::Dynamic(location) => StringLength::Dynamic(location),
+                },
+                alignment: 8,
+            });
+        }
+        let element = self.class(element, element.at, Slot { name: "", direct: false })?;
+        Ok(FieldKind::Array { element, length, minimum_alignment: 1 })
+    }
+
+    fn length(&mut self, length: &ArrayLength) -> Read<Length> {
+        let location = match length {
+            ArrayLength::Static(length) => return Ok(Length::Static(*length)),
+            ArrayLength::Located(location) => location,
+        };
+        match location.names.as_slice() {
+            [env, key] if env == "env" => {
+                let message = match self.environment.get(key.as_str()) {
+                    Some(Value::Integer(value)) => match u64::try_from(*value) {
+                        Ok(length) => return Ok(Length::Static(length)),
+                        Err(_) => format!("the environment entry `{key}` is negative: it cannot be a length"),
+                    },
+                    Some(_) => {
+                        format!("the environment entry `{key}` is not an integer: it cannot be a length")
+                    }
+                    None => format!("there is no environment entry `{key}`"),
+                };
+                Err(self.error(location.at, message))
+            }
+            [env, ..] if env == "env" => {
+                Err(self.error(location.at, "an environment entry is named `env.KEY`"))
+            }
+            _ => self.locate(location).map(|found| Length::Dynamic(found.location)),
+        }
+    }
+
+    /// Where the field is that a location names.
+    fn locate(&mut self, location: &Location) -> Read<Found> {
+        if super::lookup::absolute(&location.names).is_some_and(|(_, rest)| rest.is_empty()) {
+            let message = format!("`{}` is a root field, not a field in one", location.names.join("."));
+            return Err(self.error(location.at, message));
+        }
+        let view =
+            View { scope: self.scope, frames: &self.frames, innermost: self.innermost, roots: &self.roots };
+        let found = view.find(location, &mut self.visits);
+        if self.visits == 0 {
+            self.exhausted = true;
+            return Err(
+                self.error(location.at, "the lookups of fields take too long: the types are too entangled")
+            );
+        }
+        found.ok_or_else(|| {
+            let names = location.names.join(".");
+            let first = location.names.first().map_or("", String::as_str);
+            self.error(location.at, format!("no field `{first}` comes before, which `{names}` begins with"))
+        })
+    }
+}
+
+fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
+    match &class.kind {
+        FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
+        _ => None,
+    }
+}
+
+fn ranges_in(mappings: &Mappings) -> u64 {
+    mappings.0.iter().map(|mapping| 1 + mapping.ranges.0.len() as u64).sum()
+}
+
+fn by_label(mappings: &Mappings) -> HashMap<&str, &RangeSet> {
+    mappings.0.iter().map(|mapping| (mapping.name.as_str(), &mapping.ranges)).collect()
+}
+
+/// Whether it is an array of sixteen bytes.
+fn is_uuid(kind: &FieldKind) -> bool {
+    let FieldKind::Array { element, length: Length::Static(16), .. } = kind else { return false };
+    matches!(&element.kind, FieldKind::Integer { bits, .. } if bits.length == 8 && bits.alignment == 8)
+}

@@ -1,0 +1,381 @@
+//! Words, constants and punctuation of TSDL (CTF 1.8, section C.1), each with its place.
+
+use ichnos_model::TextPlace;
+
+/// What a token is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Lexeme<'a> {
+    /// An identifier or a keyword: which of them depends on where it stands.
+    Word(&'a str),
+    /// An integer constant; None: it needs more than 64 bits.
+    Integer(Option<u64>),
+    /// A string or a character constant, without quotes and escapes.
+    Text(String),
+    /// Punctuation.
+    Mark(&'static str),
+    /// Something that is no token, and why.
+    Bad(String),
+    /// The end of the text.
+    End,
+}
+
+/// A token and where it lies.
+#[derive(Clone, Debug)]
+pub(super) struct Token<'a> {
+    pub(super) lexeme: Lexeme<'a>,
+    /// Its first byte.
+    pub(super) at: TextPlace,
+    /// The byte after its last one.
+    pub(super) end: TextPlace,
+}
+
+impl Token<'_> {
+    /// What a person would call it.
+    pub(super) fn describe(&self) -> String {
+        match &self.lexeme {
+            Lexeme::Word(word) => format!("`{word}`"),
+            Lexeme::Integer(Some(value)) => format!("the integer {value}"),
+            Lexeme::Integer(None) => "an integer of more than 64 bits".to_owned(),
+            Lexeme::Text(text) if text.chars().count() <= 40 => format!("the string {text:?}"),
+            Lexeme::Text(_) => "a long string".to_owned(),
+            Lexeme::Mark(mark) => format!("`{mark}`"),
+            Lexeme::Bad(_) => "something unreadable".to_owned(),
+            Lexeme::End => "the end of the text".to_owned(),
+        }
+    }
+}
+
+/// Longest first, so that the first one that fits is the right one.
+const MARKS: [&str; 20] =
+    ["...", ":=", "->", "[", "]", "(", ")", "{", "}", ".", "*", "+", "-", "<", ">", ":", ";", "=", ",", "~"];
+
+/// Cuts a text into tokens.
+pub(super) struct Lexer<'a> {
+    text: &'a [u8],
+    offset: usize,
+    line: u32,
+    line_start: usize,
+    /// Slips met on the way: what is wrong, but understood.
+    pub(super) slips: Vec<(TextPlace, String)>,
+}
+
+impl<'a> Lexer<'a> {
+    pub(super) fn new(text: &'a [u8]) -> Self {
+        Self { text, offset: 0, line: 1, line_start: 0, slips: Vec::new() }
+    }
+
+    /// Notes a slip. A single string could be full of them: some are enough.
+    fn slip(&mut self, slip: (TextPlace, String)) {
+        if self.slips.len() < 16 {
+            self.slips.push(slip);
+        }
+    }
+
+    /// Where the lexer is.
+    fn place(&self) -> TextPlace {
+        let column = self.offset.saturating_sub(self.line_start).saturating_add(1);
+        TextPlace {
+            line: self.line,
+            column: u32::try_from(column).unwrap_or(u32::MAX),
+            offset: self.offset as u64,
+        }
+    }
+
+    fn peek(&self, ahead: usize) -> Option<u8> {
+        self.text.get(self.offset.checked_add(ahead)?).copied()
+    }
+
+    fn rest(&self) -> &'a [u8] {
+        self.text.get(self.offset..).unwrap_or_default()
+    }
+
+    /// Takes a byte; only this counts lines.
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek(0)?;
+        self.offset += 1;
+        if byte == b'\n' {
+            self.line = self.line.saturating_add(1);
+            self.line_start = self.offset;
+        }
+        Some(byte)
+    }
+
+    fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a [u8] {
+        let start = self.offset;
+        while self.peek(0).is_some_and(&fits) {
+            self.take();
+        }
+        self.text.get(start..self.offset).unwrap_or_default()
+    }
+
+    /// Skips to the end: nothing after what was met can be trusted.
+    pub(super) fn give_up(&mut self) {
+        while self.take().is_some() {}
+    }
+
+    /// Skips white space, comments and line continuations. The place of a comment without an end
+    /// comes back as an error.
+    fn skip_blanks(&mut self) -> Result<(), TextPlace> {
+        loop {
+            let rest = self.rest();
+            if rest.starts_with(b"/*") {
+                let start = self.place();
+                self.take();
+                self.take();
+                while !self.rest().starts_with(b"*/") {
+                    self.take().ok_or(start)?;
+                }
+                self.take();
+                self.take();
+            } else if rest.starts_with(b"//") {
+                self.take_while(|byte| byte != b'\n');
+            } else if rest.starts_with(b"\\\n") {
+                self.take();
+                self.take();
+            } else if rest.starts_with(b"\\\r\n") {
+                self.take();
+                self.take();
+                self.take();
+            } else if matches!(rest.first(), Some(b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c)) {
+                self.take();
+            } else {
+                return Ok(());
+            }
+        }
+    }
+
+    /// The next token; [`Lexeme::End`] again and again at the end.
+    pub(super) fn next(&mut self) -> Token<'a> {
+        if let Err(start) = self.skip_blanks() {
+            let lexeme = Lexeme::Bad("a comment has no end".to_owned());
+            return Token { lexeme, at: start, end: self.place() };
+        }
+        let at = self.place();
+        let lexeme = self.lexeme(at);
+        Token { lexeme, at, end: self.place() }
+    }
+
+    fn lexeme(&mut self, at: TextPlace) -> Lexeme<'a> {
+        let Some(first) = self.peek(0) else { return Lexeme::End };
+        match first {
+            b'"' | b'\'' => return self.quoted(at, first),
+            b'L' if matches!(self.peek(1), Some(b'"' | b'\'')) => {
+                self.take();
+                let quote = self.peek(0).unwrap_or(b'"');
+                return self.quoted(at, quote);
+            }
+            b'0'..=b'9' => return self.integer(),
+            _ if is_word(first) => {
+                let word = self.take_while(is_word);
+                return match std::str::from_utf8(word) {
+                    Ok(word) => Lexeme::Word(word),
+                    Err(_) => Lexeme::Bad("an identifier is not valid UTF-8".to_owned()),
+                };
+            }
+            _ => {}
+        }
+        if let Some(mark) = MARKS.iter().find(|mark| self.rest().starts_with(mark.as_bytes())) {
+            for _ in 0..mark.len() {
+                self.take();
+            }
+            return Lexeme::Mark(mark);
+        }
+        self.take();
+        Lexeme::Bad(match first {
+            0 => "a NUL byte stands in the text".to_owned(),
+            b if b.is_ascii_graphic() => format!("`{}` means nothing here", char::from(b)),
+            b => format!("the byte 0x{b:02x} means nothing here"),
+        })
+    }
+
+    /// An integer constant (section C.1.5; binary ones are what tracers add). What follows the
+    /// last digit and is no suffix is left for the next token.
+    fn integer(&mut self) -> Lexeme<'a> {
+        let digit = |byte: Option<u8>, radix: u32| byte.is_some_and(|b| char::from(b).is_digit(radix));
+        let radix = match (self.peek(0), self.peek(1)) {
+            (Some(b'0'), Some(b'x' | b'X')) if digit(self.peek(2), 16) => 16,
+            (Some(b'0'), Some(b'b' | b'B')) if digit(self.peek(2), 2) => 2,
+            (Some(b'0'), _) => 8,
+            _ => 10,
+        };
+        if radix == 16 || radix == 2 {
+            self.take();
+            self.take();
+        }
+        let mut value = Some(0u64);
+        while let Some(digit) = self.peek(0).and_then(|byte| char::from(byte).to_digit(radix)) {
+            value = value
+                .and_then(|value| value.checked_mul(u64::from(radix)))
+                .and_then(|value| value.checked_add(u64::from(digit)));
+            self.take();
+        }
+        let suffix = self.rest().iter().take(4).take_while(|byte| byte.is_ascii_alphabetic()).count();
+        let text = self.rest().get(..suffix).unwrap_or_default().to_ascii_lowercase();
+        let ends = !self.peek(suffix).is_some_and(is_word);
+        if ends && matches!(text.as_slice(), b"u" | b"l" | b"ll" | b"ul" | b"ull" | b"lu" | b"llu") {
+            for _ in 0..suffix {
+                self.take();
+            }
+        }
+        Lexeme::Integer(value)
+    }
+
+    /// A string or a character constant (sections C.1.5 and C.1.6).
+    fn quoted(&mut self, at: TextPlace, quote: u8) -> Lexeme<'a> {
+        let kind = if quote == b'"' { "string" } else { "character constant" };
+        self.take();
+        let mut bytes = Vec::new();
+        let mut nul = false;
+        loop {
+            let place = self.place();
+            match self.take() {
+                None => return Lexeme::Bad(format!("a {kind} has no end")),
+                Some(byte) if byte == quote => break,
+                Some(b'\\') => self.escape(place, &mut bytes),
+                Some(byte) => {
+                    nul |= byte == 0;
+                    if byte == b'\n' {
+                        self.slip((place, format!("a {kind} goes over the end of a line")));
+                    }
+                    bytes.push(byte);
+                }
+            }
+        }
+        if nul {
+            return Lexeme::Bad(format!("a {kind} contains a NUL byte"));
+        }
+        match String::from_utf8(bytes) {
+            Ok(text) => Lexeme::Text(text),
+            Err(error) => {
+                self.slip((at, format!("a {kind} is not valid UTF-8")));
+                Lexeme::Text(String::from_utf8_lossy(error.as_bytes()).into_owned())
+            }
+        }
+    }
+
+    /// What follows a backslash. An escape that does not exist is a slip and means the character
+    /// after the backslash: that is what other readers make of it.
+    fn escape(&mut self, place: TextPlace, bytes: &mut Vec<u8>) {
+        let Some(byte) = self.take() else { return };
+        let plain = match byte {
+            b'\\' | b'"' | b'\'' | b'?' => byte,
+            b'a' => 0x07,
+            b'b' => 0x08,
+            b'f' => 0x0c,
+            b'n' => b'\n',
+            b'r' => b'\r',
+            b't' => b'\t',
+            b'v' => 0x0b,
+            b'\n' => return,
+            b'0'..=b'7' => {
+                let mut value = u32::from(byte - b'0');
+                for _ in 0..2 {
+                    let Some(digit) = self.peek(0).and_then(|b| char::from(b).to_digit(8)) else { break };
+                    value = value * 8 + digit;
+                    self.take();
+                }
+                // Three octal digits reach 0o777; as in C, only the low byte counts.
+                (value & 0xff) as u8
+            }
+            b'x' if self.peek(0).is_some_and(|b| b.is_ascii_hexdigit()) => {
+                let mut value = 0u8;
+                while let Some(digit) = self.peek(0).and_then(|b| char::from(b).to_digit(16)) {
+                    value = value.wrapping_shl(4) | digit as u8;
+                    self.take();
+                }
+                value
+            }
+            b'u' | b'U' => match self.universal(if byte == b'u' { 4 } else { 8 }) {
+                Some(character) => {
+                    bytes.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+                    return;
+                }
+                None => {
+                    self.slip((place, "a universal character name is not complete".to_owned()));
+                    byte
+                }
+            },
+            _ => {
+                self.slip((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
+                byte
+            }
+        };
+        bytes.push(plain);
+    }
+
+    /// The character of a universal character name of so many digits, taken if it is one.
+    fn universal(&mut self, digits: usize) -> Option<char> {
+        let text = std::str::from_utf8(self.rest().get(..digits)?).ok()?;
+        if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            return None;
+        }
+        let character = char::from_u32(u32::from_str_radix(text, 16).ok()?)?;
+        for _ in 0..digits {
+            self.take();
+        }
+        Some(character)
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || byte >= 0x80
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn lexemes(text: &str) -> Vec<Lexeme<'_>> {
+        let mut lexer = Lexer::new(text.as_bytes());
+        let mut all = Vec::new();
+        loop {
+            let token = lexer.next();
+            if token.lexeme == Lexeme::End {
+                return all;
+            }
+            all.push(token.lexeme);
+        }
+    }
+
+    #[test]
+    fn integers_of_every_base_and_suffix() {
+        let value = |value| Lexeme::Integer(Some(value));
+        assert_eq!(
+            lexemes("0 10 017 0x1F 0XfFuLL 0b101 7UL 18446744073709551615"),
+            [value(0), value(10), value(15), value(31), value(255), value(5), value(7), value(u64::MAX)]
+        );
+        assert_eq!(lexemes("18446744073709551616"), [Lexeme::Integer(None)]);
+        // No suffix: the rest is a word of its own, which the parser refuses at its place.
+        assert_eq!(lexemes("1x"), [value(1), Lexeme::Word("x")]);
+        assert_eq!(lexemes("0x"), [value(0), Lexeme::Word("x")]);
+        assert_eq!(lexemes("1ulx"), [value(1), Lexeme::Word("ulx")]);
+    }
+
+    #[test]
+    fn strings_with_escapes() {
+        let text = |text: &str| Lexeme::Text(text.to_owned());
+        assert_eq!(lexemes(r#""a\n\x41\101\u00e9\"" 'c' L"w""#), [text("a\nAAé\""), text("c"), text("w")]);
+        let mut lexer = Lexer::new(b"\"\\u yeah \\q\"");
+        assert_eq!(lexer.next().lexeme, text("u yeah q"));
+        assert_eq!(lexer.slips.len(), 2);
+    }
+
+    #[test]
+    fn comments_continuations_and_places() {
+        let mut lexer = Lexer::new(b"/* one\n two */ a // b\n\tc \\\n d");
+        let places: Vec<_> = std::iter::from_fn(|| {
+            let token = lexer.next();
+            (token.lexeme != Lexeme::End).then(|| token.at.to_string())
+        })
+        .collect();
+        assert_eq!(places, ["2:9", "3:2", "4:2"]);
+    }
+
+    #[test]
+    fn what_has_no_end_or_no_meaning_is_bad() {
+        for text in ["/* a", "\"abc", "'", "@", "\0", "\"a\0b\""] {
+            assert!(matches!(lexemes(text)[0], Lexeme::Bad(_)), "{text:?}");
+        }
+    }
+}

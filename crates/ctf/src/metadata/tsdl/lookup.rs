@@ -1,0 +1,178 @@
+//! Finds the fields that lengths and tags name (CTF 1.8, section 7.3.2).
+
+use std::sync::Arc;
+
+use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
+
+use super::ast::Location;
+
+/// A structure that is being made: its members so far can be found.
+pub(super) struct Frame {
+    /// Which body it is an instance of.
+    pub(super) body: u32,
+    /// The next frame to look in, if a name is not in this one.
+    pub(super) parent: Option<usize>,
+    /// Names from the root field to this structure.
+    pub(super) path: Vec<String>,
+    pub(super) members: Vec<Member>,
+}
+
+/// Fields that can be seen from where a location is written.
+pub(super) struct View<'a> {
+    /// The root field that is being made.
+    pub(super) scope: Scope,
+    /// Structures around, the root field first.
+    pub(super) frames: &'a [Frame],
+    /// The frame in which relative locations begin.
+    pub(super) innermost: Option<usize>,
+    /// Root fields that are complete, in the order of [`Scope::ALL`].
+    pub(super) roots: &'a [Option<Arc<FieldClass>>; 6],
+}
+
+/// Where a located field is, and what is there.
+pub(super) struct Found {
+    pub(super) location: FieldLocation,
+    /// What a location leads to: several classes if it goes through variants; none if there is no
+    /// such field (which is told when the whole trace class is checked).
+    pub(super) classes: Vec<Arc<FieldClass>>,
+}
+
+/// The root field that an absolute location begins with, and the rest.
+pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
+    const PREFIXES: [(&[&str], Scope); 6] = [
+        (&["trace", "packet", "header"], Scope::PacketHeader),
+        (&["stream", "packet", "context"], Scope::PacketContext),
+        (&["stream", "event", "header"], Scope::EventRecordHeader),
+        (&["stream", "event", "context"], Scope::CommonContext),
+        (&["event", "context"], Scope::SpecificContext),
+        (&["event", "fields"], Scope::Payload),
+    ];
+    PREFIXES.iter().find_map(|(prefix, scope)| {
+        let (head, rest) = names.split_at_checked(prefix.len())?;
+        head.iter().zip(*prefix).all(|(name, expected)| name == expected).then_some((*scope, rest))
+    })
+}
+
+impl View<'_> {
+    /// Looks a location up. None: a relative location whose first name is not known here.
+    /// `budget` is the number of classes that may still be visited.
+    pub(super) fn find(&self, location: &Location, budget: &mut u64) -> Option<Found> {
+        let (scope, path, classes) = match absolute(&location.names) {
+            Some((scope, rest)) => {
+                let (path, classes) = self.find_absolute(scope, rest, budget);
+                (scope, path, classes)
+            }
+            None => {
+                let (path, classes) = self.find_relative(&location.names, budget)?;
+                (self.scope, path, classes)
+            }
+        };
+        let location = FieldLocation {
+            origin: Some(scope),
+            path: path.into_iter().map(LocationStep::Member).collect(),
+            declared_at: location.at.into(),
+        };
+        Some(Found { location, classes })
+    }
+
+    fn find_absolute(
+        &self,
+        scope: Scope,
+        names: &[String],
+        budget: &mut u64,
+    ) -> (Vec<String>, Vec<Arc<FieldClass>>) {
+        let mut classes = Vec::new();
+        let path = if scope == self.scope {
+            // The deepest structure around on the way is where the location leaves the part of
+            // the tree that is still being made. Of two options with fields of one name, that
+            // is the one that is selected here.
+            let frame = self
+                .frames
+                .iter()
+                .rev()
+                .find(|frame| frame.path.len() < names.len() && names.starts_with(&frame.path));
+            frame.and_then(|frame| {
+                let (head, rest) = names.split_at_checked(frame.path.len())?;
+                let rest = follow_member(&frame.members, rest, budget, &mut classes)?;
+                Some([head, &rest].concat())
+            })
+        } else {
+            let root = Scope::ALL.iter().position(|other| *other == scope);
+            let root = root.and_then(|index| self.roots.get(index)).and_then(Option::as_ref);
+            root.and_then(|root| follow(root, names, budget, &mut classes))
+        };
+        (path.unwrap_or_else(|| names.to_vec()), classes)
+    }
+
+    fn find_relative(
+        &self,
+        names: &[String],
+        budget: &mut u64,
+    ) -> Option<(Vec<String>, Vec<Arc<FieldClass>>)> {
+        let first = names.first()?;
+        let mut next = self.innermost;
+        while let Some(frame) = next.and_then(|index| self.frames.get(index)) {
+            *budget = budget.saturating_sub(1 + frame.members.len() as u64 / 64);
+            if frame.members.iter().any(|member| member.location_name() == first) {
+                let mut classes = Vec::new();
+                let rest = follow_member(&frame.members, names, budget, &mut classes);
+                return Some((
+                    [frame.path.as_slice(), &rest.unwrap_or_else(|| names.to_vec())].concat(),
+                    classes,
+                ));
+            }
+            next = frame.parent;
+        }
+        None
+    }
+}
+
+/// Follows names from one of the members on. None: they lead nowhere.
+fn follow_member(
+    members: &[Member],
+    names: &[String],
+    budget: &mut u64,
+    classes: &mut Vec<Arc<FieldClass>>,
+) -> Option<Vec<String>> {
+    let (first, rest) = names.split_first()?;
+    let member = members.iter().find(|member| member.location_name() == first)?;
+    let mut path = vec![first.clone()];
+    path.extend(follow(&member.class, rest, budget, classes)?);
+    Some(path)
+}
+
+/// Follows names into a class, through the elements of arrays and the options of variants. The
+/// names come back as a field location spells them: some producers name the option on the way.
+fn follow(
+    class: &Arc<FieldClass>,
+    names: &[String],
+    budget: &mut u64,
+    classes: &mut Vec<Arc<FieldClass>>,
+) -> Option<Vec<String>> {
+    *budget = budget.checked_sub(1)?;
+    match &class.kind {
+        FieldKind::Array { element, .. } => follow(element, names, budget, classes),
+        FieldKind::Variant { options, .. } => {
+            let mut path = None;
+            for option in options {
+                let found = follow(&option.class, names, budget, classes);
+                path = path.or(found);
+            }
+            path.or_else(|| {
+                let (first, rest) = names.split_first()?;
+                let shown = super::build::shown(first);
+                let option = options.iter().find(|option| option.name.as_deref() == Some(shown))?;
+                follow(&option.class, rest, budget, classes)
+            })
+        }
+        FieldKind::Structure { members, .. } if !names.is_empty() => {
+            *budget = budget.saturating_sub(members.len() as u64 / 64);
+            follow_member(members, names, budget, classes)
+        }
+        _ if names.is_empty() => {
+            classes.push(Arc::clone(class));
+            Some(Vec::new())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,455 @@
+//! The parser's hands: tokens with lookahead, recovery, names and values.
+//!
+//! The grammar itself is in [`super::types`] (what describes fields) and [`super::blocks`] (the
+//! rest). It is read by recursive descent. Whoever meets something that cannot go on reports it
+//! and returns [`Stop`]; the loop over the statements of the innermost body then skips to the
+//! next statement, so that one run finds many problems.
+
+use std::collections::{HashSet, VecDeque};
+
+use ichnos_model::{Diagnostic, Limits, Severity, TextPlace};
+
+use super::super::Problems;
+use super::ast::{Document, Location};
+use super::lexer::{Lexeme, Lexer, Token};
+use super::scopes::Scopes;
+
+/// The statement cannot be read further; the problem was reported.
+#[derive(Debug)]
+pub(super) struct Stop;
+
+/// A result of reading.
+pub(super) type Read<T> = Result<T, Stop>;
+
+/// Words that cannot name a field or a type (CTF 1.8, section C.1.2), the C type words aside.
+const RESERVED: [&str; 16] = [
+    "align",
+    "callsite",
+    "clock",
+    "enum",
+    "env",
+    "event",
+    "floating_point",
+    "integer",
+    "stream",
+    "string",
+    "struct",
+    "trace",
+    "typealias",
+    "typedef",
+    "variant",
+    "const",
+];
+
+/// Words of C that make up names of types.
+const C_TYPE_WORDS: [&str; 13] = [
+    "void",
+    "char",
+    "short",
+    "int",
+    "long",
+    "float",
+    "double",
+    "signed",
+    "unsigned",
+    "_Bool",
+    "_Complex",
+    "_Imaginary",
+    "const",
+];
+
+/// Whether the word is a keyword other than those of C's types.
+pub(super) fn is_reserved(word: &str) -> bool {
+    RESERVED.contains(&word)
+}
+
+/// Whether the word is one of those that C's type names are made of.
+pub(super) fn is_c_type_word(word: &str) -> bool {
+    C_TYPE_WORDS.contains(&word)
+}
+
+/// The right side of an assignment.
+#[derive(Debug)]
+pub(super) struct Expression {
+    pub(super) at: TextPlace,
+    pub(super) value: Operand,
+}
+
+/// What an assignment assigns.
+#[derive(Debug)]
+pub(super) enum Operand {
+    /// An integer between -2^63 and 2^64 - 1.
+    Integer(i128),
+    Text(String),
+    /// A dotted name.
+    Names(Vec<String>),
+}
+
+impl Operand {
+    pub(super) fn describe(&self) -> String {
+        match self {
+            Self::Integer(value) => format!("the integer {value}"),
+            Self::Text(text) => format!("the string {text:?}"),
+            Self::Names(names) => format!("`{}`", names.join(".")),
+        }
+    }
+}
+
+/// Reads a text.
+pub(super) struct Parser<'a> {
+    lexer: Lexer<'a>,
+    ahead: VecDeque<Token<'a>>,
+    /// Where the last token that was taken ends.
+    pub(super) last_end: TextPlace,
+    pub(super) problems: &'a mut Problems,
+    pub(super) limits: &'a Limits,
+    pub(super) scopes: Scopes,
+    /// Names that a statement declared although they were taken, to be told at its end.
+    pub(super) doubles: Vec<String>,
+    /// Nesting of what is being read.
+    pub(super) depth: u32,
+    pub(super) bodies: u32,
+    /// Whether the end of the text was reported.
+    ended: bool,
+    /// Environment entries (`env x`) and clocks (`clock x`) that were met.
+    pub(super) met: HashSet<String>,
+    pub(super) document: Document,
+}
+
+impl<'a> Parser<'a> {
+    pub(super) fn new(text: &'a [u8], limits: &'a Limits, problems: &'a mut Problems) -> Self {
+        Self {
+            lexer: Lexer::new(text),
+            ahead: VecDeque::new(),
+            last_end: TextPlace { line: 1, column: 1, offset: 0 },
+            problems,
+            limits,
+            scopes: Scopes::new(),
+            doubles: Vec::new(),
+            depth: 0,
+            bodies: 0,
+            ended: false,
+            met: HashSet::new(),
+            document: Document::default(),
+        }
+    }
+
+    /// The token after the next `skip` ones.
+    pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
+        while self.ahead.len() <= skip {
+            let token = self.lexer.next();
+            for (place, message) in self.lexer.slips.drain(..) {
+                self.problems.slip(place, message);
+            }
+            self.ahead.push_back(token);
+        }
+        // The loop above made sure that it is there.
+        &self.ahead[skip]
+    }
+
+    pub(super) fn peek(&mut self) -> &Token<'a> {
+        self.peek_at(0)
+    }
+
+    /// Place of the next token.
+    pub(super) fn at(&mut self) -> TextPlace {
+        self.peek().at
+    }
+
+    pub(super) fn take(&mut self) -> Token<'a> {
+        self.peek();
+        let token = self.ahead.pop_front().unwrap_or_else(|| self.lexer.next());
+        self.last_end = token.end;
+        token
+    }
+
+    /// The next token's word, if it is one.
+    pub(super) fn word(&mut self) -> Option<&'a str> {
+        self.word_at(0)
+    }
+
+    pub(super) fn word_at(&mut self, skip: usize) -> Option<&'a str> {
+        match self.peek_at(skip).lexeme {
+            Lexeme::Word(word) => Some(word),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_mark(&mut self, mark: &str) -> bool {
+        self.is_mark_at(0, mark)
+    }
+
+    pub(super) fn is_mark_at(&mut self, skip: usize, mark: &str) -> bool {
+        matches!(self.peek_at(skip).lexeme, Lexeme::Mark(found) if found == mark)
+    }
+
+    pub(super) fn at_end(&mut self) -> bool {
+        matches!(self.peek().lexeme, Lexeme::End)
+    }
+
+    /// Takes the mark if it is next.
+    pub(super) fn accept(&mut self, mark: &str) -> bool {
+        let is = self.is_mark(mark);
+        if is {
+            self.take();
+        }
+        is
+    }
+
+    /// Takes the mark or stops.
+    pub(super) fn expect(&mut self, mark: &str) -> Read<()> {
+        if self.accept(mark) { Ok(()) } else { Err(self.unexpected(&format!("`{mark}`"))) }
+    }
+
+    /// Reports that the next token is not what was expected.
+    pub(super) fn unexpected(&mut self, expected: &str) -> Stop {
+        let token = self.peek().clone();
+        if token.lexeme == Lexeme::End && std::mem::replace(&mut self.ended, true) {
+            // Every open body misses its end then: once is enough.
+            return Stop;
+        }
+        let diagnostic = match &token.lexeme {
+            Lexeme::Bad(why) => Diagnostic::error(token.at, why.clone()),
+            _ => Diagnostic::error(token.at, "a syntax error").expected(expected, token.describe()),
+        };
+        self.problems.add(diagnostic);
+        Stop
+    }
+
+    /// Reports an error that stops the statement.
+    pub(super) fn stop(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+        self.problems.error(at, message);
+        Stop
+    }
+
+    /// Reports an error and skips all the rest: reading on would only repeat it.
+    pub(super) fn give_up(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+        self.problems.error(at, message);
+        self.ended = true;
+        self.lexer.give_up();
+        self.ahead.clear();
+        self.lexer.slips.clear();
+        Stop
+    }
+
+    /// Does `work` within something, so that problems met there say so.
+    pub(super) fn within<T>(&mut self, what: &str, work: impl FnOnce(&mut Self) -> T) -> T {
+        self.problems.enter(what);
+        let result = work(self);
+        self.problems.leave();
+        result
+    }
+
+    /// Ends a statement: takes its `;` and tells which names it declared again.
+    pub(super) fn end_statement(&mut self) -> Read<()> {
+        let ended = self.expect(";");
+        for name in std::mem::take(&mut self.doubles) {
+            self.problems
+                .error(self.last_end, format!("the type name `{name}` is declared twice in this scope"));
+        }
+        ended
+    }
+
+    /// Skips what is left of a statement after a [`Stop`]: to behind the next `;`, or to the `}`
+    /// that ends the body around it. Blocks on the way are skipped whole.
+    pub(super) fn recover(&mut self) {
+        self.doubles.clear();
+        let mut depth = 0u64;
+        loop {
+            match self.peek().lexeme {
+                Lexeme::End => return,
+                Lexeme::Mark("{") => depth += 1,
+                Lexeme::Mark("}") if depth == 0 => return,
+                Lexeme::Mark("}") => depth -= 1,
+                Lexeme::Mark(";") if depth == 0 => {
+                    self.take();
+                    return;
+                }
+                _ => {}
+            }
+            self.take();
+        }
+    }
+
+    /// Reads statements up to the `}`, which is taken. True: none of them had a problem.
+    pub(super) fn body(&mut self, mut statement: impl FnMut(&mut Self) -> Read<()>) -> Read<bool> {
+        self.expect("{")?;
+        let errors = self.problems.errors();
+        loop {
+            if self.accept(";") {
+                continue;
+            }
+            if self.accept("}") {
+                return Ok(errors == self.problems.errors());
+            }
+            if self.at_end() {
+                return Err(self.unexpected("`}`"));
+            }
+            let before = self.at().offset;
+            if statement(self).is_err() {
+                self.recover();
+            }
+            // Whatever a statement does, the loop advances.
+            if self.at().offset == before && !self.is_mark("}") && !self.at_end() {
+                self.take();
+            }
+        }
+    }
+
+    /// A dotted name, from its first word on.
+    pub(super) fn names(&mut self, what: &str) -> Read<Location> {
+        let at = self.at();
+        let mut names = Vec::new();
+        loop {
+            let Some(word) = self.word() else { return Err(self.unexpected(what)) };
+            names.push(word.to_owned());
+            self.take();
+            if !(self.accept(".") || self.accept("->")) {
+                return Ok(Location { names, at });
+            }
+        }
+    }
+
+    /// An integer constant with its sign.
+    pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPlace)> {
+        let at = self.at();
+        let negative = if self.is_mark("-") {
+            true
+        } else if self.is_mark("+") {
+            false
+        } else {
+            return match self.peek().lexeme {
+                Lexeme::Integer(Some(value)) => {
+                    self.take();
+                    Ok((i128::from(value), at))
+                }
+                _ => Err(self.unexpected(what)),
+            };
+        };
+        let Lexeme::Integer(value) = self.peek_at(1).lexeme else { return Err(self.unexpected(what)) };
+        let value = value.map(|value| if negative { -i128::from(value) } else { i128::from(value) });
+        match value {
+            Some(value) if value >= i128::from(i64::MIN) => {
+                self.take();
+                self.take();
+                Ok((value, at))
+            }
+            _ => Err(self.stop(at, "the integer does not fit 64 bits")),
+        }
+    }
+
+    /// Reports an attribute that does not exist.
+    pub(super) fn unknown_attribute(&mut self, name: &Location, known: &[&str], severity: Severity) -> Stop {
+        let name_text = name.names.join(".");
+        let diagnostic =
+            Diagnostic::new(severity, name.at, format!("there is no attribute `{name_text}` here"));
+        self.problems.add(diagnostic.expected(known.join(", "), format!("`{name_text}`")));
+        Stop
+    }
+
+    /// The right side of an assignment, up to its `;`.
+    pub(super) fn expression(&mut self) -> Read<Expression> {
+        const WHAT: &str = "an integer, a string or a name";
+        let at = self.at();
+        // A parenthesis is no reason to recurse: there is one level of them at most.
+        let enclosed = self.accept("(");
+        let value = self.operand(WHAT)?;
+        if enclosed {
+            self.expect(")")?;
+        }
+        // Before the value is judged: without the `;`, it is not the whole value.
+        if self.is_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
+    }
+
+    fn operand(&mut self, what: &str) -> Read<Operand> {
+        match &self.peek().lexeme {
+            Lexeme::Text(text) => {
+                let text = text.clone();
+                self.take();
+                Ok(Operand::Text(text))
+            }
+            Lexeme::Word(_) => Ok(Operand::Names(self.names(what)?.names)),
+            _ => Ok(Operand::Integer(self.integer(what)?.0)),
+        }
+    }
+
+    /// Reports that an attribute has a value of the wrong kind.
+    pub(super) fn wrong(&mut self, name: &str, expected: &str, found: &Expression) -> Stop {
+        let message = format!("the attribute `{name}` has a wrong value");
+        self.problems.add(Diagnostic::error(found.at, message).expected(expected, found.value.describe()));
+        Stop
+    }
+
+    pub(super) fn unsigned(&mut self, name: &str, value: &Expression) -> Read<u64> {
+        match &value.value {
+            Operand::Integer(integer) => u64::try_from(*integer).ok(),
+            _ => None,
+        }
+        .ok_or_else(|| self.wrong(name, "an unsigned integer", value))
+    }
+
+    pub(super) fn signed(&mut self, name: &str, value: &Expression) -> Read<i64> {
+        match &value.value {
+            Operand::Integer(integer) => i64::try_from(*integer).ok(),
+            _ => None,
+        }
+        .ok_or_else(|| self.wrong(name, "an integer of 64 bits", value))
+    }
+
+    pub(super) fn text(&mut self, name: &str, value: &Expression) -> Read<String> {
+        match &value.value {
+            Operand::Text(text) => Ok(text.clone()),
+            _ => Err(self.wrong(name, "a string", value)),
+        }
+    }
+
+    /// A string or a single name.
+    pub(super) fn text_or_name(&mut self, name: &str, value: &Expression) -> Read<String> {
+        match &value.value {
+            Operand::Text(text) => Ok(text.clone()),
+            Operand::Names(names) => Ok(names.join(".")),
+            Operand::Integer(_) => Err(self.wrong(name, "a string or a name", value)),
+        }
+    }
+
+    pub(super) fn boolean(&mut self, name: &str, value: &Expression) -> Read<bool> {
+        let found = match &value.value {
+            Operand::Integer(0) => Some(false),
+            Operand::Integer(1) => Some(true),
+            Operand::Names(names) => match names.as_slice() {
+                [word] if word == "true" || word == "TRUE" => Some(true),
+                [word] if word == "false" || word == "FALSE" => Some(false),
+                _ => None,
+            },
+            _ => None,
+        };
+        found.ok_or_else(|| self.wrong(name, "`true`, `TRUE`, 1, `false`, `FALSE` or 0", value))
+    }
+}
+
+/// Which attributes of a block were met.
+#[derive(Default)]
+pub(super) struct Met(Vec<&'static str>);
+
+impl Met {
+    /// Whether the attribute was met.
+    pub(super) fn has(&self, name: &str) -> bool {
+        self.0.contains(&name)
+    }
+
+    /// Finds the attribute among those that exist; one that was met already is an error at `at`.
+    pub(super) fn meet(
+        &mut self,
+        parser: &mut Parser<'_>,
+        name: &str,
+        at: TextPlace,
+        known: &[&'static str],
+    ) -> Read<Option<&'static str>> {
+        let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };
+        if self.has(found) {
+            return Err(parser.stop(at, format!("the attribute `{name}` is given twice")));
+        }
+        self.0.push(found);
+        Ok(Some(found))
+    }
+}

@@ -1,0 +1,89 @@
+//! Names of types, and where they are known (CTF 1.8, section 7.3.1).
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use super::ast::Type;
+
+/// A type under a name.
+#[derive(Clone)]
+pub(super) struct Named {
+    pub(super) class: Rc<Type>,
+    /// The body of the innermost structure around the declaration.
+    pub(super) declared_in: Option<u32>,
+}
+
+struct Scope {
+    names: HashMap<String, Named>,
+    /// The structure whose body this is.
+    structure: Option<u32>,
+}
+
+/// Nested scopes of type names, the root at the bottom.
+///
+/// Names are spelled with single spaces: `unsigned long`, `struct point`, `void *`.
+pub(super) struct Scopes {
+    stack: Vec<Scope>,
+}
+
+impl Scopes {
+    /// Just the root scope.
+    pub(super) fn new() -> Self {
+        Self { stack: vec![Scope { names: HashMap::new(), structure: None }] }
+    }
+
+    /// Opens a scope; that of the body of a structure says which.
+    pub(super) fn open(&mut self, structure: Option<u32>) {
+        self.stack.push(Scope { names: HashMap::new(), structure });
+    }
+
+    /// Closes the scope that was opened last.
+    pub(super) fn close(&mut self) {
+        if self.stack.len() > 1 {
+            self.stack.pop();
+        }
+    }
+
+    /// The type of that name, from the innermost scope out.
+    pub(super) fn find(&self, name: &str) -> Option<&Named> {
+        self.stack.iter().rev().find_map(|scope| scope.names.get(name))
+    }
+
+    /// Gives a type a name in the innermost scope. False: the scope has this name already, and
+    /// keeps its type.
+    pub(super) fn declare(&mut self, name: String, class: Rc<Type>) -> bool {
+        let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
+        let Some(scope) = self.stack.last_mut() else { return false };
+        match scope.names.entry(name) {
+            std::collections::hash_map::Entry::Occupied(_) => false,
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(Named { class, declared_in });
+                true
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::super::ast::TypeKind;
+    use super::*;
+
+    #[test]
+    fn inner_scopes_hide_and_forget() {
+        let class = || Rc::new(Type::new(Default::default(), TypeKind::String));
+        let mut scopes = Scopes::new();
+        assert!(scopes.declare("a".to_owned(), class()));
+        assert!(!scopes.declare("a".to_owned(), class()), "twice in one scope");
+        scopes.open(Some(7));
+        assert!(scopes.declare("a".to_owned(), class()), "hiding is allowed");
+        scopes.open(None);
+        assert!(scopes.declare("b".to_owned(), class()));
+        assert_eq!(scopes.find("b").unwrap().declared_in, Some(7));
+        scopes.close();
+        assert!(scopes.find("b").is_none());
+        scopes.close();
+        assert_eq!(scopes.find("a").unwrap().declared_in, None);
+    }
+}

@@ -1,0 +1,760 @@
+//! Types: what describes fields (CTF 1.8, sections 4 and C.2.2).
+
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+
+use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, Severity, TextPlace};
+
+use super::ast::{ArrayLength, Compound, Field, FloatType, IntegerType, Location, Type, TypeKind};
+use super::lexer::Lexeme;
+use super::parser::{Expression, Met, Operand, Parser, Read, Stop, is_c_type_word, is_reserved};
+
+/// Where a type stands: decides how many words are its name, and what is said if there is no type
+/// of this name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stands {
+    /// Before the name of a member or of a new type.
+    BeforeName,
+    /// Before `:=`.
+    BeforeAssignment,
+    /// After the `:` of an enumeration.
+    AfterColon,
+    /// After the `:=` of a root field.
+    Alone,
+}
+
+impl Parser<'_> {
+    /// Whether a declaration of types begins here, as opposed to an attribute.
+    pub(super) fn declares_type(&mut self) -> bool {
+        match self.word() {
+            Some("typealias" | "typedef") => true,
+            Some("struct" | "variant" | "enum") => !(self.is_mark_at(1, "=") || self.is_mark_at(1, ".")),
+            _ => false,
+        }
+    }
+
+    /// A declaration of types, with its `;`.
+    pub(super) fn type_declaration(&mut self) -> Read<()> {
+        match self.word() {
+            Some("typealias") => self.within("`typealias`", Self::type_alias),
+            Some("typedef") => self.within("`typedef`", Self::type_definition),
+            _ => {
+                self.type_specifier(Stands::Alone)?;
+                self.end_statement()
+            }
+        }
+    }
+
+    /// The type of a root field, after `:=`.
+    pub(super) fn root_type(&mut self) -> Read<Rc<Type>> {
+        self.type_specifier(Stands::Alone)
+    }
+
+    fn declare(&mut self, name: String, class: Rc<Type>) {
+        if !self.scopes.declare(name.clone(), class) {
+            self.doubles.push(name);
+        }
+    }
+
+    /// `typealias type := name;`
+    fn type_alias(&mut self) -> Read<()> {
+        self.take();
+        let class = match self.aliased_type() {
+            Ok(class) => class,
+            Err(Stop) => {
+                // The name is still worth knowing: its uses are not wrong.
+                self.skip_to_assignment()?;
+                Rc::new(Type::new(self.last_end, TypeKind::Broken))
+            }
+        };
+        self.expect(":=")?;
+        let name = self.new_type_name()?;
+        self.declare(name, class);
+        self.end_statement()
+    }
+
+    fn aliased_type(&mut self) -> Read<Rc<Type>> {
+        let class = self.type_specifier(Stands::BeforeAssignment)?;
+        let class = self.array_lengths(class)?;
+        if self.is_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
+    }
+
+    /// Skips to the `:=` of this statement, if it has one.
+    fn skip_to_assignment(&mut self) -> Read<()> {
+        let mut depth = 0u64;
+        loop {
+            match self.peek().lexeme {
+                Lexeme::Mark("{") => depth += 1,
+                Lexeme::Mark("}") if depth > 0 => depth -= 1,
+                Lexeme::Mark(":=") if depth == 0 => return Ok(()),
+                Lexeme::End => return Err(Stop),
+                Lexeme::Mark(";" | "}") if depth == 0 => return Err(Stop),
+                _ => {}
+            }
+            self.take();
+        }
+    }
+
+    /// The name that a `typealias` gives: words and asterisks.
+    fn new_type_name(&mut self) -> Read<String> {
+        let mut name: Vec<&str> = Vec::new();
+        loop {
+            if let Some(word) = self.word() {
+                let compound = matches!(word, "struct" | "variant" | "enum") && self.word_at(1).is_some();
+                if is_reserved(word) && word != "const" && !compound {
+                    let at = self.at();
+                    return Err(self.stop(at, format!("the keyword `{word}` cannot name a type")));
+                }
+                name.push(word);
+                self.take();
+            } else if self.is_mark("*") && !name.is_empty() {
+                name.push("*");
+                self.take();
+            } else if name.is_empty() {
+                return Err(self.unexpected("the name of the new type"));
+            } else {
+                return Ok(name.join(" "));
+            }
+        }
+    }
+
+    /// `typedef type name[length], ...;`
+    fn type_definition(&mut self) -> Read<()> {
+        self.take();
+        let class = self.type_specifier(Stands::BeforeName)?;
+        loop {
+            let (name, class) = self.declarator(&class)?;
+            self.declare(name, class);
+            if !self.accept(",") {
+                return self.end_statement();
+            }
+        }
+    }
+
+    /// A name and the lengths of arrays after it.
+    fn declarator(&mut self, class: &Rc<Type>) -> Read<(String, Rc<Type>)> {
+        let at = self.at();
+        let Some(name) = self.word() else { return Err(self.unexpected("a name")) };
+        if is_reserved(name) || is_c_type_word(name) {
+            self.problems.slip(at, format!("the keyword `{name}` is used as a name"));
+        }
+        self.take();
+        if self.is_mark(":") {
+            let at = self.at();
+            return Err(self.stop(at, "GNU/C bit-fields (`type name:size`) cannot be read"));
+        }
+        let class = self.array_lengths(Rc::clone(class))?;
+        Ok((name.to_owned(), class))
+    }
+
+    /// The lengths of arrays after a name: as in C, the first one is the outermost.
+    fn array_lengths(&mut self, element: Rc<Type>) -> Read<Rc<Type>> {
+        let mut lengths = Vec::new();
+        while self.accept("[") {
+            let at = self.at();
+            let length = match self.peek().lexeme {
+                Lexeme::Word(_) => ArrayLength::Located(self.location()?),
+                _ => {
+                    let (length, at) = self.integer("the length of the array: an integer or a field")?;
+                    let Ok(length) = u64::try_from(length) else {
+                        return Err(self.stop(at, "the length of an array is negative"));
+                    };
+                    ArrayLength::Static(length)
+                }
+            };
+            self.expect("]")?;
+            lengths.push((length, at));
+        }
+        let mut class = element;
+        for (length, at) in lengths.into_iter().rev() {
+            class = self.new_type(at, TypeKind::Array { element: class, length })?;
+        }
+        Ok(class)
+    }
+
+    /// A path to a field (section 7.3.2).
+    fn location(&mut self) -> Read<Location> {
+        let location = self.names("a field")?;
+        match location.names.first().map(String::as_str) {
+            Some("trace" | "stream" | "event" | "env") | None => {}
+            Some(word) if is_reserved(word) || is_c_type_word(word) => {
+                return Err(self.stop(location.at, format!("the keyword `{word}` cannot name a field")));
+            }
+            Some(_) => {}
+        }
+        Ok(location)
+    }
+
+    /// A new type, unless it is too deep.
+    fn new_type(&mut self, at: TextPlace, kind: TypeKind) -> Read<Rc<Type>> {
+        let class = Type::new(at, kind);
+        if class.depth > self.limits.depth {
+            let most = self.limits.depth;
+            return Err(self.stop(at, format!("types are nested more than {most} levels deep")));
+        }
+        Ok(Rc::new(class))
+    }
+
+    /// A type, up to where its declarators begin.
+    fn type_specifier(&mut self, stands: Stands) -> Read<Rc<Type>> {
+        let at = self.at();
+        if self.depth >= self.limits.depth {
+            let most = self.limits.depth;
+            return Err(self.give_up(at, format!("types are nested more than {most} levels deep")));
+        }
+        self.depth += 1;
+        let class = self.type_specifier_inner(at, stands);
+        self.depth -= 1;
+        class
+    }
+
+    fn type_specifier_inner(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+        if self.word() == Some("const") && self.word_at(1).is_some_and(|word| !is_c_type_word(word)) {
+            self.take();
+        }
+        match self.word() {
+            Some("struct") => self.within("`struct`", |parser| parser.structure(at, stands)),
+            Some("variant") => self.within("`variant`", |parser| parser.variant(at, stands)),
+            Some("enum") => self.within("`enum`", |parser| parser.enumeration(at, stands)),
+            Some("integer") if self.is_mark_at(1, "{") => {
+                self.take();
+                let integer = self.within("`integer`", |parser| parser.integer_body(at))?;
+                self.new_type(at, TypeKind::Integer(integer))
+            }
+            Some("floating_point") if self.is_mark_at(1, "{") => {
+                self.take();
+                let float = self.within("`floating_point`", |parser| parser.float_body(at))?;
+                self.new_type(at, TypeKind::Float(float))
+            }
+            Some("string") => {
+                self.take();
+                if self.is_mark("{") {
+                    self.within("`string`", Self::string_body)?;
+                }
+                self.new_type(at, TypeKind::String)
+            }
+            Some(_) => self.named_type(at, stands),
+            None => Err(self.unexpected("a type")),
+        }
+    }
+
+    /// A type by its name: one or several words, perhaps with asterisks.
+    fn named_type(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+        // Words up to the next punctuation. Before a name, the last one is that name, unless
+        // asterisks follow: then the name stands behind them.
+        let mut words = Vec::new();
+        while words.len() < 16 {
+            let Some(word) = self.word_at(words.len()) else { break };
+            words.push(word);
+        }
+        let mut count = words.len();
+        let mut stars = 0;
+        while self.is_mark_at(count + stars, "*") && stars < 4 {
+            stars += 1;
+        }
+        if stands == Stands::BeforeName && stars == 0 {
+            count = count.saturating_sub(1);
+        }
+        let mut name = words.get(..count).unwrap_or_default().join(" ");
+        for _ in 0..stars {
+            name.push_str(" *");
+        }
+        if let Some(class) = self.use_alias(&name, at)? {
+            for _ in 0..count + stars {
+                self.take();
+            }
+            return Ok(class);
+        }
+        // `const` says nothing about the layout.
+        if words.first() == Some(&"const") && count > 1 {
+            self.take();
+            return self.named_type(at, stands);
+        }
+        let at = if stands == Stands::BeforeAssignment {
+            for _ in 0..count + stars {
+                self.take();
+            }
+            self.last_end
+        } else {
+            at
+        };
+        Err(match (stands, name.is_empty()) {
+            (_, true) => self.stop(at, "expected a type and a name"),
+            (Stands::AfterColon, _) => {
+                self.stop(at, format!("`{name}` is not an integer type that is known here"))
+            }
+            _ => self.stop(at, format!("there is no type `{name}` here")),
+        })
+    }
+
+    /// The type that the name stands for, as used at `at`.
+    fn use_alias(&mut self, name: &str, at: TextPlace) -> Read<Option<Rc<Type>>> {
+        let Some(named) = self.scopes.find(name) else { return Ok(None) };
+        let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
+        // An alias of an alias is one alias, or chains of them would count as nesting. Lookups
+        // begin where the innermost one that is in a structure was declared.
+        if let TypeKind::Alias { target: inner, declared_in: inside } = &target.kind {
+            declared_in = inside.or(declared_in);
+            target = Rc::clone(inner);
+        }
+        self.new_type(at, TypeKind::Alias { target, declared_in }).map(Some)
+    }
+
+    /// A tagged type by its name, for instance `struct point`.
+    fn tagged_type(&mut self, kind: &str, name: &str, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+        let mut key = format!("{kind} {name}");
+        while self.accept("*") {
+            key.push_str(" *");
+        }
+        if let Some(class) = self.use_alias(&key, at)? {
+            return Ok(class);
+        }
+        let at = if stands == Stands::BeforeAssignment { self.last_end } else { at };
+        Err(self.stop(at, format!("there is no type `{key}` here")))
+    }
+
+    /// `struct name { ... } align(...)`
+    fn structure(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+        self.take();
+        let name = match self.word() {
+            Some("align") if self.is_mark_at(1, "(") => None,
+            name => name,
+        };
+        if name.is_some() {
+            self.take();
+        }
+        if let (Some(name), false) = (name, self.is_mark("{")) {
+            // `struct name * := ` and the like are names of other types.
+            return self.tagged_type("struct", name, at, stands);
+        }
+        let id = self.new_body();
+        let fields = self.compound_body(id, true)?;
+        let mut minimum_alignment = 1;
+        if self.word() == Some("align") {
+            self.take();
+            self.expect("(")?;
+            let (value, at) = self.integer("an alignment")?;
+            minimum_alignment = self.alignment(value, at)?;
+            self.expect(")")?;
+        }
+        self.distinct(at, &fields)?;
+        let body = Rc::new(Compound { id, fields, minimum_alignment });
+        let class = self.new_type(at, TypeKind::Structure(body))?;
+        if let Some(name) = name {
+            self.declare(format!("struct {name}"), Rc::clone(&class));
+        }
+        Ok(class)
+    }
+
+    /// `variant name <tag> { ... }`
+    fn variant(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+        self.take();
+        let name = self.word();
+        if name.is_some() {
+            self.take();
+        }
+        let mut tag = None;
+        if self.accept("<") {
+            if self.word().is_none() {
+                return Err(self.unexpected("the tag: the name of a field"));
+            }
+            tag = Some(self.location()?);
+            self.expect(">")?;
+        }
+        if let (Some(name), false) = (name, self.is_mark("{")) {
+            let class = self.tagged_type("variant", name, at, stands)?;
+            let Some(tag) = tag else { return Ok(class) };
+            let TypeKind::Variant { body, .. } = &class.resolved().kind else { return Ok(class) };
+            let body = Rc::clone(body);
+            return self.new_type(at, TypeKind::Variant { body, tag: Some(tag) });
+        }
+        let id = self.new_body();
+        let fields = self.compound_body(id, false)?;
+        self.distinct(at, &fields)?;
+        if fields.is_empty() {
+            self.problems.slip(at, "a variant has no options");
+        }
+        let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
+        let class = self.new_type(at, TypeKind::Variant { body, tag })?;
+        if let Some(name) = name {
+            self.declare(format!("variant {name}"), Rc::clone(&class));
+        }
+        Ok(class)
+    }
+
+    fn new_body(&mut self) -> u32 {
+        self.bodies = self.bodies.saturating_add(1);
+        self.bodies
+    }
+
+    /// The members of a structure or the options of a variant.
+    fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<Field>> {
+        let mut fields = Vec::new();
+        self.scopes.open(structure.then_some(id));
+        let read = self.body(|parser| parser.member(&mut fields));
+        self.scopes.close();
+        read.map(|_| fields)
+    }
+
+    /// A statement in the body of a structure or a variant: members, or a declaration of types.
+    fn member(&mut self, fields: &mut Vec<Field>) -> Read<()> {
+        if matches!(self.word(), Some("typealias" | "typedef")) {
+            return self.type_declaration();
+        }
+        let at = self.at();
+        let compound = matches!(self.word(), Some("struct" | "variant" | "enum"));
+        let class = self.type_specifier(Stands::BeforeName)?;
+        if compound && self.is_mark(";") {
+            // Only declares the type.
+            return self.end_statement();
+        }
+        if let TypeKind::Variant { tag: None, .. } = &class.resolved().kind {
+            return Err(self.stop(at, "a variant is used without a tag"));
+        }
+        loop {
+            let (name, class) = self.declarator(&class)?;
+            fields.push(Field { name, class });
+            if !self.accept(",") {
+                return self.end_statement();
+            }
+        }
+    }
+
+    /// Sees to it that no name comes twice; one that does is an error at `at`.
+    fn distinct(&mut self, at: TextPlace, fields: &[Field]) -> Read<()> {
+        let mut names = HashSet::with_capacity(fields.len());
+        match fields.iter().find(|field| !names.insert(field.name.as_str())) {
+            Some(field) => Err(self.stop(at, format!("there are two fields of the name `{}`", field.name))),
+            None => Ok(()),
+        }
+    }
+
+    /// `enum name : base { label = value ... value, ... }` (section 4.1.8)
+    fn enumeration(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+        self.take();
+        let name = self.word();
+        if name.is_some() {
+            self.take();
+        }
+        let based = self.accept(":");
+        if let (Some(name), false, false) = (name, based, self.is_mark("{")) {
+            return self.tagged_type("enum", name, at, stands);
+        }
+        let base = if based {
+            let at = self.at();
+            if matches!(self.word(), Some("string" | "struct" | "variant" | "floating_point")) {
+                return Err(self.unexpected("an integer type"));
+            }
+            let base = self.type_specifier(Stands::AfterColon)?;
+            match &base.resolved().kind {
+                TypeKind::Integer(integer) => integer.clone(),
+                TypeKind::Enumeration { base, .. } => base.clone(),
+                TypeKind::Broken => return Err(Stop),
+                _ => return Err(self.stop(at, "the base of an enumeration is not an integer type")),
+            }
+        } else {
+            match self.scopes.find("int").map(|named| &named.class.resolved().kind) {
+                Some(TypeKind::Integer(integer)) => integer.clone(),
+                Some(TypeKind::Broken) => return Err(Stop),
+                _ => {
+                    let message = "an enumeration without a base needs a type `int`, and there is none here";
+                    self.problems.error(at, message);
+                    self.expect("{")?;
+                    self.skip_block();
+                    return Err(Stop);
+                }
+            }
+        };
+        let mappings = self.enumerators(at, &base)?;
+        let class = self.new_type(at, TypeKind::Enumeration { base, mappings: Rc::new(mappings) })?;
+        if let Some(name) = name {
+            self.declare(format!("enum {name}"), Rc::clone(&class));
+        }
+        Ok(class)
+    }
+
+    /// Skips to behind the `}` of a block whose `{` was taken.
+    fn skip_block(&mut self) {
+        let mut depth = 1u64;
+        while depth > 0 && !self.at_end() {
+            match self.take().lexeme {
+                Lexeme::Mark("{") => depth += 1,
+                Lexeme::Mark("}") => depth -= 1,
+                _ => {}
+            }
+        }
+    }
+
+    fn enumerators(&mut self, at: TextPlace, base: &IntegerType) -> Read<Mappings> {
+        self.expect("{")?;
+        let mut misfit = None;
+        let Ok(mappings) = self.labels(base, &mut misfit) else {
+            // Labels are no statements: the loop around would take the `}` for its own.
+            self.skip_block();
+            return Err(Stop);
+        };
+        if mappings.0.is_empty() {
+            self.problems.slip(at, "an enumeration has no labels");
+        }
+        if let Some((label, range)) = misfit {
+            let (size, fitting) = (base.size, fitting(base));
+            let message =
+                format!("the values {range} of `{label}` do not fit the {size} bits ({fitting}) of the type");
+            return Err(self.stop(at, message));
+        }
+        Ok(mappings)
+    }
+
+    /// The labels of an enumeration, and the first one whose values the type cannot have.
+    fn labels(&mut self, base: &IntegerType, misfit: &mut Option<(String, IntegerRange)>) -> Read<Mappings> {
+        let mut mappings: Vec<Mapping> = Vec::new();
+        let mut index: HashMap<String, usize> = HashMap::new();
+        let mut next = 0i128;
+        let fitting = fitting(base);
+        while !self.is_mark("}") {
+            let label = match &self.peek().lexeme {
+                Lexeme::Word(word) => (*word).to_owned(),
+                Lexeme::Text(text) => text.clone(),
+                _ => return Err(self.unexpected("a label or `}`")),
+            };
+            self.take();
+            let mut range = IntegerRange::single(next);
+            if self.accept("=") {
+                let (lower, at) = self.enumerator_value(base)?;
+                range = IntegerRange::single(lower);
+                if self.accept("...") {
+                    range.upper = self.enumerator_value(base)?.0;
+                    if range.upper < lower {
+                        let upper = range.upper;
+                        return Err(self.stop(at, format!("the range {lower} ... {upper} is upside down")));
+                    }
+                }
+            }
+            next = range.upper.saturating_add(1);
+            if (range.lower < fitting.lower || range.upper > fitting.upper) && misfit.is_none() {
+                *misfit = Some((label.clone(), range));
+            }
+            match index.get(&label).and_then(|at| mappings.get_mut(*at)) {
+                Some(mapping) => mapping.ranges.0.push(range),
+                None => {
+                    index.insert(label.clone(), mappings.len());
+                    mappings.push(Mapping { name: label, ranges: RangeSet(vec![range]) });
+                }
+            }
+            if !self.accept(",") {
+                break;
+            }
+        }
+        self.expect("}")?;
+        Ok(Mappings(mappings))
+    }
+
+    fn enumerator_value(&mut self, base: &IntegerType) -> Read<(i128, TextPlace)> {
+        let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
+        let (value, at) = self.integer(what)?;
+        let fits = if base.signed { i64::try_from(value).is_ok() } else { value >= 0 };
+        if fits { Ok((value, at)) } else { Err(self.stop(at, format!("{value} is not {what} of 64 bits"))) }
+    }
+
+    /// An attribute of a type. One that does not exist is an error: it could change the layout.
+    fn attribute(&mut self, met: &mut Met, known: &[&'static str]) -> Read<(&'static str, Expression)> {
+        let name = self.names("an attribute")?;
+        if !self.is_mark("=") {
+            return Err(self.unexpected("`=`"));
+        }
+        let found = match met.meet(self, &name.names.join("."), name.at, known)? {
+            Some(found) => found,
+            None => return Err(self.unknown_attribute(&name, known, Severity::Error)),
+        };
+        self.take();
+        let value = self.expression()?;
+        Ok((found, value))
+    }
+
+    /// Reports a missing attribute, unless problems before explain it.
+    pub(super) fn missing(&mut self, at: TextPlace, name: &str, clean: bool) -> Stop {
+        if clean {
+            self.problems.error(at, format!("the attribute `{name}` is missing"));
+        }
+        Stop
+    }
+
+    fn alignment(&mut self, value: i128, at: TextPlace) -> Read<u64> {
+        match u64::try_from(value) {
+            Ok(value) if value.is_power_of_two() => Ok(value),
+            _ => Err(self.stop(at, format!("an alignment must be a power of two, not {value}"))),
+        }
+    }
+
+    /// `native`, `network`, `be` or `le`; None is that of the trace.
+    fn byte_order(&mut self, value: &Expression) -> Read<Option<ByteOrder>> {
+        match self.word_value("byte_order", value)?.as_str() {
+            "native" => Ok(None),
+            "network" | "be" => Ok(Some(ByteOrder::BigEndian)),
+            "le" => Ok(Some(ByteOrder::LittleEndian)),
+            _ => Err(self.wrong("byte_order", "`native`, `network`, `be` or `le`", value)),
+        }
+    }
+
+    /// Whether there is an encoding.
+    fn encoding(&mut self, value: &Expression) -> Read<bool> {
+        let name = match &value.value {
+            Operand::Names(names) => names.join("."),
+            Operand::Text(text) => text.clone(),
+            Operand::Integer(_) => String::new(),
+        };
+        match name.as_str() {
+            "none" | "NONE" => Ok(false),
+            "UTF8" | "utf8" | "UTF-8" | "utf-8" | "ASCII" | "ascii" => Ok(true),
+            _ => Err(self.wrong("encoding", "`none`, `UTF8` or `ASCII`", value)),
+        }
+    }
+
+    fn word_value(&mut self, name: &str, value: &Expression) -> Read<String> {
+        match &value.value {
+            Operand::Names(names) => Ok(names.join(".")),
+            _ => Err(self.wrong(name, "a name", value)),
+        }
+    }
+
+    fn integer_body(&mut self, at: TextPlace) -> Read<IntegerType> {
+        const KNOWN: [&str; 7] = ["size", "align", "signed", "byte_order", "base", "encoding", "map"];
+        let mut met = Met::default();
+        let (mut size, mut align) = (None, None);
+        let mut integer = IntegerType {
+            size: 0,
+            align: 1,
+            signed: false,
+            byte_order: None,
+            base: DisplayBase::Decimal,
+            encoded: false,
+            clock: None,
+        };
+        let clean = self.body(|parser| {
+            let (name, value) = parser.attribute(&mut met, &KNOWN)?;
+            match name {
+                "size" => size = Some(parser.integer_size(&value)?),
+                "align" => {
+                    let bits = parser.unsigned(name, &value)?;
+                    align = Some(parser.alignment(i128::from(bits), value.at)?);
+                }
+                "signed" => integer.signed = parser.boolean(name, &value)?,
+                "byte_order" => integer.byte_order = parser.byte_order(&value)?,
+                "base" => integer.base = parser.display_base(&value)?,
+                "encoding" => integer.encoded = parser.encoding(&value)?,
+                _ => integer.clock = Some((parser.clock_name(&value)?, value.at)),
+            }
+            parser.expect(";")
+        })?;
+        let Some(size) = size else { return Err(self.missing(at, "size", clean)) };
+        integer.size = size;
+        integer.align = align.unwrap_or(if size % 8 == 0 { 8 } else { 1 });
+        Ok(integer)
+    }
+
+    fn integer_size(&mut self, value: &Expression) -> Read<u64> {
+        let size = self.unsigned("size", value)?;
+        if size == 0 {
+            return Err(self.stop(value.at, "an integer of no bits is forbidden"));
+        }
+        if size > self.limits.integer_bits {
+            let most = self.limits.integer_bits;
+            return Err(
+                self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}"))
+            );
+        }
+        Ok(size)
+    }
+
+    fn display_base(&mut self, value: &Expression) -> Read<DisplayBase> {
+        let base = match &value.value {
+            Operand::Integer(radix) => u32::try_from(*radix).ok().and_then(DisplayBase::from_radix),
+            Operand::Names(names) => match names.join(".").as_str() {
+                "decimal" | "dec" | "d" | "i" | "u" => Some(DisplayBase::Decimal),
+                "hexadecimal" | "hex" | "x" | "X" | "p" => Some(DisplayBase::Hexadecimal),
+                "octal" | "oct" | "o" => Some(DisplayBase::Octal),
+                "binary" | "bin" | "b" => Some(DisplayBase::Binary),
+                _ => None,
+            },
+            Operand::Text(_) => None,
+        };
+        base.ok_or_else(|| self.wrong("base", "2, 8, 10, 16 or the name of such a base", value))
+    }
+
+    /// `clock.NAME.value`
+    fn clock_name(&mut self, value: &Expression) -> Read<String> {
+        if let Operand::Names(names) = &value.value
+            && let [clock, name, last] = names.as_slice()
+            && clock == "clock"
+            && last == "value"
+        {
+            return Ok(name.clone());
+        }
+        Err(self.wrong("map", "`clock.NAME.value`", value))
+    }
+
+    fn float_body(&mut self, at: TextPlace) -> Read<FloatType> {
+        const KNOWN: [&str; 4] = ["exp_dig", "mant_dig", "byte_order", "align"];
+        let mut met = Met::default();
+        let (mut exponent, mut mantissa) = (None, None);
+        let (mut byte_order, mut align) = (None, 8);
+        let clean = self.body(|parser| {
+            let (name, value) = parser.attribute(&mut met, &KNOWN)?;
+            match name {
+                "exp_dig" => exponent = Some(parser.unsigned(name, &value)?),
+                "mant_dig" => mantissa = Some(parser.unsigned(name, &value)?),
+                "byte_order" => byte_order = parser.byte_order(&value)?,
+                _ => {
+                    let bits = parser.unsigned(name, &value)?;
+                    align = parser.alignment(i128::from(bits), value.at)?;
+                }
+            }
+            parser.expect(";")
+        })?;
+        let Some(exponent) = exponent else { return Err(self.missing(at, "exp_dig", clean)) };
+        let Some(mantissa) = mantissa else { return Err(self.missing(at, "mant_dig", clean)) };
+        let size = exponent.checked_add(mantissa).filter(|size| is_float(*size, exponent));
+        let Some(size) = size.filter(|size| *size <= self.limits.integer_bits) else {
+            let message = format!(
+                "{exponent} and {mantissa} digits are not an interchange format of IEEE 754 \
+                 (5/11, 8/24, 11/53, 15/113 and wider ones are)"
+            );
+            return Err(self.stop(at, message));
+        };
+        Ok(FloatType { size, align, byte_order })
+    }
+
+    fn string_body(&mut self) -> Read<()> {
+        let mut met = Met::default();
+        self.body(|parser| {
+            let (_, value) = parser.attribute(&mut met, &["encoding"])?;
+            parser.encoding(&value)?;
+            parser.expect(";")
+        })
+        .map(|_| ())
+    }
+}
+
+/// The values that an integer type can have; beyond 126 bits, all that can be written.
+fn fitting(base: &IntegerType) -> IntegerRange {
+    let bits = base.size.min(126) as u32;
+    if base.signed {
+        let half = 1i128 << (bits - 1);
+        IntegerRange { lower: -half, upper: half - 1 }
+    } else {
+        IntegerRange { lower: 0, upper: (1i128 << bits) - 1 }
+    }
+}
+
+/// Whether a float of this size has that many digits in its exponent (IEEE 754-2008, table 3.5).
+fn is_float(size: u64, exponent: u64) -> bool {
+    match size {
+        16 => exponent == 5,
+        32 => exponent == 8,
+        64 => exponent == 11,
+        _ if size >= 128 && size.is_multiple_of(32) => {
+            exponent as f64 == ((size as f64).log2() * 4.0).round() - 13.0
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,371 @@
+//! Packets: what their headers and contexts say.
+
+use std::cell::Cell;
+
+use ichnos_model::plan::TracePlans;
+use ichnos_model::walk::{DecodeError, PacketBits, Position, Slots, UNKNOWN, WalkLimits};
+use ichnos_model::{DamageKind, Field, Role, Roles, TraceClass, Uuid, Visitor, Wide};
+
+/// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
+pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
+
+/// A counter that wraps, as a field of so many bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Value.
+    pub value: u64,
+    /// Bits of the field.
+    pub width: u64,
+}
+
+impl Counter {
+    /// By how much the counter grew since `earlier`, assuming that it wrapped at most once.
+    #[must_use]
+    pub fn since(self, earlier: Self) -> u64 {
+        let mask = if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 };
+        self.value.wrapping_sub(earlier.value) & mask
+    }
+}
+
+/// Brings a clock up to date with a field of `length` bits that holds its lower bits: the clock
+/// never goes back, so a smaller value means that it wrapped (CTF2-SPEC-2.0, "Clock value update
+/// procedure").
+#[must_use]
+pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
+    if length >= 64 {
+        return value;
+    }
+    let mask = (1u64 << length) - 1;
+    let (high, low) = (clock & !mask, clock & mask);
+    let base = if value >= low { high } else { high.wrapping_add(mask).wrapping_add(1) };
+    base.wrapping_add(value)
+}
+
+/// Values of all clocks of a trace, in one data stream.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Clocks {
+    /// Index of the default clock.
+    pub(crate) default: Option<u16>,
+    values: Vec<u64>,
+}
+
+impl Clocks {
+    pub(crate) fn new(count: usize) -> Self {
+        Self { default: None, values: vec![0; count] }
+    }
+
+    pub(crate) fn reset(&mut self) {
+        self.values.fill(0);
+    }
+
+    pub(crate) fn value(&self) -> Option<u64> {
+        self.values.get(usize::from(self.default?)).copied()
+    }
+
+    pub(crate) fn set_default(&mut self, value: u64) {
+        if let Some(clock) = self.default.and_then(|clock| self.values.get_mut(usize::from(clock))) {
+            *clock = value;
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, roles: Roles, value: u64, length: u64) {
+        if let Some(clock) =
+            roles.clock.or(self.default).and_then(|clock| self.values.get_mut(usize::from(clock)))
+        {
+            *clock = update_clock(*clock, value, length);
+        }
+    }
+
+    /// Values of the clocks that are not the default one.
+    pub(crate) fn others(&self, others: &mut Vec<(u16, u64)>) {
+        others.clear();
+        let all = self.values.iter().enumerate();
+        others.extend(all.map(|(i, value)| (i as u16, *value)).filter(|(i, _)| Some(*i) != self.default));
+    }
+}
+
+/// What a packet header and a packet context say.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PacketInfo {
+    /// Index of the data stream class.
+    pub(crate) class: usize,
+    pub(crate) stream_id: Option<u64>,
+    pub(crate) total: Option<u64>,
+    pub(crate) content: Option<u64>,
+    pub(crate) begin: Option<u64>,
+    pub(crate) end: Option<u64>,
+    pub(crate) discarded: Option<Counter>,
+    pub(crate) sequence: Option<Counter>,
+    /// The UUID, and where it is, if it is not that of the metadata.
+    pub(crate) foreign: Option<(Uuid, u64)>,
+    /// Where the header, the context and the first event record begin.
+    pub(crate) begins: [Position; 3],
+}
+
+/// Why a packet cannot be read, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct PacketError {
+    pub(crate) bit: u64,
+    pub(crate) kind: DamageKind,
+}
+
+impl From<DecodeError> for PacketError {
+    fn from(error: DecodeError) -> Self {
+        Self { bit: error.bit, kind: error.kind.into() }
+    }
+}
+
+/// Decodes packet headers and contexts.
+pub(crate) struct PacketDecoder<'a> {
+    pub(crate) class: &'a TraceClass,
+    pub(crate) plans: &'a TracePlans,
+    pub(crate) limits: WalkLimits,
+}
+
+impl PacketDecoder<'_> {
+    /// Decodes the header and the context of the packet at the beginning of `data`.
+    pub(crate) fn decode(
+        &self,
+        data: &[u8],
+        slots: &Slots,
+        clocks: &mut Clocks,
+    ) -> Result<PacketInfo, PacketError> {
+        slots.iter().for_each(|slot: &Cell<i128>| slot.set(UNKNOWN));
+        clocks.reset();
+        let mut info = PacketInfo::default();
+        let mut position = Position::default();
+        let bits = PacketBits::whole(data);
+        let mut class_id = 0;
+        if let Some(plan) = &self.plans.packet_header {
+            let mut header = HeaderVisitor::default();
+            let result = plan.walk(bits, &mut position, slots, self.limits, &mut header);
+            if let Some((found, bit)) = header.magic.filter(|(found, _)| *found != PACKET_MAGIC) {
+                return Err(PacketError { bit, kind: DamageKind::Magic(found) });
+            }
+            result?;
+            if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid())
+                && expected != found
+            {
+                info.foreign = Some((found, bit));
+            }
+            class_id = header.class_id.unwrap_or(0);
+            info.stream_id = header.stream_id;
+            if header.class_id.is_none()
+                && let [only] = self.class.data_streams.as_slice()
+            {
+                class_id = only.id;
+            }
+        } else if let [only] = self.class.data_streams.as_slice() {
+            class_id = only.id;
+        }
+        let Some(index) = self.class.data_streams.iter().position(|class| class.id == class_id) else {
+            return Err(PacketError { bit: position.bit, kind: DamageKind::DataStreamClass(class_id) });
+        };
+        info.class = index;
+        clocks.default = self.class.data_streams[index].default_clock;
+        info.begins[1] = position;
+        if let Some(plan) = self.plans.data_streams.get(index).and_then(|plans| plans.packet_context.as_ref())
+        {
+            let mut context = ContextVisitor { clocks, found: &mut info };
+            plan.walk(bits, &mut position, slots, self.limits, &mut context)?;
+        }
+        info.begins[2] = position;
+        Self::check_lengths(&mut info)?;
+        Ok(info)
+    }
+
+    fn check_lengths(info: &mut PacketInfo) -> Result<(), PacketError> {
+        let taken = info.begins[2].bit;
+        let error = |kind| Err(PacketError { bit: taken, kind });
+        if let (Some(total), Some(content)) = (info.total, info.content)
+            && content > total
+        {
+            return error(DamageKind::ContentBeyondTotal { content, total });
+        }
+        for (what, length) in [("a total length", info.total), ("a content length", info.content)] {
+            if let Some(length) = length.filter(|length| *length < taken || *length == 0) {
+                return error(DamageKind::PacketTooShort { what, length, taken });
+            }
+        }
+        info.total = info.total.or(info.content);
+        info.content = info.content.or(info.total);
+        if let Some(total) = info.total.filter(|total| total % 8 != 0) {
+            return error(DamageKind::PartialByte(total));
+        }
+        Ok(())
+    }
+}
+
+#[derive(Default)]
+struct HeaderVisitor {
+    magic: Option<(u64, u64)>,
+    class_id: Option<u64>,
+    stream_id: Option<u64>,
+    uuid: [u8; 16],
+    uuid_bytes: usize,
+    uuid_bit: u64,
+    in_uuid: bool,
+}
+
+impl HeaderVisitor {
+    fn uuid(&self) -> Option<(Uuid, u64)> {
+        (self.uuid_bytes == 16).then(|| (Uuid::from_bytes(self.uuid), self.uuid_bit))
+    }
+
+    fn push_uuid(&mut self, byte: u8) {
+        if let Some(place) = self.uuid.get_mut(self.uuid_bytes) {
+            *place = byte;
+        }
+        self.uuid_bytes += 1;
+    }
+}
+
+impl Visitor for HeaderVisitor {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        if self.in_uuid {
+            self.push_uuid(value as u8);
+        }
+        let roles = field.node.roles;
+        if roles.is_empty() {
+            return;
+        }
+        if roles.has(Role::PacketMagicNumber) {
+            self.magic = Some((value, field.offset));
+        }
+        if roles.has(Role::DataStreamClassId) {
+            self.class_id = Some(value);
+        }
+        if roles.has(Role::DataStreamId) {
+            self.stream_id = Some(value);
+        }
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.begin_uuid(field);
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.in_uuid = false;
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.begin_uuid(field);
+        if std::mem::take(&mut self.in_uuid) {
+            bytes.iter().for_each(|byte| self.push_uuid(*byte));
+        }
+    }
+
+    fn text(&mut self, field: Field<'_>, value: ichnos_model::Text<'_>) {
+        self.blob(field, value.raw);
+    }
+}
+
+impl HeaderVisitor {
+    fn begin_uuid(&mut self, field: Field<'_>) {
+        if field.node.roles.has(Role::MetadataStreamUuid) {
+            self.in_uuid = true;
+            self.uuid_bytes = 0;
+            self.uuid_bit = field.offset;
+        }
+    }
+}
+
+struct ContextVisitor<'a> {
+    clocks: &'a mut Clocks,
+    found: &'a mut PacketInfo,
+}
+
+impl Visitor for ContextVisitor<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        let roles = field.node.roles;
+        if roles.is_empty() {
+            return;
+        }
+        let counter = Counter { value, width: field.length };
+        if roles.has(Role::PacketTotalLength) {
+            self.found.total = Some(value);
+        }
+        if roles.has(Role::PacketContentLength) {
+            self.found.content = Some(value);
+        }
+        if roles.has(Role::DiscardedEventCounter) {
+            self.found.discarded = Some(counter);
+        }
+        if roles.has(Role::PacketSequenceNumber) {
+            self.found.sequence = Some(counter);
+        }
+        let is_default = roles.clock.is_none() || roles.clock == self.clocks.default;
+        if roles.has(Role::PacketEndTimestamp) && is_default {
+            self.found.end = Some(value);
+        }
+        if roles.has(Role::Timestamp) {
+            self.clocks.update(roles, value, field.length);
+            if is_default {
+                self.found.begin = self.clocks.value();
+            }
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        // A special field of more than 64 bits: its value counts if it fits.
+        if !field.node.roles.is_empty()
+            && let Some(value) = value.as_i128().and_then(|value| u64::try_from(value).ok())
+        {
+            self.unsigned(Field { length: 64, ..field }, value);
+        }
+    }
+}
+
+/// Takes what event record headers (and mapped fields elsewhere in event records) say.
+pub(crate) struct EventVisitor<'a> {
+    pub(crate) clocks: &'a mut Clocks,
+    pub(crate) class_id: Option<u64>,
+}
+
+impl Visitor for EventVisitor<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        let roles = field.node.roles;
+        if roles.is_empty() {
+            return;
+        }
+        if roles.has(Role::EventRecordClassId) {
+            self.class_id = Some(value);
+        }
+        if roles.has(Role::Timestamp) {
+            self.clocks.update(roles, value, field.length);
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if !field.node.roles.is_empty()
+            && let Some(value) = value.as_i128().and_then(|value| u64::try_from(value).ok())
+        {
+            self.unsigned(Field { length: 64, ..field }, value);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clocks_wrap_at_the_width_of_the_field() {
+        assert_eq!(update_clock(0x1_00fe, 0xff, 8), 0x1_00ff);
+        assert_eq!(update_clock(0x1_00fe, 0x02, 8), 0x1_0102);
+        assert_eq!(update_clock(19712, 5, 8), 19717);
+        assert_eq!(update_clock(19717, 4, 8), 19972);
+        assert_eq!(update_clock(500, 3, 64), 3);
+        // A value of no width at all cannot be; one bit can.
+        assert_eq!(update_clock(1, 0, 1), 2);
+    }
+
+    #[test]
+    fn counters_wrap_at_the_width_of_the_field() {
+        let counter = |value, width| Counter { value, width };
+        assert_eq!(counter(2, 8).since(counter(250, 8)), 8);
+        assert_eq!(counter(7, 64).since(counter(5, 64)), 2);
+    }
+}

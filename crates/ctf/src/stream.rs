@@ -1,0 +1,634 @@
+//! A data stream of a CTF trace: its files, its packets, and the cursor that reads them.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::plan::EventRecordPlans;
+use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::{
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
+    Scopes, Skip, StreamSummary, Window,
+};
+
+use crate::index::{PacketEntry, cut_off};
+use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
+use crate::quirks::Quirk;
+
+/// A file of a data stream.
+#[derive(Clone, Debug)]
+pub struct StreamFile {
+    /// Its path in the trace.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// A data stream and where it lies.
+#[derive(Debug)]
+pub struct StreamInput {
+    /// The stream.
+    pub stream: Arc<DataStream>,
+    /// Its files.
+    pub files: Vec<StreamFile>,
+    /// Its packets in the order they are read.
+    pub packets: Vec<PacketEntry>,
+    /// What could not be read at the ends of its files.
+    pub rest: Vec<Damage>,
+    /// Faults of the tracer to take into account.
+    pub quirks: Vec<Quirk>,
+    /// Limits of decoding.
+    pub limits: WalkLimits,
+}
+
+impl StreamInput {
+    /// The value of the default clock.
+    fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
+        let cycles = cycles?;
+        let nanoseconds = self.stream.clock()?.nanoseconds(cycles);
+        Some(ClockValue { nanoseconds, cycles })
+    }
+
+    /// Time at which a packet begins, in nanoseconds.
+    fn begin_of(&self, packet: usize) -> Option<i128> {
+        Some(self.clock_value(self.packets.get(packet)?.begin)?.nanoseconds)
+    }
+
+    /// First and last time that packets tell, in nanoseconds.
+    #[must_use]
+    pub fn time_range(&self) -> Option<(i128, i128)> {
+        let times = || {
+            self.packets.iter().flat_map(|packet| {
+                [packet.begin, packet.end]
+                    .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
+            })
+        };
+        Some((times().flatten().min()?, times().flatten().max()?))
+    }
+
+    /// What its packets tell.
+    #[must_use]
+    pub fn summary(&self) -> StreamSummary {
+        let file_size = |packet: &PacketEntry| {
+            self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
+        };
+        let mut summary = StreamSummary {
+            stream: Arc::clone(&self.stream),
+            files: self.files.iter().map(|file| file.name.clone()).collect(),
+            packets: self.packets.len() as u64,
+            bytes: 0,
+            padding: 0,
+            time_range: self.time_range(),
+            discarded_events: 0,
+            discarded_before: false,
+            discarded_packets: 0,
+            damage: Vec::new(),
+        };
+        let mut before: Option<&PacketEntry> = None;
+        for packet in &self.packets {
+            summary.bytes += packet.available(file_size(packet));
+            if let (Some(total), Some(content)) = (packet.total, packet.content) {
+                summary.padding += (total - content) / 8;
+            }
+            summary.damage.extend(packet.damage.as_deref().cloned());
+            if let Some(file) = self.files.get(packet.file as usize) {
+                summary.damage.extend(cut_off(&file.name, packet, file.bytes.len() as u64));
+            }
+            match (before.and_then(|before| before.discarded), packet.discarded) {
+                (Some(before), Some(now)) => summary.discarded_events += now.since(before),
+                (None, Some(now)) => summary.discarded_before |= now.value != 0,
+                _ => {}
+            }
+            if let (Some(before), Some(now)) = (before.and_then(|before| before.sequence), packet.sequence) {
+                summary.discarded_packets += now.since(before).saturating_sub(1);
+            }
+            before = Some(packet);
+        }
+        summary.damage.extend(self.rest.iter().cloned());
+        summary
+    }
+
+    /// A cursor over what is in the window.
+    #[must_use]
+    pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
+        // Packets begin in order. All before the last one that begins before the window end
+        // before it too, for event times never go back.
+        let mut first = 0;
+        if let Some(begin) = window.begin {
+            let before = self.packets.partition_point(|packet| {
+                self.clock_value(packet.begin).is_some_and(|value| value.nanoseconds < begin)
+            });
+            first = before.saturating_sub(1);
+        }
+        let stream = &self.stream;
+        let plans = stream.plans();
+        let classes = &stream.class().event_records;
+        let by_id = classes.iter().enumerate().map(|(i, class)| (class.id, i as u32)).collect();
+        let body_has_roles = |plans: &EventRecordPlans| {
+            [&plans.specific_context, &plans.payload]
+                .into_iter()
+                .flatten()
+                .any(|plan| plan.nodes().any(|node| !node.roles.is_empty()))
+        };
+        StreamCursor {
+            input: Arc::clone(self),
+            window,
+            by_id: EventRecordClasses::new(by_id),
+            only_class: (classes.len() == 1).then(|| classes[0].id),
+            common_has_roles: plans
+                .common_context
+                .as_ref()
+                .is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
+            body_has_roles: plans.event_records.iter().map(body_has_roles).collect(),
+            slots: vec![Cell::new(UNKNOWN); plans.slots],
+            clocks: Clocks::new(stream.trace.class.clocks.len()),
+            has_other_clocks: stream.trace.class.clocks.len() > 1,
+            other_clocks: Vec::new(),
+            phase: Phase::Begin,
+            packet: first,
+            info: PacketInfo::default(),
+            packet_begin: None,
+            packet_end: None,
+            at: Position::default(),
+            begins: [Position::default(); 6],
+            event_class: 0,
+            event_clock: None,
+            last_event: None,
+            damage: None,
+            discarded: None,
+            current: None,
+        }
+    }
+}
+
+/// Finds the event record class of an id: by position where ids are small, as they mostly are.
+#[derive(Debug)]
+enum EventRecordClasses {
+    Dense(Vec<u32>),
+    Sparse(HashMap<u64, u32>),
+}
+
+impl EventRecordClasses {
+    const NONE: u32 = u32::MAX;
+
+    fn new(by_id: HashMap<u64, u32>) -> Self {
+        let most = by_id.keys().copied().max().unwrap_or(0);
+        if most > 4 * by_id.len() as u64 + 1024 {
+            return Self::Sparse(by_id);
+        }
+        let mut dense = vec![Self::NONE; most as usize + 1];
+        for (id, index) in by_id {
+            dense[id as usize] = index;
+        }
+        Self::Dense(dense)
+    }
+
+    #[inline]
+    fn get(&self, id: u64) -> Option<usize> {
+        let index = match self {
+            Self::Dense(dense) => *dense.get(usize::try_from(id).ok()?)?,
+            Self::Sparse(sparse) => *sparse.get(&id)?,
+        };
+        (index != Self::NONE).then_some(index as usize)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Begin,
+    /// Before a packet: tells what could not be read before it.
+    BeforePacket,
+    OpenPacket,
+    DiscardedEvents,
+    DiscardedPackets,
+    PacketBegin,
+    Events,
+    /// The current event is lent after a message about it.
+    HeldEvent,
+    PacketEnd,
+    Rest(usize),
+    End,
+    Done,
+}
+
+/// Reads a data stream, one message after the other.
+#[derive(Debug)]
+pub struct StreamCursor {
+    input: Arc<StreamInput>,
+    window: Window,
+    by_id: EventRecordClasses,
+    only_class: Option<u64>,
+    common_has_roles: bool,
+    body_has_roles: Vec<bool>,
+    slots: Vec<Cell<i128>>,
+    clocks: Clocks,
+    has_other_clocks: bool,
+    other_clocks: Vec<(u16, u64)>,
+    phase: Phase,
+    /// Index of the current packet, or of the next one before the first.
+    packet: usize,
+    info: PacketInfo,
+    packet_begin: Option<ClockValue>,
+    packet_end: Option<ClockValue>,
+    /// Where the next event record begins.
+    at: Position,
+    begins: [Position; 6],
+    event_class: usize,
+    event_clock: Option<ClockValue>,
+    last_event: Option<u64>,
+    damage: Option<Damage>,
+    discarded: Option<(Option<u64>, Option<ClockValue>, Option<ClockValue>)>,
+    current: Option<MessageKind>,
+}
+
+impl StreamCursor {
+    /// The stream that it reads.
+    #[must_use]
+    pub fn stream(&self) -> &Arc<DataStream> {
+        &self.input.stream
+    }
+
+    fn entry(&self) -> &PacketEntry {
+        &self.input.packets[self.packet]
+    }
+
+    /// The bytes of the current packet, as far as they are there.
+    fn data(&self) -> &[u8] {
+        packet_data(&self.input, self.packet)
+    }
+
+    fn bits(&self) -> PacketBits<'_> {
+        let data = self.data();
+        PacketBits { data, content: self.info.content.unwrap_or(data.len() as u64 * 8) }
+    }
+
+    fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
+        self.current = Some(kind);
+        Some(Head { nanoseconds, kind })
+    }
+
+    fn tell_damage(&mut self, damage: Damage) -> Option<Head> {
+        self.damage = Some(Damage { stream: Some(self.input.stream.name.clone()), ..damage });
+        let time = self.input.clock_value(self.clocks.value()).map(|value| value.nanoseconds);
+        self.tell(MessageKind::Damage, time)
+    }
+
+    /// Damage at a bit of the current packet that reaches to the end of its content.
+    fn damage_at(&self, bit: u64, kind: DamageKind) -> Damage {
+        let entry = self.entry();
+        let content = self.bits().end();
+        Damage {
+            file: self.input.files[entry.file as usize].name.clone(),
+            stream: None,
+            bit: entry.offset * 8 + bit,
+            kind,
+            skipped: content.saturating_sub(bit),
+        }
+    }
+
+    fn has_quirk(&self, quirk: Quirk) -> bool {
+        self.input.quirks.contains(&quirk)
+    }
+
+    fn open_packet(&mut self) -> Result<(), Damage> {
+        let input = Arc::clone(&self.input);
+        let trace = &input.stream.trace;
+        let decoder = PacketDecoder { class: &trace.class, plans: &trace.plans, limits: input.limits };
+        let data = packet_data(&input, self.packet);
+        match decoder.decode(data, &self.slots, &mut self.clocks) {
+            Ok(info) => {
+                self.info = info;
+                self.begins[0] = info.begins[0];
+                self.begins[1] = info.begins[1];
+                self.at = info.begins[2];
+                self.packet_begin = input.clock_value(info.begin);
+                self.packet_end = input.clock_value(info.end);
+                Ok(())
+            }
+            Err(error) => Err(self.damage_at(error.bit, error.kind)),
+        }
+    }
+
+    /// What was discarded before or in the current packet (event records), by the snapshots of
+    /// this packet and the one before.
+    fn discarded_events(&self) -> Option<(Option<u64>, Option<ClockValue>, Option<ClockValue>)> {
+        let now = self.info.discarded?;
+        let value = |cycles| self.input.clock_value(cycles);
+        // Both times or none: half a range says nothing.
+        let times = |begin: Option<ClockValue>, end: Option<ClockValue>| match (begin, end) {
+            (Some(begin), Some(end)) => (Some(begin), Some(end)),
+            _ => (None, None),
+        };
+        let before = self.packet.checked_sub(1).and_then(|i| self.input.packets.get(i));
+        match before.and_then(|before| Some((before, before.discarded?))) {
+            None if now.value == 0 => None,
+            None => {
+                let (begin, end) = times(value(self.info.begin), value(self.info.end));
+                Some((None, begin, end))
+            }
+            Some((before, counter)) => {
+                let count = now.since(counter);
+                let (begin, end) = times(value(before.end), value(self.info.end));
+                (count != 0).then_some((Some(count), begin, end))
+            }
+        }
+    }
+
+    /// The packets that are missing before the current one, by sequence numbers.
+    fn discarded_packets(&self) -> Option<(Option<u64>, Option<ClockValue>, Option<ClockValue>)> {
+        let now = self.info.sequence?;
+        let before = self.input.packets.get(self.packet.checked_sub(1)?)?;
+        let missing = now.since(before.sequence?);
+        if missing <= 1 {
+            return None;
+        }
+        let (begin, end) = (self.input.clock_value(before.end), self.input.clock_value(self.info.begin));
+        let (begin, end) = if begin.is_some() && end.is_some() { (begin, end) } else { (None, None) };
+        Some((Some(missing - 1), begin, end))
+    }
+
+    /// Time of the first event record of the packet, to mend the time at which it begins.
+    fn first_event_clock(&self) -> Option<u64> {
+        let plan = self.input.stream.plans().event_record_header.as_ref()?;
+        let bits = self.bits();
+        let mut at = self.at;
+        if at.bit >= bits.end() {
+            return None;
+        }
+        let mut clocks = self.clocks.clone();
+        let mut header = EventVisitor { clocks: &mut clocks, class_id: None };
+        plan.walk(bits, &mut at, &self.slots, self.input.limits, &mut header).ok()?;
+        clocks.value()
+    }
+
+    /// Gets past one event record; false at the end of the packet.
+    fn next_event(&mut self) -> Result<bool, (u64, DamageKind)> {
+        let input = &*self.input;
+        let stream = &input.stream;
+        let plans = stream.plans();
+        let data = packet_data(input, self.packet);
+        let bits = PacketBits { data, content: self.info.content.unwrap_or(data.len() as u64 * 8) };
+        let begin = self.at;
+        if begin.bit >= bits.end() {
+            // A packet without event record classes, or one whose data is all there.
+            return Ok(false);
+        }
+        let mut at = begin;
+        self.begins[2] = at;
+        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: None };
+        if let Some(plan) = &plans.event_record_header {
+            plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
+                .map_err(|e| (e.bit, e.kind.into()))?;
+        }
+        let id = header.class_id.or(self.only_class).unwrap_or(0);
+        let Some(class) = self.by_id.get(id) else {
+            let data_stream_class = stream.class().id;
+            return Err((at.bit, DamageKind::EventRecordClass { data_stream_class, id }));
+        };
+        let cycles = header.clocks.value();
+        if self.has_other_clocks {
+            header.clocks.others(&mut self.other_clocks);
+        }
+        let event_plans = &plans.event_records[class];
+        self.begins[3] = at;
+        if let Some(plan) = &plans.common_context {
+            let result = if self.common_has_roles {
+                plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
+            } else {
+                plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
+            };
+            result.map_err(|e| (e.bit, e.kind.into()))?;
+        }
+        for (scope, plan) in [(4, &event_plans.specific_context), (5, &event_plans.payload)] {
+            self.begins[scope] = at;
+            if let Some(plan) = plan {
+                let result = if self.body_has_roles[class] {
+                    plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
+                } else {
+                    plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
+                };
+                result.map_err(|e| (e.bit, e.kind.into()))?;
+            }
+        }
+        if at.bit == begin.bit {
+            return Err((at.bit, DamageKind::EmptyEventRecord));
+        }
+        self.at = at;
+        self.event_class = class;
+        self.event_clock = input.clock_value(cycles);
+        Ok(true)
+    }
+
+    fn next(&mut self) -> Option<Head> {
+        loop {
+            match self.phase {
+                Phase::Begin => {
+                    self.phase = Phase::BeforePacket;
+                    return self.tell(MessageKind::StreamBegin, None);
+                }
+                Phase::BeforePacket => {
+                    let past_window = |input: &StreamInput, packet: usize| matches!((input.begin_of(packet), self.window.end), (Some(begin), Some(end)) if begin > end);
+                    if self.packet >= self.input.packets.len() {
+                        self.phase = Phase::Rest(0);
+                        continue;
+                    }
+                    if past_window(&self.input, self.packet) {
+                        self.phase = Phase::End;
+                        continue;
+                    }
+                    self.phase = Phase::OpenPacket;
+                    if let Some(damage) = self.entry().damage.clone() {
+                        return self.tell_damage(*damage);
+                    }
+                }
+                Phase::OpenPacket => match self.open_packet() {
+                    Ok(()) => self.phase = Phase::DiscardedEvents,
+                    Err(damage) => {
+                        self.packet += 1;
+                        self.phase = Phase::BeforePacket;
+                        return self.tell_damage(damage);
+                    }
+                },
+                Phase::DiscardedEvents => {
+                    self.phase = Phase::DiscardedPackets;
+                    self.discarded = self.discarded_events();
+                    if let Some((_, begin, _)) = self.discarded {
+                        return self.tell(MessageKind::DiscardedEvents, begin.map(|begin| begin.nanoseconds));
+                    }
+                }
+                Phase::DiscardedPackets => {
+                    self.phase = Phase::PacketBegin;
+                    self.discarded = self.discarded_packets();
+                    if let Some((_, begin, _)) = self.discarded {
+                        return self
+                            .tell(MessageKind::DiscardedPackets, begin.map(|begin| begin.nanoseconds));
+                    }
+                }
+                Phase::PacketBegin => {
+                    self.phase = Phase::Events;
+                    if self.has_quirk(Quirk::BarectfEventBeforePacket)
+                        && let (Some(begin), Some(first)) = (self.info.begin, self.first_event_clock())
+                        && first < begin
+                    {
+                        self.packet_begin = self.input.clock_value(Some(first));
+                    }
+                    let time = self.packet_begin.map(|begin| begin.nanoseconds);
+                    return self.tell(MessageKind::PacketBegin, time);
+                }
+                Phase::Events => {
+                    match self.next_event() {
+                        Ok(true) => {}
+                        Ok(false) => {
+                            self.phase = Phase::PacketEnd;
+                            let name = &self.input.files[self.entry().file as usize];
+                            let size = name.bytes.len() as u64;
+                            if let Some(damage) = cut_off(&name.name, self.entry(), size) {
+                                return self.tell_damage(damage);
+                            }
+                            continue;
+                        }
+                        Err((bit, kind)) => {
+                            self.phase = Phase::PacketEnd;
+                            let file = &self.input.files[self.entry().file as usize];
+                            let damage = match cut_off(&file.name, self.entry(), file.bytes.len() as u64) {
+                                // The data ends within an event record: that is all that is wrong.
+                                Some(damage) => Damage {
+                                    skipped: damage.bit - self.at.bit - self.entry().offset * 8,
+                                    ..damage
+                                },
+                                None => self.damage_at(bit, kind),
+                            };
+                            return self.tell_damage(damage);
+                        }
+                    }
+                    let time = self.event_clock.map(|value| value.nanoseconds);
+                    if let (Some(begin), Some(time)) = (self.window.begin, time)
+                        && time < begin
+                    {
+                        continue;
+                    }
+                    if let (Some(end), Some(time)) = (self.window.end, time)
+                        && time > end
+                    {
+                        self.phase = Phase::End;
+                        continue;
+                    }
+                    if let Some(ClockValue { cycles: to, .. }) = self.event_clock {
+                        let from = self.last_event.replace(to);
+                        if let Some(from) = from.filter(|from| *from > to) {
+                            self.phase = Phase::HeldEvent;
+                            let mut damage =
+                                self.damage_at(self.begins[2].bit, DamageKind::ClockBackwards { from, to });
+                            damage.skipped = 0;
+                            return self.tell_damage(damage);
+                        }
+                    }
+                    return self.tell(MessageKind::Event, time);
+                }
+                Phase::HeldEvent => {
+                    self.phase = Phase::Events;
+                    return self.tell(MessageKind::Event, self.event_clock.map(|value| value.nanoseconds));
+                }
+                Phase::PacketEnd => {
+                    self.phase = Phase::BeforePacket;
+                    let now = self.clocks.value();
+                    if let (Some(end), Some(now)) = (self.info.end, now) {
+                        let crashed = self.has_quirk(Quirk::LttngCrash)
+                            && end == 0
+                            && self.info.begin.is_some_and(|begin| begin != 0);
+                        let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
+                        if crashed || early {
+                            self.packet_end = self.input.clock_value(Some(now));
+                        } else {
+                            self.clocks.set_default(end);
+                        }
+                    }
+                    let time = self.packet_end.map(|end| end.nanoseconds);
+                    let head = self.tell(MessageKind::PacketEnd, time);
+                    return head;
+                }
+                Phase::Rest(i) => {
+                    let Some(damage) = self.input.rest.get(i).cloned() else {
+                        self.phase = Phase::End;
+                        continue;
+                    };
+                    self.phase = Phase::Rest(i + 1);
+                    return self.tell_damage(damage);
+                }
+                Phase::End => {
+                    self.phase = Phase::Done;
+                    return self.tell(MessageKind::StreamEnd, None);
+                }
+                Phase::Done => {
+                    self.current = None;
+                    return None;
+                }
+            }
+        }
+    }
+}
+
+fn packet_data(input: &StreamInput, packet: usize) -> &[u8] {
+    let entry = &input.packets[packet];
+    let file: &[u8] = &input.files[entry.file as usize].bytes;
+    let size = entry.available(file.len() as u64);
+    // `available` keeps within the file.
+    &file[entry.offset as usize..(entry.offset + size) as usize]
+}
+
+impl Cursor for StreamCursor {
+    fn advance(&mut self) -> Option<Head> {
+        // The packet is left only when its end has been lent.
+        if self.current == Some(MessageKind::PacketEnd) {
+            self.packet += 1;
+        }
+        self.next()
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        let stream = &*self.input.stream;
+        let discarded = || {
+            let (count, begin, end) = self.discarded?;
+            Some(Discarded { stream, count, begin, end })
+        };
+        Some(match self.current? {
+            MessageKind::StreamBegin => Message::StreamBegin(stream),
+            MessageKind::StreamEnd => Message::StreamEnd(stream),
+            MessageKind::PacketBegin => Message::PacketBegin(self.current_packet()),
+            MessageKind::PacketEnd => Message::PacketEnd(self.current_packet()),
+            MessageKind::Event => Message::Event(Event {
+                stream,
+                class: &stream.class().event_records[self.event_class],
+                plans: &stream.plans().event_records[self.event_class],
+                clock: self.event_clock,
+                other_clocks: &self.other_clocks,
+                scopes: self.scopes(),
+            }),
+            MessageKind::DiscardedEvents => Message::DiscardedEvents(discarded()?),
+            MessageKind::DiscardedPackets => Message::DiscardedPackets(discarded()?),
+            MessageKind::Damage => Message::Damage(self.damage.as_ref()?),
+            _ => return None,
+        })
+    }
+}
+
+impl StreamCursor {
+    fn scopes(&self) -> Scopes<'_> {
+        Scopes { bits: self.bits(), begins: self.begins, slots: &self.slots, limits: self.input.limits }
+    }
+
+    fn current_packet(&self) -> Packet<'_> {
+        let data = self.data().len() as u64 * 8;
+        Packet {
+            stream: &self.input.stream,
+            begin: self.packet_begin,
+            end: self.packet_end,
+            sequence_number: self.info.sequence.map(|counter| counter.value),
+            discarded_counter: self.info.discarded.map(|counter| counter.value),
+            total_length: self.info.total.unwrap_or(data),
+            content_length: self.info.content.unwrap_or(data),
+            scopes: self.scopes(),
+        }
+    }
+}

@@ -1,0 +1,497 @@
+//! CTF traces where they lie: folders with a file `metadata` and data stream files.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use ichnos_io::{Bytes, Entry, Tree};
+use ichnos_model::plan::PlanError;
+use ichnos_model::walk::WalkLimits;
+use ichnos_model::{
+    Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits, StreamSummary, TextPlace,
+    Trace, TraceClass, TraceInput, Window,
+};
+
+use crate::index::{self, FileIndex, PacketEntry};
+use crate::metadata::{self, Dialect, MetadataOptions};
+use crate::packet::PacketDecoder;
+use crate::quirks::Quirk;
+use crate::stream::{StreamFile, StreamInput};
+
+/// How to open CTF traces.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Dialect of the metadata; None: found out from the content.
+    pub dialect: Option<Dialect>,
+    /// Refuse metadata that is only understood by being tolerant.
+    pub strict: bool,
+    /// What is refused because it is too much.
+    pub limits: Limits,
+    /// Take known faults of tracers into account.
+    pub quirks: bool,
+    /// Use the packet indexes that LTTng writes beside its data streams, where they are true.
+    pub lttng_index: bool,
+    /// Metadata for trees that have none, with the name of its file: a single data stream file.
+    pub metadata: Option<(String, Bytes)>,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            dialect: None,
+            strict: false,
+            limits: Limits::default(),
+            quirks: true,
+            lttng_index: true,
+            metadata: None,
+        }
+    }
+}
+
+/// A CTF trace that was opened.
+#[derive(Debug)]
+pub struct CtfTrace {
+    path: String,
+    trace: Arc<Trace>,
+    /// Dialect of its metadata.
+    pub dialect: Dialect,
+    diagnostics: Vec<FileDiagnostic>,
+    /// Its data streams.
+    pub streams: Vec<Arc<StreamInput>>,
+    damage: Vec<Damage>,
+    quirks: Vec<Quirk>,
+}
+
+/// Why a CTF trace cannot be opened.
+#[derive(Clone, Debug)]
+pub struct TraceError {
+    /// Where it lies.
+    pub path: String,
+    /// What is wrong, at least one problem; those that are no errors are told too.
+    pub diagnostics: Vec<FileDiagnostic>,
+}
+
+impl fmt::Display for TraceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, diagnostic) in self.diagnostics.iter().enumerate() {
+            if i > 0 {
+                f.write_str("\n")?;
+            }
+            write!(f, "{diagnostic}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for TraceError {}
+
+/// What is in a tree of files.
+#[derive(Debug, Default)]
+pub struct Opened {
+    /// The traces that can be read, by UUID and path.
+    pub traces: Vec<CtfTrace>,
+    /// The traces that cannot.
+    pub errors: Vec<TraceError>,
+}
+
+/// Whether a tree has CTF traces: a file called `metadata` that is none of another format.
+#[must_use]
+pub fn probe(tree: &Tree) -> bool {
+    tree.entries.iter().any(|entry| entry.name() == "metadata")
+}
+
+/// Opens all CTF traces of a tree, at any depth.
+///
+/// Folders with the same trace UUID and the same classes are parts of one trace: rotated
+/// sessions, snapshots.
+#[must_use]
+pub fn open(tree: &Tree, options: &OpenOptions) -> Opened {
+    let mut opened = Opened::default();
+    let mut found: Vec<Described> = Vec::new();
+    for folder in folders(tree, options) {
+        match folder.describe(tree, options) {
+            Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
+                Some(other) => other.join(described),
+                None => found.push(described),
+            },
+            Err(error) => opened.errors.push(error),
+        }
+    }
+    for described in found {
+        match described.open(tree, options) {
+            Ok(trace) => opened.traces.push(trace),
+            Err(error) => opened.errors.push(error),
+        }
+    }
+    opened.traces.sort_by(|a, b| (a.trace.class.uuid, &a.path).cmp(&(b.trace.class.uuid, &b.path)));
+    opened
+}
+
+/// A folder with metadata.
+struct Folder<'a> {
+    path: String,
+    metadata_name: String,
+    metadata: std::io::Result<Bytes>,
+    files: Vec<&'a Entry>,
+    /// Indexes of LTTng by the name of the data stream file.
+    indexes: BTreeMap<String, &'a Entry>,
+    /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
+    auxiliary: Vec<&'a Entry>,
+}
+
+fn shown(tree: &Tree, path: &str) -> String {
+    if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
+}
+
+fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
+    let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
+    for entry in tree.entries.iter().filter(|entry| entry.name() == "metadata") {
+        folders.insert(
+            entry.folder(),
+            Folder {
+                path: shown(tree, entry.folder()),
+                metadata_name: shown(tree, &entry.path),
+                metadata: entry.read(),
+                files: Vec::new(),
+                indexes: BTreeMap::new(),
+                auxiliary: Vec::new(),
+            },
+        );
+    }
+    if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
+        folders.insert(
+            "",
+            Folder {
+                path: tree.name.clone(),
+                metadata_name: name.clone(),
+                metadata: Ok(bytes.clone()),
+                files: tree.entries.iter().collect(),
+                indexes: BTreeMap::new(),
+                auxiliary: Vec::new(),
+            },
+        );
+        return folders.into_values().collect();
+    }
+    for entry in &tree.entries {
+        if let Some(folder) = folders.get_mut(entry.folder()) {
+            if entry.name().ends_with(".json") {
+                folder.auxiliary.push(entry);
+            } else if entry.name() != "metadata" {
+                folder.files.push(entry);
+            }
+        } else if let Some(stream) = entry.name().strip_suffix(".idx") {
+            let parent = match entry.folder().rsplit_once('/') {
+                Some((parent, "index")) => parent,
+                None if entry.folder() == "index" => "",
+                _ => continue,
+            };
+            if let Some(folder) = folders.get_mut(parent) {
+                folder.indexes.insert(stream.to_owned(), entry);
+            }
+        }
+    }
+    folders.into_values().collect()
+}
+
+/// A trace whose metadata was read.
+struct Described<'a> {
+    class: TraceClass,
+    dialect: Dialect,
+    diagnostics: Vec<FileDiagnostic>,
+    metadata_name: String,
+    folders: Vec<Folder<'a>>,
+}
+
+impl<'a> Folder<'a> {
+    fn describe(self, tree: &Tree, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
+        let file = self.metadata_name.clone();
+        let problem = |message: String| TraceError {
+            path: self.path.clone(),
+            diagnostics: vec![FileDiagnostic {
+                file: file.clone(),
+                diagnostic: Diagnostic::error(TextPlace::default(), message),
+            }],
+        };
+        let bytes = match &self.metadata {
+            Ok(bytes) => bytes.clone(),
+            Err(error) => return Err(problem(format!("cannot be read: {error}"))),
+        };
+        let metadata_options =
+            MetadataOptions { dialect: options.dialect, strict: options.strict, limits: options.limits };
+        let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
+            diagnostics
+                .into_iter()
+                .map(|diagnostic| FileDiagnostic { file: file.to_owned(), diagnostic })
+                .collect::<Vec<_>>()
+        };
+        match metadata::parse(&bytes, &metadata_options) {
+            Ok(parsed) => {
+                let mut described = Described {
+                    class: parsed.trace,
+                    dialect: parsed.dialect,
+                    diagnostics: in_file(&file, parsed.diagnostics),
+                    metadata_name: file,
+                    folders: Vec::new(),
+                };
+                described.add_auxiliary(&self.auxiliary, tree, &metadata_options);
+                described.folders.push(self);
+                Ok(described)
+            }
+            Err(error) => {
+                Err(TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) })
+            }
+        }
+    }
+}
+
+impl<'a> Described<'a> {
+    /// Whether the other one is a further part of the same trace: same UUID, and one says all
+    /// that the other says (metadata grows while a trace is recorded).
+    fn is_same_trace(&self, other: &Self) -> bool {
+        self.class.uuid.is_some()
+            && self.class.uuid == other.class.uuid
+            && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
+    }
+
+    fn join(&mut self, mut other: Self) {
+        if !extends(&self.class, &other.class) {
+            std::mem::swap(&mut self.class, &mut other.class);
+            self.metadata_name = other.metadata_name;
+            self.diagnostics = other.diagnostics;
+        }
+        self.folders.append(&mut other.folders);
+    }
+
+    fn open(self, tree: &Tree, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
+        let path = match self.folders.as_slice() {
+            [only] => only.path.clone(),
+            several => common_folder(several.iter().map(|folder| folder.path.as_str())),
+        };
+        let trace = match Trace::new(self.class, path.clone(), &options.limits) {
+            Ok(trace) => Arc::new(trace),
+            Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
+        };
+        let quirks = if options.quirks { Quirk::of(&trace.class) } else { Vec::new() };
+        let limits = WalkLimits::from(&options.limits);
+        let mut builder = Builder { trace: &trace, limits, streams: BTreeMap::new(), damage: Vec::new() };
+        for folder in &self.folders {
+            for entry in &folder.files {
+                let name = shown(tree, &entry.path);
+                let index = folder.indexes.get(entry.name()).filter(|_| options.lttng_index);
+                builder.add(name, entry, index.copied());
+            }
+        }
+        let damage = std::mem::take(&mut builder.damage);
+        let streams = builder.finish(&quirks);
+        Ok(CtfTrace {
+            path,
+            trace,
+            dialect: self.dialect,
+            diagnostics: self.diagnostics,
+            streams,
+            damage,
+            quirks,
+        })
+    }
+
+    fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &MetadataOptions) {
+        if self.dialect != Dialect::Prop2 {
+            return;
+        }
+        let mut files = Vec::new();
+        let mut texts = Vec::new();
+        for entry in entries {
+            let file = shown(tree, &entry.path);
+            match entry.read() {
+                Ok(bytes) => {
+                    files.push(file);
+                    texts.push(bytes);
+                }
+                Err(error) => {
+                    let message = format!("the auxiliary stream cannot be read: {error}");
+                    let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+                    self.diagnostics.push(FileDiagnostic { file, diagnostic });
+                }
+            }
+        }
+        let texts: Vec<&[u8]> = texts.iter().map(|bytes| &**bytes).collect();
+        for (i, diagnostic) in metadata::add_auxiliary_streams(&mut self.class, &texts, options) {
+            let file = files.get(i).cloned().unwrap_or_default();
+            self.diagnostics.push(FileDiagnostic { file, diagnostic });
+        }
+    }
+}
+
+fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {
+    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    TraceError { path, diagnostics: vec![FileDiagnostic { file: metadata_name.to_owned(), diagnostic }] }
+}
+
+fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+    let mut common: Option<Vec<&str>> = None;
+    for path in paths {
+        let parts: Vec<&str> = path.split('/').collect();
+        common = Some(match common {
+            None => parts,
+            Some(before) => {
+                before.iter().zip(&parts).take_while(|(a, b)| a == b).map(|(part, _)| *part).collect()
+            }
+        });
+    }
+    common.unwrap_or_default().join("/")
+}
+
+/// Whether `more` has all classes of `less`, and the same of everything else.
+fn extends(more: &TraceClass, less: &TraceClass) -> bool {
+    more.packet_header == less.packet_header
+        && more.clocks == less.clocks
+        && less.data_streams.iter().all(|less| {
+            more.data_stream(less.id).is_some_and(|more| {
+                more.packet_context == less.packet_context
+                    && more.event_record_header == less.event_record_header
+                    && more.common_context == less.common_context
+                    && more.default_clock == less.default_clock
+                    && {
+                        let classes = more.event_records_by_id();
+                        less.event_records.iter().all(|class| classes.get(&class.id) == Some(&class))
+                    }
+            })
+        })
+}
+
+/// Which data stream a packet belongs to: its class id, and its id or else its file.
+type StreamKey = (u64, Option<u64>, String);
+
+struct Builder<'a> {
+    trace: &'a Arc<Trace>,
+    limits: WalkLimits,
+    streams: BTreeMap<StreamKey, Stream>,
+    damage: Vec<Damage>,
+}
+
+#[derive(Default)]
+struct Stream {
+    class: usize,
+    files: Vec<StreamFile>,
+    packets: Vec<PacketEntry>,
+    rest: Vec<Damage>,
+}
+
+impl Builder<'_> {
+    fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<&Entry>) {
+        let bytes = match entry.read() {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                self.damage.push(Damage {
+                    file: name,
+                    stream: None,
+                    bit: 0,
+                    kind: DamageKind::Unreadable(error.to_string()),
+                    skipped: entry.len.unwrap_or(0).saturating_mul(8),
+                });
+                return;
+            }
+        };
+        let decoder =
+            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
+        let FileIndex { packets, rest } = lttng_index
+            .and_then(|index| index.read().ok())
+            .and_then(|index| index::from_lttng_index(&decoder, &bytes, &index))
+            .unwrap_or_else(|| index::scan(&decoder, &name, &bytes));
+        let mut last: Option<StreamKey> = None;
+        for found in packets {
+            let class_id = self.trace.class.data_streams[found.class].id;
+            let file = if found.stream_id.is_some() { String::new() } else { name.clone() };
+            let key = (class_id, found.stream_id, file);
+            let stream = self.streams.entry(key.clone()).or_default();
+            stream.class = found.class;
+            if stream.files.last().is_none_or(|file| file.name != name) {
+                stream.files.push(StreamFile { name: name.clone(), bytes: bytes.clone() });
+            }
+            stream.packets.push(PacketEntry { file: stream.files.len() as u32 - 1, ..found.entry });
+            last = Some(key);
+        }
+        if let Some(rest) = rest {
+            match last.and_then(|key| self.streams.get_mut(&key)) {
+                Some(stream) => stream.rest.push(rest),
+                None => self.damage.push(rest),
+            }
+        }
+    }
+
+    fn finish(self, quirks: &[Quirk]) -> Vec<Arc<StreamInput>> {
+        let mut streams = Vec::new();
+        for ((_, id, _), mut found) in self.streams {
+            if found.packets.iter().all(|packet| packet.begin.is_some()) {
+                found.packets.sort_by_key(|packet| packet.begin);
+                drop_copies(&mut found.packets);
+            }
+            let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
+            let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
+                continue;
+            };
+            streams.push(Arc::new(StreamInput {
+                stream: Arc::new(stream),
+                files: found.files,
+                packets: found.packets,
+                rest: found.rest,
+                quirks: quirks.to_vec(),
+                limits: self.limits,
+            }));
+        }
+        streams
+    }
+}
+
+/// Snapshots of a session overlap: a packet that is in several files is read once.
+fn drop_copies(packets: &mut Vec<PacketEntry>) {
+    let mut seen = HashSet::new();
+    packets.retain(|packet| {
+        let what = (
+            packet.begin,
+            packet.end,
+            packet.total,
+            packet.content,
+            packet.sequence.map(|counter| counter.value),
+            packet.discarded.map(|counter| counter.value),
+        );
+        // Without an end and a number, equal packets need not be the same.
+        let is_known = packet.end.is_some() && packet.sequence.is_some();
+        !is_known || seen.insert(what)
+    });
+}
+
+impl TraceInput for CtfTrace {
+    fn format(&self) -> &'static str {
+        "ctf"
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        &self.diagnostics
+    }
+
+    fn quirks(&self) -> Vec<String> {
+        self.quirks.iter().map(|quirk| quirk.describe().to_owned()).collect()
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        self.streams.iter().map(|stream| stream.summary()).collect()
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
+        self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect()
+    }
+}

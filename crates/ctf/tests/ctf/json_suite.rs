@@ -1,0 +1,190 @@
+//! The public CTF 2 metadata cases, and the metadata of the real CTF 2 traces.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ichnos_ctf::metadata::Problems;
+use ichnos_ctf::metadata::json::{parse_spec2, recognise};
+use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
+
+use crate::support::traces;
+
+/// Cases whose only mistake is found by the check of the finished classes, which all dialects
+/// share, and what it is.
+const AWAITS_CHECK: &[(&str, &str)] =
+    &[("fail-dl-array-type-len-inval", "a length field location leads to a structure")];
+
+/// Metadata of traces that breaks a rule without doubt about what it means, and the rule.
+/// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
+const SLIPS: &[(&str, &str)] = &[
+    ("babeltrace/2/fail/meta-no-stream-cls", "no data stream class"),
+    ("pass-diff-magic-translated", "no data stream class"),
+    ("pass-er-header-id-nt-str-translated", "a user's field in the event record header"),
+    ("pass-pkt-header-magic-nt-str-translated", "a user's field in the packet header"),
+    ("pass-pkt-header-uuid-nt-str-translated", "a user's field in the packet header"),
+    ("pass-vars-translated", "user's fields in the packet header and the event record header"),
+];
+
+fn parse(text: &[u8], limits: &Limits) -> (Option<TraceClass>, Vec<Diagnostic>) {
+    let mut problems = Problems::new(limits);
+    let trace = parse_spec2(text, limits, &mut problems);
+    (trace, problems.into_diagnostics())
+}
+
+/// The place of a problem as the expectations count: from the record separator that begins the
+/// fragment, the byte after it being line 1, column 1.
+fn place_in_fragment(text: &[u8], problem: &Diagnostic) -> (u32, u32) {
+    let before = &text[..problem.place.offset as usize];
+    let start = before.iter().rposition(|byte| *byte == 0x1e).map_or(0, |separator| separator + 1);
+    let lines = before[start..].iter().filter(|byte| **byte == b'\n').count() as u32;
+    let column = match before[start..].iter().rposition(|byte| *byte == b'\n') {
+        Some(newline) => before.len() - start - newline,
+        None => before.len() - start + 1,
+    };
+    (lines + 1, column as u32)
+}
+
+fn expected_place(case: &Path) -> (u32, u32) {
+    let text = fs::read_to_string(case.join("expect-error.txt")).unwrap();
+    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap();
+    let (line, rest) = last.strip_prefix('[').unwrap().split_once(':').unwrap();
+    let (column, _) = rest.split_once(']').unwrap();
+    (line.parse().unwrap(), column.parse().unwrap())
+}
+
+#[test]
+fn verdicts_and_places_of_the_public_cases() {
+    let Some(traces) = traces() else {
+        eprintln!("json_suite: skipped, there are no traces");
+        return;
+    };
+    let mut cases: Vec<PathBuf> =
+        fs::read_dir(traces.join("ctf/metadata/ctf-2")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    cases.sort();
+    // The reader that the expectations are of has no integers of more bits.
+    let mut limits = Limits::default();
+    limits.integer_bits = 64;
+    let (mut verdicts, mut places, mut failing) = (0, 0, 0);
+    let mut report = String::new();
+    for case in &cases {
+        let name = case.file_name().unwrap().to_str().unwrap();
+        let text = fs::read(case.join("metadata")).unwrap();
+        let (trace, problems) = parse(&text, &limits);
+        let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
+        assert_eq!(trace.is_some(), errors == 0, "{name}");
+        let awaits = AWAITS_CHECK.iter().any(|(other, _)| *other == name);
+        let should_fail = name.starts_with("fail-") && !awaits;
+        if (errors > 0) == should_fail {
+            verdicts += 1;
+        } else {
+            writeln!(report, "{name}: {errors} errors, {:?}", problems.first()).unwrap();
+        }
+        if should_fail {
+            failing += 1;
+            let expected = expected_place(case);
+            match problems.first().map(|problem| place_in_fragment(&text, problem)) {
+                Some(place) if place == expected => places += 1,
+                place => {
+                    writeln!(report, "{name}: {place:?}, not {expected:?}: {:?}", problems.first()).unwrap()
+                }
+            }
+        }
+    }
+    eprintln!("verdicts {verdicts}/{}, places {places}/{failing}", cases.len());
+    assert!(cases.len() > 150);
+    assert_eq!((verdicts, places), (cases.len(), failing), "\n{report}");
+}
+
+#[test]
+fn wide_integers_are_read_unless_limited() {
+    let text = b"\x1e{\"type\": \"preamble\", \"version\": 2}\n\x1e{\"type\": \"data-stream-class\"}\n\
+        \x1e{\"type\": \"event-record-class\", \"payload-field-class\": {\"type\": \"structure\", \"member-classes\": [\
+        {\"name\": \"wide\", \"field-class\": {\"type\": \"fixed-length-unsigned-integer\", \"length\": 65, \
+        \"byte-order\": \"big-endian\"}}]}}\n";
+    assert!(parse(text, &Limits::default()).0.is_some());
+    let mut limits = Limits::default();
+    limits.integer_bits = 64;
+    let (trace, problems) = parse(text, &limits);
+    assert!(trace.is_none());
+    assert_eq!(
+        problems[0].to_string(),
+        "3:181: error: in event record class 0, payload, member `wide`: the property `length` is not what it must be \
+         (expected at most 64 bits, the limit, found the integer 65)"
+    );
+}
+
+fn metadata_files(folder: &Path, files: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            metadata_files(&path, files);
+        } else if path.file_name().is_some_and(|name| name == "metadata") {
+            files.push(path);
+        }
+    }
+}
+
+#[test]
+fn metadata_of_real_traces_is_read() {
+    let Some(traces) = traces() else {
+        eprintln!("json_suite: skipped, there are no traces");
+        return;
+    };
+    let mut read = 0;
+    let mut candidates = 0;
+    let mut with_slips = Vec::new();
+    for folder in ["ctf/real", "ctf/decode/ctf-2"] {
+        let root = traces.join(folder);
+        let mut files = Vec::new();
+        metadata_files(&root, &mut files);
+        for file in files {
+            let text = fs::read(&file).unwrap();
+            if recognise(&text).is_none() {
+                continue;
+            }
+            let name = file.parent().unwrap().strip_prefix(&root).unwrap().to_str().unwrap().to_owned();
+            let (trace, problems) = parse(&text, &Limits::default());
+            assert!(trace.is_some(), "{name}: {problems:#?}");
+            for problem in &problems {
+                eprintln!("{name}: {problem}");
+            }
+            let slips = problems.iter().filter(|problem| problem.severity == Severity::Slip).count();
+            if slips > 0 {
+                with_slips.push(name);
+            }
+            let of_candidate = problems.iter().any(|problem| problem.message.contains("CTF2-SPECRC-7.0"));
+            candidates += usize::from(of_candidate);
+            read += 1;
+        }
+    }
+    let expected: Vec<&str> = SLIPS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(with_slips, expected);
+    eprintln!("{read} metadata streams, {candidates} of release candidates");
+    assert!(read > 60);
+    assert!(candidates > 0);
+}
+
+#[test]
+fn no_bytes_make_the_reader_panic() {
+    let Some(traces) = traces() else {
+        eprintln!("json_suite: skipped, there are no traces");
+        return;
+    };
+    let limits = Limits::default();
+    for case in ["pass-dt-aliases-everywhere-translated", "pass-var-type-named-abs-sel-loc-translated"] {
+        let text = fs::read(traces.join("ctf/metadata/ctf-2").join(case).join("metadata")).unwrap();
+        for end in (0..text.len()).step_by(3) {
+            parse(&text[..end], &limits);
+        }
+        for at in (0..text.len()).step_by(3) {
+            for byte in [b'"', b'{', b']', b',', b'9', 0x1e, 0xff, 0] {
+                let mut changed = text.clone();
+                changed[at] = byte;
+                parse(&changed, &limits);
+            }
+        }
+    }
+}

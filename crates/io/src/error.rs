@@ -1,0 +1,78 @@
+//! What can go wrong before there are any bytes to decode.
+
+use std::io;
+
+/// Why a tree cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IoError {
+    /// There is nothing of this name.
+    #[error("{path}: there is no such file or folder")]
+    NotFound {
+        /// What was asked for.
+        path: String,
+    },
+    /// The system does not let this user read it.
+    #[error("{path}: no permission to read this {what}; check its owner and mode, or run as a user who may")]
+    Permission {
+        /// What was asked for.
+        path: String,
+        /// "file" or "folder".
+        what: &'static str,
+    },
+    /// It is a device or a socket.
+    #[error("{path}: expected a folder, a file or a pipe, found {found}")]
+    Special {
+        /// What was asked for.
+        path: String,
+        /// What it is.
+        found: &'static str,
+    },
+    /// A limit was reached.
+    #[error("{path}: {what} is more than the limit of {limit}")]
+    Limit {
+        /// What was read.
+        path: String,
+        /// What there is too much of.
+        what: &'static str,
+        /// The limit.
+        limit: u64,
+    },
+    /// An archive or compressed file that cannot be read at all.
+    #[error("{path}: this looks like {what}, but it cannot be read: {problem}")]
+    Damaged {
+        /// What was read.
+        path: String,
+        /// What it looks like, for instance "a zip archive".
+        what: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+    /// A kind of compression that this program does not know.
+    #[error("{path}: {what} is not supported; unpack it first")]
+    Unsupported {
+        /// What was read.
+        path: String,
+        /// What it is.
+        what: &'static str,
+    },
+    /// The system says no for another reason.
+    #[error("{path}: {source}")]
+    System {
+        /// What was asked for.
+        path: String,
+        /// What the system says.
+        source: io::Error,
+    },
+}
+
+impl IoError {
+    pub(crate) fn system(path: impl Into<String>, what: &'static str, source: io::Error) -> Self {
+        let path = path.into();
+        match source.kind() {
+            io::ErrorKind::NotFound => Self::NotFound { path },
+            io::ErrorKind::PermissionDenied => Self::Permission { path, what },
+            _ => Self::System { path, source },
+        }
+    }
+}

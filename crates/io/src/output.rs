@@ -1,0 +1,206 @@
+//! Where results go.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+const BUFFER: usize = 256 << 10;
+
+/// Opens what results are written to: the standard output for None and `-`, else a file.
+///
+/// The file appears (or is replaced) only by [`Output::finish`]: until then everything is in a
+/// temporary file beside it, which goes away if the output is dropped. What is no plain file (a
+/// device, a pipe) is written directly.
+///
+/// # Errors
+/// If the file cannot be created, or is a folder.
+pub fn create(path: Option<&Path>) -> io::Result<Output> {
+    match path {
+        Some(path) if path != Path::new("-") => create_file(path),
+        _ => Ok(Output { writer: Some(BufWriter::with_capacity(BUFFER, stdout()?)), replace: None }),
+    }
+}
+
+fn create_file(path: &Path) -> io::Result<Output> {
+    let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
+    let old = match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => {
+            let message = "expected the name of a file to write, found a folder";
+            return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
+        }
+        Ok(metadata) if metadata.is_file() => Some(metadata),
+        Ok(_) => {
+            let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
+            return Ok(Output { writer: Some(writer(file)), replace: None });
+        }
+        Err(_) => None,
+    };
+    // The file that a symbolic link points to is replaced, not the link.
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
+    let mut attempts = 0;
+    let (file, temporary) = loop {
+        let temporary = beside(&target);
+        match OpenOptions::new().write(true).create_new(true).open(&temporary) {
+            Ok(file) => break (file, temporary),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists && attempts < 100 => attempts += 1,
+            Err(error) => return Err(with_path(error)),
+        }
+    };
+    let output = Output { writer: Some(writer(file)), replace: Some(Replace { temporary, target }) };
+    if let (Some(old), Some(replace)) = (old, &output.replace) {
+        fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
+    }
+    Ok(output)
+}
+
+/// A name that nobody else uses, in the folder of `target`: only there a rename is atomic.
+fn beside(target: &Path) -> PathBuf {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let mut name = std::ffi::OsString::from(".");
+    name.push(target.file_name().unwrap_or_default());
+    name.push(format!(".{}-{number}.tmp", std::process::id()));
+    target.with_file_name(name)
+}
+
+fn writer(file: File) -> BufWriter<Box<dyn Write + Send>> {
+    BufWriter::with_capacity(BUFFER, Box::new(file))
+}
+
+/// The standard output without the line buffering of the standard library.
+#[cfg(unix)]
+fn stdout() -> io::Result<Box<dyn Write + Send>> {
+    use std::os::fd::AsFd;
+    io::stdout().flush()?;
+    Ok(Box::new(File::from(io::stdout().as_fd().try_clone_to_owned()?)))
+}
+
+#[cfg(not(unix))]
+fn stdout() -> io::Result<Box<dyn Write + Send>> {
+    Ok(Box::new(io::stdout()))
+}
+
+/// Where results go; see [`create()`].
+pub struct Output {
+    /// None once it is finished.
+    writer: Option<BufWriter<Box<dyn Write + Send>>>,
+    replace: Option<Replace>,
+}
+
+struct Replace {
+    temporary: PathBuf,
+    target: PathBuf,
+}
+
+impl Output {
+    /// Writes what is left and puts the file at its place.
+    ///
+    /// # Errors
+    /// If something cannot be written; then the old file stays as it was.
+    pub fn finish(mut self) -> io::Result<()> {
+        let Some(mut writer) = self.writer.take() else { return Ok(()) };
+        writer.flush()?;
+        drop(writer);
+        if let Some(replace) = &self.replace {
+            fs::rename(&replace.temporary, &replace.target)?;
+        }
+        self.replace = None;
+        Ok(())
+    }
+
+    fn writer(&mut self) -> io::Result<&mut BufWriter<Box<dyn Write + Send>>> {
+        self.writer.as_mut().ok_or_else(|| io::Error::other("the output is finished"))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer()?.write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer()?.write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer()?.flush()
+    }
+}
+
+impl Drop for Output {
+    fn drop(&mut self) {
+        if let Some(replace) = &self.replace {
+            if let Some(writer) = self.writer.take() {
+                // What is in the buffer is not wanted any more.
+                drop(writer.into_parts());
+            }
+            let _ = fs::remove_file(&replace.temporary);
+        }
+    }
+}
+
+impl std::fmt::Debug for Output {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match &self.replace {
+            Some(replace) => write!(f, "Output({})", replace.target.display()),
+            None => f.write_str("Output"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Folder;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(folder)
+            .unwrap()
+            .map(|item| item.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn appears_when_finished() {
+        let folder = Folder::new("output");
+        let path = folder.join("out.txt");
+        fs::write(&path, b"old").unwrap();
+        let mut output = create(Some(&path)).unwrap();
+        output.write_all(b"new").unwrap();
+        output.flush().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        output.finish().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(&folder), ["out.txt"]);
+    }
+
+    #[test]
+    fn goes_away_when_dropped() {
+        let folder = Folder::new("dropped");
+        let mut output = create(Some(&folder.join("out"))).unwrap();
+        output.write_all(b"new").unwrap();
+        assert_eq!(names(&folder).len(), 1);
+        drop(output);
+        assert!(names(&folder).is_empty());
+    }
+
+    #[test]
+    fn refuses_folders() {
+        let folder = Folder::new("refuses");
+        let error = create(Some(folder.path())).unwrap_err();
+        assert!(error.to_string().contains("found a folder"), "{error}");
+        let error = create(Some(&folder.join("no/such/folder"))).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotFound);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn writes_devices_directly() {
+        let mut output = create(Some(Path::new("/dev/null"))).unwrap();
+        output.write_all(b"x").unwrap();
+        output.finish().unwrap();
+    }
+}

@@ -1,0 +1,557 @@
+//! All files below a root.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs::{self, FileType};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+
+use crate::archive::{self, Members};
+use crate::decompress::{Budget, HEAD, Packing, unpack};
+use crate::{Bytes, IoError, IoLimits};
+
+/// A file of a [`Tree`].
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Path from the root on, with `/` between names; what is not UTF-8 in it is replaced.
+    pub path: String,
+    /// Size in bytes, if it could be found out.
+    pub len: Option<u64>,
+    place: Place,
+}
+
+#[derive(Clone, Debug)]
+enum Place {
+    File(PathBuf),
+    Memory(Bytes),
+    /// It is there, but this is why it cannot be read.
+    Broken(String),
+}
+
+impl Entry {
+    /// An entry whose content is already here.
+    #[must_use]
+    pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self { path: path.into(), len: Some(bytes.len() as u64), place: Place::Memory(bytes) }
+    }
+
+    /// The content. A large plain file is mapped: no matter how long, this is quick.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no plain file.
+    pub fn read(&self) -> io::Result<Bytes> {
+        match &self.place {
+            Place::File(path) => Bytes::of_file(path),
+            Place::Memory(bytes) => Ok(bytes.clone()),
+            Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
+        }
+    }
+
+    /// The last part of the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+
+    /// The path without its last part; empty for what lies directly in the root.
+    #[must_use]
+    pub fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+}
+
+/// All files below a root, sorted by path.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    /// What the root is called, for instance the path that was opened.
+    pub name: String,
+    /// The files.
+    pub entries: Vec<Entry>,
+    /// What is wrong with the tree itself: folders that cannot be read, an archive that is cut
+    /// off. The entries are what could be found nevertheless.
+    pub problems: Vec<String>,
+}
+
+impl Tree {
+    /// Opens a folder, an archive, a compressed file, any other file, or a pipe.
+    ///
+    /// Hidden names (those that begin with a dot) are skipped. Archives (tar, also compressed,
+    /// and zip) and compressed files (gzip, Zstandard, xz) are recognised by their content.
+    ///
+    /// # Errors
+    /// If there is nothing at `path`, it cannot be read at all, or is beyond the limits. What
+    /// cannot be read *within* a folder is no error here: [`Entry::read`] fails for files, and
+    /// folders are listed in [`Tree::problems`].
+    pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
+        let name = path.to_string_lossy().into_owned();
+        let metadata = fs::metadata(path).map_err(|error| IoError::system(&name, "file", error))?;
+        if metadata.is_dir() {
+            return Walk::new(&name, limits).folder(path);
+        }
+        if metadata.is_file() {
+            let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
+            let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            return Self::of_bytes(&name, &file, Source::File(path, bytes), limits);
+        }
+        if is_pipe(metadata.file_type()) {
+            let reader = fs::File::open(path).map_err(|error| IoError::system(&name, "pipe", error))?;
+            return Self::from_reader(name, reader, limits);
+        }
+        Err(IoError::Special { path: name, found: special(metadata.file_type()) })
+    }
+
+    /// Reads a pipe to its end: an archive or a file, packed or not.
+    ///
+    /// # Errors
+    /// If it cannot be read or delivers more than the limits allow.
+    pub fn from_reader(
+        name: impl Into<String>,
+        mut reader: impl Read,
+        limits: &IoLimits,
+    ) -> Result<Self, IoError> {
+        let name = name.into();
+        let mut head = Vec::with_capacity(HEAD);
+        reader
+            .by_ref()
+            .take(HEAD as u64)
+            .read_to_end(&mut head)
+            .map_err(|error| IoError::system(&name, "pipe", error))?;
+        let mut budget = Budget::new(&name, limits);
+        let packing = Packing::of(&head);
+        let reader = Cursor::new(head).chain(reader);
+        let file = name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
+        let file = if file.is_empty() { "stdin".to_owned() } else { file };
+        match packing {
+            Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
+                let (bytes, problem) = unpack(packing, reader, &mut budget)?;
+                Self::of_unpacked(&name, unpacked_name(&file), bytes.into(), problem, &mut budget)
+            }
+            _ => {
+                let (bytes, error) = budget.read(reader, || None)?;
+                if let Some(error) = error {
+                    return Err(IoError::system(&name, "pipe", error));
+                }
+                Self::of_bytes(&name, &file, Source::Memory(bytes.into()), limits)
+            }
+        }
+    }
+
+    fn of_bytes(name: &str, file: &str, source: Source<'_>, limits: &IoLimits) -> Result<Self, IoError> {
+        let bytes = source.bytes();
+        let mut budget = Budget::new(name, limits);
+        match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
+            Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
+                let (unpacked, problem) = unpack(packing, &**bytes, &mut budget)?;
+                Self::of_unpacked(name, unpacked_name(file), unpacked.into(), problem, &mut budget)
+            }
+            Some(Packing::Tar) => Ok(Self::of_members(name, archive::tar(bytes, &mut budget)?)),
+            Some(Packing::Zip) => Ok(Self::of_members(name, archive::zip(bytes, &mut budget)?)),
+            Some(packing @ Packing::Bzip2) => {
+                Err(IoError::Unsupported { path: name.to_owned(), what: packing.name() })
+            }
+            None => {
+                let entry = match source {
+                    // By its path, so that it is looked at anew when it is read.
+                    Source::File(path, bytes) => Entry {
+                        path: file.to_owned(),
+                        len: Some(bytes.len() as u64),
+                        place: Place::File(path.to_owned()),
+                    },
+                    Source::Memory(bytes) => Entry::of_bytes(file, bytes),
+                };
+                Ok(Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() })
+            }
+        }
+    }
+
+    /// What a compressed file was before: an archive, or a file.
+    fn of_unpacked(
+        name: &str,
+        file: &str,
+        bytes: Bytes,
+        problem: Option<String>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Self, IoError> {
+        let mut tree = match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
+            Some(Packing::Tar) => Self::of_members(name, archive::tar(&bytes, budget)?),
+            _ => Self {
+                name: name.to_owned(),
+                entries: vec![Entry::of_bytes(file, bytes)],
+                problems: Vec::new(),
+            },
+        };
+        tree.problems.splice(0..0, problem);
+        Ok(tree)
+    }
+
+    fn of_members(name: &str, members: Members) -> Self {
+        let entries = members.files.into_iter().map(|(path, content)| match content {
+            Ok(bytes) => Entry::of_bytes(path, bytes),
+            Err(problem) => Entry { path, len: None, place: Place::Broken(problem) },
+        });
+        Self { name: name.to_owned(), entries: entries.collect(), problems: members.problems }
+    }
+}
+
+enum Source<'a> {
+    File(&'a Path, Bytes),
+    Memory(Bytes),
+}
+
+impl Source<'_> {
+    fn bytes(&self) -> &Bytes {
+        match self {
+            Self::File(_, bytes) | Self::Memory(bytes) => bytes,
+        }
+    }
+}
+
+/// The name of a compressed file without what its compression added.
+fn unpacked_name(file: &str) -> &str {
+    for suffix in [".gz", ".zst", ".xz"] {
+        if let Some(name) = file.strip_suffix(suffix)
+            && !name.is_empty()
+        {
+            return name;
+        }
+    }
+    file
+}
+
+/// A walk through the folders below a root.
+struct Walk<'a> {
+    name: &'a str,
+    limits: &'a IoLimits,
+    entries: Vec<Entry>,
+    problems: Vec<String>,
+    /// Symbolic links that are followed when all real folders are done, so that what is there
+    /// twice is found at its real place.
+    links: BTreeSet<(String, PathBuf)>,
+    folders: HashSet<PathBuf>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(name: &'a str, limits: &'a IoLimits) -> Self {
+        Self {
+            name,
+            limits,
+            entries: Vec::new(),
+            problems: Vec::new(),
+            links: BTreeSet::new(),
+            folders: HashSet::new(),
+        }
+    }
+
+    fn folder(mut self, root: &Path) -> Result<Tree, IoError> {
+        fs::read_dir(root).map_err(|error| IoError::system(self.name, "folder", error))?;
+        self.descend(root, "", 0)?;
+        let mut files: HashSet<PathBuf> = HashSet::new();
+        if !self.links.is_empty() {
+            let real = |entry: &Entry| match &entry.place {
+                Place::File(path) => fs::canonicalize(path).ok(),
+                _ => None,
+            };
+            files = self.entries.iter().filter_map(real).collect();
+        }
+        while let Some((path, place)) = self.links.pop_first() {
+            let target = fs::metadata(&place).and_then(|metadata| Ok((metadata, fs::canonicalize(&place)?)));
+            match target {
+                Ok((metadata, real)) if metadata.is_dir() => {
+                    if !self.folders.contains(&real) {
+                        let depth = path.matches('/').count() as u32 + 1;
+                        let before = self.entries.len();
+                        self.descend(&place, &path, depth)?;
+                        let new = self.entries.split_off(before);
+                        for entry in new {
+                            let real = match &entry.place {
+                                Place::File(place) => fs::canonicalize(place).ok(),
+                                _ => None,
+                            };
+                            if real.is_none_or(|real| files.insert(real)) {
+                                self.entries.push(entry);
+                            }
+                        }
+                    }
+                }
+                Ok((metadata, real)) => {
+                    if files.insert(real) {
+                        self.file(path, place, Some(metadata.len()))?;
+                    }
+                }
+                Err(error) => {
+                    let problem = format!("the symbolic link leads nowhere: {error}");
+                    self.entries.push(Entry { path, len: None, place: Place::Broken(problem) });
+                }
+            }
+        }
+        self.entries.sort_by(|a, b| a.path.cmp(&b.path));
+        Ok(Tree { name: self.name.to_owned(), entries: self.entries, problems: self.problems })
+    }
+
+    fn descend(&mut self, folder: &Path, path: &str, depth: u32) -> Result<(), IoError> {
+        let shown = if path.is_empty() { "." } else { path };
+        if depth > self.limits.depth {
+            let limit = self.limits.depth;
+            self.problems.push(format!("{shown}: left out, it is more than {limit} folders deep"));
+            return Ok(());
+        }
+        match fs::canonicalize(folder) {
+            Ok(real) => {
+                if !self.folders.insert(real) {
+                    return Ok(());
+                }
+            }
+            Err(error) => {
+                self.problems.push(format!("{shown}: this folder cannot be read: {error}"));
+                return Ok(());
+            }
+        }
+        let list = fs::read_dir(folder).and_then(Iterator::collect::<io::Result<Vec<_>>>);
+        let mut list = match list {
+            Ok(list) => list,
+            Err(error) => {
+                self.problems.push(format!("{shown}: this folder cannot be read: {error}"));
+                return Ok(());
+            }
+        };
+        list.sort_by_key(fs::DirEntry::file_name);
+        for item in list {
+            let name = item.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with('.') {
+                continue;
+            }
+            let path = if path.is_empty() { name.into_owned() } else { format!("{path}/{name}") };
+            match item.file_type() {
+                Ok(kind) if kind.is_dir() => self.descend(&item.path(), &path, depth + 1)?,
+                Ok(kind) if kind.is_symlink() => {
+                    self.links.insert((path, item.path()));
+                    self.count(self.links.len())?;
+                }
+                _ => {
+                    let len = item.metadata().ok().filter(fs::Metadata::is_file).map(|file| file.len());
+                    self.file(path, item.path(), len)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn file(&mut self, path: String, place: PathBuf, len: Option<u64>) -> Result<(), IoError> {
+        self.entries.push(Entry { path, len, place: Place::File(place) });
+        self.count(0)
+    }
+
+    fn count(&self, more: usize) -> Result<(), IoError> {
+        if self.entries.len() + more > self.limits.entries {
+            return Err(archive::too_many(&Budget::new(self.name, self.limits)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(unix)]
+fn is_pipe(kind: FileType) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    kind.is_fifo()
+}
+
+#[cfg(not(unix))]
+fn is_pipe(_: FileType) -> bool {
+    false
+}
+
+/// What a person calls a file that is neither plain nor a folder.
+#[cfg(unix)]
+pub(crate) fn special(kind: FileType) -> &'static str {
+    use std::os::unix::fs::FileTypeExt;
+    if kind.is_fifo() {
+        "a pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else if kind.is_char_device() || kind.is_block_device() {
+        "a device"
+    } else {
+        "something else"
+    }
+}
+
+#[cfg(not(unix))]
+pub(crate) fn special(_: FileType) -> &'static str {
+    "something else"
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::testing::Folder;
+
+    fn paths(tree: &Tree) -> Vec<&str> {
+        tree.entries.iter().map(|entry| entry.path.as_str()).collect()
+    }
+
+    fn archive() -> Vec<u8> {
+        let mut builder = tar::Builder::new(Vec::new());
+        for (path, content) in
+            [("t/metadata", &b"/* CTF 1.8 */"[..]), ("t/b/stream", b"stream"), ("t/.hidden", b"x")]
+        {
+            let mut header = tar::Header::new_gnu();
+            header.set_size(content.len() as u64);
+            header.set_mode(0o644);
+            builder.append_data(&mut header, path, content).unwrap();
+        }
+        let mut header = tar::Header::new_gnu();
+        header.set_entry_type(tar::EntryType::Link);
+        header.set_size(0);
+        builder.append_link(&mut header, "t/link", "t/b/stream").unwrap();
+        builder.into_inner().unwrap()
+    }
+
+    fn gzip(bytes: &[u8]) -> Vec<u8> {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(bytes).unwrap();
+        encoder.finish().unwrap()
+    }
+
+    fn check_archive(tree: &Tree) {
+        assert_eq!(paths(tree), ["t/b/stream", "t/link", "t/metadata"]);
+        assert_eq!(&*tree.entries[0].read().unwrap(), b"stream");
+        assert_eq!(&*tree.entries[1].read().unwrap(), b"stream");
+        assert_eq!(tree.entries[2].name(), "metadata");
+        assert_eq!(tree.entries[0].folder(), "t/b");
+        assert!(tree.problems.is_empty(), "{:?}", tree.problems);
+    }
+
+    #[test]
+    fn walks_folders() {
+        let folder = Folder::new("walk");
+        for path in ["b/stream_1", "b/stream_0", "a/x/metadata", "metadata", ".hidden", ".git/config"] {
+            let path = folder.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, path.to_string_lossy().as_bytes()).unwrap();
+        }
+        let tree = Tree::open(folder.path(), &IoLimits::default()).unwrap();
+        assert_eq!(paths(&tree), ["a/x/metadata", "b/stream_0", "b/stream_1", "metadata"]);
+        assert_eq!(tree.entries[3].folder(), "");
+        assert!(tree.entries[0].read().unwrap().ends_with(b"a/x/metadata"));
+        let limits = IoLimits { entries: 3, ..IoLimits::default() };
+        assert!(matches!(Tree::open(folder.path(), &limits), Err(IoError::Limit { .. })));
+        let limits = IoLimits { depth: 1, ..IoLimits::default() };
+        let tree = Tree::open(folder.path(), &limits).unwrap();
+        assert_eq!((tree.entries.len(), tree.problems.len()), (3, 1));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn follows_links_once() {
+        use std::os::unix::fs::symlink;
+        let folder = Folder::new("links");
+        fs::create_dir_all(folder.join("real")).unwrap();
+        fs::write(folder.join("real/file"), b"x").unwrap();
+        let outside = Folder::new("links-outside");
+        fs::write(outside.join("file"), b"y").unwrap();
+        symlink(folder.path(), folder.join("real/loop")).unwrap();
+        symlink(folder.join("real"), folder.join("again")).unwrap();
+        symlink(folder.join("real/file"), folder.join("copy")).unwrap();
+        symlink(outside.path(), folder.join("out")).unwrap();
+        symlink("nowhere", folder.join("broken")).unwrap();
+        let tree = Tree::open(folder.path(), &IoLimits::default()).unwrap();
+        assert_eq!(paths(&tree), ["broken", "out/file", "real/file"]);
+        assert!(tree.entries[0].read().is_err());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn special_files_never_hang() {
+        let folder = Folder::new("special");
+        let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status();
+        if !made.is_ok_and(|status| status.success()) {
+            eprintln!("skipped: mkfifo is missing");
+            return;
+        }
+        let tree = Tree::open(folder.path(), &IoLimits::default()).unwrap();
+        assert!(tree.entries[0].read().unwrap_err().to_string().contains("a pipe"));
+        let device = Tree::open(Path::new("/dev/null"), &IoLimits::default()).unwrap_err();
+        assert!(device.to_string().contains("found a device"), "{device}");
+    }
+
+    #[test]
+    fn says_what_is_missing() {
+        let error = Tree::open(Path::new("/does/not/exist"), &IoLimits::default()).unwrap_err();
+        assert_eq!(error.to_string(), "/does/not/exist: there is no such file or folder");
+    }
+
+    #[test]
+    fn opens_archives_by_content() {
+        let folder = Folder::new("archives");
+        let tar = archive();
+        let zstd = zstd::stream::encode_all(&tar[..], 1).unwrap();
+        let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        xz.write_all(&tar).unwrap();
+        let xz = xz.finish().unwrap();
+        for (name, bytes) in [("1", &tar), ("2", &gzip(&tar)), ("3", &zstd), ("4", &xz)] {
+            fs::write(folder.join(name), bytes).unwrap();
+            check_archive(&Tree::open(&folder.join(name), &IoLimits::default()).unwrap());
+            check_archive(&Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap());
+        }
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        let options = zip::write::SimpleFileOptions::default();
+        for (path, content) in [("t/metadata", "m"), ("t/b/stream", "stream"), ("../evil", "x")] {
+            zip.start_file(path, options).unwrap();
+            zip.write_all(content.as_bytes()).unwrap();
+        }
+        let zip = zip.finish().unwrap().into_inner();
+        let tree = Tree::from_reader("-", &zip[..], &IoLimits::default()).unwrap();
+        assert_eq!(paths(&tree), ["t/b/stream", "t/metadata"]);
+        assert_eq!(tree.problems.len(), 1);
+        assert_eq!(&*tree.entries[0].read().unwrap(), b"stream");
+    }
+
+    #[test]
+    fn opens_single_files() {
+        let folder = Folder::new("single");
+        fs::write(folder.join("metadata.gz"), gzip(b"/* CTF 1.8 */")).unwrap();
+        fs::write(folder.join("plain"), b"plain").unwrap();
+        fs::write(folder.join("empty"), b"").unwrap();
+        let tree = Tree::open(&folder.join("metadata.gz"), &IoLimits::default()).unwrap();
+        assert_eq!(paths(&tree), ["metadata"]);
+        assert_eq!(&*tree.entries[0].read().unwrap(), b"/* CTF 1.8 */");
+        let tree = Tree::open(&folder.join("plain"), &IoLimits::default()).unwrap();
+        assert_eq!((paths(&tree), tree.entries[0].len), (vec!["plain"], Some(5)));
+        let tree = Tree::open(&folder.join("empty"), &IoLimits::default()).unwrap();
+        assert!(tree.entries[0].read().unwrap().is_empty());
+    }
+
+    #[test]
+    fn keeps_what_a_damaged_archive_has() {
+        let tar = archive();
+        // Cut within the content of the second member.
+        let cut = &tar[..512 * 3 + 3];
+        let tree = Tree::from_reader("-", cut, &IoLimits::default()).unwrap();
+        assert_eq!(&*tree.entries[0].read().unwrap(), b"str");
+        assert!(tree.problems[0].contains("3 bytes of \"t/b/stream\" are missing"), "{:?}", tree.problems);
+        let packed = gzip(&(0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
+        let tree = Tree::from_reader("-", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();
+        assert!(tree.entries[0].len > Some(1000));
+        assert_eq!(tree.problems.len(), 1);
+        let error = Tree::from_reader("-", &packed[..5], &IoLimits::default()).unwrap_err();
+        assert!(matches!(error, IoError::Damaged { .. }), "{error}");
+    }
+
+    #[test]
+    fn limits_hold() {
+        let packed = gzip(&vec![0; 100 << 20]);
+        let tight = IoLimits { decompressed_bytes: 1 << 20, ..IoLimits::default() };
+        let error = Tree::from_reader("-", &packed[..], &tight).unwrap_err();
+        assert_eq!(error.to_string(), "-: the number of unpacked bytes is more than the limit of 1048576");
+        let ratio = IoLimits { ratio: 100, ..IoLimits::default() };
+        assert!(matches!(
+            Tree::from_reader("-", &packed[..], &ratio),
+            Err(IoError::Limit { limit: 100, .. })
+        ));
+        let error = Tree::from_reader("-", io::repeat(1), &tight).unwrap_err();
+        assert!(matches!(error, IoError::Limit { .. }));
+    }
+}

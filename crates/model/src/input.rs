@@ -1,0 +1,81 @@
+//! What a reader of a format offers once it has opened a trace.
+
+use std::sync::Arc;
+
+use crate::{Cursor, Damage, DataStream, Diagnostic, Trace};
+
+/// The part of the time line that is wanted, in nanoseconds from the origin, both ends included.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Nothing before this.
+    pub begin: Option<i128>,
+    /// Nothing after this.
+    pub end: Option<i128>,
+}
+
+/// A problem in a file that describes a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileDiagnostic {
+    /// The file.
+    pub file: String,
+    /// The problem.
+    pub diagnostic: Diagnostic,
+}
+
+impl std::fmt::Display for FileDiagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.diagnostic)
+    }
+}
+
+/// What is known of a data stream without decoding its events.
+#[derive(Clone, Debug)]
+pub struct StreamSummary {
+    /// The stream.
+    pub stream: Arc<DataStream>,
+    /// Its files.
+    pub files: Vec<String>,
+    /// How many packets it has.
+    pub packets: u64,
+    /// Size of its packets in bytes, padding included.
+    pub bytes: u64,
+    /// Size of the padding at the ends of its packets in bytes.
+    pub padding: u64,
+    /// First and last time that its packets tell, in nanoseconds from the origin of its clock.
+    pub time_range: Option<(i128, i128)>,
+    /// Event records that its producer discarded, as far as the packets tell.
+    pub discarded_events: u64,
+    /// Whether event records were discarded before the first packet, nobody knows how many.
+    pub discarded_before: bool,
+    /// Packets that are missing, as far as the packets tell.
+    pub discarded_packets: u64,
+    /// What cannot be read, as far as the packets tell.
+    pub damage: Vec<Damage>,
+}
+
+/// A trace that was opened.
+pub trait TraceInput: Send + Sync {
+    /// Name of the format, for instance "ctf".
+    fn format(&self) -> &'static str;
+
+    /// Where it lies.
+    fn path(&self) -> &str;
+
+    /// The trace.
+    fn trace(&self) -> &Arc<Trace>;
+
+    /// Slips and notes of its description.
+    fn diagnostics(&self) -> &[FileDiagnostic];
+
+    /// Known faults of the tracer that were taken into account, a sentence each.
+    fn quirks(&self) -> Vec<String>;
+
+    /// Its data streams, in the order in which ties of time are broken.
+    fn streams(&self) -> Vec<StreamSummary>;
+
+    /// What cannot be read of it and belongs to no data stream.
+    fn damage(&self) -> &[Damage];
+
+    /// A cursor for each data stream, in the order of [`TraceInput::streams`].
+    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>>;
+}
