@@ -20,6 +20,13 @@ pub(crate) fn try_open(reading: &Reading) -> Result<Result<Session, OpenError>, 
     if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::new("the standard input (`-`) can be read only once"));
     }
+    let reads_stdin = reading.paths.iter().any(|path| path.as_os_str() == "-");
+    if reads_stdin && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        return Err(Failure::new(
+            "the standard input (`-`) is a terminal: there is no trace to read from it",
+        )
+        .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
+    }
     let options = options(reading)?;
     Ok(ichnos::open(&reading.paths, &options))
 }
@@ -34,6 +41,8 @@ fn options(reading: &Reading) -> Result<OpenOptions, Failure> {
         DialectName::Prop2 => Dialect::Prop2,
         DialectName::Spec2 => Dialect::Spec2,
     });
+    options.ctf.clock_offset =
+        i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
     if let Some(path) = &reading.metadata {
         let name = path.to_string_lossy().into_owned();
         let bytes = Bytes::of_file(path)

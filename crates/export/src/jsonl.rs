@@ -266,11 +266,9 @@ impl<W: Write> Sink for JsonLines<W> {
                 self.prepare(stream);
                 self.output.flush_if_full()?;
             }
-            Message::StreamEnd(stream) => {
-                if self.options.streams {
-                    self.begin("stream-end", stream);
-                    self.end()?;
-                }
+            Message::StreamEnd(stream) if self.options.streams => {
+                self.begin("stream-end", stream);
+                self.end()?;
             }
             Message::DiscardedEvents(discarded) => self.discarded("discarded-events", discarded)?,
             Message::DiscardedPackets(discarded) => self.discarded("discarded-packets", discarded)?,

@@ -180,3 +180,29 @@ impl Visitor for Hash {
         self.add(option as u64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, structure, u8_class};
+
+    fn checksum(payloads: &[&[u8]]) -> NullStatistics {
+        let fixture = Fixture::new(structure(vec![("a", u8_class()), ("b", u8_class())]));
+        let mut sink = Null::new();
+        fixture.begin(&mut sink);
+        fixture.packet(&mut sink, 0, false);
+        for payload in payloads {
+            fixture.event(&mut sink, 0, payload);
+        }
+        sink.statistics()
+    }
+
+    #[test]
+    fn the_order_of_events_does_not_matter_but_that_of_fields() {
+        let all = checksum(&[&[1, 2], &[3, 4]]);
+        assert_eq!((all.streams, all.packets, all.bytes, all.events), (1, 1, 16, 2));
+        assert_eq!(all.checksum, checksum(&[&[3, 4], &[1, 2]]).checksum);
+        assert_ne!(all.checksum, checksum(&[&[2, 1], &[3, 4]]).checksum);
+        assert_ne!(all.checksum, checksum(&[&[1, 2], &[1, 2], &[3, 4]]).checksum);
+    }
+}

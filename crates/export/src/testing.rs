@@ -32,6 +32,11 @@ impl io::Write for Shared {
     }
 }
 
+/// Has a sink take a message.
+pub(crate) fn send(sink: &mut impl Sink, message: &Message<'_>) {
+    assert!(sink.message(message).unwrap().is_continue());
+}
+
 pub(crate) fn class(kind: FieldKind) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(kind))
 }
@@ -128,7 +133,7 @@ impl Fixture {
                 other_clocks: &[],
                 scopes,
             };
-            sink.message(&Message::Event(event)).unwrap();
+            send(sink, &Message::Event(event));
         });
     }
 
@@ -145,16 +150,16 @@ impl Fixture {
                 scopes,
             };
             let message = if begins { Message::PacketBegin(packet) } else { Message::PacketEnd(packet) };
-            sink.message(&message).unwrap();
+            send(sink, &message);
         });
     }
 
     pub(crate) fn begin(&self, sink: &mut impl Sink) {
-        sink.message(&Message::StreamBegin(&self.stream)).unwrap();
+        send(sink, &Message::StreamBegin(&self.stream));
     }
 
     pub(crate) fn end(&self, sink: &mut impl Sink) {
-        sink.message(&Message::StreamEnd(&self.stream)).unwrap();
+        send(sink, &Message::StreamEnd(&self.stream));
         sink.finish().unwrap();
     }
 

@@ -136,7 +136,7 @@ fn broken_pipes_are_quiet() {
         vec![OsStr::new("schema"), folder.as_os_str()],
         vec![OsStr::new("check"), folder.as_os_str()],
         vec![OsStr::new("completions"), OsStr::new("zsh")],
-        vec![OsStr::new("cat"), folder.as_os_str()],
+        vec![OsStr::new("cat"), OsStr::new("-q"), folder.as_os_str()],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

@@ -1,11 +1,11 @@
 use ichnos_model::{
     ClockValue, Damage, DamageKind, DisplayBase, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, Mapping, Mappings, Message, RangeSet, Scope, Sink, StringEncoding, StringLength,
-    VariableLengthValue, VariantOption,
+    Length, Mapping, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,
+    VariantOption,
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, integer, structure, u8_class};
+use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
 
 fn mappings(names: &[(&str, i128, i128)]) -> Mappings {
     let mapping = |(name, lower, upper): &(&str, i128, i128)| Mapping {
@@ -234,10 +234,10 @@ fn warnings() {
     let fixture = Fixture::new(structure(vec![]));
     let warnings = Shared::default();
     let mut sink = Pretty::new(Vec::new(), gmt()).warnings_to(warnings.clone());
-    sink.message(&Message::DiscardedEvents(fixture.discarded(Some(5)))).unwrap();
-    sink.message(&Message::DiscardedPackets(fixture.discarded(Some(1)))).unwrap();
+    send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
+    send(&mut sink, &Message::DiscardedPackets(fixture.discarded(Some(1))));
     let unknown = ichnos_model::Discarded { begin: None::<ClockValue>, ..fixture.discarded(None) };
-    sink.message(&Message::DiscardedEvents(unknown)).unwrap();
+    send(&mut sink, &Message::DiscardedEvents(unknown));
     let damage = Damage {
         file: "f".to_owned(),
         stream: None,
@@ -245,7 +245,7 @@ fn warnings() {
         kind: DamageKind::EmptyEventRecord,
         skipped: 8,
     };
-    sink.message(&Message::Damage(&damage)).unwrap();
+    send(&mut sink, &Message::Damage(&damage));
     let place = "in trace \"trace\" (no UUID) within stream \"stream\" (stream class ID: 0, stream ID: 1).\n";
     let times = "between [00:00:01.000000000] and [00:00:02.000000000]";
     assert_eq!(
