@@ -32,6 +32,8 @@ pub struct OpenOptions {
     pub quirks: bool,
     /// Use the packet indexes that LTTng writes beside its data streams, where they are true.
     pub lttng_index: bool,
+    /// Nanoseconds to add to the offsets of all clocks.
+    pub clock_offset: i128,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
     pub metadata: Option<(String, Bytes)>,
 }
@@ -44,6 +46,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             quirks: true,
             lttng_index: true,
+            clock_offset: 0,
             metadata: None,
         }
     }
@@ -226,7 +229,15 @@ impl<'a> Folder<'a> {
                 .collect::<Vec<_>>()
         };
         match metadata::parse(&bytes, &metadata_options) {
-            Ok(parsed) => {
+            Ok(mut parsed) => {
+                for clock in &mut parsed.trace.clocks {
+                    if options.clock_offset != 0 && !clock.add_offset(options.clock_offset) {
+                        return Err(problem(format!(
+                            "the offset of the clock `{}` gets out of range",
+                            clock.id
+                        )));
+                    }
+                }
                 let mut described = Described {
                     class: parsed.trace,
                     dialect: parsed.dialect,

@@ -1,2 +1,23 @@
+//! Sinks that write messages as text: what people read in a terminal ([`Pretty`], [`Details`]),
+//! what other programs read ([`JsonLines`]), and what only counts ([`Null`]).
+//!
+//! All of them are [`Sink`](ichnos_model::Sink)s. They append to one buffer that they hand on when
+//! it is full; nothing is allocated per event.
 #![forbid(unsafe_code)]
-//! (to be written)
+
+mod color;
+mod details;
+mod jsonl;
+mod null;
+mod number;
+mod output;
+mod pretty;
+mod property;
+#[cfg(test)]
+mod testing;
+mod time;
+
+pub use details::{Details, DetailsOptions};
+pub use jsonl::{JsonLines, JsonLinesOptions};
+pub use null::{Null, NullStatistics};
+pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions};

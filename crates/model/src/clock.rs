@@ -98,6 +98,28 @@ impl ClockClass {
         seconds + cycles * BILLION / i128::from(self.frequency.max(1))
     }
 
+    /// Adds nanoseconds to the offset, rounded down to whole cycles; false, and nothing is
+    /// changed, if the offset gets out of range.
+    ///
+    /// ```
+    /// use ichnos_model::ClockClass;
+    /// let mut clock = ClockClass::new("monotonic", 1_000);
+    /// assert!(clock.add_offset(-1_500_000_000));
+    /// assert_eq!((clock.offset_seconds, clock.offset_cycles), (-2, 500));
+    /// assert_eq!(clock.nanoseconds(0), -1_500_000_000);
+    /// ```
+    #[must_use]
+    pub fn add_offset(&mut self, nanoseconds: i128) -> bool {
+        const BILLION: i128 = 1_000_000_000;
+        let seconds = i64::try_from(nanoseconds.div_euclid(BILLION)).ok();
+        let cycles = nanoseconds.rem_euclid(BILLION) * i128::from(self.frequency) / BILLION;
+        let seconds = seconds.and_then(|seconds| self.offset_seconds.checked_add(seconds));
+        let cycles = u64::try_from(cycles).ok().and_then(|cycles| self.offset_cycles.checked_add(cycles));
+        let (Some(seconds), Some(cycles)) = (seconds, cycles) else { return false };
+        (self.offset_seconds, self.offset_cycles) = (seconds, cycles);
+        true
+    }
+
     /// Whether values of the two clocks can stand on one time line (CTF2-SPEC-2.0, "Clock
     /// class fragment": same identity, or the same known origin).
     #[must_use]

@@ -63,6 +63,14 @@ impl Node {
     }
 }
 
+impl Node {
+    /// Whether other fields need this one to be decoded: it says a length or selects.
+    #[must_use]
+    pub fn is_needed(&self) -> bool {
+        !self.saves.is_empty()
+    }
+}
+
 /// How to decode a field.
 #[derive(Debug)]
 pub(crate) enum Op {

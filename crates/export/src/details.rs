@@ -1,0 +1,600 @@
+//! Every message with all that is known about it, in lines, classes included.
+
+mod classes;
+mod fields;
+mod text;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace, Value};
+
+use crate::color::Palette;
+use crate::number;
+use crate::output::Output;
+use crate::property::{self, Hidden};
+use fields::{FieldLines, Scratch};
+use text::Lines;
+
+/// How [`Details`] writes.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct DetailsOptions {
+    /// With the classes.
+    pub metadata: bool,
+    /// With the messages.
+    pub data: bool,
+    /// With clock values.
+    pub time: bool,
+    /// With names of traces.
+    pub trace_name: bool,
+    /// With names of data stream classes.
+    pub stream_class_name: bool,
+    /// With names of data streams.
+    pub stream_name: bool,
+    /// With UUIDs. Traces and clocks are identified by strings since CTF 2, which
+    /// [`DetailsOptions::uid`] is about.
+    pub uuid: bool,
+    /// With unique identifiers.
+    pub uid: bool,
+    /// One line per message, without fields.
+    pub compact: bool,
+    /// With colours.
+    pub color: bool,
+    /// Bright colours by their own codes, for terminals where bold text is not bright.
+    pub color_bright_codes: bool,
+}
+
+impl Default for DetailsOptions {
+    fn default() -> Self {
+        Self {
+            metadata: true,
+            data: true,
+            time: true,
+            trace_name: true,
+            stream_class_name: true,
+            stream_name: true,
+            uuid: true,
+            uid: true,
+            compact: false,
+            color: false,
+            color_bright_codes: false,
+        }
+    }
+}
+
+/// A trace that was met.
+#[derive(Debug)]
+struct TracePart {
+    trace: Arc<Trace>,
+    streams: Vec<ListedStream>,
+    /// How many of them have no id of their own.
+    without_id: u64,
+    /// Whether its classes were written.
+    written: bool,
+}
+
+/// A data stream of a trace that was met.
+#[derive(Clone, Copy, Debug)]
+struct ListedStream {
+    id: u64,
+    class_id: u64,
+}
+
+/// What is known of a data stream.
+#[derive(Debug)]
+struct StreamPart {
+    /// Index of its trace.
+    trace: usize,
+    /// The line that says which stream a message is about.
+    tag: Vec<u8>,
+    packet: Hidden,
+    common: Hidden,
+    classes: Vec<Option<Box<ClassPart>>>,
+    has_clock: bool,
+    /// Whether packets have a time when they begin, and when they end.
+    packet_times: (bool, bool),
+}
+
+/// What is known of an event record class.
+#[derive(Debug)]
+struct ClassPart {
+    /// The line that introduces an event.
+    title: Vec<u8>,
+    specific: Hidden,
+    payload: Hidden,
+}
+
+/// A message that a data stream begins, put off until all data streams that begin at once are
+/// known: each of them lists the data streams of its trace.
+#[derive(Debug)]
+struct Beginning {
+    key: u32,
+    name: String,
+    class_index: usize,
+}
+
+/// Writes every message with all that is known about it.
+///
+/// ```text
+/// [900,859,125,273,445 cycles, 1,565,957,302,180,016,041 ns from origin]
+/// {Trace 0, Stream class ID 0, Stream ID 0}
+/// Event `my_app:temperature` (Class ID 0):
+///   Payload:
+///     celsius: 53
+/// ```
+///
+/// Messages that data streams begin are written with the next message of another kind, since they
+/// list all data streams of their trace.
+pub struct Details<W> {
+    output: Output<W>,
+    warnings: Box<dyn Write + Send>,
+    options: DetailsOptions,
+    palette: Palette,
+    scratch: Scratch,
+    traces: Vec<TracePart>,
+    streams: Vec<Option<Box<StreamPart>>>,
+    beginnings: Vec<Beginning>,
+    written: bool,
+}
+
+impl<W> std::fmt::Debug for Details<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Details").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Details<W> {
+    /// Writes to `writer`, and what cannot be read to standard error.
+    pub fn new(writer: W, options: DetailsOptions) -> Self {
+        Self {
+            output: Output::new(writer),
+            warnings: Box::new(io::stderr()),
+            palette: Palette::new(options.color, !options.color_bright_codes),
+            options,
+            scratch: Scratch::default(),
+            traces: Vec::new(),
+            streams: Vec::new(),
+            beginnings: Vec::new(),
+            written: false,
+        }
+    }
+
+    /// Writes what cannot be read somewhere else.
+    #[must_use]
+    pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
+        self.warnings = Box::new(writer);
+        self
+    }
+
+    /// The writer.
+    pub fn writer(&self) -> &W {
+        self.output.writer()
+    }
+
+    /// Hands all bytes on to the writer.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.write_beginnings();
+        self.output.flush()
+    }
+
+    fn lines(&mut self) -> Lines<'_> {
+        Lines { out: &mut self.output.buffer, palette: &self.palette, indent: 0 }
+    }
+
+    /// Makes sure that the part of a data stream is there; gives its key.
+    #[inline]
+    fn prepare(&mut self, stream: &DataStream) -> usize {
+        let key = stream.key as usize;
+        if self.streams.get(key).is_none_or(Option::is_none) {
+            self.add_stream(stream);
+        }
+        key
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
+        }
+        let found = self.traces.iter().position(|part| Arc::ptr_eq(&part.trace, &stream.trace));
+        let index = found.unwrap_or(self.traces.len());
+        if found.is_none() {
+            let trace = Arc::clone(&stream.trace);
+            self.traces.push(TracePart { trace, streams: Vec::new(), without_id: 0, written: false });
+        }
+        let class = stream.class();
+        let trace = &mut self.traces[index];
+        // Data streams without an id are numbered.
+        let id = stream.id.unwrap_or(trace.without_id);
+        trace.without_id += u64::from(stream.id.is_none());
+        trace.streams.push(ListedStream { id, class_id: class.id });
+        trace.streams.sort_by_key(|stream| (stream.id, stream.class_id));
+        let Palette { cyan, bold, bright_cyan, reset, .. } = self.palette;
+        let mut tag = Vec::new();
+        let _ = if self.options.compact {
+            let close = format_args!("{reset}{cyan}}}{reset} ");
+            write!(tag, "{cyan}{{{bold}{bright_cyan}{index} {} {id}{close}", class.id)
+        } else {
+            let open = format_args!("{bold}{bright_cyan}");
+            let close = format_args!("{reset}{cyan}");
+            let ids = format_args!(
+                "{open}{index}{close}, Stream class ID {open}{}{close}, Stream ID {open}{id}{close}",
+                class.id
+            );
+            writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
+        };
+        let plans = stream.plans();
+        let features = classes::StreamFeatures::of(class);
+        self.streams[key] = Some(Box::new(StreamPart {
+            trace: index,
+            tag,
+            packet: Hidden::of(plans.packet_context.as_ref()),
+            common: Hidden::of(plans.common_context.as_ref()),
+            classes: Vec::new(),
+            has_clock: class.default_clock.is_some(),
+            packet_times: (features.packet_begin_time, features.packet_end_time),
+        }));
+    }
+
+    /// Begins the text of a message: an empty line separates it from the one before. Gives where
+    /// it begins.
+    #[inline]
+    fn begin(&mut self) -> (usize, usize) {
+        let start = self.output.buffer.len();
+        if self.written && !self.options.compact {
+            self.output.buffer.push(b'\n');
+        }
+        (start, self.output.buffer.len())
+    }
+
+    /// Ends the text of a message that [`Details::begin`] began.
+    #[inline]
+    fn end(&mut self, (start, body): (usize, usize)) -> io::Result<()> {
+        if self.output.buffer.len() == body {
+            self.output.buffer.truncate(start);
+        } else {
+            self.written = true;
+        }
+        self.output.flush_if_full()
+    }
+
+    /// Writes the classes of a trace if they have not been written yet.
+    fn write_classes(&mut self, trace: usize) {
+        let part = &mut self.traces[trace];
+        if part.written || !self.options.metadata {
+            return;
+        }
+        part.written = true;
+        let trace = Arc::clone(&part.trace);
+        if self.options.compact && self.written {
+            self.output.buffer.push(b'\n');
+        }
+        let options = self.options.clone();
+        classes::write_trace_class(&mut self.lines(), &trace, &options);
+    }
+
+    fn push_time(&mut self, value: Option<ClockValue>) {
+        if !self.options.time {
+            return;
+        }
+        let Palette { bold, bright_blue, reset, .. } = self.palette;
+        let compact = self.options.compact;
+        let out = &mut self.output.buffer;
+        out.push(b'[');
+        push_all(out, &[bold, bright_blue]);
+        match value {
+            None => push_all(out, &["Unknown", reset]),
+            Some(value) => {
+                number::push_grouped(out, i128::from(value.cycles));
+                push_all(out, &[reset, if compact { " " } else { " cycles, " }, bold, bright_blue]);
+                number::push_grouped(out, value.nanoseconds);
+                push_all(out, &[reset, if compact { "" } else { " ns from origin" }]);
+            }
+        }
+        push_all(out, &["]", if compact { " " } else { "\n" }]);
+    }
+
+    /// Appends which stream a message is about.
+    fn push_tag(&mut self, key: usize) {
+        if let Some(Some(part)) = self.streams.get(key) {
+            self.output.buffer.extend_from_slice(&part.tag);
+        }
+    }
+
+    fn push_title(&mut self, title: &str) {
+        let Palette { bold, bright_yellow, reset, .. } = self.palette;
+        push_all(&mut self.output.buffer, &[bold, bright_yellow, title, reset]);
+    }
+
+    fn part(&self, key: usize) -> Option<&StreamPart> {
+        self.streams.get(key)?.as_deref()
+    }
+
+    fn write_beginnings(&mut self) {
+        for beginning in std::mem::take(&mut self.beginnings) {
+            self.write_beginning(&beginning);
+        }
+    }
+
+    fn write_beginning(&mut self, beginning: &Beginning) {
+        let key = beginning.key as usize;
+        let Some((trace, has_clock)) = self.part(key).map(|part| (part.trace, part.has_clock)) else {
+            return;
+        };
+        let bounds = self.begin();
+        self.write_classes(trace);
+        if self.options.data {
+            if self.output.buffer.len() > bounds.1 {
+                self.output.buffer.push(b'\n');
+            }
+            if has_clock {
+                self.push_time(None);
+            }
+            self.push_tag(key);
+            self.push_title("Stream beginning");
+            if self.options.compact {
+                self.output.buffer.push(b'\n');
+            } else {
+                self.output.buffer.extend_from_slice(b":\n");
+                self.write_stream(beginning, trace);
+            }
+        }
+        // Nobody waits for these lines alone: the next message hands them on.
+        let _ = self.end_quietly(bounds);
+    }
+
+    fn end_quietly(&mut self, (start, body): (usize, usize)) -> bool {
+        if self.output.buffer.len() == body {
+            self.output.buffer.truncate(start);
+            return false;
+        }
+        self.written = true;
+        true
+    }
+
+    /// Writes the properties of a data stream and its trace.
+    fn write_stream(&mut self, beginning: &Beginning, trace: usize) {
+        let options = self.options.clone();
+        let part = &self.traces[trace];
+        let (trace, listed) = (Arc::clone(&part.trace), part.streams.clone());
+        let class = &trace.class;
+        let mut lines = self.lines();
+        lines.indent = 2;
+        if options.stream_name && !beginning.name.is_empty() {
+            lines.text_line("Name", &beginning.name);
+        }
+        if options.stream_class_name
+            && let Some(name) = class.data_streams.get(beginning.class_index).and_then(|c| c.name.as_deref())
+        {
+            lines.text_line("Class name", name);
+        }
+        lines.indent();
+        lines.object("Trace");
+        if options.trace_name {
+            let name = class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name));
+            lines.quoted_name(name);
+        }
+        let uid = property::trace_uid(class).filter(|_| options.uid);
+        let namespace = property::trace_namespace(class);
+        lines.identity(namespace, uid.as_deref(), None);
+        if class.environment.is_empty() && listed.is_empty() {
+            lines.push("\n");
+            return;
+        }
+        lines.push(":\n");
+        lines.indent = 4;
+        if !class.environment.is_empty() {
+            let count = class.environment.len();
+            lines.indent();
+            lines.property("Environment");
+            lines.push(" (");
+            lines.integer(count as i128);
+            lines.push(if count == 1 { " entry):\n" } else { " entries):\n" });
+            lines.indent = 6;
+            let mut entries: Vec<&(String, Value)> = class.environment.iter().collect();
+            entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+            for (name, value) in entries {
+                lines.member(name);
+                lines.value(value);
+                lines.push("\n");
+            }
+            lines.indent = 4;
+        }
+        for stream in listed {
+            lines.indent();
+            lines.object("Stream");
+            lines.push(" (ID ");
+            lines.integer(i128::from(stream.id));
+            lines.push(", Class ID ");
+            lines.integer(i128::from(stream.class_id));
+            lines.push(")\n");
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let key = self.prepare(event.stream);
+        let Some((trace, has_clock)) = self.part(key).map(|part| (part.trace, part.has_clock)) else {
+            return Ok(());
+        };
+        let bounds = self.begin();
+        self.write_classes(trace);
+        if !self.options.data {
+            return self.end(bounds);
+        }
+        if self.output.buffer.len() > bounds.1 {
+            self.output.buffer.push(b'\n');
+        }
+        if has_clock {
+            self.push_time(event.clock);
+        }
+        self.push_tag(key);
+        let index = property::class_index(event.stream, event.plans).unwrap_or(usize::MAX);
+        let Some(Some(part)) = self.streams.get_mut(key) else {
+            return Ok(());
+        };
+        let made;
+        let class = match part.classes.get_mut(index) {
+            Some(Some(class)) => &**class,
+            _ => {
+                let class = Box::new(make_class(event, &self.options, &self.palette));
+                if index == usize::MAX {
+                    made = class;
+                    &*made
+                } else {
+                    if part.classes.len() <= index {
+                        part.classes.resize_with(index + 1, || None);
+                    }
+                    &**part.classes[index].insert(class)
+                }
+            }
+        };
+        let out = &mut self.output.buffer;
+        out.extend_from_slice(&class.title);
+        if !self.options.compact {
+            let scopes = [
+                (Scope::CommonContext, &part.common, "Common context"),
+                (Scope::SpecificContext, &class.specific, "Specific context"),
+                (Scope::Payload, &class.payload, "Payload"),
+            ];
+            for (scope, hidden, title) in scopes {
+                if event.plan(scope).is_some() && !hidden.all() {
+                    let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.scratch, title);
+                    let _ = event.visit(scope, &mut lines);
+                    out.push(b'\n');
+                }
+            }
+        }
+        self.end(bounds)
+    }
+
+    fn packet(&mut self, packet: &Packet<'_>, begins: bool) -> io::Result<()> {
+        let key = self.prepare(packet.stream);
+        if !self.options.data {
+            return Ok(());
+        }
+        let bounds = self.begin();
+        let times = self.part(key).map_or((false, false), |part| part.packet_times);
+        if begins && times.0 {
+            self.push_time(packet.begin);
+        } else if !begins && times.1 {
+            self.push_time(packet.end);
+        }
+        self.push_tag(key);
+        self.push_title(if begins { "Packet beginning" } else { "Packet end" });
+        let Some(Some(part)) = self.streams.get(key) else {
+            return Ok(());
+        };
+        let out = &mut self.output.buffer;
+        let shown = begins && !self.options.compact && !part.packet.all();
+        if shown && packet.plan(Scope::PacketContext).is_some() {
+            out.extend_from_slice(b":\n");
+            let mut lines = FieldLines::root(out, &self.palette, &part.packet, &mut self.scratch, "Context");
+            let _ = packet.visit(Scope::PacketContext, &mut lines);
+        }
+        out.push(b'\n');
+        self.end(bounds)
+    }
+
+    fn discarded(&mut self, discarded: &Discarded<'_>, what: &str) -> io::Result<()> {
+        let key = self.prepare(discarded.stream);
+        if !self.options.data {
+            return Ok(());
+        }
+        let bounds = self.begin();
+        if let (Some(begin), Some(end)) = (discarded.begin, discarded.end) {
+            self.push_time(Some(begin));
+            self.push_time(Some(end));
+        }
+        self.push_tag(key);
+        self.push_title("Discarded ");
+        self.push_title(what);
+        let mut lines = self.lines();
+        if let Some(count) = discarded.count {
+            lines.push(" (");
+            lines.integer(i128::from(count));
+            lines.push(" ");
+            lines.push(what);
+            lines.push(")");
+        }
+        lines.push("\n");
+        self.end(bounds)
+    }
+
+    fn stream_end(&mut self, stream: &DataStream) -> io::Result<()> {
+        let key = self.prepare(stream);
+        if self.options.data {
+            let bounds = self.begin();
+            if self.part(key).is_some_and(|part| part.has_clock) {
+                self.push_time(None);
+            }
+            self.push_tag(key);
+            self.push_title("Stream end\n");
+            self.end(bounds)?;
+        }
+        Ok(())
+    }
+}
+
+impl<W: Write> Sink for Details<W> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::StreamBegin(stream) = message {
+            self.prepare(stream);
+            let name = if self.options.stream_name { stream.name.clone() } else { String::new() };
+            self.beginnings.push(Beginning { key: stream.key, name, class_index: stream.class_index });
+            return Ok(ControlFlow::Continue(()));
+        }
+        if !self.beginnings.is_empty() {
+            self.write_beginnings();
+        }
+        match message {
+            Message::Event(event) => self.event(event)?,
+            Message::PacketBegin(packet) => self.packet(packet, true)?,
+            Message::PacketEnd(packet) => self.packet(packet, false)?,
+            Message::DiscardedEvents(discarded) => self.discarded(discarded, "events")?,
+            Message::DiscardedPackets(discarded) => self.discarded(discarded, "packets")?,
+            Message::StreamEnd(stream) => self.stream_end(stream)?,
+            Message::Damage(damage) => writeln!(self.warnings, "WARNING: {damage}")?,
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.flush()?;
+        self.warnings.flush()
+    }
+}
+
+fn push_all(out: &mut Vec<u8>, texts: &[&str]) {
+    for text in texts {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) -> ClassPart {
+    let mut title = Vec::new();
+    let mut lines = Lines { out: &mut title, palette, indent: 0 };
+    lines.object("Event");
+    if let Some(name) = &event.class.name {
+        lines.push(" `");
+        lines.colored(palette.green, name);
+        lines.push("`");
+    }
+    lines.push(if options.compact { " (" } else { " (Class ID " });
+    lines.integer(i128::from(event.class.id));
+    lines.push(if options.compact { ")\n" } else { "):\n" });
+    ClassPart {
+        title,
+        specific: Hidden::of(event.plans.specific_context.as_ref()),
+        payload: Hidden::of(event.plans.payload.as_ref()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

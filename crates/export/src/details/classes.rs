@@ -1,0 +1,777 @@
+//! Classes in lines: of traces, data streams, event records and fields.
+
+use std::borrow::Cow;
+
+use ichnos_model::plan::Plan;
+use ichnos_model::{
+    Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
+    FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member,
+    RangeSet, Role, Scope, StringLength, Trace, TraceClass, VariableLengthValue, VariantOption,
+};
+
+use super::DetailsOptions;
+use super::text::Lines;
+use crate::property::{self, Hidden};
+
+/// What packets of a data stream class tell.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StreamFeatures {
+    pub(crate) packet_begin_time: bool,
+    pub(crate) packet_end_time: bool,
+    discarded_events: bool,
+    discarded_packets: bool,
+}
+
+impl StreamFeatures {
+    pub(crate) fn of(class: &DataStreamClass) -> Self {
+        let has = |role| class.packet_context.as_deref().is_some_and(|class| has_role(class, role));
+        let has_clock = class.default_clock.is_some();
+        Self {
+            packet_begin_time: has_clock && has(Role::Timestamp),
+            packet_end_time: has_clock && has(Role::PacketEndTimestamp),
+            discarded_events: has(Role::DiscardedEventCounter),
+            discarded_packets: has(Role::PacketSequenceNumber),
+        }
+    }
+
+    fn discarded_times(self) -> bool {
+        self.packet_begin_time && self.packet_end_time
+    }
+}
+
+fn has_role(class: &FieldClass, role: Role) -> bool {
+    if class.roles.has(role) {
+        return true;
+    }
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().any(|member| has_role(&member.class, role))
+        }
+        FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
+        FieldKind::Optional { field, .. } => has_role(field, role),
+        FieldKind::Array { element, .. } => has_role(element, role),
+        _ => false,
+    }
+}
+
+/// Writes a trace class with all classes within.
+pub(crate) fn write_trace_class(lines: &mut Lines<'_>, trace: &Trace, options: &DetailsOptions) {
+    let class = &trace.class;
+    lines.object("Trace class");
+    if class.data_streams.is_empty() && class.attributes.is_empty() {
+        return lines.push("\n");
+    }
+    lines.push(":\n");
+    lines.indent += 2;
+    write_attributes(lines, &class.attributes);
+    let mut order: Vec<usize> = (0..class.data_streams.len()).collect();
+    order.sort_by_key(|index| class.data_streams[*index].id);
+    for index in order {
+        write_stream_class(lines, trace, index, options);
+    }
+    lines.indent -= 2;
+}
+
+fn write_stream_class(lines: &mut Lines<'_>, trace: &Trace, index: usize, options: &DetailsOptions) {
+    let (class, plans) = (&trace.class.data_streams[index], &trace.plans.data_streams[index]);
+    lines.indent();
+    lines.object("Stream class");
+    if options.stream_class_name {
+        lines.quoted_name(class.name.as_deref());
+    }
+    let uid = class.uid.as_deref().filter(|_| options.uid);
+    lines.identity(class.namespace.as_deref(), uid, Some(class.id));
+    lines.push(":\n");
+    lines.indent += 2;
+    write_attributes(lines, &class.attributes);
+    let features = StreamFeatures::of(class);
+    lines.boolean_line("Supports packets", true);
+    lines.boolean_line("Packets have beginning default clock snapshot", features.packet_begin_time);
+    lines.boolean_line("Packets have end default clock snapshot", features.packet_end_time);
+    let discarded = [
+        ("Supports discarded events", "Discarded events", features.discarded_events),
+        ("Supports discarded packets", "Discarded packets", features.discarded_packets),
+    ];
+    for (title, what, supported) in discarded {
+        lines.boolean_line(title, supported);
+        if supported {
+            let title = format!("{what} have default clock snapshots");
+            lines.boolean_line(&title, features.discarded_times());
+        }
+    }
+    let clock = class.default_clock.and_then(|clock| trace.class.clocks.get(usize::from(clock)));
+    if let Some(clock) = clock {
+        lines.property_line("Default clock class");
+        lines.push("\n");
+        lines.indent += 2;
+        write_clock_class(lines, clock, &trace.class, options);
+        lines.indent -= 2;
+    }
+    let mut scopes = Scopes { trace: &trace.class, stream: class, event: None };
+    let context = plans.packet_context.as_ref();
+    scopes.write_root(lines, "Packet context field class", Scope::PacketContext, context);
+    let context = plans.common_context.as_ref();
+    scopes.write_root(lines, "Event common context field class", Scope::CommonContext, context);
+    let mut order: Vec<usize> = (0..class.event_records.len()).collect();
+    order.sort_by_key(|index| class.event_records[*index].id);
+    for index in order {
+        let event = &class.event_records[index];
+        let (specific, payload) = match plans.event_records.get(index) {
+            Some(plans) => (plans.specific_context.as_ref(), plans.payload.as_ref()),
+            None => (None, None),
+        };
+        scopes.event = Some(event);
+        write_event_class(lines, event, options);
+        lines.indent += 2;
+        scopes.write_root(lines, "Specific context field class", Scope::SpecificContext, specific);
+        scopes.write_root(lines, "Payload field class", Scope::Payload, payload);
+        lines.indent -= 2;
+    }
+    lines.indent -= 2;
+}
+
+/// Writes the properties of an event record class but for its field classes.
+fn write_event_class(lines: &mut Lines<'_>, class: &EventRecordClass, options: &DetailsOptions) {
+    lines.indent();
+    lines.object("Event class");
+    if let Some(name) = &class.name {
+        lines.push(" `");
+        lines.colored(lines.palette.green, name);
+        lines.push("`");
+    }
+    let uid = class.uid.as_deref().filter(|_| options.uid);
+    lines.identity(class.namespace.as_deref(), uid, Some(class.id));
+    lines.push(":\n");
+    lines.indent += 2;
+    write_attributes(lines, &class.attributes);
+    if let Some(level) = property::log_level(class) {
+        lines.text_line("Log level", level.title);
+    }
+    if let Some(uri) = property::emf_uri(class) {
+        lines.text_line("EMF URI", uri);
+    }
+    lines.indent -= 2;
+}
+
+fn write_clock_class(
+    lines: &mut Lines<'_>,
+    clock: &ClockClass,
+    trace: &TraceClass,
+    options: &DetailsOptions,
+) {
+    if let Some(namespace) = &clock.namespace {
+        lines.text_line("Namespace", namespace);
+    }
+    if let Some(name) = &clock.name {
+        lines.text_line("Name", name);
+    }
+    let uid: Option<Cow<'_, str>> = match (&clock.uid, clock.uuid) {
+        (Some(uid), _) => Some(uid.into()),
+        (None, Some(uuid)) => Some(uuid.to_string().into()),
+        (None, None) => None,
+    };
+    if let Some(uid) = uid.filter(|_| options.uid) {
+        lines.text_line("UID", &uid);
+    }
+    write_attributes(lines, &clock.attributes);
+    if let Some(description) = &clock.description {
+        lines.text_line("Description", description);
+    }
+    lines.integer_line("Frequency (Hz)", i128::from(clock.frequency));
+    // TSDL has a default for it.
+    let precision = clock.precision.or(property::is_tsdl(trace).then_some(0));
+    if let Some(precision) = precision {
+        lines.integer_line("Precision (cycles)", i128::from(precision));
+    }
+    if let Some(accuracy) = clock.accuracy {
+        lines.integer_line("Accuracy (cycles)", i128::from(accuracy));
+    }
+    // The offset is told with less than a second of cycles.
+    let frequency = clock.frequency.max(1);
+    let seconds = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
+    lines.integer_line("Offset from origin (s)", seconds);
+    lines.integer_line("Offset from origin (cycles)", i128::from(clock.offset_cycles % frequency));
+    match &clock.origin {
+        ClockOrigin::Unknown => {}
+        ClockOrigin::UnixEpoch => lines.text_line("Origin", "Unix epoch"),
+        ClockOrigin::Named { namespace, name, uid } => {
+            lines.property_line("Origin");
+            lines.push("\n");
+            lines.indent += 2;
+            if let Some(namespace) = namespace {
+                lines.text_line("Namespace", namespace);
+            }
+            lines.text_line("Name", name);
+            lines.text_line("UID", uid);
+            lines.indent -= 2;
+        }
+    }
+}
+
+/// Writes attributes, if there are any, with the end of their last line.
+fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
+    if !attributes.is_empty() {
+        write_open_attributes(lines, attributes);
+        lines.push("\n");
+    }
+}
+
+fn write_open_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
+    lines.property_line("User attributes");
+    lines.map(&attributes.0);
+}
+
+fn write_range(lines: &mut Lines<'_>, range: IntegerRange) {
+    lines.push("[");
+    lines.integer(range.lower);
+    if range.lower != range.upper {
+        lines.push(", ");
+        lines.integer(range.upper);
+    }
+    lines.push("]");
+}
+
+/// Writes ranges in order, each after a space.
+fn write_ranges<'a>(lines: &mut Lines<'_>, sets: impl IntoIterator<Item = &'a RangeSet>) {
+    let mut ranges: Vec<IntegerRange> = sets.into_iter().flat_map(|set| set.0.iter().copied()).collect();
+    ranges.sort_by_key(|range| (range.lower, range.upper));
+    for range in ranges {
+        lines.push(" ");
+        write_range(lines, range);
+    }
+}
+
+/// The mappings by name; those of one name are one.
+fn by_name(mappings: &Mappings) -> Vec<(&str, Vec<&RangeSet>)> {
+    let mut all: Vec<(&str, Vec<&RangeSet>)> = Vec::new();
+    let mut sorted: Vec<_> = mappings.0.iter().collect();
+    sorted.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
+    for mapping in sorted {
+        match all.last_mut() {
+            Some((name, ranges)) if *name == mapping.name => ranges.push(&mapping.ranges),
+            _ => all.push((&mapping.name, vec![&mapping.ranges])),
+        }
+    }
+    all
+}
+
+fn push_count(lines: &mut Lines<'_>, count: usize, what: &str) {
+    lines.integer(count as i128);
+    lines.push(" ");
+    lines.push(what);
+    lines.push(if count == 1 { "" } else { "s" });
+}
+
+/// The classes that field locations may lead to.
+#[derive(Clone, Copy)]
+struct Scopes<'a> {
+    trace: &'a TraceClass,
+    stream: &'a DataStreamClass,
+    event: Option<&'a EventRecordClass>,
+}
+
+impl<'a> Scopes<'a> {
+    fn root(&self, scope: Scope) -> Option<&'a FieldClass> {
+        ichnos_model::plan::scope_class(scope, self.trace, self.stream, self.event).map(|class| &**class)
+    }
+
+    /// Writes the class of a scope, if people are to see any of it.
+    fn write_root(&self, lines: &mut Lines<'_>, title: &str, scope: Scope, plan: Option<&Plan>) {
+        let Some(class) = self.root(scope) else {
+            return;
+        };
+        let hidden = Hidden::of(plan);
+        if hidden.all() {
+            return;
+        }
+        lines.property_line(title);
+        lines.push(" ");
+        let mut writer = ClassWriter { scopes: self, scope, hidden: &hidden, next: 0, path: Vec::new() };
+        writer.write(lines, class, None);
+        lines.push("\n");
+    }
+}
+
+/// Where a field location leads.
+struct Target<'a> {
+    scope: Scope,
+    /// Names of members, as people see them.
+    path: Vec<&'a str>,
+    class: Option<&'a FieldClass>,
+}
+
+impl Target<'_> {
+    /// Whether people see it: headers are only there to decode.
+    fn is_seen(&self) -> bool {
+        !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
+    }
+
+    fn is_signed(&self) -> bool {
+        matches!(
+            self.class.map(|class| &class.kind),
+            Some(
+                FieldKind::Integer { integer: IntegerProperties { signed: true, .. }, .. }
+                    | FieldKind::VariableLength {
+                        value: VariableLengthValue::Integer(IntegerProperties { signed: true, .. }),
+                        ..
+                    }
+            )
+        )
+    }
+}
+
+/// Finds the member of a structure, through what is transparent to field locations.
+fn find_member<'a>(class: &'a FieldClass, wanted: &dyn Fn(&Member) -> bool) -> Option<&'a Member> {
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().find(|member| wanted(member))
+        }
+        FieldKind::Array { element, .. } => find_member(element, wanted),
+        FieldKind::Optional { field, .. } => find_member(field, wanted),
+        FieldKind::Variant { options, .. } => {
+            options.iter().find_map(|option| find_member(&option.class, wanted))
+        }
+        _ => None,
+    }
+}
+
+/// Writes the field classes of one scope.
+struct ClassWriter<'a> {
+    scopes: &'a Scopes<'a>,
+    scope: Scope,
+    hidden: &'a Hidden,
+    /// Index of the next class in the order of the plan's nodes.
+    next: usize,
+    /// Names of the structures around, from the root on; the root has none.
+    path: Vec<&'a str>,
+}
+
+impl<'a> ClassWriter<'a> {
+    fn locate(&self, location: &'a FieldLocation) -> Target<'a> {
+        let (scope, mut path) = match location.origin {
+            Some(scope) => (scope, Vec::new()),
+            None => (self.scope, self.path.clone()),
+        };
+        let mut class = self.scopes.root(scope);
+        for name in &path {
+            class = class.and_then(|class| find_member(class, &|m| m.name == *name)).map(|m| &*m.class);
+        }
+        for step in &location.path {
+            match step {
+                LocationStep::Parent => {
+                    path.pop();
+                    class = self.scopes.root(scope);
+                    for name in &path {
+                        class = class
+                            .and_then(|class| find_member(class, &|m| m.name == *name))
+                            .map(|m| &*m.class);
+                    }
+                }
+                LocationStep::Member(name) => {
+                    let member = class.and_then(|class| find_member(class, &|m| m.location_name() == name));
+                    path.push(member.map_or(name, |member| &member.name));
+                    class = member.map(|member| &*member.class);
+                }
+            }
+        }
+        Target { scope, path, class }
+    }
+
+    fn write_location(lines: &mut Lines<'_>, title: &str, target: &Target<'_>) {
+        lines.push(title);
+        lines.push(" [");
+        lines.text(match target.scope {
+            Scope::PacketHeader => "Packet header",
+            Scope::PacketContext => "Packet context",
+            Scope::EventRecordHeader => "Event header",
+            Scope::CommonContext => "Event common context",
+            Scope::SpecificContext => "Event specific context",
+            Scope::Payload => "Event payload",
+        });
+        lines.push(": ");
+        for (i, name) in target.path.iter().enumerate() {
+            if i > 0 {
+                lines.push(", ");
+            }
+            lines.text(name);
+        }
+        lines.push("]");
+    }
+
+    /// Gets past a class without writing it.
+    fn skip(&mut self, class: &FieldClass) {
+        self.next += 1;
+        match &class.kind {
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                members.iter().for_each(|member| self.skip(&member.class));
+            }
+            FieldKind::Variant { options, .. } => {
+                options.iter().for_each(|option| self.skip(&option.class));
+            }
+            FieldKind::Array { element, .. } => self.skip(element),
+            FieldKind::Optional { field, .. } => self.skip(field),
+            _ => {}
+        }
+    }
+
+    /// Writes a class; `name` is that of the member it belongs to.
+    fn write(&mut self, lines: &mut Lines<'_>, class: &'a FieldClass, name: Option<&'a str>) {
+        self.next += 1;
+        match &class.kind {
+            FieldKind::BitArray(_)
+            | FieldKind::VariableLength { value: VariableLengthValue::BitArray, .. } => {
+                self.simple(lines, class, "Bit array", "");
+            }
+            FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. } => {
+                self.simple(lines, class, "Boolean", "");
+            }
+            FieldKind::BitMap { flags, .. } => {
+                let flags = by_name(flags);
+                lines.colored(lines.palette.blue, "Bit array");
+                // The reference output has no opening parenthesis here.
+                lines.push(" ");
+                push_count(lines, flags.len(), "flag");
+                lines.push(")");
+                self.mappings(lines, class, "Flags", &flags);
+            }
+            FieldKind::Integer { bits, integer } => self.integer(lines, class, integer, bits.length, false),
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                self.integer(lines, class, integer, 64, true);
+            }
+            FieldKind::Float(bits) => {
+                let double = bits.length > 32;
+                let name = if double { "Double-precision real" } else { "Single-precision real" };
+                self.simple(lines, class, name, "");
+            }
+            FieldKind::String { length, .. } => {
+                let _: &StringLength = length;
+                self.simple(lines, class, "String", "");
+            }
+            FieldKind::Blob { length, media_type, .. } => self.blob(lines, class, length, media_type),
+            FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                self.structure(lines, class, members, name);
+            }
+            FieldKind::Array { element, length, .. } => self.array(lines, class, element, length, name),
+            FieldKind::Optional { field, selector, ranges } => {
+                let target = self.locate(selector);
+                self.optional(lines, class, field, &target, ranges.as_ref(), name);
+            }
+            FieldKind::Variant { options, selector, .. } => {
+                let target = self.locate(selector);
+                self.variant(lines, class, options, &target, name);
+            }
+            _ => self.simple(lines, class, "Null", ""),
+        }
+    }
+
+    fn simple(&mut self, lines: &mut Lines<'_>, class: &FieldClass, name: &str, properties: &str) {
+        lines.colored(lines.palette.blue, name);
+        lines.push(properties);
+        self.attributes(lines, class);
+    }
+
+    /// Writes the attributes of a class after its line; true if there are any. The indentation
+    /// is that of the line.
+    fn attributes(&mut self, lines: &mut Lines<'_>, class: &FieldClass) -> bool {
+        if class.attributes.is_empty() {
+            return false;
+        }
+        lines.push(":\n");
+        lines.indent += 2;
+        write_open_attributes(lines, &class.attributes);
+        lines.indent -= 2;
+        true
+    }
+
+    /// Begins a list that follows the line of a class: without attributes it stands right below,
+    /// else under a title of its own. Gives by how much it is indented.
+    fn begin_list(&mut self, lines: &mut Lines<'_>, class: &FieldClass, title: &str) -> usize {
+        let titled = self.attributes(lines, class);
+        lines.indent += 2;
+        if titled {
+            lines.push("\n");
+            lines.property_line(title);
+            lines.indent += 2;
+            return 4;
+        }
+        lines.push(":");
+        2
+    }
+
+    /// Begins properties that follow the line of a class, each on a line of its own.
+    fn begin_properties(&mut self, lines: &mut Lines<'_>, class: &FieldClass) {
+        let any = self.attributes(lines, class);
+        lines.push(if any { "\n" } else { ":\n" });
+        lines.indent += 2;
+    }
+
+    fn mappings(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &FieldClass,
+        title: &str,
+        mappings: &[(&str, Vec<&RangeSet>)],
+    ) {
+        if mappings.is_empty() {
+            self.attributes(lines, class);
+            return;
+        }
+        let indent = self.begin_list(lines, class, title);
+        for (name, ranges) in mappings {
+            lines.push("\n");
+            lines.property_line(name);
+            write_ranges(lines, ranges.iter().copied());
+        }
+        lines.indent -= indent;
+    }
+
+    fn integer(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &FieldClass,
+        integer: &IntegerProperties,
+        length: u64,
+        small: bool,
+    ) {
+        let enumeration = integer.mappings.is_some();
+        let name = match (integer.signed, enumeration) {
+            (false, false) => "Unsigned integer",
+            (true, false) => "Signed integer",
+            (false, true) => "Unsigned enumeration",
+            (true, true) => "Signed enumeration",
+        };
+        lines.colored(lines.palette.blue, name);
+        lines.push(" (");
+        lines.colored(lines.palette.bold, &format!("{length}-bit"));
+        lines.push(", Base ");
+        lines.integer(i128::from(DisplayBase::radix(integer.preferred_base)));
+        if small {
+            lines.push(", Expect small values");
+        }
+        match &integer.mappings {
+            None => {
+                lines.push(")");
+                self.attributes(lines, class);
+            }
+            Some(mappings) => {
+                let mappings = by_name(mappings);
+                lines.push(", ");
+                push_count(lines, mappings.len(), "mapping");
+                lines.push(")");
+                self.mappings(lines, class, "Mappings", &mappings);
+            }
+        }
+    }
+
+    fn blob(&mut self, lines: &mut Lines<'_>, class: &FieldClass, length: &'a Length, media_type: &str) {
+        let target = match length {
+            Length::Static(_) => None,
+            Length::Dynamic(location) => Some(self.locate(location)).filter(Target::is_seen),
+        };
+        let name = match (length, &target) {
+            (Length::Static(_), _) => "Static BLOB",
+            (Length::Dynamic(_), None) => "Dynamic BLOB (no length field)",
+            (Length::Dynamic(_), Some(_)) => "Dynamic BLOB (with length field)",
+        };
+        lines.colored(lines.palette.blue, name);
+        lines.push(" (");
+        if let Length::Static(length) = length {
+            lines.push("Length ");
+            lines.integer(i128::from(*length));
+            lines.push(", ");
+        }
+        if let Some(target) = target {
+            Self::write_location(lines, "Length field location", &target);
+            lines.push(", ");
+        }
+        lines.push("Media type ");
+        lines.text(media_type);
+        lines.push(")");
+        self.attributes(lines, class);
+    }
+
+    fn structure(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &FieldClass,
+        members: &'a [Member],
+        name: Option<&'a str>,
+    ) {
+        let seen = {
+            let mut probe = ClassWriter { path: Vec::new(), ..*self };
+            let is_seen = |member: &Member| {
+                let seen = !probe.hidden.at(probe.next);
+                probe.skip(&member.class);
+                seen
+            };
+            members.iter().map(is_seen).filter(|seen| *seen).count()
+        };
+        lines.colored(lines.palette.blue, "Structure");
+        lines.push(" (");
+        push_count(lines, seen, "member");
+        lines.push(")");
+        if seen == 0 {
+            self.attributes(lines, class);
+            members.iter().for_each(|member| self.skip(&member.class));
+            return;
+        }
+        let indent = self.begin_list(lines, class, "Members");
+        self.path.extend(name);
+        for member in members {
+            if self.hidden.at(self.next) {
+                self.skip(&member.class);
+                continue;
+            }
+            lines.push("\n");
+            lines.member(&member.name);
+            self.described(lines, &member.class, &member.attributes, Some(&member.name), " ");
+        }
+        if name.is_some() {
+            self.path.pop();
+        }
+        lines.indent -= indent;
+    }
+
+    /// Writes a class that itself is described by attributes: then it is one property of two.
+    fn described(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &'a FieldClass,
+        attributes: &Attributes,
+        name: Option<&'a str>,
+        separator: &str,
+    ) {
+        if attributes.is_empty() {
+            lines.push(separator);
+            return self.write(lines, class, name);
+        }
+        lines.push("\n");
+        lines.indent += 2;
+        lines.property_line("Field class");
+        lines.push(" ");
+        self.write(lines, class, name);
+        lines.push("\n");
+        write_open_attributes(lines, attributes);
+        lines.indent -= 2;
+    }
+
+    fn array(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &FieldClass,
+        element: &'a FieldClass,
+        length: &'a Length,
+        name: Option<&'a str>,
+    ) {
+        match length {
+            Length::Static(length) => {
+                lines.colored(lines.palette.blue, "Static array");
+                lines.push(" (Length ");
+                lines.integer(i128::from(*length));
+                lines.push(")");
+            }
+            Length::Dynamic(location) => {
+                let target = self.locate(location);
+                if target.is_seen() {
+                    lines.colored(lines.palette.blue, "Dynamic array (with length field)");
+                    lines.push(" (");
+                    Self::write_location(lines, "Length field location", &target);
+                    lines.push(")");
+                } else {
+                    lines.colored(lines.palette.blue, "Dynamic array (no length field)");
+                }
+            }
+        }
+        self.begin_properties(lines, class);
+        lines.property_line("Element");
+        lines.push(" ");
+        self.write(lines, element, name);
+        lines.indent -= 2;
+    }
+
+    fn optional(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &FieldClass,
+        field: &'a FieldClass,
+        target: &Target<'_>,
+        ranges: Option<&RangeSet>,
+        name: Option<&'a str>,
+    ) {
+        lines.colored(
+            lines.palette.blue,
+            match ranges {
+                _ if !target.is_seen() => "Option (no selector)",
+                None => "Option (boolean selector)",
+                Some(_) if target.is_signed() => "Option (signed integer selector)",
+                Some(_) => "Option (unsigned integer selector)",
+            },
+        );
+        if target.is_seen() {
+            lines.push(" (");
+            Self::write_location(lines, "Selector field location", target);
+            lines.push(")");
+        }
+        self.begin_properties(lines, class);
+        match ranges {
+            _ if !target.is_seen() => {}
+            None => lines.boolean_line("Selector is reversed", false),
+            Some(ranges) => {
+                lines.property_line("Selector ranges");
+                write_ranges(lines, [ranges]);
+                lines.push("\n");
+            }
+        }
+        lines.property_line("Content");
+        lines.push(" ");
+        self.write(lines, field, name);
+        lines.indent -= 2;
+    }
+
+    fn variant(
+        &mut self,
+        lines: &mut Lines<'_>,
+        class: &FieldClass,
+        options: &'a [VariantOption],
+        target: &Target<'_>,
+        name: Option<&'a str>,
+    ) {
+        lines.colored(
+            lines.palette.blue,
+            match (target.is_seen(), target.is_signed()) {
+                (false, _) => "Variant (no selector)",
+                (true, false) => "Variant (unsigned integer selector)",
+                (true, true) => "Variant (signed integer selector)",
+            },
+        );
+        lines.push(" (");
+        push_count(lines, options.len(), "option");
+        if target.is_seen() {
+            lines.push(", ");
+            Self::write_location(lines, "Selector field location", target);
+        }
+        lines.push(")");
+        if options.is_empty() {
+            self.attributes(lines, class);
+            return;
+        }
+        let indent = self.begin_list(lines, class, "Options");
+        for option in options {
+            lines.push("\n");
+            match &option.name {
+                Some(name) => lines.member(name),
+                None => {
+                    lines.indent();
+                    lines.none("Unnamed");
+                    lines.push(":");
+                }
+            }
+            if target.is_seen() {
+                write_ranges(lines, [&option.ranges]);
+                lines.push(":");
+            }
+            self.described(lines, &option.class, &option.attributes, name, " ");
+        }
+        lines.indent -= indent;
+    }
+}

@@ -1,0 +1,328 @@
+//! Fields in lines, one below the other.
+
+use ichnos_model::{
+    DisplayBase, Field, FieldKind, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide,
+};
+
+use super::text::push_indent;
+use crate::color::Palette;
+use crate::number;
+use crate::property::Hidden;
+
+/// What the field that is being written is in.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// Nothing, or an optional or a variant.
+    Alone,
+    Structure,
+    /// An array of which this many elements were written.
+    Array(u64),
+}
+
+/// What is kept from one scope to the next so that nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    around: Vec<Around>,
+}
+
+/// Writes the fields of one scope.
+pub(crate) struct FieldLines<'a> {
+    out: &'a mut Vec<u8>,
+    palette: &'a Palette,
+    hidden: &'a Hidden,
+    scratch: &'a mut Scratch,
+    around: Around,
+    indent: usize,
+}
+
+impl<'a> FieldLines<'a> {
+    /// Begins a scope that is called `title`.
+    pub(crate) fn root(
+        out: &'a mut Vec<u8>,
+        palette: &'a Palette,
+        hidden: &'a Hidden,
+        scratch: &'a mut Scratch,
+        title: &str,
+    ) -> Self {
+        scratch.around.clear();
+        for text in ["  ", palette.magenta, title, palette.reset, ":"] {
+            out.extend_from_slice(text.as_bytes());
+        }
+        Self { out, palette, hidden, scratch, around: Around::Alone, indent: 2 }
+    }
+
+    /// Appends what stands before a field; false if the field is hidden.
+    #[inline]
+    fn lead(&mut self, field: Field<'_>) -> bool {
+        if self.hidden.has(field.node) {
+            return false;
+        }
+        match &mut self.around {
+            Around::Alone => return true,
+            Around::Structure => {
+                self.line();
+                self.push(field.name().unwrap_or_default());
+            }
+            Around::Array(count) => {
+                let index = *count;
+                *count += 1;
+                self.line();
+                self.out.push(b'[');
+                number::push_grouped(self.out, i128::from(index));
+                self.out.push(b']');
+            }
+        }
+        self.push(self.palette.reset);
+        self.out.push(b':');
+        true
+    }
+
+    fn line(&mut self) {
+        self.out.push(b'\n');
+        push_indent(self.out, self.indent);
+        self.push(self.palette.cyan);
+    }
+
+    #[inline]
+    fn push(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    /// Appends what stands before the value of a field; false if the field is hidden.
+    #[inline]
+    fn begin_value(&mut self, field: Field<'_>) -> bool {
+        let shown = self.lead(field);
+        if shown {
+            self.out.push(b' ');
+            self.push(self.palette.bold);
+        }
+        shown
+    }
+
+    #[inline]
+    fn end_value(&mut self) {
+        self.push(self.palette.reset);
+    }
+
+    fn none(&mut self, text: &str) {
+        for text in [" ", self.palette.bold, self.palette.bright_magenta, text, self.palette.reset] {
+            self.out.extend_from_slice(text.as_bytes());
+        }
+    }
+
+    fn enter(&mut self, around: Around, indent: usize) {
+        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+        self.indent += indent;
+    }
+
+    fn leave(&mut self, indent: usize) {
+        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+        self.indent -= indent;
+    }
+
+    fn length(&mut self, length: u64) {
+        self.push(" Length ");
+        self.push(self.palette.bold);
+        number::push_grouped(self.out, i128::from(length));
+        self.push(self.palette.reset);
+        self.out.push(b':');
+    }
+}
+
+fn base(field: Field<'_>) -> DisplayBase {
+    match &field.class().kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer.preferred_base
+        }
+        _ => DisplayBase::Hexadecimal,
+    }
+}
+
+impl Visitor for FieldLines<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        if !self.begin_value(field) {
+            return;
+        }
+        match base(field) {
+            DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
+            DisplayBase::Octal => number::push_grouped_octal(self.out, value),
+            DisplayBase::Binary | DisplayBase::Hexadecimal => number::push_grouped_hex(self.out, value),
+        }
+        self.end_value();
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        if !self.begin_value(field) {
+            return;
+        }
+        let base = base(field);
+        if value < 0 && base != DisplayBase::Decimal {
+            self.out.push(b'-');
+        }
+        match base {
+            DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
+            DisplayBase::Octal => number::push_grouped_octal(self.out, value.unsigned_abs()),
+            DisplayBase::Binary | DisplayBase::Hexadecimal => {
+                number::push_grouped_hex(self.out, value.unsigned_abs());
+            }
+        }
+        self.end_value();
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if !self.begin_value(field) {
+            return;
+        }
+        let base = base(field);
+        if base == DisplayBase::Decimal {
+            let mut begin = self.out.len();
+            value.write_decimal(self.out);
+            begin += usize::from(value.is_negative());
+            number::separate(self.out, begin, 3, b',');
+        } else {
+            // The sign comes before the mark of the base.
+            let mut digits = Vec::new();
+            value.write_radix(if base == DisplayBase::Octal { 3 } else { 4 }, &mut digits);
+            let digits = match digits.strip_prefix(b"-") {
+                Some(rest) => {
+                    self.out.push(b'-');
+                    rest
+                }
+                None => &digits,
+            };
+            self.push(if base == DisplayBase::Octal { "0" } else { "0x" });
+            let begin = self.out.len();
+            self.out.extend_from_slice(digits);
+            number::separate(self.out, begin, if base == DisplayBase::Octal { 3 } else { 4 }, b':');
+        }
+        self.end_value();
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        if self.begin_value(field) {
+            let (color, text) = match value {
+                true => (self.palette.bright_green, "Yes"),
+                false => (self.palette.bright_red, "No"),
+            };
+            self.push(color);
+            self.push(text);
+            self.end_value();
+        }
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        if self.begin_value(field) {
+            number::push_grouped_hex(self.out, bits);
+            self.end_value();
+        }
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.bit_array(field, bits);
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        if self.begin_value(field) {
+            number::push_fixed(self.out, value.to_f64());
+            self.end_value();
+        }
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if self.begin_value(field) {
+            match value.encoding {
+                StringEncoding::Utf8 => self.out.extend_from_slice(value.bytes),
+                _ => self.push(&value.to_str_lossy()),
+            }
+            self.end_value();
+        }
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if !self.lead(field) {
+            return;
+        }
+        if bytes.is_empty() {
+            return self.none("Empty");
+        }
+        self.length(bytes.len() as u64);
+        self.push(self.palette.bold);
+        for byte in bytes {
+            self.out.push(b' ');
+            number::push_hex_bytes(self.out, &[*byte]);
+        }
+        self.push(self.palette.reset);
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        if self.lead(field) {
+            self.none("None");
+        }
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        if self.lead(field) {
+            if matches!(&field.class().kind, FieldKind::Structure { members, .. } if members.is_empty()) {
+                self.none("Empty");
+            }
+            self.enter(Around::Structure, 2);
+        }
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        if !self.hidden.has(field.node) {
+            self.leave(2);
+        }
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        if self.lead(field) {
+            if length == 0 {
+                self.none("Empty");
+            } else {
+                self.length(length);
+            }
+            self.enter(Around::Array(0), 2);
+        }
+    }
+
+    fn end_array(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        if self.lead(field) {
+            if !present {
+                self.none("None");
+            }
+            self.enter(Around::Alone, 0);
+        }
+    }
+
+    fn end_optional(&mut self, field: Field<'_>) {
+        if !self.hidden.has(field.node) {
+            self.leave(0);
+        }
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        if self.lead(field) {
+            self.enter(Around::Alone, 0);
+        }
+    }
+
+    fn end_variant(&mut self, field: Field<'_>) {
+        self.end_optional(field);
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        if self.lead(field) {
+            self.enter(Around::Structure, 2);
+        }
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+}

@@ -1,0 +1,211 @@
+//! Pieces of indented lines.
+
+use ichnos_model::Value;
+
+use crate::color::Palette;
+use crate::number;
+
+/// Appends pieces of lines, with colours.
+pub(crate) struct Lines<'a> {
+    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) palette: &'a Palette,
+    /// How many spaces lines begin with.
+    pub(crate) indent: usize,
+}
+
+/// Appends spaces.
+#[inline]
+pub(crate) fn push_indent(out: &mut Vec<u8>, indent: usize) {
+    let length = out.len() + indent;
+    out.resize(length, b' ');
+}
+
+impl Lines<'_> {
+    pub(crate) fn push(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    pub(crate) fn colored(&mut self, color: &str, text: &str) {
+        let reset = self.palette.reset;
+        for text in [color, text, reset] {
+            self.push(text);
+        }
+    }
+
+    pub(crate) fn indent(&mut self) {
+        push_indent(self.out, self.indent);
+    }
+
+    /// What kind of object it is.
+    pub(crate) fn object(&mut self, name: &str) {
+        self.push(self.palette.bold);
+        self.colored(self.palette.bright_yellow, name);
+    }
+
+    /// Name of a property.
+    pub(crate) fn property(&mut self, name: &str) {
+        self.colored(self.palette.magenta, name);
+    }
+
+    /// Begin of a line with the name of a property.
+    pub(crate) fn property_line(&mut self, name: &str) {
+        self.indent();
+        self.property(name);
+        self.push(":");
+    }
+
+    /// Begin of a line with the name of a member.
+    pub(crate) fn member(&mut self, name: &str) {
+        self.indent();
+        self.colored(self.palette.cyan, name);
+        self.push(":");
+    }
+
+    pub(crate) fn text(&mut self, text: &str) {
+        self.colored(self.palette.bold, text);
+    }
+
+    /// "None", "Empty" and the like.
+    pub(crate) fn none(&mut self, text: &str) {
+        self.push(self.palette.bold);
+        self.colored(self.palette.bright_magenta, text);
+    }
+
+    pub(crate) fn integer(&mut self, value: i128) {
+        self.push(self.palette.bold);
+        number::push_grouped(self.out, value);
+        self.push(self.palette.reset);
+    }
+
+    pub(crate) fn boolean(&mut self, value: bool) {
+        self.push(self.palette.bold);
+        if value {
+            self.colored(self.palette.bright_green, "Yes");
+        } else {
+            self.colored(self.palette.bright_red, "No");
+        }
+    }
+
+    pub(crate) fn text_line(&mut self, name: &str, value: &str) {
+        self.property_line(name);
+        self.push(" ");
+        self.text(value);
+        self.push("\n");
+    }
+
+    pub(crate) fn integer_line(&mut self, name: &str, value: i128) {
+        self.property_line(name);
+        self.push(" ");
+        self.integer(value);
+        self.push("\n");
+    }
+
+    pub(crate) fn boolean_line(&mut self, name: &str, value: bool) {
+        self.property_line(name);
+        self.push(" ");
+        self.boolean(value);
+        self.push("\n");
+    }
+
+    /// A name in backquotes.
+    pub(crate) fn quoted_name(&mut self, name: Option<&str>) {
+        if let Some(name) = name {
+            self.push(" `");
+            self.text(name);
+            self.push("`");
+        }
+    }
+
+    /// Namespace, unique identifier and id in parentheses, as far as there are any.
+    pub(crate) fn identity(&mut self, namespace: Option<&str>, uid: Option<&str>, id: Option<u64>) {
+        let mut separator = " (";
+        for (name, value) in [("Namespace", namespace), ("UID", uid)] {
+            if let Some(value) = value {
+                self.push(separator);
+                self.push(name);
+                self.quoted_name(Some(value));
+                separator = ", ";
+            }
+        }
+        if let Some(id) = id {
+            self.push(separator);
+            self.push("ID ");
+            self.integer(i128::from(id));
+            separator = ", ";
+        }
+        if separator == ", " {
+            self.push(")");
+        }
+    }
+
+    /// A value after its name; members of maps in their order by name.
+    pub(crate) fn value(&mut self, value: &Value) {
+        match value {
+            Value::Null => {
+                self.push(" ");
+                self.none("Null");
+            }
+            Value::Boolean(value) => {
+                self.push(" ");
+                self.boolean(*value);
+            }
+            Value::Integer(value) => {
+                self.push(" ");
+                self.integer(*value);
+            }
+            Value::Number(text) => {
+                self.push(" ");
+                self.push(self.palette.bold);
+                match text.parse::<f64>() {
+                    Ok(value) => number::push_fixed(self.out, value),
+                    Err(_) => self.push(text),
+                }
+                self.push(self.palette.reset);
+            }
+            Value::Text(text) => {
+                self.push(" ");
+                self.text(text);
+            }
+            Value::Array(elements) if elements.is_empty() => {
+                self.push(" ");
+                self.none("Empty");
+            }
+            Value::Array(elements) => {
+                self.push(" Length ");
+                self.integer(elements.len() as i128);
+                self.push(":");
+                self.indent += 2;
+                for (i, element) in elements.iter().enumerate() {
+                    self.push("\n");
+                    self.indent();
+                    self.push(self.palette.magenta);
+                    self.push("[");
+                    number::push_grouped(self.out, i as i128);
+                    self.push("]");
+                    self.push(self.palette.reset);
+                    self.push(":");
+                    self.value(element);
+                }
+                self.indent -= 2;
+            }
+            Value::Map(entries) if entries.is_empty() => {
+                self.push(" ");
+                self.none("Empty");
+            }
+            Value::Map(entries) => self.map(entries),
+        }
+    }
+
+    /// The entries of a map, each on a line of its own.
+    pub(crate) fn map(&mut self, entries: &[(String, Value)]) {
+        self.indent += 2;
+        let mut entries: Vec<&(String, Value)> = entries.iter().collect();
+        entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        for (name, value) in entries {
+            self.push("\n");
+            self.property_line(name);
+            self.value(value);
+        }
+        self.indent -= 2;
+    }
+}

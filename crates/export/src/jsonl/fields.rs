@@ -1,0 +1,393 @@
+//! Fields as JSON.
+
+use std::io::Write;
+
+use ichnos_model::{
+    Field, FieldKind, Mappings, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide,
+};
+
+use crate::number;
+
+/// What the value that is being written is in.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// Nothing, or an optional or a variant, which are written as what is in them.
+    Alone,
+    /// An object, which has members if true.
+    Object(bool),
+    /// An array, which has elements if true.
+    Array(bool),
+}
+
+/// What is kept from one scope to the next so that nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    around: Vec<Around>,
+}
+
+/// Writes the fields of one scope.
+pub(crate) struct FieldWriter<'a> {
+    out: &'a mut Vec<u8>,
+    scratch: &'a mut Scratch,
+    around: Around,
+}
+
+impl<'a> FieldWriter<'a> {
+    pub(crate) fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch) -> Self {
+        scratch.around.clear();
+        Self { out, scratch, around: Around::Alone }
+    }
+
+    /// Closes what decoding left open when it failed, so that the line is still valid.
+    pub(crate) fn finish(&mut self, failed: bool) {
+        if !failed {
+            return;
+        }
+        if self.scratch.around.is_empty() {
+            self.out.extend_from_slice(b"null");
+        }
+        while let Some(around) = self.scratch.around.pop() {
+            match self.around {
+                Around::Object(_) => self.out.push(b'}'),
+                Around::Array(_) => self.out.push(b']'),
+                Around::Alone => {
+                    // An optional or a variant whose value is missing.
+                    if self.out.ends_with(b":") || self.out.ends_with(b",") {
+                        self.out.extend_from_slice(b"null");
+                    }
+                }
+            }
+            self.around = around;
+        }
+    }
+
+    /// Appends what stands before a value.
+    #[inline]
+    fn lead(&mut self, field: Field<'_>) {
+        match &mut self.around {
+            Around::Alone => {}
+            Around::Object(any) => {
+                if std::mem::replace(any, true) {
+                    self.out.push(b',');
+                }
+                push_string(self.out, field.name().unwrap_or_default());
+                self.out.push(b':');
+            }
+            Around::Array(any) => {
+                if std::mem::replace(any, true) {
+                    self.out.push(b',');
+                }
+            }
+        }
+    }
+
+    fn push(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    fn enter(&mut self, around: Around) {
+        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    }
+
+    fn leave(&mut self) {
+        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+    }
+
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) {
+        self.out.push(b'[');
+        for (i, name) in names.enumerate() {
+            if i > 0 {
+                self.out.push(b',');
+            }
+            push_string(self.out, name);
+        }
+        self.out.push(b']');
+    }
+
+    fn wide_value(&mut self, value: Wide<'_>) {
+        self.push("{\"$int\":\"");
+        value.write_decimal(self.out);
+        self.push("\"}");
+    }
+
+    /// Appends raw bytes as the member of an object that says what they are.
+    fn bytes(&mut self, name: &str, bytes: &[u8]) {
+        self.push("{\"");
+        self.push(name);
+        self.push("\":\"");
+        number::push_hex_bytes(self.out, bytes);
+        self.push("\"");
+    }
+}
+
+#[inline]
+fn mappings<'a>(field: Field<'a>) -> Option<&'a Mappings> {
+    match &field.class().kind {
+        FieldKind::Integer { integer, .. }
+        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+            integer.mappings.as_ref()
+        }
+        _ => None,
+    }
+}
+
+impl Visitor for FieldWriter<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.lead(field);
+        match mappings(field) {
+            None => number::push_unsigned(self.out, value),
+            Some(mappings) => {
+                self.push("{\"value\":");
+                number::push_unsigned(self.out, value);
+                self.push(",\"labels\":");
+                self.names(mappings.names_of(i128::from(value)));
+                self.out.push(b'}');
+            }
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.lead(field);
+        match mappings(field) {
+            None => number::push_signed(self.out, value),
+            Some(mappings) => {
+                self.push("{\"value\":");
+                number::push_signed(self.out, value);
+                self.push(",\"labels\":");
+                self.names(mappings.names_of(i128::from(value)));
+                self.out.push(b'}');
+            }
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.lead(field);
+        match (&field.class().kind, mappings(field)) {
+            (FieldKind::BitMap { flags, .. }, _) => {
+                self.push("{\"bits\":");
+                self.wide_value(value);
+                self.push(",\"flags\":");
+                let is_set = |bit: u64| {
+                    value.words.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+                };
+                let end = i128::from(value.length);
+                self.names(
+                    flags
+                        .0
+                        .iter()
+                        .filter(|flag| {
+                            flag.ranges.0.iter().any(|range| {
+                                let lower = range.lower.clamp(0, end) as u64;
+                                let upper = range.upper.clamp(-1, end - 1);
+                                (lower..(upper + 1) as u64).any(is_set)
+                            })
+                        })
+                        .map(|flag| flag.name.as_str()),
+                );
+                self.out.push(b'}');
+            }
+            (FieldKind::BitArray(_) | FieldKind::VariableLength { .. }, None)
+                if !value.signed && !is_integer(field) =>
+            {
+                self.push("{\"bits\":");
+                self.wide_value(value);
+                self.out.push(b'}');
+            }
+            (_, Some(mappings)) => {
+                self.push("{\"value\":");
+                self.wide_value(value);
+                self.push(",\"labels\":");
+                match value.as_i128() {
+                    Some(value) => self.names(mappings.names_of(value)),
+                    None => self.push("[]"),
+                }
+                self.out.push(b'}');
+            }
+            (_, None) => self.wide_value(value),
+        }
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.lead(field);
+        self.push(if value { "true" } else { "false" });
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.lead(field);
+        self.push("{\"bits\":");
+        number::push_unsigned(self.out, bits);
+        self.out.push(b'}');
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.lead(field);
+        self.push("{\"bits\":");
+        number::push_unsigned(self.out, bits);
+        if let FieldKind::BitMap { flags, .. } = &field.class().kind {
+            self.push(",\"flags\":");
+            self.names(flags.flags_of(bits));
+        }
+        self.out.push(b'}');
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.lead(field);
+        let double = match value {
+            Real::Half(_) | Real::Double(_) => value.to_f64(),
+            Real::Single(single) => {
+                if single.is_finite() {
+                    let _ = write!(self.out, "{single:?}");
+                    return;
+                }
+                f64::from(single)
+            }
+            Real::Wide(wide) => {
+                self.push("{\"$float");
+                number::push_unsigned(self.out, wide.length);
+                self.push("\":\"");
+                let bytes = wide.length / 8;
+                for i in (0..bytes).rev() {
+                    let word = wide.words.get((i / 8) as usize).copied().unwrap_or(0);
+                    number::push_hex_bytes(self.out, &[(word >> (i % 8 * 8)) as u8]);
+                }
+                self.push("\"}");
+                return;
+            }
+        };
+        if double.is_finite() {
+            let _ = write!(self.out, "{double:?}");
+        } else if double.is_nan() {
+            self.push("{\"$float\":\"NaN\"}");
+        } else {
+            self.push(if double > 0.0 { "{\"$float\":\"Infinity\"}" } else { "{\"$float\":\"-Infinity\"}" });
+        }
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.lead(field);
+        if let Some(text) = value.as_str() {
+            return push_string(self.out, text);
+        }
+        if value.encoding != StringEncoding::Utf8 && value.is_valid() {
+            return push_string(self.out, &value.to_str_lossy());
+        }
+        self.bytes("$bytes", value.bytes);
+        if value.encoding != StringEncoding::Utf8 {
+            self.push(",\"encoding\":\"");
+            self.push(value.encoding.name());
+            self.push("\"");
+        }
+        self.out.push(b'}');
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.lead(field);
+        self.bytes("$blob", bytes);
+        if let FieldKind::Blob { media_type, .. } = &field.class().kind {
+            self.push(",\"media_type\":");
+            push_string(self.out, media_type);
+        }
+        self.out.push(b'}');
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.lead(field);
+        self.push("null");
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.lead(field);
+        self.out.push(b'{');
+        self.enter(Around::Object(false));
+    }
+
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.out.push(b'}');
+        self.leave();
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.lead(field);
+        self.out.push(b'[');
+        self.enter(Around::Array(false));
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.out.push(b']');
+        self.leave();
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        self.lead(field);
+        if !present {
+            self.push("null");
+        }
+        self.enter(Around::Alone);
+    }
+
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.leave();
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.lead(field);
+        self.enter(Around::Alone);
+    }
+
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.leave();
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin_structure(field);
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+}
+
+fn is_integer(field: Field<'_>) -> bool {
+    matches!(
+        &field.class().kind,
+        FieldKind::Integer { .. } | FieldKind::VariableLength { value: VariableLengthValue::Integer(_), .. }
+    )
+}
+
+/// Which bytes of a string are escaped.
+static ESCAPED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 32 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[b'"' as usize] = true;
+    table[b'\\' as usize] = true;
+    table
+};
+
+/// Appends a JSON string.
+pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
+    out.push(b'"');
+    let mut text = text.as_bytes();
+    while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {
+        out.extend_from_slice(&text[..at]);
+        let byte = text[at];
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', byte]),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            b'\r' => out.extend_from_slice(b"\\r"),
+            b'\t' => out.extend_from_slice(b"\\t"),
+            _ => {
+                out.extend_from_slice(b"\\u00");
+                number::push_hex_bytes(out, &[byte]);
+            }
+        }
+        text = &text[at + 1..];
+    }
+    out.extend_from_slice(text);
+    out.push(b'"');
+}

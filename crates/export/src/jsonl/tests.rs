@@ -1,0 +1,148 @@
+use ichnos_model::{
+    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mapping,
+    Mappings, RangeSet, StringEncoding, StringLength,
+};
+
+use super::*;
+use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+
+fn print(fixture: &Fixture, options: JsonLinesOptions, payload: &[u8]) -> String {
+    let out = Shared::default();
+    let mut sink = JsonLines::new(out.clone(), options);
+    fixture.begin(&mut sink);
+    fixture.packet(&mut sink, 1000, true);
+    fixture.event(&mut sink, 1000, payload);
+    fixture.packet(&mut sink, 2000, false);
+    fixture.end(&mut sink);
+    out.text()
+}
+
+/// The payload of the only event.
+fn payload(members: Vec<(&str, Arc<FieldClass>)>, bytes: &[u8]) -> String {
+    let options = JsonLinesOptions { streams: false, ..JsonLinesOptions::default() };
+    let text = print(&Fixture::new(structure(members)), options, bytes);
+    text.split_once("\"payload\":").unwrap().1.strip_suffix("}\n").unwrap().to_owned()
+}
+
+#[test]
+fn all_lines() {
+    let fixture = Fixture::new(structure(vec![("a", u8_class())]));
+    let options = JsonLinesOptions { packets: true, ..JsonLinesOptions::default() };
+    assert_eq!(
+        print(&fixture, options, &[1]),
+        r#"{"type":"stream-begin","stream":0,"name":"stream","class":0,"id":1,"trace":{"path":"trace","format":"CTF 1.8","environment":{"hostname":"host","vpid":7}},"clock":{"frequency":1000000000,"name":"clock","offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
+{"type":"packet-begin","stream":0,"ts":1000,"cycles":1000,"sequence_number":9,"context":{"number":9,"cpu":2}}
+{"type":"event","stream":0,"ts":1000,"cycles":1000,"id":3,"name":"ev","log_level":"warning","payload":{"a":1}}
+{"type":"packet-end","stream":0,"ts":2000,"cycles":2000,"sequence_number":9,"content_bits":120,"total_bits":128}
+{"type":"stream-end","stream":0}
+"#
+    );
+    let options = JsonLinesOptions { streams: false, cycles: false, ..JsonLinesOptions::default() };
+    assert_eq!(
+        print(&fixture, options, &[1]),
+        "{\"type\":\"event\",\"stream\":0,\"ts\":1000,\"id\":3,\"name\":\"ev\",\"log_level\":\"warning\",\
+         \"payload\":{\"a\":1}}\n"
+    );
+}
+
+#[test]
+fn losses_and_damage() {
+    let fixture = Fixture::new(structure(vec![]));
+    let out = Shared::default();
+    let options = JsonLinesOptions { streams: false, ..JsonLinesOptions::default() };
+    let mut sink = JsonLines::new(out.clone(), options);
+    send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
+    let unknown = Discarded { begin: None, end: None, ..fixture.discarded(None) };
+    send(&mut sink, &Message::DiscardedPackets(unknown));
+    let damage = Damage {
+        file: "a\\b".to_owned(),
+        stream: Some("s".to_owned()),
+        bit: 81,
+        kind: ichnos_model::DamageKind::EmptyEventRecord,
+        skipped: 7,
+    };
+    send(&mut sink, &Message::Damage(&damage));
+    sink.finish().unwrap();
+    assert_eq!(
+        out.text(),
+        r#"{"type":"discarded-events","stream":0,"count":5,"begin":{"ts":1000000000,"cycles":1000000000},"end":{"ts":2000000000,"cycles":2000000000}}
+{"type":"discarded-packets","stream":0,"count":null}
+{"type":"damage","file":"a\\b","stream_name":"s","bit":81,"skipped_bits":7,"message":"an event record without any bits"}
+"#
+    );
+}
+
+#[test]
+fn numbers() {
+    let signed = IntegerProperties { signed: true, ..IntegerProperties::default() };
+    let hex = IntegerProperties { preferred_base: DisplayBase::Hexadecimal, ..IntegerProperties::default() };
+    let members = vec![
+        ("max", integer(64, hex)),
+        ("min", integer(64, signed.clone())),
+        ("wide", integer(72, signed)),
+        ("f", class(FieldKind::Float(bits(32)))),
+        ("d", class(FieldKind::Float(bits(64)))),
+        ("big", class(FieldKind::Float(bits(64)))),
+        ("nan", class(FieldKind::Float(bits(64)))),
+        ("inf", class(FieldKind::Float(bits(64)))),
+        ("quad", class(FieldKind::Float(bits(128)))),
+    ];
+    let mut bytes = u64::MAX.to_le_bytes().to_vec();
+    bytes.extend_from_slice(&i64::MIN.to_le_bytes());
+    bytes.extend_from_slice(&[0, 0, 0, 0, 0, 0, 0, 0, 0xff]);
+    bytes.extend_from_slice(&0.1f32.to_le_bytes());
+    for value in [1.0, 1e300, f64::NAN, f64::NEG_INFINITY] {
+        bytes.extend_from_slice(&value.to_le_bytes());
+    }
+    bytes.extend_from_slice(&(0x3fff_8000u128 << 96 | 1).to_le_bytes());
+    assert_eq!(
+        payload(members, &bytes),
+        r#"{"max":18446744073709551615,"min":-9223372036854775808,"wide":{"$int":"-18446744073709551616"},"f":0.1,"d":1.0,"big":1e300,"nan":{"$float":"NaN"},"inf":{"$float":"-Infinity"},"quad":{"$float128":"3fff8000000000000000000000000001"}}"#
+    );
+}
+
+#[test]
+fn everything_else() {
+    let mapping = |name: &str, lower, upper| Mapping {
+        name: name.to_owned(),
+        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
+    };
+    let mappings = Mappings(vec![mapping("B\"", 0, 9), mapping("A", 1, 1)]);
+    let enumeration = IntegerProperties { mappings: Some(mappings.clone()), ..IntegerProperties::default() };
+    let string = |length| class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
+    let blob = FieldKind::Blob { length: Length::Static(2), media_type: "x/y".to_owned(), alignment: 8 };
+    let optional = |value| FieldKind::Optional {
+        field: u8_class(),
+        selector: FieldLocation::absolute(Scope::Payload, ["e"]),
+        ranges: Some(RangeSet(vec![IntegerRange::single(value)])),
+    };
+    let array = FieldKind::Array { element: u8_class(), length: Length::Static(2), minimum_alignment: 1 };
+    let members = vec![
+        ("e", integer(8, enumeration)),
+        ("m", class(FieldKind::BitMap { bits: bits(8), flags: mappings })),
+        ("b", class(FieldKind::BitArray(bits(8)))),
+        ("t", class(FieldKind::Boolean(bits(8)))),
+        ("s", string(StringLength::NullTerminated)),
+        ("bad", string(StringLength::Static(2))),
+        ("blob", class(blob)),
+        ("a", class(array)),
+        ("some", class(optional(1))),
+        ("none", class(optional(2))),
+        ("x\n", structure(vec![])),
+    ];
+    let bytes = b"\x01\x02\xff\x01\x01\"\\\xc3\xa9\0\xff\xfe\xab\x00\x05\x06\x07";
+    assert_eq!(
+        payload(members, bytes),
+        "{\"e\":{\"value\":1,\"labels\":[\"B\\\"\",\"A\"]},\"m\":{\"bits\":2,\"flags\":[\"B\\\"\",\"A\"]},\
+         \"b\":{\"bits\":255},\"t\":true,\"s\":\"\\u0001\\\"\\\\\u{e9}\",\"bad\":{\"$bytes\":\"fffe\"},\
+         \"blob\":{\"$blob\":\"ab00\",\"media_type\":\"x/y\"},\"a\":[5,6],\"some\":7,\"none\":null,\
+         \"x\\n\":{}}"
+    );
+}
+
+#[test]
+fn what_cannot_be_decoded_leaves_valid_lines() {
+    let inner = structure(vec![("a", u8_class()), ("b", integer(64, IntegerProperties::default()))]);
+    let text = payload(vec![("n", u8_class()), ("s", inner)], &[1, 2, 3]);
+    assert_eq!(text, r#"{"n":1,"s":{"a":2}}"#);
+}

@@ -1,0 +1,208 @@
+//! Looks at everything and writes nothing.
+
+use std::io;
+use std::ops::ControlFlow;
+
+use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Visitor, Wide};
+
+/// What [`Null`] counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct NullStatistics {
+    /// Data streams that began.
+    pub streams: u64,
+    /// Packets that ended.
+    pub packets: u64,
+    /// Bytes of those packets.
+    pub bytes: u64,
+    /// Event records.
+    pub events: u64,
+    /// Event records that the producer is known to have discarded.
+    pub discarded_events: u64,
+    /// Packets that are known to be missing.
+    pub discarded_packets: u64,
+    /// Places that cannot be read.
+    pub damages: u64,
+    /// Sum of the hashes of all event records and packets: the same for the same ones, in
+    /// whatever order they come.
+    pub checksum: u64,
+}
+
+/// Visits every field and looks at every clock value, as the fastest of all sinks and to tell
+/// whether two ways to read give the same.
+#[derive(Clone, Debug, Default)]
+pub struct Null {
+    statistics: NullStatistics,
+}
+
+impl Null {
+    /// A sink that has not seen anything.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What was counted until now.
+    #[must_use]
+    pub fn statistics(&self) -> NullStatistics {
+        self.statistics
+    }
+}
+
+impl Sink for Null {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        let all = &mut self.statistics;
+        match message {
+            Message::Event(event) => {
+                let mut hash = Hash::new(event.class.id);
+                hash.add_clock(event.clock);
+                let _ = event.visit_all(&mut hash);
+                all.events += 1;
+                all.checksum = all.checksum.wrapping_add(hash.finish());
+            }
+            Message::PacketEnd(packet) => {
+                let mut hash = Hash::new(packet.total_length);
+                hash.add_clock(packet.begin);
+                hash.add_clock(packet.end);
+                let _ = packet.visit(Scope::PacketContext, &mut hash);
+                all.packets += 1;
+                all.bytes = all.bytes.saturating_add(packet.total_length.div_ceil(8));
+                all.checksum = all.checksum.wrapping_add(hash.finish());
+            }
+            Message::StreamBegin(_) => all.streams += 1,
+            Message::DiscardedEvents(discarded) => {
+                all.discarded_events = all.discarded_events.saturating_add(discarded.count.unwrap_or(0));
+            }
+            Message::DiscardedPackets(discarded) => {
+                all.discarded_packets = all.discarded_packets.saturating_add(discarded.count.unwrap_or(0));
+            }
+            Message::Damage(_) => all.damages += 1,
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+}
+
+/// The hash of one event record or packet: each value is mixed in where it stands.
+struct Hash(u64);
+
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+impl Hash {
+    fn new(seed: u64) -> Self {
+        Self(seed ^ 0x51_7c_c1_b7_27_22_0a_95)
+    }
+
+    #[inline]
+    fn add(&mut self, value: u64) {
+        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(FACTOR);
+    }
+
+    fn add_clock(&mut self, value: Option<ClockValue>) {
+        if let Some(value) = value {
+            self.add(value.cycles);
+            self.add(value.nanoseconds as u64);
+        }
+    }
+
+    fn add_bytes(&mut self, bytes: &[u8]) {
+        self.add(bytes.len() as u64);
+        let mut chunks = bytes.chunks_exact(8);
+        for chunk in &mut chunks {
+            self.add(chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+        let rest = chunks.remainder();
+        if !rest.is_empty() {
+            self.add(rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        }
+    }
+
+    /// Spreads the bits, so that sums of hashes do not cancel out.
+    fn finish(self) -> u64 {
+        let hash = (self.0 ^ self.0 >> 32).wrapping_mul(0xd6e8_feb8_6659_fd93);
+        hash ^ hash >> 32
+    }
+}
+
+impl Visitor for Hash {
+    #[inline]
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.add(value);
+    }
+
+    #[inline]
+    fn signed(&mut self, _: Field<'_>, value: i64) {
+        self.add(value as u64);
+    }
+
+    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
+        value.words.iter().for_each(|word| self.add(*word));
+    }
+
+    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
+        self.add(u64::from(value));
+    }
+
+    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
+        self.add(bits);
+    }
+
+    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
+        self.add(bits);
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        match value {
+            Real::Half(bits) => self.add(u64::from(bits)),
+            Real::Single(value) => self.add(u64::from(value.to_bits())),
+            Real::Double(value) => self.add(value.to_bits()),
+            Real::Wide(wide) => self.wide(field, wide),
+        }
+    }
+
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        self.add_bytes(value.bytes);
+    }
+
+    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
+        self.add_bytes(bytes);
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, length: u64) {
+        self.add(length);
+    }
+
+    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
+        self.add(u64::from(present));
+    }
+
+    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
+        self.add(option as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, structure, u8_class};
+
+    fn checksum(payloads: &[&[u8]]) -> NullStatistics {
+        let fixture = Fixture::new(structure(vec![("a", u8_class()), ("b", u8_class())]));
+        let mut sink = Null::new();
+        fixture.begin(&mut sink);
+        fixture.packet(&mut sink, 0, false);
+        for payload in payloads {
+            fixture.event(&mut sink, 0, payload);
+        }
+        sink.statistics()
+    }
+
+    #[test]
+    fn the_order_of_events_does_not_matter_but_that_of_fields() {
+        let all = checksum(&[&[1, 2], &[3, 4]]);
+        assert_eq!((all.streams, all.packets, all.bytes, all.events), (1, 1, 16, 2));
+        assert_eq!(all.checksum, checksum(&[&[3, 4], &[1, 2]]).checksum);
+        assert_ne!(all.checksum, checksum(&[&[2, 1], &[3, 4]]).checksum);
+        assert_ne!(all.checksum, checksum(&[&[1, 2], &[1, 2], &[3, 4]]).checksum);
+    }
+}

@@ -1,0 +1,315 @@
+//! Numbers as text, appended to a buffer: what `printf` would print, without its machinery.
+
+use std::io::Write;
+
+/// Appends an unsigned integer in decimal.
+#[inline]
+pub(crate) fn push_unsigned(out: &mut Vec<u8>, value: u64) {
+    if value < 10 {
+        out.push(b'0' + value as u8);
+    } else {
+        out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    }
+}
+
+/// Appends a signed integer in decimal.
+#[inline]
+pub(crate) fn push_signed(out: &mut Vec<u8>, value: i64) {
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+}
+
+/// Appends an integer of up to 128 bits in decimal.
+#[inline]
+pub(crate) fn push_i128(out: &mut Vec<u8>, value: i128) {
+    match i64::try_from(value) {
+        Ok(value) => push_signed(out, value),
+        Err(_) => out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes()),
+    }
+}
+
+/// Appends an integer in decimal with zeros before it, at least `width` digits (up to 20).
+#[inline]
+pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
+    let mut buffer = itoa::Buffer::new();
+    let digits = buffer.format(value).as_bytes();
+    let zeros = width.saturating_sub(digits.len()).min(20);
+    out.extend_from_slice(&b"00000000000000000000"[..zeros]);
+    out.extend_from_slice(digits);
+}
+
+/// Appends the nine digits of a fraction of a second; `value` is below 1,000,000,000.
+#[inline]
+pub(crate) fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
+    let mut digits = [b'0'; 9];
+    let mut rest = value;
+    for digit in digits.iter_mut().rev() {
+        *digit = b'0' + (rest % 10) as u8;
+        rest /= 10;
+    }
+    out.extend_from_slice(&digits);
+}
+
+const UPPER: &[u8; 16] = b"0123456789ABCDEF";
+const LOWER: &[u8; 16] = b"0123456789abcdef";
+
+fn push_bits(out: &mut Vec<u8>, value: u64, bits_per_digit: u32, digits: &[u8; 16]) {
+    let significant = 64 - value.leading_zeros();
+    let count = significant.div_ceil(bits_per_digit).max(1);
+    let mask = (1u64 << bits_per_digit) - 1;
+    for i in (0..count).rev() {
+        out.push(digits[((value >> (i * bits_per_digit)) & mask) as usize & 15]);
+    }
+}
+
+/// Appends an integer in upper-case hexadecimal.
+pub(crate) fn push_hex_upper(out: &mut Vec<u8>, value: u64) {
+    push_bits(out, value, 4, UPPER);
+}
+
+/// Appends an integer in octal.
+pub(crate) fn push_octal(out: &mut Vec<u8>, value: u64) {
+    push_bits(out, value, 3, UPPER);
+}
+
+/// Appends the lower `length` bits of an integer, all of them, in binary.
+pub(crate) fn push_binary(out: &mut Vec<u8>, value: u64, length: u64) {
+    for i in (0..length.min(64)).rev() {
+        out.push(b'0' + (value >> i & 1) as u8);
+    }
+}
+
+/// Appends bytes as pairs of lower-case hexadecimal digits.
+pub(crate) fn push_hex_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.reserve(bytes.len() * 2);
+    for byte in bytes {
+        out.push(LOWER[usize::from(byte >> 4)]);
+        out.push(LOWER[usize::from(byte & 15)]);
+    }
+}
+
+/// Puts `separator` between groups of `group` digits, counted from the right, of what was
+/// appended to `out` from `begin` on.
+pub(crate) fn separate(out: &mut Vec<u8>, begin: usize, group: usize, separator: u8) {
+    let digits = out.len() - begin;
+    let separators = digits.saturating_sub(1) / group;
+    if separators == 0 {
+        return;
+    }
+    let mut from = out.len();
+    out.resize(from + separators, separator);
+    let mut to = out.len();
+    for i in 0..digits {
+        if i > 0 && i % group == 0 {
+            to -= 1;
+            out[to] = separator;
+        }
+        from -= 1;
+        to -= 1;
+        out[to] = out[from];
+    }
+}
+
+/// Appends an integer in decimal; from five digits on, with a comma before each three of them.
+#[inline]
+pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
+    if value < 0 {
+        out.push(b'-');
+    }
+    let begin = out.len();
+    let magnitude = value.unsigned_abs();
+    match u64::try_from(magnitude) {
+        Ok(magnitude) => push_unsigned(out, magnitude),
+        Err(_) => out.extend_from_slice(itoa::Buffer::new().format(magnitude).as_bytes()),
+    }
+    if magnitude > 9999 {
+        separate(out, begin, 3, b',');
+    }
+}
+
+/// Appends `0x` and an integer in hexadecimal with a colon before each four digits.
+pub(crate) fn push_grouped_hex(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"0x");
+    let begin = out.len();
+    push_bits(out, value, 4, LOWER);
+    separate(out, begin, 4, b':');
+}
+
+/// Appends `0` and an integer in octal with a colon before each three digits.
+pub(crate) fn push_grouped_octal(out: &mut Vec<u8>, value: u64) {
+    out.push(b'0');
+    let begin = out.len();
+    push_bits(out, value, 3, LOWER);
+    separate(out, begin, 3, b':');
+}
+
+/// Appends what is no finite number; false if `value` is one.
+fn push_not_finite(out: &mut Vec<u8>, value: f64) -> bool {
+    if value.is_finite() {
+        return false;
+    }
+    if value.is_sign_negative() {
+        out.push(b'-');
+    }
+    out.extend_from_slice(if value.is_nan() { b"nan" } else { b"inf" });
+    true
+}
+
+/// Appends a number as `printf("%g")` does: six significant digits, without zeros at the end.
+pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
+    if push_not_finite(out, value) {
+        return;
+    }
+    if value.abs() < 1e6 && value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive()) {
+        return push_signed(out, value as i64);
+    }
+    // Rust's exponent form is correctly rounded: take its digits and place the point.
+    let mut buffer = Small::default();
+    let _ = write!(buffer, "{value:.5e}");
+    let text = buffer.bytes();
+    let (negative, text) = match text.split_first() {
+        Some((b'-', rest)) => (true, rest),
+        _ => (false, text),
+    };
+    if negative {
+        out.push(b'-');
+    }
+    let Some(e) = memchr::memchr(b'e', text) else {
+        return;
+    };
+    let mut digits = [b'0'; 6];
+    digits[0] = text[0];
+    for (digit, byte) in digits[1..].iter_mut().zip(text.get(2..e).unwrap_or_default()) {
+        *digit = *byte;
+    }
+    let exponent: i32 = std::str::from_utf8(&text[e + 1..]).ok().and_then(|e| e.parse().ok()).unwrap_or(0);
+    let significant = digits.iter().rposition(|digit| *digit != b'0').map_or(1, |last| last + 1);
+    if (-4..6).contains(&exponent) {
+        if exponent < 0 {
+            out.extend_from_slice(&b"0.000"[..1 + exponent.unsigned_abs() as usize]);
+            out.extend_from_slice(&digits[..significant]);
+        } else {
+            let whole = exponent as usize + 1;
+            out.extend_from_slice(&digits[..whole]);
+            if significant > whole {
+                out.push(b'.');
+                out.extend_from_slice(&digits[whole..significant]);
+            }
+        }
+    } else {
+        out.push(digits[0]);
+        if significant > 1 {
+            out.push(b'.');
+            out.extend_from_slice(&digits[1..significant]);
+        }
+        out.push(b'e');
+        out.push(if exponent < 0 { b'-' } else { b'+' });
+        push_padded(out, u64::from(exponent.unsigned_abs()), 2);
+    }
+}
+
+/// Appends a number as `printf("%f")` does: six digits after the point.
+pub(crate) fn push_fixed(out: &mut Vec<u8>, value: f64) {
+    if !push_not_finite(out, value) {
+        let _ = write!(out, "{value:.6}");
+    }
+}
+
+/// Room for the text of one number.
+#[derive(Default)]
+struct Small {
+    bytes: [u8; 32],
+    length: usize,
+}
+
+impl Small {
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+impl Write for Small {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let count = bytes.len().min(self.bytes.len() - self.length);
+        self.bytes[self.length..self.length + count].copy_from_slice(&bytes[..count]);
+        self.length += count;
+        Ok(count)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(f: impl FnOnce(&mut Vec<u8>)) -> String {
+        let mut out = Vec::new();
+        f(&mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn general_floats() {
+        // What C's printf prints for %g.
+        for (value, expected) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1.0, "1"),
+            (-1.5, "-1.5"),
+            (0.1, "0.1"),
+            (100000.0, "100000"),
+            (999999.0, "999999"),
+            (999999.5, "1e+06"),
+            (1e6, "1e+06"),
+            (1234567.0, "1.23457e+06"),
+            (0.0001, "0.0001"),
+            (0.00001, "1e-05"),
+            (0.000099999951, "0.0001"),
+            (123456.5, "123456"),
+            (123457.5, "123458"),
+            (1.7976931348623157e308, "1.79769e+308"),
+            (5e-324, "4.94066e-324"),
+            (1e100, "1e+100"),
+            (2.7000049, "2.7"),
+            (2.5e-7, "2.5e-07"),
+            (f64::INFINITY, "inf"),
+            (f64::NEG_INFINITY, "-inf"),
+        ] {
+            assert_eq!(text(|out| push_general(out, value)), expected, "{value:?}");
+        }
+        assert_eq!(text(|out| push_general(out, f64::NAN.abs())), "nan");
+        assert_eq!(text(|out| push_general(out, -f64::NAN.abs())), "-nan");
+    }
+
+    #[test]
+    fn fixed_floats() {
+        assert_eq!(text(|out| push_fixed(out, -17.125)), "-17.125000");
+        assert_eq!(text(|out| push_fixed(out, 0.0000005)), "0.000000");
+        assert_eq!(text(|out| push_fixed(out, 1e22)), "10000000000000000000000.000000");
+    }
+
+    #[test]
+    fn grouped_integers() {
+        assert_eq!(text(|out| push_grouped(out, 9999)), "9999");
+        assert_eq!(text(|out| push_grouped(out, 10000)), "10,000");
+        assert_eq!(text(|out| push_grouped(out, -1234567)), "-1,234,567");
+        assert_eq!(text(|out| push_grouped(out, i128::from(u64::MAX))), "18,446,744,073,709,551,615");
+        assert_eq!(text(|out| push_grouped(out, i128::from(i64::MIN))), "-9,223,372,036,854,775,808");
+        assert_eq!(text(|out| push_grouped_hex(out, 0xdead_beef)), "0xdead:beef");
+        assert_eq!(text(|out| push_grouped_hex(out, 0xfffff)), "0xf:ffff");
+        assert_eq!(text(|out| push_grouped_hex(out, 0)), "0x0");
+        assert_eq!(text(|out| push_grouped_octal(out, 0o1234567)), "01:234:567");
+    }
+
+    #[test]
+    fn other_bases() {
+        assert_eq!(text(|out| push_hex_upper(out, u64::MAX)), "FFFFFFFFFFFFFFFF");
+        assert_eq!(text(|out| push_octal(out, u64::MAX)), "1777777777777777777777");
+        assert_eq!(text(|out| push_binary(out, 0b101, 5)), "00101");
+        assert_eq!(text(|out| push_hex_bytes(out, &[0, 0xaf])), "00af");
+        assert_eq!(text(|out| push_padded(out, 42, 20)), "00000000000000000042");
+        assert_eq!(text(|out| push_nanoseconds(out, 1_020)), "000001020");
+    }
+}

@@ -1,0 +1,606 @@
+//! One line per event, as people know it from the terminal.
+
+mod fields;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Trace, Value};
+
+use crate::color::Palette;
+use crate::number;
+use crate::output::Output;
+use crate::property::{self, Hidden};
+use crate::time::ClockDisplay;
+use fields::{FieldPrinter, Scratch};
+
+/// Which properties of an event and its trace [`Pretty`] shows before the event's name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrettyFields {
+    /// Name of the trace.
+    pub trace: bool,
+    /// `hostname` of the environment.
+    pub hostname: bool,
+    /// `domain` of the environment.
+    pub domain: bool,
+    /// `procname` of the environment.
+    pub procname: bool,
+    /// `vpid` of the environment.
+    pub vpid: bool,
+    /// Log level.
+    pub log_level: bool,
+    /// Eclipse Modeling Framework URI.
+    pub emf: bool,
+    /// Call site. Nothing is shown for it; it exists so that the name can be given.
+    pub call_site: bool,
+}
+
+impl PrettyFields {
+    /// All of them.
+    pub const ALL: Self = Self {
+        trace: true,
+        hostname: true,
+        domain: true,
+        procname: true,
+        vpid: true,
+        log_level: true,
+        emf: true,
+        call_site: true,
+    };
+
+    /// None of them.
+    pub const NONE: Self = Self {
+        trace: false,
+        hostname: false,
+        domain: false,
+        procname: false,
+        vpid: false,
+        log_level: false,
+        emf: false,
+        call_site: false,
+    };
+
+    /// Adds the one of this name (`trace`, `trace:hostname`, `trace:domain`, `trace:procname`,
+    /// `trace:vpid`, `loglevel`, `emf`, `callsite`) or all of them (`all`); false if there is no
+    /// such name.
+    pub fn insert(&mut self, name: &str) -> bool {
+        match name {
+            "all" => *self = Self::ALL,
+            "trace" => self.trace = true,
+            "trace:hostname" => self.hostname = true,
+            "trace:domain" => self.domain = true,
+            "trace:procname" => self.procname = true,
+            "trace:vpid" => self.vpid = true,
+            "loglevel" => self.log_level = true,
+            "emf" => self.emf = true,
+            "callsite" => self.call_site = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Default for PrettyFields {
+    /// Host name, process name and process id.
+    fn default() -> Self {
+        Self { hostname: true, procname: true, vpid: true, ..Self::NONE }
+    }
+}
+
+/// Where [`Pretty`] shows names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PrettyNames {
+    /// Of members of payloads.
+    pub payload: bool,
+    /// Of members of contexts.
+    pub context: bool,
+    /// Of scopes.
+    pub scope: bool,
+    /// Of what stands before the scopes.
+    pub header: bool,
+}
+
+impl PrettyNames {
+    /// Everywhere.
+    pub const ALL: Self = Self { payload: true, context: true, scope: true, header: true };
+
+    /// Nowhere.
+    pub const NONE: Self = Self { payload: false, context: false, scope: false, header: false };
+
+    /// Adds the place of this name (`payload`, `context` or `args`, `scope`, `header`) or all of
+    /// them (`all`); false if there is no such name.
+    pub fn insert(&mut self, name: &str) -> bool {
+        match name {
+            "all" => *self = Self::ALL,
+            "payload" => self.payload = true,
+            "context" => self.context = true,
+            "args" => (self.payload, self.context) = (true, true),
+            "scope" => self.scope = true,
+            "header" => self.header = true,
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Default for PrettyNames {
+    /// Of members of payloads and contexts.
+    fn default() -> Self {
+        Self { payload: true, context: true, ..Self::NONE }
+    }
+}
+
+/// How [`Pretty`] writes.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct PrettyOptions {
+    /// Times in cycles of the clock.
+    pub clock_cycles: bool,
+    /// Times with their date.
+    pub clock_date: bool,
+    /// Times in UTC rather than local time.
+    pub clock_gmt: bool,
+    /// Times in seconds since the origin of the clock.
+    pub clock_seconds: bool,
+    /// Without the time since the event before.
+    pub no_delta: bool,
+    /// What to show before the name.
+    pub fields: PrettyFields,
+    /// Where to show names.
+    pub names: PrettyNames,
+    /// With colours.
+    pub color: bool,
+    /// Warnings with colours.
+    pub color_warnings: bool,
+    /// Bright colours by their own codes, for terminals where bold text is not bright.
+    pub color_bright_codes: bool,
+    /// Also say what else is known, for instance when packets are damaged.
+    pub verbose: bool,
+    /// Values of enumerations without a name are split into bits that have one.
+    pub enum_flags: bool,
+}
+
+/// What is known of an event record class once and for all.
+#[derive(Debug)]
+struct ClassPart {
+    /// What stands between the time and the scopes.
+    prefix: Vec<u8>,
+    specific: Hidden,
+    payload: Hidden,
+}
+
+/// What is known of a data stream.
+#[derive(Debug)]
+struct StreamPart {
+    /// Keeps the plans where they are: [`Hidden`] goes by their addresses.
+    trace: Arc<Trace>,
+    packet: Hidden,
+    common: Hidden,
+    /// By index of the class.
+    classes: Vec<Option<Box<ClassPart>>>,
+    /// The packet context of the current packet, as it is written.
+    packet_text: Vec<u8>,
+    /// Whether `packet_text` is that of the current packet.
+    packet_known: bool,
+    /// Whether `packet_text` may be kept until the packet ends.
+    in_packet: bool,
+}
+
+/// Writes one line per event; losses and damage go to a second writer.
+///
+/// ```text
+/// [12:08:20.948091100] (+0.000000011) host my_app:temperature: { cpu_id = 0 }, { celsius = 53 }
+/// ```
+pub struct Pretty<W> {
+    output: Output<W>,
+    warnings: Box<dyn Write + Send>,
+    options: PrettyOptions,
+    palette: Palette,
+    clock: ClockDisplay,
+    scratch: Scratch,
+    /// By key of the data stream.
+    streams: Vec<Option<Box<StreamPart>>>,
+    last: Option<u64>,
+    delta: Option<u64>,
+}
+
+impl<W: std::fmt::Debug> std::fmt::Debug for Pretty<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pretty").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Pretty<W> {
+    /// Writes events to `writer` and warnings to standard error.
+    pub fn new(writer: W, options: PrettyOptions) -> Self {
+        Self {
+            output: Output::new(writer),
+            warnings: Box::new(io::stderr()),
+            palette: Palette::new(options.color, !options.color_bright_codes),
+            clock: ClockDisplay::new(options.clock_seconds, options.clock_date, options.clock_gmt),
+            options,
+            scratch: Scratch::default(),
+            streams: Vec::new(),
+            last: None,
+            delta: None,
+        }
+    }
+
+    /// Writes warnings somewhere else.
+    #[must_use]
+    pub fn warnings_to(mut self, writer: impl Write + Send + 'static) -> Self {
+        self.warnings = Box::new(writer);
+        self
+    }
+
+    /// The writer.
+    pub fn writer(&self) -> &W {
+        self.output.writer()
+    }
+
+    /// Hands all bytes on to the writer.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
+    /// Makes sure that the parts of a data stream, and of one of its classes, are there.
+    #[inline]
+    fn prepare(&mut self, stream: &DataStream) -> usize {
+        let key = stream.key as usize;
+        if self.streams.get(key).is_none_or(Option::is_none) {
+            self.add_stream(stream);
+        }
+        key
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
+        }
+        let plans = stream.plans();
+        self.streams[key] = Some(Box::new(StreamPart {
+            trace: Arc::clone(&stream.trace),
+            packet: Hidden::of(plans.packet_context.as_ref()),
+            common: Hidden::of(plans.common_context.as_ref()),
+            classes: Vec::new(),
+            packet_text: Vec::new(),
+            packet_known: false,
+            in_packet: false,
+        }));
+    }
+
+    fn event<const COLOR: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let key = self.prepare(event.stream);
+        let has_clock = event.stream.class().default_clock.is_some();
+        if has_clock {
+            self.push_time(event.clock);
+        }
+        let Some(Some(part)) = self.streams.get_mut(key) else {
+            return Ok(());
+        };
+        let index = property::class_index(event.stream, event.plans).unwrap_or(usize::MAX);
+        let made;
+        let class = match part.classes.get_mut(index) {
+            Some(Some(class)) => &**class,
+            _ => {
+                let class = Box::new(make_class(event, has_clock, &self.options, &self.palette));
+                debug_assert!(Arc::ptr_eq(&part.trace, &event.stream.trace));
+                if index == usize::MAX {
+                    made = class;
+                    &*made
+                } else {
+                    if part.classes.len() <= index {
+                        part.classes.resize_with(index + 1, || None);
+                    }
+                    &**part.classes[index].insert(class)
+                }
+            }
+        };
+        let out = &mut self.output.buffer;
+        out.extend_from_slice(&class.prefix);
+        let names = self.options.names;
+        let (palette, flags) = (&self.palette, self.options.enum_flags);
+        let mut first = true;
+        if event.plan(Scope::PacketContext).is_some() && !part.packet.all() {
+            first = false;
+            if part.packet_known {
+                out.extend_from_slice(&part.packet_text);
+            } else {
+                let begin = out.len();
+                push_scope_name(out, names.scope, palette, "stream.packet.context");
+                let mut printer = FieldPrinter::<COLOR>::new(
+                    out,
+                    palette,
+                    &part.packet,
+                    names.context,
+                    flags,
+                    &mut self.scratch,
+                );
+                let _ = event.visit(Scope::PacketContext, &mut printer);
+                part.packet_text.clear();
+                part.packet_text.extend_from_slice(&out[begin..]);
+                part.packet_known = part.in_packet;
+            }
+        }
+        let scopes = [
+            (Scope::CommonContext, &part.common, "stream.event.context", names.context),
+            (Scope::SpecificContext, &class.specific, "event.context", names.context),
+            (Scope::Payload, &class.payload, "event.fields", names.payload),
+        ];
+        for (scope, hidden, name, names_members) in scopes {
+            if event.plan(scope).is_none() || hidden.all() {
+                continue;
+            }
+            if !first {
+                out.extend_from_slice(b", ");
+            }
+            first = false;
+            push_scope_name(out, names.scope, palette, name);
+            let mut printer =
+                FieldPrinter::<COLOR>::new(out, palette, hidden, names_members, flags, &mut self.scratch);
+            let _ = event.visit(scope, &mut printer);
+        }
+        out.push(b'\n');
+        self.output.flush_if_full()
+    }
+
+    /// Appends when an event was recorded, and how long after the one before.
+    #[inline]
+    fn push_time(&mut self, value: Option<ClockValue>) {
+        let out = &mut self.output.buffer;
+        let header_names = self.options.names.header;
+        let palette = &self.palette;
+        if header_names {
+            push_name(out, palette, "timestamp");
+        } else {
+            out.push(b'[');
+        }
+        out.extend_from_slice(palette.bold.as_bytes());
+        out.extend_from_slice(palette.bright_yellow.as_bytes());
+        let cycles = self.options.clock_cycles;
+        if cycles {
+            match value {
+                Some(value) => number::push_padded(out, value.cycles, 20),
+                None => out.extend_from_slice(b"????????????????????"),
+            }
+        } else {
+            self.clock.push(out, value);
+        }
+        if let Some(value) = value {
+            let now = if cycles { value.cycles } else { value.nanoseconds as u64 };
+            if let Some(last) = self.last {
+                self.delta = Some(now.wrapping_sub(last)).filter(|delta| *delta != u64::MAX);
+            }
+            self.last = Some(now).filter(|now| *now != u64::MAX);
+        }
+        out.extend_from_slice(palette.reset.as_bytes());
+        if !header_names {
+            out.extend_from_slice(b"] ");
+        }
+        if self.options.no_delta {
+            return;
+        }
+        if header_names {
+            out.extend_from_slice(b", ");
+            push_name(out, palette, "delta");
+        } else {
+            out.push(b'(');
+        }
+        out.push(b'+');
+        match self.delta {
+            None if cycles => out.extend_from_slice(b"????????????"),
+            None => out.extend_from_slice(b"?.?????????"),
+            Some(delta) if cycles => number::push_padded(out, delta, 12),
+            Some(delta) => {
+                number::push_unsigned(out, delta / 1_000_000_000);
+                out.push(b'.');
+                number::push_nanoseconds(out, (delta % 1_000_000_000) as u32);
+            }
+        }
+        if !header_names {
+            out.extend_from_slice(b") ");
+        }
+    }
+
+    /// Says that events or packets are missing.
+    fn discarded(&mut self, discarded: &Discarded<'_>, what: &str) -> io::Result<()> {
+        let stream = discarded.stream;
+        let palette = Palette::new(self.options.color_warnings, !self.options.color_bright_codes);
+        let mut line = Vec::with_capacity(256);
+        let out = &mut line;
+        let Palette { yellow, bold, reset, .. } = palette;
+        write!(out, "{yellow}{bold}WARNING{reset}{yellow}: ")?;
+        match discarded.count {
+            Some(1) => write!(out, "Tracer discarded 1 {what} ")?,
+            Some(count) => write!(out, "Tracer discarded {count} {what}s ")?,
+            None => write!(out, "Tracer may have discarded {what}s ")?,
+        }
+        match (discarded.begin, discarded.end) {
+            (Some(begin), Some(end)) => {
+                out.extend_from_slice(b"between [");
+                self.clock.push(out, Some(begin));
+                out.extend_from_slice(b"] and [");
+                self.clock.push(out, Some(end));
+                out.push(b']');
+            }
+            _ => out.extend_from_slice(b"(unknown time range)"),
+        }
+        write!(out, " in trace \"{}\" ", property::trace_name(stream).unwrap_or("(unknown)"))?;
+        match stream.trace.class.uuid {
+            Some(uuid) => write!(out, "(UUID: {uuid}) ")?,
+            None => out.extend_from_slice(b"(no UUID) "),
+        }
+        let name = if stream.name.is_empty() { "(unknown)" } else { &stream.name };
+        write!(out, "within stream \"{name}\" (stream class ID: {}, ", stream.class().id)?;
+        match stream.id {
+            Some(id) => write!(out, "stream ID: {id}")?,
+            None => out.extend_from_slice(b"no stream ID"),
+        }
+        writeln!(out, ").{reset}")?;
+        self.warnings.write_all(&line)
+    }
+
+    fn damage(&mut self, damage: &Damage) -> io::Result<()> {
+        let Palette { yellow, bold, reset, .. } =
+            Palette::new(self.options.color_warnings, !self.options.color_bright_codes);
+        writeln!(self.warnings, "{yellow}{bold}WARNING{reset}{yellow}: {damage}{reset}")
+    }
+}
+
+impl<W: Write> Sink for Pretty<W> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match message {
+            Message::Event(event) if self.options.color => self.event::<true>(event)?,
+            Message::Event(event) => self.event::<false>(event)?,
+            Message::PacketBegin(packet) => {
+                let key = self.prepare(packet.stream);
+                if let Some(Some(part)) = self.streams.get_mut(key) {
+                    (part.packet_known, part.in_packet) = (false, true);
+                }
+            }
+            Message::PacketEnd(packet) => {
+                if let Some(Some(part)) = self.streams.get_mut(packet.stream.key as usize) {
+                    (part.packet_known, part.in_packet) = (false, false);
+                }
+            }
+            Message::StreamEnd(stream) => {
+                // Streams of live traces come and go.
+                if let Some(part) = self.streams.get_mut(stream.key as usize) {
+                    *part = None;
+                }
+            }
+            Message::DiscardedEvents(discarded) => self.discarded(discarded, "event")?,
+            Message::DiscardedPackets(discarded) => self.discarded(discarded, "packet")?,
+            Message::Damage(damage) => self.damage(damage)?,
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.output.flush()?;
+        self.warnings.flush()
+    }
+}
+
+fn push_name(out: &mut Vec<u8>, palette: &Palette, name: &str) {
+    for text in [palette.bold, name, palette.reset, " = "] {
+        out.extend_from_slice(text.as_bytes());
+    }
+}
+
+fn push_scope_name(out: &mut Vec<u8>, wanted: bool, palette: &Palette, name: &str) {
+    if wanted {
+        push_name(out, palette, name);
+    }
+}
+
+/// Makes what stands between the time and the scopes of all events of a class.
+fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palette: &Palette) -> ClassPart {
+    let mut out = Vec::new();
+    let (class, trace) = (event.class, &event.stream.trace.class);
+    let PrettyFields { hostname, domain, procname, vpid, .. } = options.fields;
+    let names = options.names.header;
+    // After a named time comes a comma, always.
+    let comma = has_clock && names;
+    let mut shown = false;
+    let mut begin = |out: &mut Vec<u8>, name: &str| {
+        if comma {
+            out.extend_from_slice(b", ");
+        }
+        if names {
+            push_name(out, palette, name);
+        } else if shown {
+            out.push(b':');
+        }
+        shown = true;
+    };
+    if options.fields.trace
+        && let Some(name) = property::trace_name(event.stream)
+    {
+        if comma {
+            out.extend_from_slice(b", ");
+        }
+        if names {
+            push_name(&mut out, palette, "trace");
+        }
+        out.extend_from_slice(name.as_bytes());
+        if names {
+            out.extend_from_slice(b", ");
+        }
+    }
+    let environment = [("hostname", hostname), ("domain", domain), ("procname", procname), ("vpid", vpid)];
+    for (name, wanted) in environment {
+        if !wanted {
+            continue;
+        }
+        let title = match name {
+            "hostname" => "trace:hostname",
+            "domain" => "trace:domain",
+            "procname" => "trace:procname",
+            _ => "trace:vpid",
+        };
+        match trace.environment(name) {
+            Some(Value::Text(text)) => {
+                begin(&mut out, title);
+                out.extend_from_slice(text.as_bytes());
+            }
+            Some(Value::Integer(integer)) => {
+                begin(&mut out, title);
+                let (open, close): (&[u8], &[u8]) = if name == "vpid" { (b"(", b")") } else { (b"", b"") };
+                out.extend_from_slice(open);
+                number::push_i128(&mut out, *integer);
+                out.extend_from_slice(close);
+            }
+            _ => {}
+        }
+    }
+    if options.fields.log_level
+        && let Some(level) = property::log_level(class)
+    {
+        begin(&mut out, "loglevel");
+        let _ = write!(out, "{} ({})", level.macro_name, level.number);
+    }
+    if options.fields.emf
+        && let Some(uri) = property::emf_uri(class)
+    {
+        begin(&mut out, "model.emf.uri");
+        out.extend_from_slice(uri.as_bytes());
+    }
+    if shown && !names {
+        out.push(b' ');
+    }
+    if comma {
+        out.extend_from_slice(b", ");
+    }
+    if names {
+        push_name(&mut out, palette, "name");
+    }
+    match &class.name {
+        Some(name) => {
+            for text in [palette.bold, palette.bright_magenta, name, palette.reset] {
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+        None => {
+            for text in [palette.bold, palette.bright_red, "<unknown>", palette.reset] {
+                out.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+    out.extend_from_slice(if names { b", " } else { b": " });
+    ClassPart {
+        prefix: out,
+        specific: Hidden::of(event.plans.specific_context.as_ref()),
+        payload: Hidden::of(event.plans.payload.as_ref()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

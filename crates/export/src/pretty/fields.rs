@@ -1,0 +1,482 @@
+//! Fields in one line: `{ a = 1, b = [ [0] = "x" ] }`.
+
+use ichnos_model::{
+    DisplayBase, Field, FieldKind, IntegerProperties, Mappings, Real, Text, VariableLengthValue, Visitor,
+    Wide,
+};
+
+use crate::color::Palette;
+use crate::number;
+use crate::property::Hidden;
+
+/// What the field that is being written is in.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// Nothing, or an optional or a variant.
+    Alone,
+    /// A structure of which this many members were written.
+    Structure(u64),
+    /// An array of which this many elements were written.
+    Array(u64),
+}
+
+/// What is kept from one scope to the next so that nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(crate) struct Scratch {
+    around: Vec<Around>,
+}
+
+/// Writes the fields of one scope. `COLOR`: with colours.
+pub(crate) struct FieldPrinter<'a, const COLOR: bool> {
+    pub(crate) out: &'a mut Vec<u8>,
+    pub(crate) palette: &'a Palette,
+    pub(crate) hidden: &'a Hidden,
+    /// Whether members and elements are named.
+    pub(crate) names: bool,
+    /// Whether unnamed values of enumerations are split into bits.
+    pub(crate) enum_flags: bool,
+    scratch: &'a mut Scratch,
+    around: Around,
+}
+
+impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
+    pub(crate) fn new(
+        out: &'a mut Vec<u8>,
+        palette: &'a Palette,
+        hidden: &'a Hidden,
+        names: bool,
+        enum_flags: bool,
+        scratch: &'a mut Scratch,
+    ) -> Self {
+        scratch.around.clear();
+        Self { out, palette, hidden, names, enum_flags, scratch, around: Around::Alone }
+    }
+
+    /// Appends what stands before a field; false if the field is hidden.
+    #[inline]
+    fn lead(&mut self, field: Field<'_>) -> bool {
+        if self.hidden.has(field.node) {
+            return false;
+        }
+        match &mut self.around {
+            Around::Alone => {}
+            Around::Structure(count) => {
+                self.out.extend_from_slice(if *count > 0 { b", " } else { b" " });
+                *count += 1;
+                if self.names {
+                    if COLOR {
+                        self.push(self.palette.cyan);
+                    }
+                    self.push(field.name().unwrap_or_default());
+                    if COLOR {
+                        self.push(self.palette.reset);
+                    }
+                    self.push(" = ");
+                }
+            }
+            Around::Array(count) => {
+                let index = *count;
+                *count += 1;
+                self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
+                if self.names {
+                    self.out.push(b'[');
+                    number::push_unsigned(self.out, index);
+                    self.push("] = ");
+                }
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn push(&mut self, text: &str) {
+        self.out.extend_from_slice(text.as_bytes());
+    }
+
+    #[inline]
+    fn bold(&mut self) {
+        if COLOR {
+            self.push(self.palette.bold);
+        }
+    }
+
+    #[inline]
+    fn reset(&mut self) {
+        if COLOR {
+            self.push(self.palette.reset);
+        }
+    }
+
+    fn enter(&mut self, around: Around) {
+        self.scratch.around.push(std::mem::replace(&mut self.around, around));
+    }
+
+    fn leave(&mut self) {
+        self.around = self.scratch.around.pop().unwrap_or(Around::Alone);
+    }
+
+    fn unknown(&mut self) {
+        if COLOR {
+            self.push(self.palette.bold);
+            self.push(self.palette.bright_red);
+        }
+        self.push("<unknown>");
+        self.reset();
+    }
+
+    fn integer(&mut self, field: Field<'_>, value: u64, signed: bool) {
+        if !self.lead(field) {
+            return;
+        }
+        static PLAIN: IntegerProperties =
+            IntegerProperties { signed: false, preferred_base: DisplayBase::Decimal, mappings: None };
+        let (length, integer) = match &field.class().kind {
+            FieldKind::Integer { bits, integer } => (bits.length, integer),
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => (64, integer),
+            _ => (64, &PLAIN),
+        };
+        match &integer.mappings {
+            None => self.number(value, signed, length, integer.preferred_base),
+            Some(mappings) => {
+                self.push("( ");
+                let wide = if signed { i128::from(value as i64) } else { i128::from(value) };
+                self.labels_of(mappings, wide);
+                self.push(" : container = ");
+                self.number(value, signed, length, integer.preferred_base);
+                self.push(" )");
+            }
+        }
+    }
+
+    fn number(&mut self, value: u64, signed: bool, length: u64, base: DisplayBase) {
+        self.bold();
+        let low = |bits: u64| if bits < 64 { value & ((1 << bits) - 1) } else { value };
+        match base {
+            DisplayBase::Decimal if signed => number::push_signed(self.out, value as i64),
+            DisplayBase::Decimal => number::push_unsigned(self.out, value),
+            DisplayBase::Hexadecimal => {
+                self.push("0x");
+                number::push_hex_upper(self.out, low(length.next_multiple_of(4)));
+            }
+            DisplayBase::Octal => {
+                self.push("0");
+                number::push_octal(self.out, if signed { low(length.next_multiple_of(3)) } else { value });
+            }
+            DisplayBase::Binary => {
+                self.push("0b");
+                number::push_binary(self.out, value, length);
+            }
+        }
+        self.reset();
+    }
+
+    fn labels_of(&mut self, mappings: &Mappings, value: i128) {
+        let mut labels = mappings.names_of(value);
+        match (labels.next(), labels.next()) {
+            (Some(label), None) => self.label(label),
+            (Some(first), Some(second)) => {
+                let all = [first, second].into_iter().chain(labels).collect();
+                self.push("{ ");
+                self.label_list(all);
+                self.push(" }");
+            }
+            (None, _) if self.enum_flags => self.flag_labels(mappings, value),
+            (None, _) => self.unknown(),
+        }
+    }
+
+    /// Splits a value into bits that have labels of their own.
+    #[cold]
+    fn flag_labels(&mut self, mappings: &Mappings, value: i128) {
+        let Some(value) = u64::try_from(value).ok().filter(|value| *value > 0) else {
+            return self.unknown();
+        };
+        let mut found: Vec<Vec<&str>> = Vec::new();
+        for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
+            let bit = 1i128 << bit;
+            let is_bit = |range: &ichnos_model::IntegerRange| range.lower == bit && range.upper == bit;
+            let labels: Vec<&str> = mappings
+                .0
+                .iter()
+                .filter(|mapping| mapping.ranges.0.iter().any(is_bit))
+                .map(|mapping| mapping.name.as_str())
+                .collect();
+            if labels.is_empty() {
+                return self.unknown();
+            }
+            found.push(labels);
+        }
+        for (i, labels) in found.into_iter().enumerate() {
+            if i > 0 {
+                self.push(" | ");
+            }
+            match labels.as_slice() {
+                [label] => self.label(label),
+                _ => {
+                    self.push("{ ");
+                    self.label_list(labels);
+                    self.push(" }");
+                }
+            }
+        }
+    }
+
+    /// Appends labels in their order by name.
+    fn label_list(&mut self, mut labels: Vec<&str>) {
+        labels.sort_unstable();
+        labels.dedup();
+        for (i, label) in labels.into_iter().enumerate() {
+            if i > 0 {
+                self.push(", ");
+            }
+            self.label(label);
+        }
+    }
+
+    fn label(&mut self, label: &str) {
+        self.bold();
+        push_escaped(self.out, label.as_bytes());
+        self.reset();
+    }
+
+    fn hex(&mut self, bits: u64) {
+        self.bold();
+        self.push("0x");
+        number::push_hex_upper(self.out, bits);
+        self.reset();
+    }
+
+    fn flags(&mut self, names: Vec<&str>) {
+        if !names.is_empty() {
+            self.push(" { ");
+            self.label_list(names);
+            self.push(" }");
+        }
+    }
+}
+
+impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.integer(field, value, false);
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.integer(field, value as u64, true);
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if !self.lead(field) {
+            return;
+        }
+        self.bold();
+        match &field.class().kind {
+            FieldKind::Integer { integer, .. } if integer.preferred_base == DisplayBase::Decimal => {
+                value.write_decimal(self.out);
+            }
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. }
+                if integer.preferred_base == DisplayBase::Decimal =>
+            {
+                value.write_decimal(self.out);
+            }
+            _ => {
+                self.push("0x");
+                let begin = self.out.len();
+                value.write_radix(4, self.out);
+                self.out[begin..].make_ascii_uppercase();
+            }
+        }
+        self.reset();
+        if let FieldKind::BitMap { flags, .. } = &field.class().kind {
+            let is_set = |bit: u64| {
+                value.words.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
+            };
+            let set = flags.0.iter().filter(|flag| {
+                flag.ranges.0.iter().any(|range| {
+                    let lower = range.lower.clamp(0, i128::from(value.length)) as u64;
+                    let upper = range.upper.clamp(-1, i128::from(value.length) - 1);
+                    (lower..(upper + 1) as u64).any(is_set)
+                })
+            });
+            let names = set.map(|flag| flag.name.as_str()).collect();
+            self.flags(names);
+        }
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        if self.lead(field) {
+            self.bold();
+            self.push(if value { "true" } else { "false" });
+            self.reset();
+        }
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        if self.lead(field) {
+            self.hex(bits);
+        }
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        if !self.lead(field) {
+            return;
+        }
+        self.hex(bits);
+        if let FieldKind::BitMap { flags, .. } = &field.class().kind {
+            let names = flags.flags_of(bits).collect();
+            self.flags(names);
+        }
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        if self.lead(field) {
+            self.bold();
+            number::push_general(self.out, value.to_f64());
+            self.reset();
+        }
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if !self.lead(field) {
+            return;
+        }
+        self.bold();
+        match value.encoding {
+            ichnos_model::StringEncoding::Utf8 => push_escaped(self.out, value.bytes),
+            _ => push_escaped(self.out, value.to_str_lossy().as_bytes()),
+        }
+        self.reset();
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if !self.lead(field) {
+            return;
+        }
+        self.bold();
+        self.out.push(b'{');
+        for byte in bytes {
+            self.out.push(b' ');
+            number::push_hex_bytes(self.out, &[*byte]);
+        }
+        self.push(" }");
+        self.reset();
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        if self.lead(field) {
+            self.push("<none>");
+        }
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        if self.lead(field) {
+            self.out.push(b'{');
+            self.enter(Around::Structure(0));
+        }
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        if !self.hidden.has(field.node) {
+            self.push(" }");
+            self.leave();
+        }
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        if self.lead(field) {
+            self.out.push(b'[');
+            self.enter(Around::Array(0));
+        }
+    }
+
+    fn end_array(&mut self, field: Field<'_>) {
+        if !self.hidden.has(field.node) {
+            self.push(" ]");
+            self.leave();
+        }
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        if self.lead(field) {
+            self.push(if present { "{ " } else { "<none>" });
+            self.enter(if present { Around::Alone } else { Around::Array(0) });
+        }
+    }
+
+    fn end_optional(&mut self, field: Field<'_>) {
+        if !self.hidden.has(field.node) {
+            if matches!(self.around, Around::Alone) {
+                self.push(" }");
+            }
+            self.leave();
+        }
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        if self.lead(field) {
+            self.push("{ ");
+            self.enter(Around::Alone);
+        }
+    }
+
+    fn end_variant(&mut self, field: Field<'_>) {
+        if !self.hidden.has(field.node) {
+            self.push(" }");
+            self.leave();
+        }
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin_structure(field);
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+}
+
+/// Which bytes of a string are escaped: control characters, quotes, `\` and `?`.
+static ESCAPED: [bool; 256] = {
+    let mut table = [false; 256];
+    let mut byte = 0;
+    while byte < 32 {
+        table[byte] = true;
+        byte += 1;
+    }
+    table[0x7f] = true;
+    table[b'"' as usize] = true;
+    table[b'\'' as usize] = true;
+    table[b'\\' as usize] = true;
+    table[b'?' as usize] = true;
+    table
+};
+
+/// Appends a string in quotes, with the escapes of C.
+pub(crate) fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
+    out.push(b'"');
+    while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {
+        out.extend_from_slice(&text[..at]);
+        let byte = text[at];
+        let short = match byte {
+            b'\\' | b'\'' | b'"' | b'?' => byte,
+            0x07 => b'a',
+            0x08 => b'b',
+            0x1b => b'e',
+            0x0c => b'f',
+            b'\n' => b'n',
+            b'\r' => b'r',
+            b'\t' => b't',
+            0x0b => b'v',
+            0 => b'0',
+            _ => b'x',
+        };
+        out.extend_from_slice(&[b'\\', short]);
+        if short == b'x' {
+            number::push_hex_bytes(out, &[byte]);
+        }
+        text = &text[at + 1..];
+    }
+    out.extend_from_slice(text);
+    out.push(b'"');
+}

@@ -1,0 +1,193 @@
+//! What sinks find out about classes, wherever a dialect keeps it.
+
+use std::borrow::Cow;
+
+use ichnos_model::plan::{EventRecordPlans, Node, Plan};
+use ichnos_model::{Attributes, DataStream, EventRecordClass, FieldClass, FieldKind, TraceClass, Value};
+
+/// Namespaces of attributes that carry log levels and EMF URIs in CTF 2.
+const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
+
+/// A log level: its number in CTF 1.8 and its names.
+pub(crate) struct LogLevel {
+    pub(crate) number: u8,
+    /// Name of CTF 2 attributes.
+    pub(crate) attribute: &'static str,
+    /// Name of tracers.
+    pub(crate) macro_name: &'static str,
+    /// Name for people.
+    pub(crate) title: &'static str,
+}
+
+const fn level(
+    number: u8,
+    attribute: &'static str,
+    macro_name: &'static str,
+    title: &'static str,
+) -> LogLevel {
+    LogLevel { number, attribute, macro_name, title }
+}
+
+static LOG_LEVELS: [LogLevel; 15] = [
+    level(0, "emergency", "TRACE_EMERG", "Emergency"),
+    level(1, "alert", "TRACE_ALERT", "Alert"),
+    level(2, "critical", "TRACE_CRIT", "Critical"),
+    level(3, "error", "TRACE_ERR", "Error"),
+    level(4, "warning", "TRACE_WARNING", "Warning"),
+    level(5, "notice", "TRACE_NOTICE", "Notice"),
+    level(6, "info", "TRACE_INFO", "Info"),
+    level(7, "debug:system", "TRACE_DEBUG_SYSTEM", "Debug (system)"),
+    level(8, "debug:program", "TRACE_DEBUG_PROGRAM", "Debug (program)"),
+    level(9, "debug:process", "TRACE_DEBUG_PROCESS", "Debug (process)"),
+    level(10, "debug:module", "TRACE_DEBUG_MODULE", "Debug (module)"),
+    level(11, "debug:unit", "TRACE_DEBUG_UNIT", "Debug (unit)"),
+    level(12, "debug:function", "TRACE_DEBUG_FUNCTION", "Debug (function)"),
+    level(13, "debug:line", "TRACE_DEBUG_LINE", "Debug (line)"),
+    level(14, "debug", "TRACE_DEBUG", "Debug"),
+];
+
+fn attribute<'a>(attributes: &'a Attributes, names: [&str; 2]) -> Option<&'a str> {
+    NAMESPACES.iter().find_map(|namespace| {
+        let value = attributes.get(namespace)?;
+        names.iter().find_map(|name| value.get(name)?.as_text())
+    })
+}
+
+/// The log level of an event record class.
+pub(crate) fn log_level(class: &EventRecordClass) -> Option<&'static LogLevel> {
+    if let Some(number) = class.log_level {
+        return LOG_LEVELS.iter().find(|level| i64::from(level.number) == number);
+    }
+    let name = attribute(&class.attributes, ["log-level", "log-level"])?;
+    LOG_LEVELS.iter().find(|level| level.attribute == name)
+}
+
+/// The EMF URI of an event record class.
+pub(crate) fn emf_uri(class: &EventRecordClass) -> Option<&str> {
+    class.emf_uri.as_deref().or_else(|| attribute(&class.attributes, ["emf-uri", "emf-uri"]))
+}
+
+/// Whether a trace was described in TSDL.
+pub(crate) fn is_tsdl(class: &TraceClass) -> bool {
+    class.dialect.contains("1.8")
+}
+
+/// The namespace of a trace. TSDL has none, but who traces with LTTng has one in CTF 2.
+pub(crate) fn trace_namespace(class: &TraceClass) -> Option<&str> {
+    if let Some(namespace) = &class.namespace {
+        return Some(namespace);
+    }
+    let tracer = class.environment("tracer_name").and_then(Value::as_text);
+    (is_tsdl(class) && tracer.is_some_and(|tracer| tracer.starts_with("lttng"))).then_some("lttng.org,2009")
+}
+
+/// The unique identifier of a trace: before SPEC-2.0, its UUID.
+pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
+    if let Some(uid) = &class.uid {
+        return Some(uid.into());
+    }
+    if class.dialect.contains("SPEC-2.0") {
+        // The UUID is that of the metadata stream.
+        return None;
+    }
+    class.uuid.map(|uuid| uuid.to_string().into())
+}
+
+/// The name of the trace of a data stream.
+pub(crate) fn trace_name(stream: &DataStream) -> Option<&str> {
+    let trace = &stream.trace;
+    trace.class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name))
+}
+
+/// Where the plans of an event record class lie among those of its data stream class.
+#[inline]
+pub(crate) fn class_index(stream: &DataStream, plans: &EventRecordPlans) -> Option<usize> {
+    let all = &stream.plans().event_records;
+    let offset = std::ptr::from_ref(plans).addr().checked_sub(all.as_ptr().addr())?;
+    let index = offset / size_of::<EventRecordPlans>();
+    // Plans from elsewhere have no index.
+    all.get(index).filter(|found| std::ptr::eq(*found, plans)).map(|_| index)
+}
+
+/// Which fields of a scope only serve decoding: people are not shown them.
+///
+/// Those are the fields with roles, unless another field needs them, and what consists of
+/// nothing else.
+#[derive(Debug, Default)]
+pub(crate) struct Hidden {
+    /// Address of the root node.
+    root: usize,
+    /// By index of the node; empty if nothing is hidden.
+    nodes: Vec<bool>,
+}
+
+impl Hidden {
+    pub(crate) fn of(plan: Option<&Plan>) -> Self {
+        let Some(plan) = plan else {
+            return Self::default();
+        };
+        let nodes: Vec<&Node> = plan.nodes().collect();
+        let mut hidden = vec![false; nodes.len()];
+        mark(&nodes, 0, &mut hidden);
+        if !hidden.contains(&true) {
+            hidden.clear();
+        }
+        Self { root: std::ptr::from_ref(plan.root()).addr(), nodes: hidden }
+    }
+
+    /// Whether the field of this node is hidden.
+    #[inline]
+    pub(crate) fn has(&self, node: &Node) -> bool {
+        !self.nodes.is_empty() && self.is_hidden(node)
+    }
+
+    fn is_hidden(&self, node: &Node) -> bool {
+        let offset = std::ptr::from_ref(node).addr().wrapping_sub(self.root);
+        self.nodes.get(offset / size_of::<Node>()).copied().unwrap_or(false)
+    }
+
+    /// Whether the field of the node with this index, in the order of [`Plan::nodes`], is hidden.
+    pub(crate) fn at(&self, index: usize) -> bool {
+        self.nodes.get(index).copied().unwrap_or(false)
+    }
+
+    /// Whether the whole scope is hidden.
+    pub(crate) fn all(&self) -> bool {
+        self.at(0)
+    }
+}
+
+/// Marks a node and those within it; gives the index after them.
+fn mark(nodes: &[&Node], index: usize, hidden: &mut [bool]) -> usize {
+    let Some(node) = nodes.get(index) else {
+        return index;
+    };
+    let mut next = index + 1;
+    let mut count = 0;
+    let mut all = true;
+    for _ in 0..child_count(&node.class) {
+        let child = next;
+        next = mark(nodes, next, hidden);
+        count += 1;
+        all &= hidden.get(child).copied().unwrap_or(false);
+    }
+    hidden[index] = match &node.class.kind {
+        FieldKind::Structure { .. }
+        | FieldKind::Array { .. }
+        | FieldKind::Optional { .. }
+        | FieldKind::Variant { .. }
+        | FieldKind::Union { .. } => count > 0 && all,
+        _ => !node.roles.is_empty() && !node.is_needed(),
+    };
+    next
+}
+
+/// How many nodes lie directly within that of a class.
+fn child_count(class: &FieldClass) -> usize {
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members.len(),
+        FieldKind::Variant { options, .. } => options.len(),
+        FieldKind::Array { .. } | FieldKind::Optional { .. } => 1,
+        _ => 0,
+    }
+}

@@ -1,0 +1,174 @@
+//! Hand-made events for tests.
+
+use std::cell::Cell;
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use ichnos_model::walk::{PacketBits, Position, UNKNOWN};
+use ichnos_model::{
+    BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
+    EventRecordClass, FieldClass, FieldKind, IntegerProperties, Limits, Member, Message, Packet, Role, Roles,
+    Scopes, Sink, Trace, TraceClass, Value,
+};
+
+/// Bytes that can be looked at while a sink writes them.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Shared {
+    pub(crate) fn text(&self) -> String {
+        String::from_utf8(self.0.lock().unwrap().clone()).unwrap()
+    }
+}
+
+impl io::Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Has a sink take a message.
+pub(crate) fn send(sink: &mut impl Sink, message: &Message<'_>) {
+    assert!(sink.message(message).unwrap().is_continue());
+}
+
+pub(crate) fn class(kind: FieldKind) -> Arc<FieldClass> {
+    Arc::new(FieldClass::new(kind))
+}
+
+pub(crate) fn bits(length: u64) -> BitField {
+    BitField::new(length, ByteOrder::LittleEndian, 8)
+}
+
+pub(crate) fn integer(length: u64, integer: IntegerProperties) -> Arc<FieldClass> {
+    class(FieldKind::Integer { bits: bits(length), integer })
+}
+
+pub(crate) fn u8_class() -> Arc<FieldClass> {
+    integer(8, IntegerProperties::default())
+}
+
+pub(crate) fn structure(members: Vec<(&str, Arc<FieldClass>)>) -> Arc<FieldClass> {
+    let members = members.into_iter().map(|(name, class)| Member::new(name, class)).collect();
+    class(FieldKind::Structure { members, minimum_alignment: 1 })
+}
+
+/// A trace with one data stream class of one event record class, `ev` with id 3.
+pub(crate) struct Fixture {
+    pub(crate) stream: DataStream,
+}
+
+impl Fixture {
+    /// Events with this payload; packets have a context of a sequence number that people do not
+    /// see and `cpu`.
+    pub(crate) fn new(payload: Arc<FieldClass>) -> Self {
+        Self::with(payload, |_| {})
+    }
+
+    pub(crate) fn with(payload: Arc<FieldClass>, change: impl FnOnce(&mut TraceClass)) -> Self {
+        let mut sequence_number = FieldClass::clone(&u8_class());
+        sequence_number.roles = Roles::only(Role::PacketSequenceNumber);
+        let mut clock = ClockClass::new("clock", 1_000_000_000);
+        clock.name = Some("clock".to_owned());
+        clock.origin = ClockOrigin::UnixEpoch;
+        let event = EventRecordClass {
+            id: 3,
+            name: Some("ev".to_owned()),
+            log_level: Some(4),
+            payload: Some(payload),
+            ..EventRecordClass::default()
+        };
+        let stream = DataStreamClass {
+            default_clock: Some(0),
+            packet_context: Some(structure(vec![("number", Arc::new(sequence_number)), ("cpu", u8_class())])),
+            event_records: vec![Arc::new(event)],
+            ..DataStreamClass::default()
+        };
+        let mut trace = TraceClass {
+            dialect: "CTF 1.8".to_owned(),
+            environment: vec![
+                ("hostname".to_owned(), Value::Text("host".to_owned())),
+                ("vpid".to_owned(), Value::Integer(7)),
+            ],
+            clocks: vec![clock],
+            data_streams: vec![stream],
+            ..TraceClass::default()
+        };
+        change(&mut trace);
+        let trace = Trace::new(trace, "trace", &Limits::default()).unwrap();
+        let stream = DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap();
+        Self { stream }
+    }
+
+    fn scopes<R>(&self, payload: &[u8], f: impl FnOnce(Scopes<'_>) -> R) -> R {
+        let mut data = vec![9, 2];
+        data.extend_from_slice(payload);
+        let slots = vec![Cell::new(UNKNOWN); self.stream.trace.plans.slots()];
+        let at = |bit| Position { bit, open_byte: None };
+        f(Scopes {
+            bits: PacketBits::whole(&data),
+            begins: [at(0), at(0), at(16), at(16), at(16), at(16)],
+            slots: &slots,
+            limits: (&Limits::default()).into(),
+        })
+    }
+
+    fn clock(&self, nanoseconds: i64) -> Option<ClockValue> {
+        self.stream.class().default_clock?;
+        Some(ClockValue { nanoseconds: nanoseconds.into(), cycles: nanoseconds as u64 })
+    }
+
+    pub(crate) fn event(&self, sink: &mut impl Sink, time: i64, payload: &[u8]) {
+        self.scopes(payload, |scopes| {
+            let event = Event {
+                stream: &self.stream,
+                class: &self.stream.class().event_records[0],
+                plans: &self.stream.plans().event_records[0],
+                clock: self.clock(time),
+                other_clocks: &[],
+                scopes,
+            };
+            send(sink, &Message::Event(event));
+        });
+    }
+
+    pub(crate) fn packet(&self, sink: &mut impl Sink, time: i64, begins: bool) {
+        self.scopes(&[], |scopes| {
+            let packet = Packet {
+                stream: &self.stream,
+                begin: self.clock(time),
+                end: self.clock(time),
+                sequence_number: Some(9),
+                discarded_counter: None,
+                total_length: 128,
+                content_length: 120,
+                scopes,
+            };
+            let message = if begins { Message::PacketBegin(packet) } else { Message::PacketEnd(packet) };
+            send(sink, &message);
+        });
+    }
+
+    pub(crate) fn begin(&self, sink: &mut impl Sink) {
+        send(sink, &Message::StreamBegin(&self.stream));
+    }
+
+    pub(crate) fn end(&self, sink: &mut impl Sink) {
+        send(sink, &Message::StreamEnd(&self.stream));
+        sink.finish().unwrap();
+    }
+
+    pub(crate) fn discarded(&self, count: Option<u64>) -> Discarded<'_> {
+        Discarded {
+            stream: &self.stream,
+            count,
+            begin: self.clock(1_000_000_000),
+            end: self.clock(2_000_000_000),
+        }
+    }
+}
