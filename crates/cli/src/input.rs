@@ -27,6 +27,12 @@ pub(crate) fn try_open(reading: &Reading) -> Result<Result<Session, OpenError>, 
         )
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
+    if reading.metadata.is_some()
+        && let Some(path) = reading.paths.iter().find(|path| path.join("metadata").is_file())
+    {
+        return Err(Failure::new(format!("{}: this trace has metadata of its own", path.display()))
+            .help("name a data stream file of it, or leave out --metadata"));
+    }
     let options = options(reading)?;
     Ok(ichnos::open(&reading.paths, &options))
 }

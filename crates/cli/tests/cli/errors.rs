@@ -51,6 +51,20 @@ fn no_trace() {
 }
 
 #[test]
+fn metadata_of_its_own() {
+    let folder = trace("own-metadata");
+    let metadata = folder.join("metadata");
+    let run = |path: &OsStr, metadata: &OsStr| {
+        ichnos([OsStr::new("info"), path, OsStr::new("--metadata"), metadata])
+    };
+    run(folder.as_os_str(), metadata.as_os_str()).expect(2, &["has metadata of its own"]);
+    let stream = folder.join("stream_a");
+    run(stream.as_os_str(), OsStr::new("/does/not/exist")).expect(2, &["the metadata cannot be read"]);
+    run(stream.as_os_str(), folder.as_os_str()).expect(2, &["the metadata cannot be read"]);
+    run(stream.as_os_str(), stream.as_os_str()).expect(2, &["stream_a"]);
+}
+
+#[test]
 fn damaged_archives() {
     let folder = Folder::new("archives");
     fs::write(folder.join("a.gz"), b"\x1f\x8b\x08\x00").unwrap();
