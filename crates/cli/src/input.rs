@@ -10,9 +10,21 @@ use crate::args::{DialectName, Reading};
 use crate::exit::Failure;
 use crate::report::Report;
 
+/// How many problems an error shows; `ichnos check` shows all.
+const SHOWN: usize = 20;
+
 /// Opens what the command line names.
 pub(crate) fn open(reading: &Reading) -> Result<Session, Failure> {
-    try_open(reading)?.map_err(failure)
+    try_open(reading)?.map_err(|error| {
+        let was_refused = matches!(error, OpenError::Refused(_));
+        let failure = failure(error);
+        match reading.dialect {
+            Some(_) if was_refused => {
+                failure.help("without --dialect the dialect is found out from the metadata")
+            }
+            _ => failure,
+        }
+    })
 }
 
 /// Opens what the command line names. The inner error is that of the traces.
@@ -81,9 +93,15 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         }
         OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
         OpenError::Refused(refused) => {
-            let details = refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string));
+            let mut details: Vec<String> =
+                refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
+            if details.len() > SHOWN {
+                let more = details.len() - SHOWN;
+                details.truncate(SHOWN);
+                details.push(format!("and {more} more"));
+            }
             Failure::new(message)
-                .details(details.collect())
+                .details(details)
                 .help("`ichnos check` tells more about each problem and what to do about it")
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
