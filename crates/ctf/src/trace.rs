@@ -48,6 +48,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             quirks: true,
             lttng_index: true,
+            clock_arithmetic: ClockArithmetic::Exact,
             clock_offset: 0,
             metadata: None,
         }
