@@ -106,6 +106,9 @@ pub(crate) struct Reading {
         help_heading = "Reading"
     )]
     pub(crate) clock_offset_ns: i64,
+    /// How cycles of a clock become nanoseconds.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Arithmetic::Exact, help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Arithmetic,
     /// Refuse metadata that are larger than this (for instance 512M).
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,
@@ -281,6 +284,15 @@ pub(crate) enum Progress {
     Never,
     /// A line every few seconds.
     Plain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arithmetic {
+    /// As they are.
+    Exact,
+    /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
+    /// that must be the same.
+    Babeltrace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

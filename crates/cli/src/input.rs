@@ -4,9 +4,10 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::io::{Bytes, IoError};
+use ichnos::model::ClockArithmetic;
 use ichnos::{OpenError, OpenOptions, Session};
 
-use crate::args::{DialectName, Reading};
+use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
 use crate::report::Report;
 
@@ -59,6 +60,10 @@ fn options(reading: &Reading) -> Result<OpenOptions, Failure> {
         DialectName::Prop2 => Dialect::Prop2,
         DialectName::Spec2 => Dialect::Spec2,
     });
+    options.ctf.clock_arithmetic = match reading.clock_arithmetic {
+        Arithmetic::Exact => ClockArithmetic::Exact,
+        Arithmetic::Babeltrace => ClockArithmetic::Double,
+    };
     options.ctf.clock_offset =
         i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
     if let Some(path) = &reading.metadata {
