@@ -31,6 +31,10 @@ struct Fields {
     timestamps: Vec<(Place, Roles)>,
     /// Byte order of the fields, if they do not fill bytes.
     open_byte: Option<ByteOrder>,
+    /// Byte order of the first field.
+    first_order: Option<ByteOrder>,
+    /// Whether a field has another byte order.
+    mixed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +96,7 @@ impl Fields {
         if opens {
             self.open_byte = Some(bits.byte_order);
         }
+        self.mixed |= *self.first_order.get_or_insert(bits.byte_order) != bits.byte_order;
         let place = place(bits, offset);
         self.size = offset + bits.length;
         if class.roles.has(Role::EventRecordClassId) {
@@ -147,7 +152,8 @@ impl EventHeader {
                     return None;
                 }
                 let option = |option: &VariantOption| {
-                    Some((option.ranges.clone(), option.class.alignment(), Fields::of(&option.class)?))
+                    let fields = Fields::of(&option.class)?;
+                    Some((option.ranges.clone(), option.class.alignment(), fields))
                 };
                 selection = Some(Selection {
                     selector,
@@ -188,7 +194,8 @@ impl EventHeader {
             let selector = selection.selector.read(bits.data, base);
             let (_, alignment, fields) = selection.select(selector)?;
             let begin = after.checked_next_multiple_of(*alignment)?;
-            let changes = open_byte.zip(fields.open_byte).is_some_and(|(a, b)| a != b);
+            // Within a byte, all fields must have the byte order of the one before.
+            let changes = fields.mixed || open_byte.zip(fields.first_order).is_some_and(|(a, b)| a != b);
             if fields.size > end.checked_sub(begin)? || (changes && !begin.is_multiple_of(8)) {
                 return None;
             }

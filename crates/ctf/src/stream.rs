@@ -6,11 +6,11 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::plan::EventRecordPlans;
-use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::plan::{EventRecordPlans, Plan};
+use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
-    MessageKind, Packet, Scopes, Skip, StreamSummary, Window,
+    MessageKind, Packet, Role, Roles, Scopes, Skip, StreamSummary, Window,
 };
 
 use crate::event_header::EventHeader;
@@ -93,19 +93,22 @@ impl StreamInput {
         for packet in &self.packets {
             summary.bytes += packet.available(file_size(packet));
             if let (Some(total), Some(content)) = (packet.total, packet.content) {
-                summary.padding += (total - content) / 8;
+                summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
             }
             summary.damage.extend(packet.damage.as_deref().cloned());
             if let Some(file) = self.files.get(packet.file as usize) {
                 summary.damage.extend(cut_off(&file.name, packet, file.bytes.len() as u64));
             }
             match (before.and_then(|before| before.discarded), packet.discarded) {
-                (Some(before), Some(now)) => summary.discarded_events += now.since(before),
+                (Some(before), Some(now)) => {
+                    summary.discarded_events = summary.discarded_events.saturating_add(now.since(before));
+                }
                 (None, Some(now)) => summary.discarded_before |= now.value != 0,
                 _ => {}
             }
             if let (Some(before), Some(now)) = (before.and_then(|before| before.sequence), packet.sequence) {
-                summary.discarded_packets += now.since(before).saturating_sub(1);
+                let missing = now.since(before).saturating_sub(1);
+                summary.discarded_packets = summary.discarded_packets.saturating_add(missing);
             }
             before = Some(packet);
         }
@@ -119,7 +122,8 @@ impl StreamInput {
         // Packets begin in order. All before the last one that begins before the window end
         // before it too, for event times never go back.
         let mut first = 0;
-        if let Some(begin) = window.begin {
+        let clocks = Clocks::of(&self.stream.trace.class);
+        if let Some(begin) = window.begin.filter(|_| !clocks.go_on) {
             let before = self.packets.partition_point(|packet| {
                 self.clock_value(packet.begin).is_some_and(|value| value.nanoseconds < begin)
             });
@@ -135,6 +139,12 @@ impl StreamInput {
                 .flatten()
                 .any(|plan| plan.nodes().any(|node| !node.roles.is_empty()))
         };
+        let default_clock = stream.class().default_clock;
+        let has_default_time = |plan: &Option<Plan>| {
+            let is_default = |roles: Roles| roles.clock.is_none() || roles.clock == default_clock;
+            let mut roles = plan.iter().flat_map(Plan::nodes).map(|node| node.roles);
+            roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
+        };
         StreamCursor {
             input: Arc::clone(self),
             window,
@@ -145,9 +155,11 @@ impl StreamInput {
                 .common_context
                 .as_ref()
                 .is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
+            time_in_common: !has_default_time(&plans.event_record_header)
+                && has_default_time(&plans.common_context),
             body_has_roles: plans.event_records.iter().map(body_has_roles).collect(),
             slots: vec![Cell::new(UNKNOWN); plans.slots],
-            clocks: Clocks::new(stream.trace.class.clocks.len()),
+            clocks,
             has_other_clocks: stream.trace.class.clocks.len() > 1,
             other_clocks: Vec::new(),
             phase: Phase::Begin,
@@ -214,6 +226,8 @@ enum Phase {
     Events,
     /// The current event is lent after a message about it.
     HeldEvent,
+    /// Behind the last event: tells that the packet is cut off.
+    CutOff,
     PacketEnd,
     Rest(usize),
     End,
@@ -229,6 +243,8 @@ pub struct StreamCursor {
     by_id: EventRecordClasses,
     only_class: Option<u64>,
     common_has_roles: bool,
+    /// The time of event records is in their common contexts: PROP-1.0 allows it.
+    time_in_common: bool,
     body_has_roles: Vec<bool>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
@@ -302,6 +318,12 @@ impl StreamCursor {
             kind,
             skipped: content.saturating_sub(bit),
         }
+    }
+
+    /// The damage of the current packet if its file ends before it does.
+    fn cut_off(&self) -> Option<Damage> {
+        let file = self.input.files.get(self.file)?;
+        cut_off(&file.name, self.entry(), file.bytes.len() as u64)
     }
 
     fn has_quirk(&self, quirk: Quirk) -> bool {
@@ -412,7 +434,7 @@ impl StreamCursor {
             let data_stream_class = stream.class().id;
             return Err((at.bit, DamageKind::EventRecordClass { data_stream_class, id }));
         };
-        let cycles = header.clocks.value();
+        let mut cycles = header.clocks.value();
         if self.has_other_clocks {
             header.clocks.others(&mut self.other_clocks);
         }
@@ -425,6 +447,10 @@ impl StreamCursor {
                 plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
             };
             result.map_err(|e| (e.bit, e.kind.into()))?;
+            if self.time_in_common {
+                cycles = header.clocks.value();
+                header.clocks.others(&mut self.other_clocks);
+            }
         }
         for (scope, plan) in [(4, &event_plans.specific_context), (5, &event_plans.payload)] {
             self.begins[scope] = at;
@@ -506,24 +532,23 @@ impl StreamCursor {
                     match self.next_event() {
                         Ok(true) => {}
                         Ok(false) => {
-                            self.phase = Phase::PacketEnd;
-                            let name = &self.input.files[self.entry().file as usize];
-                            let size = name.bytes.len() as u64;
-                            if let Some(damage) = cut_off(&name.name, self.entry(), size) {
-                                return self.tell_damage(damage);
-                            }
+                            self.phase = Phase::CutOff;
                             continue;
                         }
                         Err((bit, kind)) => {
-                            self.phase = Phase::PacketEnd;
-                            let file = &self.input.files[self.entry().file as usize];
-                            let damage = match cut_off(&file.name, self.entry(), file.bytes.len() as u64) {
+                            let is_end =
+                                matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
+                            let damage = match self.cut_off().filter(|_| is_end) {
                                 // The data ends within an event record: that is all that is wrong.
-                                Some(damage) => Damage {
-                                    skipped: damage.bit - self.at.bit - self.entry().offset * 8,
-                                    ..damage
-                                },
-                                None => self.damage_at(bit, kind),
+                                Some(damage) => {
+                                    self.phase = Phase::PacketEnd;
+                                    let begin = self.entry().offset * 8 + self.at.bit;
+                                    Damage { skipped: damage.bit.saturating_sub(begin), ..damage }
+                                }
+                                None => {
+                                    self.phase = Phase::CutOff;
+                                    self.damage_at(bit, kind)
+                                }
                             };
                             return self.tell_damage(damage);
                         }
@@ -555,6 +580,12 @@ impl StreamCursor {
                 Phase::HeldEvent => {
                     self.phase = Phase::Events;
                     return self.tell(MessageKind::Event, self.event_clock.map(|value| value.nanoseconds));
+                }
+                Phase::CutOff => {
+                    self.phase = Phase::PacketEnd;
+                    if let Some(damage) = self.cut_off() {
+                        return self.tell_damage(damage);
+                    }
                 }
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;

@@ -439,7 +439,7 @@ impl Builder<'_> {
         for ((_, id, _), mut found) in self.streams {
             if found.packets.iter().all(|packet| packet.begin.is_some()) {
                 found.packets.sort_by_key(|packet| packet.begin);
-                drop_copies(&mut found.packets);
+                drop_copies(&mut found.packets, &mut found.rest);
             }
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
@@ -459,10 +459,11 @@ impl Builder<'_> {
     }
 }
 
-/// Snapshots of a session overlap: a packet that is in several files is read once.
-fn drop_copies(packets: &mut Vec<PacketEntry>) {
+/// Snapshots of a session overlap: a packet that is in several files is read once. What could not
+/// be read before a copy is told with the rest.
+fn drop_copies(packets: &mut Vec<PacketEntry>, rest: &mut Vec<Damage>) {
     let mut seen = HashSet::new();
-    packets.retain(|packet| {
+    packets.retain_mut(|packet| {
         let what = (
             packet.begin,
             packet.end,
@@ -473,7 +474,11 @@ fn drop_copies(packets: &mut Vec<PacketEntry>) {
         );
         // Without an end and a number, equal packets need not be the same.
         let is_known = packet.end.is_some() && packet.sequence.is_some();
-        !is_known || seen.insert(what)
+        let is_new = !is_known || seen.insert(what);
+        if !is_new {
+            rest.extend(packet.damage.take().map(|damage| *damage));
+        }
+        is_new
     });
 }
 

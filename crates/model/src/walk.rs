@@ -97,8 +97,12 @@ pub enum DecodeErrorKind {
     /// The length of a string is no multiple of the size of its code units.
     #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
     BrokenCodeUnit(u64, u64),
-    /// An array has too many elements without any bits.
-    #[error("an array has more than {0} elements of zero size")]
+    /// A text begins within a byte, which only PROP-1.0 allows: its document does not say how the
+    /// bits of such a text lie, since texts have no byte order.
+    #[error("a text begins within a byte")]
+    TextWithinByte,
+    /// Arrays have too many elements without any bits.
+    #[error("arrays have more than {0} elements of zero size")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union take {0} and {1} bits")]
@@ -157,6 +161,7 @@ impl Plan {
             at: *position,
             slots,
             limits,
+            idle: 0,
             visitor,
         };
         let result = walk.node(0);
@@ -174,6 +179,8 @@ struct Walk<'a, V> {
     at: Position,
     slots: &'a Slots,
     limits: WalkLimits,
+    /// How many elements of arrays had no bits.
+    idle: u64,
     visitor: &'a mut V,
 }
 
@@ -591,7 +598,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
-        let raw = self.take(length)?;
+        let raw = match length {
+            0 => &[],
+            _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
+            _ => self.take(length)?,
+        };
         let unit = encoding.unit();
         let content = terminator(raw, unit);
         if content.is_none() && raw.len() % unit != 0 {
@@ -624,6 +635,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             && node.alignment <= bits.length
             && node.saves.is_empty()
             && !bits.reversed
+            && length > 0
         {
             self.align(node.alignment)?;
             let size = bits.length / 8;
@@ -641,13 +653,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 return self.beyond(bits.length);
             }
         } else {
-            let mut idle = 0;
             for _ in 0..length {
                 let before = self.at.bit;
                 self.node(element)?;
                 if self.at.bit == before {
-                    idle += 1;
-                    if idle > self.limits.zero_size_elements {
+                    // Counted over all arrays: of arrays in arrays each may have few.
+                    self.idle += 1;
+                    if self.idle > self.limits.zero_size_elements {
                         return self
                             .error(DecodeErrorKind::TooManyEmptyElements(self.limits.zero_size_elements));
                     }

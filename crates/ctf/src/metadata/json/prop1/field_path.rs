@@ -48,7 +48,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 let members = self.members(members, "field")?;
                 FieldKind::Union { members, alignment: *alignment }
             }
-            FieldKind::Array { element, length, minimum_alignment } => {
+            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
                 let resolved_length = match length {
                     Length::Dynamic(location) => self.location(location).map(|(location, _)| location),
                     Length::Static(_) => None,
@@ -61,6 +61,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                     element: resolved_element.unwrap_or_else(|| element.clone()),
                     length: resolved_length.map_or_else(|| length.clone(), Length::Dynamic),
                     minimum_alignment: *minimum_alignment,
+                    element_aligns: *element_aligns,
                 }
             }
             FieldKind::String { encoding, length: StringLength::Dynamic(location), alignment } => {

@@ -315,6 +315,7 @@ impl<'a> TypeReader<'a> {
                     element: element?,
                     length: Length::Static(length?),
                     minimum_alignment: alignment?,
+                    element_aligns: false,
                 }
             }
             Type::Sequence => {
@@ -325,16 +326,18 @@ impl<'a> TypeReader<'a> {
                     element: element?,
                     length: Length::Dynamic(length?),
                     minimum_alignment: alignment?,
+                    element_aligns: false,
                 }
             }
-            // Texts are arrays of bytes, and bytes begin at byte boundaries.
+            // Texts are arrays of bytes, and aligned like arrays. Decoding refuses those that are
+            // not at a byte then.
             Type::TextArray => {
                 let length = object.require("length", self.problems);
                 let length = length.and_then(|node| unsigned(node, self.problems));
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
                     length: StringLength::Static(length?),
-                    alignment: alignment?.max(8),
+                    alignment: alignment?,
                 }
             }
             Type::TextSequence => {
@@ -343,7 +346,7 @@ impl<'a> TypeReader<'a> {
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
                     length: StringLength::Dynamic(length?),
-                    alignment: alignment?.max(8),
+                    alignment: alignment?,
                 }
             }
             Type::Variant => {
