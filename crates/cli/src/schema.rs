@@ -612,6 +612,7 @@ mod tests {
         let location = FieldLocation {
             origin: Some(Scope::Payload),
             path: vec![LocationStep::Parent, LocationStep::Member("len".into())],
+            any_option: false,
             declared_at: DeclaredAt::default(),
         };
         let plain = Arc::new(FieldClass::new(FieldKind::Boolean(bits)));

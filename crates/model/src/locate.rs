@@ -370,34 +370,49 @@ impl Search<'_> {
         let last = path.len().saturating_sub(1);
         for (i, step) in path.into_iter().enumerate() {
             let mut next = Vec::new();
-            for id in at {
-                match step {
-                    LocationStep::Parent => match self.structure_around(plan.node(id).parent) {
-                        Some(parent) => next.push(parent),
-                        None => {
-                            let node = plan.node(id);
-                            return Err(Trouble {
-                                place: node.class.declared_at.0,
-                                reason: "the path leaves the root field".to_owned(),
-                                expected: "a parent structure",
-                                found: "a root field".to_owned(),
-                            });
-                        }
-                    },
-                    LocationStep::Member(name) => {
-                        self.member(plan, scope, id, name, i == last, &mut next)?;
+            self.follow(at, &mut next, |id, next| match step {
+                LocationStep::Parent => match self.structure_around(plan.node(id).parent) {
+                    Some(parent) => {
+                        next.push(parent);
+                        Ok(())
                     }
-                }
-            }
+                    None => Err(Trouble {
+                        place: plan.node(id).class.declared_at.0,
+                        reason: "the path leaves the root field".to_owned(),
+                        expected: "a parent structure",
+                        found: "a root field".to_owned(),
+                    }),
+                },
+                LocationStep::Member(name) => self.member(plan, scope, id, name, i == last, next),
+            })?;
             at = next;
         }
         let mut targets = Vec::new();
-        for id in at {
-            self.targets(plan, scope, id, &mut targets)?;
-        }
+        self.follow(at, &mut targets, |id, targets| self.targets(plan, scope, id, targets))?;
         targets.sort_unstable();
         targets.dedup();
         Ok((scope, targets))
+    }
+
+    /// Goes on from all of `ids`, or if the location says so, from those that fit, at least one.
+    fn follow(
+        &self,
+        ids: Vec<NodeId>,
+        found: &mut Vec<NodeId>,
+        step: impl Fn(NodeId, &mut Vec<NodeId>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let before = found.len();
+        let mut trouble = None;
+        for id in ids {
+            match step(id, found) {
+                Err(one) if self.location.any_option => trouble = trouble.or(Some(one)),
+                result => result?,
+            }
+        }
+        match trouble {
+            Some(trouble) if found.len() == before => Err(trouble),
+            _ => Ok(()),
+        }
     }
 
     /// The nearest structure from `id` upwards in the scope of the dependent field.
@@ -465,10 +480,10 @@ impl Search<'_> {
             }
             Op::Optional { field, .. } => self.member(plan, scope, *field, name, last, found),
             Op::Variant { options, .. } => {
-                for option in self.options(scope, options) {
-                    self.member(plan, scope, option, name, last, found)?;
-                }
-                Ok(())
+                let options = self.options(scope, options);
+                self.follow(options, found, |option, found| {
+                    self.member(plan, scope, option, name, last, found)
+                })
             }
             Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => {
                 if !self.encloses(scope, id) {
@@ -506,10 +521,9 @@ impl Search<'_> {
         match &node.op {
             Op::Optional { field, .. } => return self.targets(plan, scope, *field, targets),
             Op::Variant { options, .. } => {
-                for option in self.options(scope, options) {
-                    self.targets(plan, scope, option, targets)?;
-                }
-                return Ok(());
+                let options = self.options(scope, options);
+                return self
+                    .follow(options, targets, |option, targets| self.targets(plan, scope, option, targets));
             }
             Op::StaticArray { .. } | Op::DynamicArray { .. } if !self.encloses(scope, id) => {
                 return Err(unreachable_element(plan, id));

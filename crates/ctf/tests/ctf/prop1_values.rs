@@ -30,6 +30,9 @@ fn check(table: Table, default_order: &str) {
     table.check(&metadata);
 }
 
+/// Ends a chain of writes.
+fn end(_: &mut Encoder) {}
+
 fn table() -> Table {
     let mut table = Table::new("field-type");
     table.encoder.align(64);
@@ -240,39 +243,39 @@ fn variable_length_fields() {
 #[test]
 fn strings_and_texts() {
     let mut table = table();
-    table.add("bit", r#""bit""#, |e| drop(e.int(1, 1, Order::Le)), &[("", "u:1")]);
+    table.add("bit", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
     table.add(
         "s",
         r#"{"field-type":"string"}"#,
-        |e| drop(e.align(8).raw("h\u{e9}\u{1f600}\0".as_bytes())),
+        |e| end(e.align(8).raw("h\u{e9}\u{1f600}\0".as_bytes())),
         &[("", "t:h\u{e9}\u{1f600}")],
     );
     table.add(
         "s32",
         r#"{"field-type":"string","alignment":32}"#,
-        |e| drop(e.align(32).raw(b"\0")),
+        |e| end(e.align(32).raw(b"\0")),
         &[("", "t:")],
     );
     table.add(
         "text",
         r#"{"field-type":"textarray","length":6}"#,
-        |e| drop(e.raw(b"abc\0zz")),
+        |e| end(e.raw(b"abc\0zz")),
         &[("", "t:abc")],
     );
-    table.add("n", r#""byte""#, |e| drop(e.raw(&[4])), &[("", "u:4")]);
+    table.add("n", r#""byte""#, |e| end(e.raw(&[4])), &[("", "u:4")]);
     table.add(
         "sequence",
         r#"{"field-type":"textsequence","length":["n"]}"#,
-        |e| drop(e.raw(b"wxyz")),
+        |e| end(e.raw(b"wxyz")),
         &[("", "t:wxyz")],
     );
-    table.add("bit2", r#""bit""#, |e| drop(e.int(0, 1, Order::Le)), &[("", "u:0")]);
+    table.add("bit2", r#""bit""#, |e| end(e.int(0, 1, Order::Le)), &[("", "u:0")]);
     // Empty texts may be anywhere.
     table.add("empty", r#"{"field-type":"textarray","length":0}"#, |_| (), &[("", "t:")]);
     table.add(
         "aligned",
         r#"{"field-type":"textsequence","length":["n"],"alignment":16}"#,
-        |e| drop(e.align(16).raw(b"1\0\0\0")),
+        |e| end(e.align(16).raw(b"1\0\0\0")),
         &[("", "t:1")],
     );
     check(table, "le");
@@ -281,8 +284,8 @@ fn strings_and_texts() {
 #[test]
 fn a_text_within_a_byte_is_refused() {
     let mut table = table();
-    table.add("bit", r#""bit""#, |e| drop(e.int(1, 1, Order::Le)), &[]);
-    table.add("text", r#"{"field-type":"textarray","length":1}"#, |e| drop(e.int(65, 8, Order::Le)), &[]);
+    table.add("bit", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[]);
+    table.add("text", r#"{"field-type":"textarray","length":1}"#, |e| end(e.int(65, 8, Order::Le)), &[]);
     let metadata = metadata("le", &table.members);
     let mut e = table.encoder;
     e.align(8);
@@ -299,25 +302,25 @@ fn a_text_within_a_byte_is_refused() {
 fn arrays_are_aligned_by_their_own_property_only() {
     let mut table = table();
     let byte = r#"{"field-type":"array","length":0,"element-field-type":"byte"}"#;
-    table.add("bit", r#""bit""#, |e| drop(e.int(1, 1, Order::Le)), &[("", "u:1")]);
+    table.add("bit", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
     // Nothing is in it: its element aligns nothing.
     table.add("none", byte, |_| (), &[("", "#0")]);
-    table.add("bit2", r#""bit""#, |e| drop(e.int(1, 1, Order::Le)), &[("", "u:1")]);
+    table.add("bit2", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
     // A structure is as aligned as the array, not as its elements: 1, while elements align to 8.
     table.add(
         "st",
         r#"{"field-type":"struct","fields":[{"name":"bit","field-type":"bit"},
             {"name":"two","field-type":{"field-type":"array","length":2,"element-field-type":"byte"}},
             {"name":"after","field-type":"bit"}]}"#,
-        |e| drop(e.int(1, 1, Order::Le).align(8).raw(&[7, 8]).int(1, 1, Order::Le)),
+        |e| end(e.int(1, 1, Order::Le).align(8).raw(&[7, 8]).int(1, 1, Order::Le)),
         &[(".bit", "u:1"), (".two", "#2"), (".two[0]", "u:7"), (".two[1]", "u:8"), (".after", "u:1")],
     );
-    table.add("length", r#""bit""#, |e| drop(e.int(1, 1, Order::Le)), &[("", "u:1")]);
+    table.add("length", r#""bit""#, |e| end(e.int(1, 1, Order::Le)), &[("", "u:1")]);
     table.add(
         "sequence",
         r#"{"field-type":"sequence","length":["length"],"alignment":4,"element-field-type":
             {"field-type":"int","size":3}}"#,
-        |e| drop(e.align(4).int(6, 3, Order::Le)),
+        |e| end(e.align(4).int(6, 3, Order::Le)),
         &[("", "#1"), ("[0]", "u:6")],
     );
     // Elements that begin within bytes, of a size that does not fit them.
@@ -337,7 +340,7 @@ fn arrays_are_aligned_by_their_own_property_only() {
         "nested",
         r#"{"field-type":"array","length":2,"element-field-type":
             {"field-type":"array","length":2,"element-field-type":{"field-type":"string"}}}"#,
-        |e| drop(e.align(8).raw(b"a\0b\0c\0d\0")),
+        |e| end(e.align(8).raw(b"a\0b\0c\0d\0")),
         &[
             ("", "#2"),
             ("[0]", "#2"),
@@ -366,7 +369,7 @@ fn alignment_of_each_type() {
             table.add(
                 &format!("{name}{alignment}"),
                 &format!(r#"{{{properties},"alignment":{alignment}}}"#),
-                |e| drop(e.align(alignment).int(5, size, Order::Le)),
+                |e| end(e.align(alignment).int(5, size, Order::Le)),
                 &[("", value)],
             );
         }
@@ -376,13 +379,13 @@ fn alignment_of_each_type() {
             &format!(
                 r#"{{"field-type":"struct","alignment":{alignment},"fields":[{{"name":"i","field-type":{int}}}]}}"#
             ),
-            |e| drop(e.align(alignment).int(2, 3, Order::Le)),
+            |e| end(e.align(alignment).int(2, 3, Order::Le)),
             &[(".i", "u:2")],
         );
         table.add(
             &format!("empty{alignment}"),
             &format!(r#"{{"field-type":"struct","alignment":{alignment}}}"#),
-            |e| drop(e.align(alignment)),
+            |e| end(e.align(alignment)),
             &[],
         );
         table.add(
@@ -390,13 +393,13 @@ fn alignment_of_each_type() {
             &format!(
                 r#"{{"field-type":"array","length":0,"alignment":{alignment},"element-field-type":{int}}}"#
             ),
-            |e| drop(e.align(alignment)),
+            |e| end(e.align(alignment)),
             &[("", "#0")],
         );
         table.add(
             &format!("tag{alignment}"),
             r#"{"field-type":"enum","size":2,"members":{"one":[1],"two":[2]}}"#,
-            |e| drop(e.int(2, 2, Order::Le)),
+            |e| end(e.int(2, 2, Order::Le)),
             &[("", "u:2")],
         );
         table.add(
@@ -405,7 +408,7 @@ fn alignment_of_each_type() {
                 r#"{{"field-type":"variant","alignment":{alignment},"tag":["tag{alignment}"],"choices":[
                     {{"name":"one","field-type":"byte"}},{{"name":"two","field-type":{int}}}]}}"#
             ),
-            |e| drop(e.align(alignment).int(3, 3, Order::Le)),
+            |e| end(e.align(alignment).int(3, 3, Order::Le)),
             &[("<two>", "u:3")],
         );
         table.add(
@@ -417,7 +420,7 @@ fn alignment_of_each_type() {
                     {{"name":"c","field-type":{{"field-type":"struct","fields":[
                         {{"name":"d","field-type":{int}}},{{"name":"e","field-type":"bit"}}]}}}}]}}"#
             ),
-            |e| drop(e.align(alignment).int(0b1011, 4, Order::Le)),
+            |e| end(e.align(alignment).int(0b1011, 4, Order::Le)),
             &[(".a", "u:11"), (".b", "s:-5"), (".c.d", "u:3"), (".c.e", "u:1")],
         );
     }
@@ -435,7 +438,7 @@ fn enumerations_of_the_document() {
         table.add(
             &format!("e{i}"),
             &format!(r#"{{"field-type":"enum","alignment":16,"size":32,"signed":true,{members}}}"#),
-            |e| drop(e.align(16).int(value, 32, Order::Be)),
+            |e| end(e.align(16).int(value, 32, Order::Be)),
             &[("", &format!("s:{value}"))],
         );
     }
@@ -447,7 +450,7 @@ fn paths() {
     let mut table = table();
     let length = r#"{"field-type":"sequence","length":PATH,"element-field-type":"bit"}"#;
     let sequence = |path: &str| length.replace("PATH", path);
-    table.add("z", r#""byte""#, |e| drop(e.raw(&[3])), &[("", "u:3")]);
+    table.add("z", r#""byte""#, |e| end(e.raw(&[3])), &[("", "u:3")]);
     // The example of "Field lookup mechanism", with its strings left out.
     table.add(
         "y",
@@ -493,19 +496,19 @@ fn paths() {
             {"name":"as struct","field-type":{"field-type":"struct","fields":[
                 {"name":"low","field-type":{"field-type":"int","size":4}},
                 {"name":"high","field-type":{"field-type":"int","size":4}}]}}]}"#,
-        |e| drop(e.align(8).raw(&[0x21])),
+        |e| end(e.align(8).raw(&[0x21])),
         &[(".as int", "u:33"), (".as struct.low", "u:1"), (".as struct.high", "u:2")],
     );
     table.add(
         "low",
         &sequence(r#"["u","as struct","low"]"#),
-        |e| drop(e.int(1, 1, Order::Le)),
+        |e| end(e.int(1, 1, Order::Le)),
         &[("", "#1"), ("[0]", "u:1")],
     );
     table.add(
         "high",
         &sequence(r#"{"scope":"event-record-payload","path":["u","as struct","high"]}"#),
-        |e| drop(e.int(2, 2, Order::Le)),
+        |e| end(e.int(2, 2, Order::Le)),
         &[("", "#2"), ("[0]", "u:0"), ("[1]", "u:1")],
     );
     // Elements of arrays of structures find the members of their own element.
@@ -545,7 +548,7 @@ fn paths_through_variants() {
     let choices = [("choice1", 5), ("choice2", 2), ("choice3", 3), ("choice4", 4)];
     for (selected, (name, length)) in choices.into_iter().enumerate() {
         let mut table = table();
-        table.add("a", r#""byte""#, |e| drop(e.raw(&[1])), &[("", "u:1")]);
+        table.add("a", r#""byte""#, |e| end(e.raw(&[1])), &[("", "u:1")]);
         let int = r#"{"field-type":"int","size":4}"#;
         let written: &[(&str, &str)] = match name {
             "choice3" => &[(".tag", "u:2"), (".v<choice3>.a", "u:3"), (".v<choice3>.b", "r:1.5")],
@@ -593,7 +596,7 @@ fn paths_through_variants() {
             table.add(
                 member,
                 &format!(r#"{{"field-type":"sequence","length":{path},"element-field-type":"bit"}}"#),
-                |e| (0..length).for_each(|i| drop(e.int(i % 2, 1, Order::Le))),
+                |e| (0..length).for_each(|i| end(e.int(i % 2, 1, Order::Le))),
                 &values,
             );
         }

@@ -187,6 +187,7 @@ fn compounds_and_locations() {
             .iter()
             .map(|step| step.map_or(LocationStep::Parent, |name| LocationStep::Member(name.to_owned())))
             .collect(),
+        any_option: false,
         declared_at: Default::default(),
     };
     let array =

@@ -117,14 +117,13 @@ impl<'c, 'p> Resolver<'c, 'p> {
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
         let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
-        for target in targets {
-            let Some(labels) = labels(target) else {
-                let message =
-                    format!("the tag of a variant must be an enumeration, not a {}", target.describe());
-                self.problems.error(selector.declared_at.0, message);
-                return None;
-            };
+        for labels in targets.iter().filter_map(|target| labels(target)) {
             enumerations.push(labels.0.iter().map(|label| (label.name.as_str(), &label.ranges)).collect());
+        }
+        if let (Some(target), true) = (targets.first(), enumerations.is_empty()) {
+            let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
+            self.problems.error(selector.declared_at.0, message);
+            return None;
         }
         let mut resolved = Vec::with_capacity(options.len());
         for option in options {
@@ -172,6 +171,20 @@ impl<'c, 'p> Resolver<'c, 'p> {
         found
     }
 
+    /// The classes of the fields before the one that is being walked that a path may lead to from
+    /// a structure or union around it on. One of the names may be of the member that is being
+    /// walked itself, which may have such fields already.
+    fn within(&self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
+        let (Some(frame), Some((first, rest))) = (self.frames.get(index), path.split_first()) else {
+            return Vec::new();
+        };
+        match frame.before.get(first) {
+            Some(member) => follow(&member.class, rest),
+            None if self.path.get(frame.path) == Some(first) => self.within(index + 1, rest),
+            None => Vec::new(),
+        }
+    }
+
     /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then
     /// back into its parent, and so on.
     fn relative(
@@ -179,20 +192,16 @@ impl<'c, 'p> Resolver<'c, 'p> {
         path: &[&str],
         location: &FieldLocation,
     ) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
-        let (first, rest) = path.split_first()?;
-        self.frames.iter().rev().find_map(|frame| {
-            let member = frame.before.get(first)?;
-            let targets = follow(&member.class, rest);
+        (0..self.frames.len()).rev().find_map(|index| {
+            let frame = self.frames.get(index)?;
+            let targets = self.within(index, path);
             if targets.is_empty() {
                 return None;
             }
             let parents = self.path.get(..frame.path).unwrap_or_default();
             let names = parents.iter().chain(path);
             let path = names.map(|name| LocationStep::Member((*name).to_owned())).collect();
-            Some((
-                FieldLocation { origin: Some(self.scope), path, declared_at: location.declared_at },
-                targets,
-            ))
+            Some((FieldLocation { origin: Some(self.scope), path, ..location.clone() }, targets))
         })
     }
 }

@@ -520,7 +520,7 @@ impl<'a> TypeReader<'a> {
                     refuse(node, "at least one name", self.problems);
                     return None;
                 }
-                Some(FieldLocation { origin: None, path, declared_at: node.place.into() })
+                Some(FieldLocation { origin: None, path, any_option: true, declared_at: node.place.into() })
             }
         }
     }
@@ -532,7 +532,12 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
     let path = object.require("path", problems).and_then(|node| names(node, problems));
     object.finish(Unknown::Ignore, problems);
-    Some(FieldLocation { origin: Some(origin?), path: path?, declared_at: node.place.into() })
+    Some(FieldLocation {
+        origin: Some(origin?),
+        path: path?,
+        any_option: true,
+        declared_at: node.place.into(),
+    })
 }
 
 /// The scopes by the names of PROP-1.0.
