@@ -1,6 +1,6 @@
 //! One event of many fields, made member by member: its class, its bits and its expected values.
 
-use crate::encoder::{Encoder, Order, bits, decimal, hex, unsigned_bits};
+use crate::encoder::{Encoder, Order, decimal, hex, unsigned_bits};
 use crate::reading::{Fields, damage, events, told, trace};
 
 /// The payload that is being made.
@@ -86,9 +86,4 @@ pub fn quadruples() -> Vec<(Vec<bool>, String)> {
         of(0x4000_921f_b544_42d1, 0x8469_898c_c517_01b8, "3.141592653589793"),
         of(0x7fff_0000_0000_0000, 0, "inf"),
     ]
-}
-
-/// A whole number as bits.
-pub fn of(value: i128, length: usize) -> Vec<bool> {
-    bits(value, length)
 }
