@@ -10,6 +10,7 @@ mod json_fixtures;
 mod json_suite;
 mod prop1_values;
 mod prop2_values;
+mod properties;
 mod reading;
 #[allow(dead_code)]
 mod support;
