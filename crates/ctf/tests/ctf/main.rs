@@ -4,6 +4,7 @@
 
 mod decode_suite;
 mod encoder;
+mod hostile;
 mod json_documents;
 mod json_errors;
 mod json_fixtures;
