@@ -69,7 +69,7 @@ impl Clocks {
     }
 
     #[inline]
-    fn update(&mut self, roles: Roles, value: u64, length: u64) {
+    pub(crate) fn update(&mut self, roles: Roles, value: u64, length: u64) {
         if let Some(clock) =
             roles.clock.or(self.default).and_then(|clock| self.values.get_mut(usize::from(clock)))
         {

@@ -2,16 +2,18 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
-    Scopes, Skip, StreamSummary, Window,
+    ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
+    MessageKind, Packet, Scopes, Skip, StreamSummary, Window,
 };
 
+use crate::event_header::EventHeader;
 use crate::index::{PacketEntry, cut_off};
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
 use crate::quirks::Quirk;
@@ -40,13 +42,15 @@ pub struct StreamInput {
     pub quirks: Vec<Quirk>,
     /// Limits of decoding.
     pub limits: WalkLimits,
+    /// How cycles become nanoseconds.
+    pub clock_arithmetic: ClockArithmetic,
 }
 
 impl StreamInput {
     /// The value of the default clock.
     fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;
-        let nanoseconds = self.stream.clock()?.nanoseconds(cycles);
+        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.clock_arithmetic, cycles);
         Some(ClockValue { nanoseconds, cycles })
     }
 
@@ -134,6 +138,7 @@ impl StreamInput {
         StreamCursor {
             input: Arc::clone(self),
             window,
+            header: plans.event_record_header.as_ref().and_then(EventHeader::new),
             by_id: EventRecordClasses::new(by_id),
             only_class: (classes.len() == 1).then(|| classes[0].id),
             common_has_roles: plans
@@ -147,6 +152,9 @@ impl StreamInput {
             other_clocks: Vec::new(),
             phase: Phase::Begin,
             packet: first,
+            range: 0..0,
+            file: 0,
+            content: 0,
             info: PacketInfo::default(),
             packet_begin: None,
             packet_end: None,
@@ -217,6 +225,7 @@ enum Phase {
 pub struct StreamCursor {
     input: Arc<StreamInput>,
     window: Window,
+    header: Option<EventHeader>,
     by_id: EventRecordClasses,
     only_class: Option<u64>,
     common_has_roles: bool,
@@ -228,6 +237,11 @@ pub struct StreamCursor {
     phase: Phase,
     /// Index of the current packet, or of the next one before the first.
     packet: usize,
+    /// Where the current packet is in its file.
+    range: Range<usize>,
+    file: usize,
+    /// End of its content in bits.
+    content: u64,
     info: PacketInfo,
     packet_begin: Option<ClockValue>,
     packet_end: Option<ClockValue>,
@@ -255,12 +269,15 @@ impl StreamCursor {
 
     /// The bytes of the current packet, as far as they are there.
     fn data(&self) -> &[u8] {
-        packet_data(&self.input, self.packet)
+        self.input
+            .files
+            .get(self.file)
+            .and_then(|file| file.bytes.get(self.range.clone()))
+            .unwrap_or_default()
     }
 
     fn bits(&self) -> PacketBits<'_> {
-        let data = self.data();
-        PacketBits { data, content: self.info.content.unwrap_or(data.len() as u64 * 8) }
+        PacketBits { data: self.data(), content: self.content }
     }
 
     fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
@@ -295,9 +312,16 @@ impl StreamCursor {
         let input = Arc::clone(&self.input);
         let trace = &input.stream.trace;
         let decoder = PacketDecoder { class: &trace.class, plans: &trace.plans, limits: input.limits };
-        let data = packet_data(&input, self.packet);
+        let entry = &input.packets[self.packet];
+        self.file = entry.file as usize;
+        let file: &[u8] = &input.files[self.file].bytes;
+        // `available` keeps within the file.
+        self.range = entry.offset as usize..(entry.offset + entry.available(file.len() as u64)) as usize;
+        let data = &file[self.range.clone()];
+        self.content = entry.content.unwrap_or(data.len() as u64 * 8);
         match decoder.decode(data, &self.slots, &mut self.clocks) {
             Ok(info) => {
+                self.content = info.content.unwrap_or(data.len() as u64 * 8);
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
@@ -367,8 +391,8 @@ impl StreamCursor {
         let input = &*self.input;
         let stream = &input.stream;
         let plans = stream.plans();
-        let data = packet_data(input, self.packet);
-        let bits = PacketBits { data, content: self.info.content.unwrap_or(data.len() as u64 * 8) };
+        let data = input.files.get(self.file).and_then(|file| file.bytes.get(self.range.clone()));
+        let bits = PacketBits { data: data.unwrap_or_default(), content: self.content };
         let begin = self.at;
         if begin.bit >= bits.end() {
             // A packet without event record classes, or one whose data is all there.
@@ -376,8 +400,10 @@ impl StreamCursor {
         }
         let mut at = begin;
         self.begins[2] = at;
-        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: None };
-        if let Some(plan) = &plans.event_record_header {
+        let fast = self.header.as_ref();
+        let fast = fast.and_then(|header| header.decode(bits, &mut at, &self.slots, &mut self.clocks));
+        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: fast.flatten() };
+        if let (Some(plan), None) = (&plans.event_record_header, fast) {
             plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
                 .map_err(|e| (e.bit, e.kind.into()))?;
         }
@@ -569,14 +595,6 @@ impl StreamCursor {
     }
 }
 
-fn packet_data(input: &StreamInput, packet: usize) -> &[u8] {
-    let entry = &input.packets[packet];
-    let file: &[u8] = &input.files[entry.file as usize].bytes;
-    let size = entry.available(file.len() as u64);
-    // `available` keeps within the file.
-    &file[entry.offset as usize..(entry.offset + size) as usize]
-}
-
 impl Cursor for StreamCursor {
     fn advance(&mut self) -> Option<Head> {
         // The packet is left only when its end has been lent.
@@ -615,7 +633,7 @@ impl Cursor for StreamCursor {
 
 impl StreamCursor {
     fn scopes(&self) -> Scopes<'_> {
-        Scopes { bits: self.bits(), begins: self.begins, slots: &self.slots, limits: self.input.limits }
+        Scopes { bits: self.bits(), begins: &self.begins, slots: &self.slots, limits: &self.input.limits }
     }
 
     fn current_packet(&self) -> Packet<'_> {

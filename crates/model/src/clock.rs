@@ -24,6 +24,18 @@ pub enum ClockOrigin {
     Unknown,
 }
 
+/// How cycles become nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ClockArithmetic {
+    /// Exactly, rounded down.
+    #[default]
+    Exact,
+    /// As Babeltrace 2 does, in binary64 numbers, the offset and the value each for itself: a
+    /// clock that has not exactly 1 GHz is off by some nanoseconds. For text that has to be the
+    /// same as Babeltrace's to the byte, and for nothing else.
+    Double,
+}
+
 /// What describes a clock (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockClass {
@@ -96,6 +108,42 @@ impl ClockClass {
             return seconds + cycles;
         }
         seconds + cycles * BILLION / i128::from(self.frequency.max(1))
+    }
+
+    /// Adds nanoseconds to the offset, rounded down to whole cycles; false, and nothing is
+    /// changed, if the offset gets out of range.
+    ///
+    /// ```
+    /// use ichnos_model::ClockClass;
+    /// let mut clock = ClockClass::new("monotonic", 1_000);
+    /// assert!(clock.add_offset(-1_500_000_000));
+    /// assert_eq!((clock.offset_seconds, clock.offset_cycles), (-2, 500));
+    /// assert_eq!(clock.nanoseconds(0), -1_500_000_000);
+    /// ```
+    #[must_use]
+    pub fn add_offset(&mut self, nanoseconds: i128) -> bool {
+        const BILLION: i128 = 1_000_000_000;
+        let seconds = i64::try_from(nanoseconds.div_euclid(BILLION)).ok();
+        let cycles = nanoseconds.rem_euclid(BILLION) * i128::from(self.frequency) / BILLION;
+        let seconds = seconds.and_then(|seconds| self.offset_seconds.checked_add(seconds));
+        let cycles = u64::try_from(cycles).ok().and_then(|cycles| self.offset_cycles.checked_add(cycles));
+        let (Some(seconds), Some(cycles)) = (seconds, cycles) else { return false };
+        (self.offset_seconds, self.offset_cycles) = (seconds, cycles);
+        true
+    }
+
+    /// Nanoseconds from the clock's origin at `cycles`, in the arithmetic that was chosen.
+    #[must_use]
+    pub fn nanoseconds_in(&self, arithmetic: ClockArithmetic, cycles: u64) -> i128 {
+        match arithmetic {
+            ClockArithmetic::Double if self.frequency != 1_000_000_000 => {
+                let convert = |cycles: u64| (1e9 * cycles as f64 / self.frequency as f64) as i128;
+                i128::from(self.offset_seconds) * 1_000_000_000
+                    + convert(self.offset_cycles)
+                    + convert(cycles)
+            }
+            _ => self.nanoseconds(cycles),
+        }
     }
 
     /// Whether values of the two clocks can stand on one time line (CTF2-SPEC-2.0, "Clock

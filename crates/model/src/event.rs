@@ -19,17 +19,17 @@ pub struct Scopes<'a> {
     /// The packet.
     pub bits: PacketBits<'a>,
     /// Where each scope begins (before its alignment), by the number of the [`Scope`].
-    pub begins: [Position; 6],
+    pub begins: &'a [Position; 6],
     /// Values that fields of later scopes need from earlier ones.
     pub slots: &'a Slots,
     /// Limits of decoding.
-    pub limits: WalkLimits,
+    pub limits: &'a WalkLimits,
 }
 
 impl Scopes<'_> {
     fn visit<V: Visitor>(&self, scope: Scope, plan: &Plan, visitor: &mut V) -> Result<(), DecodeError> {
         let mut position = self.begins[scope as usize];
-        plan.walk(self.bits, &mut position, self.slots, self.limits, visitor)
+        plan.walk(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
 }
 

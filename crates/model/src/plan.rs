@@ -50,6 +50,12 @@ impl Node {
         self.alignment
     }
 
+    /// The slots that take the field's value, because other fields need it.
+    #[must_use]
+    pub fn saved_in(&self) -> &[u16] {
+        &self.saves
+    }
+
     /// Whether the field is an option of a variant: its name, if it has one, is the option's.
     #[must_use]
     pub fn is_variant_option(&self) -> bool {
@@ -79,9 +85,33 @@ pub(crate) enum Op {
     StaticArray { element: NodeId, length: u64 },
     DynamicArray { element: NodeId, length: Slot },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
-    Variant { options: Vec<(RangeSet, NodeId)>, selector: Slot },
+    Variant { options: Vec<(RangeSet, NodeId)>, selector: Slot, small: SmallSelectors },
     Union { members: Vec<NodeId> },
     Null,
+}
+
+/// Which option small selectors select, so that the common case needs no search.
+#[derive(Debug)]
+pub(crate) struct SmallSelectors(Box<[u8]>);
+
+impl SmallSelectors {
+    const COUNT: usize = 64;
+    const SEARCH: u8 = u8::MAX;
+
+    fn new(options: &[(RangeSet, NodeId)]) -> Self {
+        let option_of = |selector: usize| {
+            let index = options.iter().position(|(ranges, _)| ranges.contains(selector as i128));
+            index.and_then(|index| u8::try_from(index).ok()).unwrap_or(Self::SEARCH)
+        };
+        Self((0..Self::COUNT).map(option_of).collect())
+    }
+
+    /// The option of a selector; None if it has to be searched for.
+    #[inline]
+    pub(crate) fn get(&self, selector: i128) -> Option<usize> {
+        let option = *self.0.get(usize::try_from(selector).ok()?)?;
+        (option != Self::SEARCH).then_some(usize::from(option))
+    }
 }
 
 /// Fixed-length bits.
@@ -128,8 +158,8 @@ pub(crate) struct Run {
     /// Size in bits.
     pub(crate) size: u64,
     pub(crate) fields: Vec<RunField>,
-    /// Whether any of the fields, however deep, saves its value.
-    pub(crate) saves: bool,
+    /// Those of the fields that save their value, themselves or deeper within.
+    pub(crate) saving: Vec<RunField>,
     /// Byte order of the last field, if the run ends within a byte.
     pub(crate) open_byte: Option<ByteOrder>,
 }
@@ -141,6 +171,8 @@ pub(crate) struct RunField {
     /// Offset in bits from the beginning of the run.
     pub(crate) offset: u64,
     pub(crate) load: Load,
+    /// Layout, if `load` is anything but [`Load::Any`].
+    pub(crate) bits: Bits,
 }
 
 /// How to load a field of a run.
@@ -308,7 +340,7 @@ impl Plan {
                     self.nodes[node as usize].is_option = true;
                     nodes.push((option.ranges.clone(), node));
                 }
-                Op::Variant { options: nodes, selector: NO_SLOT }
+                Op::Variant { small: SmallSelectors::new(&nodes), options: nodes, selector: NO_SLOT }
             }
             FieldKind::Union { members, alignment: a } => {
                 alignment = *a;
@@ -412,7 +444,6 @@ impl Plan {
         let close = |run: &mut Option<(Run, Layout)>, parts: &mut Vec<Part>| {
             if let Some((mut run, layout)) = run.take() {
                 run.size = layout.size;
-                run.saves = layout.saves;
                 run.open_byte = match layout.order {
                     Order::Only(order) if layout.size % 8 != 0 => Some(order),
                     _ => None,
@@ -434,7 +465,11 @@ impl Plan {
                 let mut joined = *all;
                 if let Some(offset) = joined.append(layout, node.alignment) {
                     *all = joined;
-                    open.fields.push(self.run_field(*member, offset));
+                    let field = self.run_field(*member, offset);
+                    open.fields.push(field);
+                    if layout.saves {
+                        open.saving.push(field);
+                    }
                     continue;
                 }
             }
@@ -443,8 +478,8 @@ impl Plan {
             known = 1;
             if begin % 8 == 0 {
                 let fields = vec![self.run_field(*member, 0)];
-                run =
-                    Some((Run { alignment: begin, size: 0, fields, saves: false, open_byte: None }, layout));
+                let saving = if layout.saves { fields.clone() } else { Vec::new() };
+                run = Some((Run { alignment: begin, size: 0, fields, saving, open_byte: None }, layout));
             } else {
                 parts.push(Part::Field(*member));
             }
@@ -470,7 +505,11 @@ impl Plan {
             Op::Bits(Bits { length: 1..=64, .. }) => Load::Bits,
             _ => Load::Any,
         };
-        RunField { node: id, offset, load }
+        let bits = match self.node(id).op {
+            Op::Bits(bits) => bits,
+            _ => Bits { length: 0, big_endian: false, reversed: false, kind: BitsKind::BitArray },
+        };
+        RunField { node: id, offset, load, bits }
     }
 }
 

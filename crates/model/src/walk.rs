@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 
-use crate::plan::{Bits, BitsKind, Load, NodeId, Op, Part, Plan, Run, Slot, VariableOp, align};
+use crate::plan::{
+    Bits, BitsKind, Load, NodeId, Op, Part, Plan, Run, Slot, SmallSelectors, VariableOp, align,
+};
 use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Real, StringEncoding, Text, Wide};
 
@@ -300,7 +302,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 }
                 Ok(())
             }
-            Op::Variant { options, selector } => self.variant(field, options, *selector),
+            Op::Variant { options, selector, small } => self.variant(field, options, *selector, small),
             Op::Union { members } => self.union(field, members),
             Op::Null => {
                 if V::WANTS_VALUES {
@@ -322,46 +324,34 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
             return Ok(());
         }
-        if !V::WANTS_VALUES && !run.saves {
-            self.at = after;
-            return Ok(());
-        }
-        let data = self.data;
-        let bytes = data.get((begin / 8) as usize..(after.bit.div_ceil(8)) as usize).unwrap_or_default();
-        for field in &run.fields {
-            let node = self.plan.node(field.node);
-            let at = (field.offset / 8) as usize;
-            let value = match field.load {
-                Load::U8 => bytes.get(at).copied().map(u64::from),
-                Load::U16Le => load::<2>(bytes, at).map(|b| u16::from_le_bytes(b).into()),
-                Load::U16Be => load::<2>(bytes, at).map(|b| u16::from_be_bytes(b).into()),
-                Load::U32Le => load::<4>(bytes, at).map(|b| u32::from_le_bytes(b).into()),
-                Load::U32Be => load::<4>(bytes, at).map(|b| u32::from_be_bytes(b).into()),
-                Load::U64Le => load::<8>(bytes, at).map(u64::from_le_bytes),
-                Load::U64Be => load::<8>(bytes, at).map(u64::from_be_bytes),
-                Load::Bits | Load::Any => None,
-            };
-            match (value, field.load, &node.op) {
-                (Some(value), _, Op::Bits(bits)) => {
-                    self.narrow(
-                        Field { node, offset: begin + field.offset, length: bits.length },
-                        *bits,
-                        value,
-                    );
-                }
-                (None, Load::Bits, Op::Bits(bits)) => {
-                    let value = read_bits(bytes, field.offset, bits.length, bits.big_endian);
-                    let value = if bits.reversed { reverse(value, bits.length) } else { value };
-                    self.narrow(
-                        Field { node, offset: begin + field.offset, length: bits.length },
-                        *bits,
-                        value,
-                    );
-                }
-                _ => {
-                    self.at = Position { bit: begin + field.offset, open_byte: None };
-                    self.node(field.node)?;
-                }
+        let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
+        if !fields.is_empty() {
+            let data = self.data;
+            let bytes = data.get((begin / 8) as usize..(after.bit.div_ceil(8)) as usize).unwrap_or_default();
+            for field in fields {
+                let at = (field.offset / 8) as usize;
+                let value = match field.load {
+                    Load::U8 => bytes.get(at).copied().unwrap_or(0).into(),
+                    Load::U16Le => u16::from_le_bytes(load(bytes, at)).into(),
+                    Load::U16Be => u16::from_be_bytes(load(bytes, at)).into(),
+                    Load::U32Le => u32::from_le_bytes(load(bytes, at)).into(),
+                    Load::U32Be => u32::from_be_bytes(load(bytes, at)).into(),
+                    Load::U64Le => u64::from_le_bytes(load(bytes, at)),
+                    Load::U64Be => u64::from_be_bytes(load(bytes, at)),
+                    Load::Bits => {
+                        let bits = field.bits;
+                        let value = read_bits(data, begin + field.offset, bits.length, bits.big_endian);
+                        if bits.reversed { reverse(value, bits.length) } else { value }
+                    }
+                    Load::Any => {
+                        self.at = Position { bit: begin + field.offset, open_byte: None };
+                        self.node(field.node)?;
+                        continue;
+                    }
+                };
+                let offset = begin + field.offset;
+                let node = self.plan.node(field.node);
+                self.narrow(Field { node, offset, length: field.bits.length }, field.bits, value);
             }
         }
         self.at = after;
@@ -638,16 +628,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
             self.align(node.alignment)?;
             let size = bits.length / 8;
             let fit = (self.end.saturating_sub(self.at.bit) / bits.length).min(length);
-            let bytes = self.take(fit * size)?;
+            let begin = self.at.bit;
+            self.take(fit * size)?;
             if V::WANTS_VALUES {
-                let begin = self.at.bit - fit * bits.length;
-                for (i, chunk) in bytes.chunks_exact(size as usize).enumerate() {
-                    let value = read_bits(chunk, 0, bits.length, bits.big_endian);
-                    self.narrow(
-                        Field { node, offset: begin + i as u64 * bits.length, length: bits.length },
-                        bits,
-                        value,
-                    );
+                for i in 0..fit {
+                    let offset = begin + i * bits.length;
+                    let value = read_bits(self.data, offset, bits.length, bits.big_endian);
+                    self.narrow(Field { node, offset, length: bits.length }, bits, value);
                 }
             }
             if fit < length {
@@ -678,12 +665,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
         field: Field<'a>,
         options: &[(RangeSet, NodeId)],
         selector: Slot,
+        small: &SmallSelectors,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
         self.save(&field.node.clears, UNKNOWN);
-        let Some((index, (_, option))) =
-            options.iter().enumerate().find(|(_, (ranges, _))| ranges.contains(selector))
-        else {
+        let found =
+            small.get(selector).or_else(|| options.iter().position(|(ranges, _)| ranges.contains(selector)));
+        let Some((index, (_, option))) = found.and_then(|index| Some((index, options.get(index)?))) else {
             return self.error(DecodeErrorKind::InvalidSelector(selector));
         };
         if V::WANTS_VALUES {
@@ -728,40 +716,43 @@ fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
 }
 
-fn load<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
-    bytes.get(at..at + N)?.try_into().ok()
+/// The bytes of a field of a run; the run was seen to be there.
+#[inline]
+fn load<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
 }
 
 /// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least
 /// significant bit, big-endian ones from their most significant bit. Bits beyond the data are 0.
-#[inline]
-pub(crate) fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
+#[inline(always)]
+#[must_use]
+pub fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
     let at = (bit / 8) as usize;
     let shift = bit % 8;
-    let word = |at: usize| -> [u8; 8] {
-        match data.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()) {
-            Some(bytes) => bytes,
-            None => {
-                let mut bytes = [0; 8];
-                let rest = data.get(at..).unwrap_or_default();
-                bytes[..rest.len()].copy_from_slice(rest);
-                bytes
+    match data.get(at..).and_then(|data| data.first_chunk::<8>()) {
+        Some(word) if shift + length <= 64 => {
+            if big_endian {
+                u64::from_be_bytes(*word) << shift >> (64 - length)
+            } else {
+                u64::from_le_bytes(*word) >> shift & (u64::MAX >> (64 - length))
             }
         }
-    };
-    let next = || data.get(at + 8).copied().map_or(0, u64::from);
+        _ => read_bits_at_end(data, bit, length, big_endian),
+    }
+}
+
+/// The same where the data ends, or where nine bytes have a part of the value.
+#[inline(never)]
+fn read_bits_at_end(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {
+    let shift = bit % 8;
+    let mut bytes = [0; 16];
+    let rest = data.get((bit / 8) as usize..).unwrap_or_default();
+    let count = rest.len().min(9);
+    bytes[..count].copy_from_slice(&rest[..count]);
     if big_endian {
-        let mut value = u64::from_be_bytes(word(at)) << shift;
-        if shift + length > 64 {
-            value |= next() >> (8 - shift);
-        }
-        value >> (64 - length)
+        (u128::from_be_bytes(bytes) << shift >> (128 - length)) as u64
     } else {
-        let mut value = u64::from_le_bytes(word(at)) >> shift;
-        if shift + length > 64 {
-            value |= next() << (64 - shift);
-        }
-        if length == 64 { value } else { value & ((1 << length) - 1) }
+        (u128::from_le_bytes(bytes) >> shift) as u64 & (u64::MAX >> (64 - length))
     }
 }
 

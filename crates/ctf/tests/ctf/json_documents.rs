@@ -208,10 +208,28 @@ fn wrap_prop2(example: &str) -> Option<String> {
 type Expected = (usize, Severity, &'static str);
 
 /// Slips and notes of the examples of PROP-1.0.
-const PROP1: &[Expected] = &[];
+const PROP1: &[Expected] = &[
+    (1984, Severity::Slip, "an `enum` without the property `size`"),
+    (2938, Severity::Slip, "a path is an array of names"),
+    (3179, Severity::Note, "the property `length` is not known here"),
+    (3365, Severity::Slip, "the field type `integer` is called `int`"),
+    (3545, Severity::Slip, "an array without the property `length`"),
+    (4342, Severity::Slip, "a comma before `}`"),
+    (4342, Severity::Slip, "a comma before `]`"),
+    (4342, Severity::Slip, "the property `align` is called `alignment`"),
+    (4342, Severity::Slip, "the element type of an array is called `element-field-type`"),
+    (4342, Severity::Slip, "the property `reason` is missing"),
+];
 
 /// Slips of the examples of PROP-2.0, and the extensions that nobody knows.
-const PROP2: &[Expected] = &[];
+const PROP2: &[Expected] = &[
+    (1096, Severity::Slip, "a comma before `]`"),
+    (1194, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
+    (1194, Severity::Error, "the extension `sax` of the namespace `abc/xyz`"),
+    (4770, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
+    (4770, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
+];
 
 fn check(found: &[(usize, Severity, String)], expected: &[Expected]) {
     for (line, severity, message) in found {

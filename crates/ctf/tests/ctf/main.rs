@@ -4,6 +4,8 @@
 
 mod decode_suite;
 mod json_documents;
+mod json_errors;
+mod json_fixtures;
 mod json_suite;
 #[allow(dead_code)]
 mod support;

@@ -47,14 +47,13 @@ impl StreamReader<'_> {
         let unix = object.get("origin-is-unix-epoch").map_or(Some(true), |node| boolean(node, problems));
         clock.origin = if unix == Some(true) { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
         let name = name?;
-        if self.trace.clocks.iter().any(|other| other.id == name) {
+        if self.clocks.contains_key(name) {
             let place = name_node.map_or(object.place, |node| node.place);
             problems.error(place, format!("there already is a clock class `{name}`"));
             return None;
         }
-        if let Some(node) = uuid_node
-            && clock.uuid.is_some()
-            && self.trace.clocks.iter().any(|other| other.uuid == clock.uuid)
+        if let (Some(node), Some(uuid)) = (uuid_node, clock.uuid)
+            && !self.clock_uuids.insert(uuid)
         {
             problems.error(node.place, "there already is a clock class of this UUID");
         }

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use ichnos_model::{
-    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Role, Scope, StringLength, TextPlace,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Role, Scope, StringLength,
+    TextPlace,
 };
 
 use crate::metadata::Problems;
@@ -52,12 +53,25 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
 }
 
 /// A packet header or an event record header is not for the user's fields: each must have a role,
-/// contain others, or be what others need to be decoded (CTF2-SPEC-2.0, "Trace class fragment" and
-/// "Data stream class fragment"). The first one that breaks the rule is a slip: it can be decoded
-/// like any other.
-pub(super) fn check_no_user_fields(header: &FieldClass, scope: Scope, problems: &mut Problems) {
+/// contain others, or select an option of another one anywhere in the packet (CTF2-SPEC-2.0,
+/// "Trace class fragment" and "Data stream class fragment"). Length fields are let pass as well.
+/// The first field that breaks the rule is a slip: it can be decoded like any other.
+///
+/// `others` are the classes of all other root fields that may need one of this header's.
+pub(super) fn check_no_user_fields<'c>(
+    header: &'c FieldClass,
+    scope: Scope,
+    others: impl Iterator<Item = &'c FieldClass>,
+    problems: &mut Problems,
+) {
     let mut needed = HashSet::new();
     collect_needed(header, &mut needed);
+    if user_field(header, None, &needed).is_none() {
+        return;
+    }
+    for other in others {
+        collect_needed(other, &mut needed);
+    }
     if let Some((name, place)) = user_field(header, None, &needed) {
         let message = match name {
             Some(name) => {
@@ -67,6 +81,13 @@ pub(super) fn check_no_user_fields(header: &FieldClass, scope: Scope, problems: 
         };
         problems.slip(place, message);
     }
+}
+
+/// The classes of the root fields of a data stream class.
+pub(super) fn of_stream(stream: &DataStreamClass) -> impl Iterator<Item = &FieldClass> {
+    let own = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
+    let events = stream.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
+    own.into_iter().chain(events).filter_map(Option::as_deref)
 }
 
 /// The names of fields that others need, wherever those are.

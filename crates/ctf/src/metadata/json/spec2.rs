@@ -129,20 +129,29 @@ impl StreamReader<'_> {
             clock.origin = origin(node, problems).unwrap_or_default();
         }
         let id = id?;
-        if self.trace.clocks.iter().any(|other| other.id == id) {
+        if self.clocks.contains_key(id) {
             let place = id_node.map_or(object.place, |node| node.place);
             problems.error(place, format!("there already is a clock class `{id}`"));
             return None;
         }
         // What has the same identity is the same clock.
-        let same = self.trace.clocks.iter().find(|other| {
-            clock.name.is_some()
-                && clock.uid.is_some()
-                && (&clock.namespace, &clock.name, &clock.uid) == (&other.namespace, &other.name, &other.uid)
-        });
+        let index = u16::try_from(self.trace.clocks.len()).unwrap_or(u16::MAX);
+        let same = match (&clock.name, &clock.uid) {
+            (Some(name), Some(uid)) => {
+                let identity = (clock.namespace.clone(), name.clone(), uid.clone());
+                Some(*self.clock_identities.entry(identity).or_insert(index))
+            }
+            _ => None,
+        };
+        let same = same.and_then(|index| self.trace.clocks.get(usize::from(index)));
+        let differ = |a: Option<u64>, b: Option<u64>| a.is_some() && b.is_some() && a != b;
         if let Some(same) = same
-            && (clock.frequency, clock.precision, clock.accuracy, &clock.origin)
-                != (same.frequency, same.precision, same.accuracy, &same.origin)
+            && (clock.frequency != same.frequency
+                || differ(clock.precision, same.precision)
+                || differ(clock.accuracy, same.accuracy)
+                || (clock.origin != same.origin
+                    && clock.origin != ClockOrigin::Unknown
+                    && same.origin != ClockOrigin::Unknown))
         {
             let message = format!(
                 "the clock class `{}` has the same identity, but not the same frequency, precision, accuracy and origin",

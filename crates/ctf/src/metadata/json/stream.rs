@@ -16,6 +16,9 @@ use super::text::Node;
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Dialect, Problems};
 
+/// Namespace, name and UID of a clock class.
+pub(super) type ClockIdentity = (Option<String>, String, String);
+
 /// Reads fragments and keeps what they say.
 pub(super) struct StreamReader<'a> {
     pub(super) classes: ClassReader<'a>,
@@ -27,7 +30,12 @@ pub(super) struct StreamReader<'a> {
     /// Some class of this kind could not be told by its key: what refers to one that seems to be
     /// missing is not reported.
     unsure_streams: bool,
-    pub(super) unsure_clocks: bool,
+    unsure_clocks: bool,
+    /// Clock classes by what refers to them.
+    pub(super) clocks: HashMap<String, u16>,
+    /// Clock classes by what tells whether two are of the same clock.
+    pub(super) clock_identities: HashMap<ClockIdentity, u16>,
+    pub(super) clock_uuids: HashSet<Uuid>,
     streams: HashMap<u64, usize>,
     events: HashSet<(u64, u64)>,
     errors_before: usize,
@@ -48,6 +56,9 @@ impl<'a> StreamReader<'a> {
             trace_class: None,
             unsure_streams: false,
             unsure_clocks: false,
+            clocks: HashMap::new(),
+            clock_identities: HashMap::new(),
+            clock_uuids: HashSet::new(),
             streams: HashMap::new(),
             events: HashSet::new(),
             errors_before,
@@ -113,11 +124,23 @@ impl<'a> StreamReader<'a> {
             let place = TextPlace::of(text, text.len());
             problems.slip(place, "a metadata stream must have at least one data stream class fragment");
         }
-        for (namespace, value) in std::mem::take(&mut self.preamble_attributes.0) {
-            if self.trace.attributes.get(&namespace).is_none() {
-                self.trace.attributes.set(namespace, value);
+        if problems.errors() == self.errors_before {
+            // Only now it is known which fields are needed.
+            let streams = &self.trace.data_streams;
+            if let Some(header) = &self.trace.packet_header {
+                let others = streams.iter().flat_map(root::of_stream);
+                root::check_no_user_fields(header, Scope::PacketHeader, others, problems);
+            }
+            for stream in streams {
+                if let Some(header) = &stream.event_record_header {
+                    let others = root::of_stream(stream);
+                    root::check_no_user_fields(header, Scope::EventRecordHeader, others, problems);
+                }
             }
         }
+        let own: HashSet<String> = self.trace.attributes.0.iter().map(|(name, _)| name.clone()).collect();
+        let preamble = std::mem::take(&mut self.preamble_attributes.0);
+        self.trace.attributes.0.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 
@@ -176,11 +199,14 @@ impl<'a> StreamReader<'a> {
             Vocabulary::Spec2 => self.spec2_trace_class(object),
             Vocabulary::Prop2 => self.prop2_trace_class(object),
         }
+        let errors = self.classes.problems.errors();
         let class =
             self.root_class("packet-header-field-class", Scope::PacketHeader, "packet header", object);
-        if let Some(class) = &class {
+        // A role that was refused leaves a field without one.
+        if let Some(class) = &class
+            && self.classes.problems.errors() == errors
+        {
             root::check_magic_first(class, self.classes.problems);
-            root::check_no_user_fields(class, Scope::PacketHeader, self.classes.problems);
             if root::has_role(class, Role::MetadataStreamUuid) && self.trace.uuid.is_none() {
                 let owner = match self.classes.vocabulary {
                     Vocabulary::Spec2 => "preamble",
@@ -207,10 +233,11 @@ impl<'a> StreamReader<'a> {
         };
         clock.attributes = attributes;
         clock.declared_at = object.place.into();
-        if self.trace.clocks.len() > usize::from(u16::MAX) {
+        let Ok(index) = u16::try_from(self.trace.clocks.len()) else {
             self.classes.problems.error(object.place, "there are more than 65,536 clock classes");
             return;
-        }
+        };
+        self.clocks.insert(clock.id.clone(), index);
         self.trace.clocks.push(clock);
     }
 
@@ -298,9 +325,6 @@ impl<'a> StreamReader<'a> {
             object,
         );
         let attributes = self.classes.extras(object);
-        if let Some(class) = &event_record_header {
-            root::check_no_user_fields(class, Scope::EventRecordHeader, self.classes.problems);
-        }
         if clock.is_none() {
             for class in packet_context.iter().chain(&event_record_header) {
                 self.check_no_timestamp(class);
@@ -348,11 +372,11 @@ impl<'a> StreamReader<'a> {
 
     fn clock_of(&mut self, node: &Node) -> Option<u16> {
         let key = text(node, self.classes.problems)?;
-        let index = self.trace.clocks.iter().position(|clock| clock.id == key);
+        let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
             self.classes.problems.error(node.place, format!("there is no clock class `{key}` before this"));
         }
-        index.and_then(|index| u16::try_from(index).ok())
+        index
     }
 
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".

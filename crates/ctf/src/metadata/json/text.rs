@@ -378,18 +378,17 @@ impl<'t> Parser<'t> {
     }
 
     fn number(&mut self) -> Result<Json, Failure> {
+        let place = self.place();
         let start = self.position;
         if self.peek() == Some(b'-') {
             self.position += 1;
         }
         let first = self.peek();
+        let digits = self.position;
         self.digits()?;
-        if first == Some(b'0') && self.position - start > 1 + usize::from(self.text.get(start) == Some(&b'-'))
-        {
-            let place =
-                TextPlace { column: self.place().column - (self.position - start) as u32, ..self.place() };
-            let place = TextPlace { offset: start as u64, ..place };
-            return Err(Box::new(Diagnostic::error(place, "a number must not begin with needless zeros")));
+        if first == Some(b'0') && self.position - digits > 1 {
+            let message = "a number must not begin with needless zeros";
+            return Err(Box::new(Diagnostic::error(place, message)));
         }
         let mut whole = true;
         if self.peek() == Some(b'.') {

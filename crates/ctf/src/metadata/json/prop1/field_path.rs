@@ -15,9 +15,8 @@ pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
 
 /// A structure or union that is being walked.
 struct Frame<'c> {
-    members: &'c [Member],
-    /// How many of its members are decoded before the one that is being walked.
-    before: usize,
+    /// Its members that are decoded before the one that is being walked.
+    before: HashMap<&'c str, &'c Member>,
     /// Length of the path that leads to it.
     path: usize,
 }
@@ -81,12 +80,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
     }
 
     fn members(&mut self, members: &'c [Member], what: &str) -> Option<Vec<Member>> {
-        self.frames.push(Frame { members, before: 0, path: self.path.len() });
+        self.frames.push(Frame { before: HashMap::new(), path: self.path.len() });
         let mut resolved: Vec<(usize, Arc<FieldClass>)> = Vec::new();
         for (index, member) in members.iter().enumerate() {
-            if let Some(frame) = self.frames.last_mut() {
-                frame.before = index;
-            }
             self.path.push(&member.name);
             self.problems.enter(format!("{what} `{}`", member.name));
             if let Some(class) = self.class(&member.class) {
@@ -94,6 +90,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
             }
             self.problems.leave();
             self.path.pop();
+            if let Some(frame) = self.frames.last_mut() {
+                frame.before.insert(&member.name, member);
+            }
         }
         self.frames.pop();
         if resolved.is_empty() {
@@ -181,8 +180,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
     ) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
         let (first, rest) = path.split_first()?;
         self.frames.iter().rev().find_map(|frame| {
-            let before = frame.members.get(..frame.before).unwrap_or_default();
-            let member = before.iter().rev().find(|member| member.name == *first)?;
+            let member = frame.before.get(first)?;
             let targets = follow(&member.class, rest);
             if targets.is_empty() {
                 return None;

@@ -63,6 +63,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         unsure_streams: false,
         streams: HashMap::new(),
         events: HashSet::new(),
+        clocks: HashMap::new(),
     };
     for fragment in fragments {
         reader.fragment(fragment);
@@ -92,6 +93,7 @@ struct Reader<'a> {
     unsure_streams: bool,
     streams: HashMap<u64, usize>,
     events: HashSet<(u64, u64)>,
+    clocks: HashMap<String, u16>,
 }
 
 impl Reader<'_> {
@@ -158,8 +160,7 @@ impl Reader<'_> {
             self.types.problems.leave();
         }
         let tags = object.get("tags");
-        let clocks =
-            tags.map(|node| tag::apply(node, owner, &mut roots, &self.trace.clocks, self.types.problems));
+        let clocks = tags.map(|node| tag::apply(node, owner, &mut roots, &self.clocks, self.types.problems));
         (roots, clocks.unwrap_or_default())
     }
 
@@ -180,7 +181,7 @@ impl Reader<'_> {
         let uuid = object.get("uuid");
         self.trace.uuid = uuid.and_then(|node| canonical_uuid(node, self.types.problems));
         let fields = [("packet-header-field-type", Scope::PacketHeader, "packet header")];
-        (self.roots, self.header_clocks) = self.roots(&fields, Owner::TraceClass, Roots::default(), object);
+        (self.roots, self.header_clocks) = self.roots(&fields, Owner::Trace, Roots::default(), object);
         self.trace.packet_header = self.root(Scope::PacketHeader);
         let tagged = self
             .trace
@@ -224,13 +225,14 @@ impl Reader<'_> {
         clock.origin = if absolute { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
         clock.attributes = attributes;
         clock.declared_at = object.place.into();
-        if self.trace.clocks.iter().any(|other| other.id == clock.id) {
+        if self.clocks.contains_key(&clock.id) {
             let place = name_node.map_or(object.place, |node| node.place);
             problems.error(place, format!("there already is a data stream clock class `{}`", clock.id));
-        } else if self.trace.clocks.len() > usize::from(u16::MAX) {
-            problems.error(object.place, "there are more than 65,536 data stream clock classes");
-        } else {
+        } else if let Ok(index) = u16::try_from(self.trace.clocks.len()) {
+            self.clocks.insert(clock.id.clone(), index);
             self.trace.clocks.push(clock);
+        } else {
+            problems.error(object.place, "there are more than 65,536 data stream clock classes");
         }
     }
 
@@ -243,7 +245,7 @@ impl Reader<'_> {
             ("event-record-header-field-type", Scope::EventRecordHeader, "event record header"),
             ("event-record-context-field-type", Scope::CommonContext, "event record common context"),
         ];
-        let (mut roots, clocks) = self.roots(&fields, Owner::DataStreamClass, self.roots.clone(), object);
+        let (mut roots, clocks) = self.roots(&fields, Owner::DataStream, self.roots.clone(), object);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let stream = DataStreamClass {
@@ -290,7 +292,7 @@ impl Reader<'_> {
             ("context-field-type", Scope::SpecificContext, "specific context"),
             ("payload-field-type", Scope::Payload, "payload"),
         ];
-        let (mut roots, _) = self.roots(&fields, Owner::EventRecordClass, roots, object);
+        let (mut roots, _) = self.roots(&fields, Owner::EventRecord, roots, object);
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {

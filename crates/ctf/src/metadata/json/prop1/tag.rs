@@ -1,10 +1,9 @@
 //! Field tags of PROP-1.0, which become roles.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{
-    ClockClass, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue,
-};
+use ichnos_model::{Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue};
 
 use super::super::object::{Object, Unknown, array, listed, refuse, text};
 use super::super::text::Node;
@@ -15,18 +14,18 @@ use crate::metadata::Problems;
 /// Which fragment has tags.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    TraceClass,
-    DataStreamClass,
-    EventRecordClass,
+    Trace,
+    DataStream,
+    EventRecord,
 }
 
 impl Owner {
     /// The scopes that its tags may be about.
     const fn scopes(self) -> &'static [Scope] {
         match self {
-            Self::TraceClass => &[Scope::PacketHeader],
-            Self::DataStreamClass => &[Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext],
-            Self::EventRecordClass => &[Scope::SpecificContext, Scope::Payload],
+            Self::Trace => &[Scope::PacketHeader],
+            Self::DataStream => &[Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext],
+            Self::EventRecord => &[Scope::SpecificContext, Scope::Payload],
         }
     }
 }
@@ -59,7 +58,7 @@ pub(super) fn apply(
     node: &Node,
     owner: Owner,
     roots: &mut [Option<Arc<FieldClass>>; 6],
-    clocks: &[ClockClass],
+    clocks: &HashMap<String, u16>,
     problems: &mut Problems,
 ) -> Vec<ClockUse> {
     let mut uses = Vec::new();
@@ -78,7 +77,7 @@ fn apply_one(
     node: &Node,
     owner: Owner,
     roots: &mut [Option<Arc<FieldClass>>; 6],
-    clocks: &[ClockClass],
+    clocks: &HashMap<String, u16>,
     problems: &mut Problems,
 ) -> Option<ClockUse> {
     let mut object = Object::open(node, problems)?;
@@ -144,13 +143,13 @@ fn apply_one(
     clock.map(|clock| (scope, clock))
 }
 
-fn clock_index(node: &Node, clocks: &[ClockClass], problems: &mut Problems) -> Option<u16> {
+fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Problems) -> Option<u16> {
     let name = text(node, problems)?;
-    let index = clocks.iter().position(|clock| clock.id == name);
+    let index = clocks.get(name).copied();
     if index.is_none() {
         problems.error(node.place, format!("there is no data stream clock class `{name}` before this"));
     }
-    index.and_then(|index| u16::try_from(index).ok())
+    index
 }
 
 /// Whether a path leads to the first field of a header.

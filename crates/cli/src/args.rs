@@ -1,0 +1,468 @@
+//! The command line, as it is written: parsing only, no side effects.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+use crate::time::{self, TimePoint};
+
+/// Read structured traces (CTF 1.8, CTF 2): look at them, print them, check them.
+#[derive(Debug, Parser)]
+#[command(
+    name = "ichnos",
+    version,
+    max_term_width = 100,
+    propagate_version = true,
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "Exit codes: 0 all is well; 1 nothing was found, or `check` found problems; 2 wrong usage, \
+or it could not be done; 3 there is output, but the input is damaged.\n\n\
+Data go to the standard output, everything else to the standard error output."
+)]
+pub(crate) struct LowArgs {
+    #[command(flatten)]
+    pub(crate) global: Global,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// What every verb understands.
+#[derive(Args, Debug)]
+pub(crate) struct Global {
+    /// When to color what is printed; `auto` means: on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = When::Auto,
+          help_heading = "General options")]
+    pub(crate) color: When,
+    /// When to show how far the work is, on the standard error output; `auto` means: on a
+    /// terminal, if it takes more than a second.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Progress::Auto,
+          help_heading = "General options")]
+    pub(crate) progress: Progress,
+    /// Do not print warnings and notes.
+    #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "General options")]
+    pub(crate) quiet: bool,
+    /// Say more, for instance which workarounds for tracers are in use; twice: even more.
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help_heading = "General options")]
+    pub(crate) verbose: u8,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Say what a trace is and what is in it.
+    Info(Info),
+    /// Print the events of one or several traces in the order of time.
+    #[command(visible_alias = "dump")]
+    Cat(Box<Cat>),
+    /// Look for everything that is wrong with a trace, and say what to do about it.
+    Check(Check),
+    /// Print which events a trace can have, and which fields they consist of.
+    Schema(Schema),
+    /// List the formats that this program reads and writes.
+    Formats(Formats),
+    /// Print a script that lets a shell complete command lines of this program.
+    Completions(Completions),
+    /// Print the manual page.
+    Man(Man),
+}
+
+/// Which traces, and how to read them.
+#[derive(Args, Debug)]
+pub(crate) struct Reading {
+    /// Traces: a folder (all traces below it are read), an archive (tar, also compressed, or
+    /// zip), a single file, or `-` for an archive from the standard input.
+    #[arg(required = true, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Read the metadata as this dialect instead of finding out.
+    #[arg(long, value_enum, value_name = "DIALECT", help_heading = "Reading")]
+    pub(crate) dialect: Option<DialectName>,
+    /// Take the metadata from this file, where PATH has none: a single data stream file, or a
+    /// folder of such files.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = "Reading")]
+    pub(crate) metadata: Option<PathBuf>,
+    /// Stop at the first thing that is not as the specification wants it, instead of reading on.
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) strict: bool,
+    /// Put all clocks on one time line, as if they all counted from the Unix epoch.
+    #[arg(long, visible_alias = "clock-force-correlate", help_heading = "Reading")]
+    pub(crate) assume_correlated: bool,
+    /// Add this many seconds to all clocks.
+    #[arg(
+        long,
+        visible_alias = "clock-offset-s",
+        value_name = "SECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_default_value = true,
+        help_heading = "Reading"
+    )]
+    pub(crate) clock_offset: i64,
+    /// Add this many nanoseconds to all clocks.
+    #[arg(
+        long,
+        value_name = "NANOSECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_default_value = true,
+        help_heading = "Reading"
+    )]
+    pub(crate) clock_offset_ns: i64,
+    /// How cycles of a clock become nanoseconds.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Arithmetic::Exact, help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Arithmetic,
+    /// Refuse metadata that are larger than this (for instance 512M).
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
+    pub(crate) limit_metadata: Option<u64>,
+    /// Refuse field classes that are nested deeper than this.
+    #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
+    pub(crate) limit_depth: Option<u32>,
+    /// Refuse metadata with more field classes than this.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_field_classes: Option<u64>,
+    /// Refuse metadata with more event record classes than this.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_event_classes: Option<u64>,
+    /// Refuse integers that are wider than this.
+    #[arg(long, value_name = "BITS", help_heading = "Limits against hostile input")]
+    pub(crate) limit_integer: Option<u64>,
+    /// Refuse archives and compressed files that become larger than this (for instance 32G).
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
+    pub(crate) limit_unpacked: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Info {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Read all events and count them, per data stream and per event record class.
+    #[arg(long)]
+    pub(crate) count: bool,
+    /// Print JSON (docs/cli-json.md describes it).
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print times in GMT instead of the local time zone.
+    #[arg(long, visible_alias = "gmt")]
+    pub(crate) clock_gmt: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Cat {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// How to print.
+    #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = CatFormat::Pretty)]
+    pub(crate) format: CatFormat,
+    /// Write to this file instead of the standard output; it appears when all is written.
+    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+
+    /// Leave out what is before this time: `2026-05-22 13:45:10.25`, `13:45`, seconds (`5.2`),
+    /// nanoseconds (`@5200000000`), or from the beginning of the trace (`+3s`).
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Selection")]
+    pub(crate) begin: Option<TimePoint>,
+    /// Leave out what is after this time.
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Selection")]
+    pub(crate) end: Option<TimePoint>,
+    /// Both at once, with a comma between them; may be in brackets.
+    #[arg(long, value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
+          conflicts_with_all = ["begin", "end"], help_heading = "Selection")]
+    pub(crate) timerange: Option<(TimePoint, TimePoint)>,
+    /// Only data streams whose path or file name matches this pattern (`*`, `?`, `[a-z]`,
+    /// `{a,b}`); can be repeated.
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    pub(crate) stream: Vec<String>,
+    /// Only events whose name matches this pattern; can be repeated.
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    pub(crate) event: Vec<String>,
+    /// Stop after this many events.
+    #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Selection")]
+    pub(crate) limit: Option<u64>,
+
+    /// Print times as clock cycles.
+    #[arg(long, help_heading = "Text (format pretty)")]
+    pub(crate) clock_cycles: bool,
+    /// Print the date before the time.
+    #[arg(long, help_heading = "Text (format pretty)")]
+    pub(crate) clock_date: bool,
+    /// Print times, and read those of --begin and --end, in GMT instead of the local time zone.
+    #[arg(long, visible_alias = "gmt", help_heading = "Text (format pretty)")]
+    pub(crate) clock_gmt: bool,
+    /// Print times as seconds since the clock's origin.
+    #[arg(long, help_heading = "Text (format pretty)")]
+    pub(crate) clock_seconds: bool,
+    /// Do not print how much time has passed since the event before.
+    #[arg(long, help_heading = "Text (format pretty)")]
+    pub(crate) no_delta: bool,
+    /// What to print of the trace and the event before its fields: only what is named here,
+    /// several with commas between.
+    #[arg(
+        long,
+        value_name = "FIELD",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Text (format pretty)"
+    )]
+    pub(crate) fields: Vec<FieldName>,
+    /// Where to print names: only where it is said here, several with commas between.
+    #[arg(
+        long,
+        value_name = "NAME",
+        value_enum,
+        value_delimiter = ',',
+        help_heading = "Text (format pretty)"
+    )]
+    pub(crate) names: Vec<NameName>,
+
+    /// What format `details` prints, as name=yes or name=no with commas between: compact,
+    /// with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
+    /// with-trace-name, with-uid, with-uuid.
+    #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail,
+          help_heading = "Text (format details)")]
+    pub(crate) details: Vec<(Detail, bool)>,
+
+    /// Say at the end how many events were printed and how long it took.
+    #[arg(long)]
+    pub(crate) stats: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Look at the metadata only, not at the data streams.
+    #[arg(long)]
+    pub(crate) metadata_only: bool,
+    /// Print JSON (docs/cli-json.md describes it).
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Schema {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    /// Print JSON (docs/cli-json.md describes it).
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Formats {
+    /// Print JSON (docs/cli-json.md describes it).
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Completions {
+    /// The shell.
+    #[arg(value_enum)]
+    pub(crate) shell: clap_complete::Shell,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct Man {
+    /// The verb whose page to print; without it: the page of the program.
+    #[arg(value_name = "VERB", conflicts_with = "folder")]
+    pub(crate) page: Option<String>,
+    /// Write all pages as files into this folder instead.
+    #[arg(long, value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// If it is a terminal.
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Progress {
+    /// A bar, on a terminal only.
+    Auto,
+    Never,
+    /// A line every few seconds.
+    Plain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arithmetic {
+    /// As they are.
+    Exact,
+    /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
+    /// that must be the same.
+    Babeltrace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectName {
+    /// CTF 1.8: metadata in TSDL.
+    #[value(name = "ctf1.8", alias = "ctf1", alias = "tsdl")]
+    Ctf1,
+    /// CTF 2 as in its first proposal.
+    #[value(name = "prop1")]
+    Prop1,
+    /// CTF 2 as in its second proposal.
+    #[value(name = "prop2")]
+    Prop2,
+    /// CTF 2 as specified.
+    #[value(name = "spec2", alias = "ctf2")]
+    Spec2,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CatFormat {
+    /// One line per event, as `babeltrace2` prints it.
+    Pretty,
+    /// Everything about every message over several lines, as the `details` sink of `babeltrace2`.
+    Details,
+    /// One JSON object per line and event.
+    Jsonl,
+    /// Nothing: read everything, print nothing.
+    Null,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FieldName {
+    /// Name of the trace.
+    Trace,
+    /// Host name (usually printed).
+    #[value(name = "trace:hostname")]
+    TraceHostname,
+    /// Tracing domain.
+    #[value(name = "trace:domain")]
+    TraceDomain,
+    /// Process name (usually printed).
+    #[value(name = "trace:procname")]
+    TraceProcname,
+    /// Process id (usually printed).
+    #[value(name = "trace:vpid")]
+    TraceVpid,
+    /// Log level of the event.
+    Loglevel,
+    /// EMF URI of the event.
+    Emf,
+    /// Call site of the event.
+    Callsite,
+    /// All of them.
+    All,
+    /// None of them.
+    None,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum NameName {
+    /// Of the fields of the payload (usually printed).
+    Payload,
+    /// Of the fields of contexts (usually printed).
+    #[value(alias = "ctx")]
+    Context,
+    /// Of the scopes.
+    Scope,
+    /// Of the header: timestamp, delta and so on.
+    Header,
+    /// All of them.
+    All,
+    /// None of them.
+    None,
+}
+
+/// What the details format can print or leave out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Detail {
+    Compact,
+    Data,
+    Metadata,
+    StreamClassName,
+    StreamName,
+    Time,
+    TraceName,
+    Uid,
+    Uuid,
+}
+
+fn detail(text: &str) -> Result<(Detail, bool), String> {
+    let (name, value) = text.split_once('=').unwrap_or((text, "yes"));
+    let detail = match name.trim() {
+        "compact" => Detail::Compact,
+        "with-data" => Detail::Data,
+        "with-metadata" => Detail::Metadata,
+        "with-stream-class-name" => Detail::StreamClassName,
+        "with-stream-name" => Detail::StreamName,
+        "with-time" => Detail::Time,
+        "with-trace-name" => Detail::TraceName,
+        "with-uid" => Detail::Uid,
+        "with-uuid" => Detail::Uuid,
+        name => return Err(format!("there is no detail `{name}`")),
+    };
+    match value.trim() {
+        "yes" | "true" | "TRUE" | "1" => Ok((detail, true)),
+        "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
+        value => Err(format!("expected yes or no, found `{value}`")),
+    }
+}
+
+/// A number of bytes, with K, M, G or T for powers of 1024.
+fn bytes(text: &str) -> Result<u64, String> {
+    let upper = text.trim().to_ascii_uppercase();
+    let number = upper.trim_end_matches("IB").trim_end_matches('B');
+    let (digits, shift) = match number.char_indices().next_back() {
+        Some((at, 'K')) => (&number[..at], 10),
+        Some((at, 'M')) => (&number[..at], 20),
+        Some((at, 'G')) => (&number[..at], 30),
+        Some((at, 'T')) => (&number[..at], 40),
+        _ => (number, 0),
+    };
+    let number: u64 = digits
+        .trim()
+        .parse()
+        .map_err(|_| format!("expected a number of bytes such as 4096, 512M or 16G, found `{text}`"))?;
+    number.checked_mul(1 << shift).ok_or_else(|| format!("`{text}` is more than there can be"))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        LowArgs::command().debug_assert();
+    }
+
+    /// Every argument has a help text.
+    #[test]
+    fn everything_is_explained() {
+        fn check(command: &clap::Command) {
+            for argument in command.get_arguments() {
+                assert!(argument.get_help().is_some(), "{} {argument}", command.get_name());
+            }
+            assert!(command.get_about().is_some(), "{}", command.get_name());
+            command.get_subcommands().for_each(check);
+        }
+        check(&LowArgs::command());
+    }
+
+    #[test]
+    fn times_may_begin_with_a_hyphen() {
+        let args = LowArgs::try_parse_from(["ichnos", "cat", "x", "--begin", "-5.2", "--end=+3s"]).unwrap();
+        let Verb::Cat(cat) = args.verb else { panic!() };
+        assert_eq!(cat.begin, Some(TimePoint::Nanoseconds(-5_200_000_000)));
+        assert_eq!(cat.end, Some(TimePoint::FromStart(3_000_000_000)));
+    }
+
+    #[test]
+    fn reads_sizes_and_details() {
+        assert_eq!(bytes("16G"), Ok(16 << 30));
+        assert_eq!(bytes("4KiB"), Ok(4096));
+        assert_eq!(bytes("12"), Ok(12));
+        assert!(bytes("x").is_err());
+        assert!(bytes("99999999T").is_err());
+        assert_eq!(detail("with-uuid=no"), Ok((Detail::Uuid, false)));
+        assert_eq!(detail("compact"), Ok((Detail::Compact, true)));
+        assert!(detail("x=yes").is_err());
+        assert!(detail("compact=maybe").is_err());
+    }
+}

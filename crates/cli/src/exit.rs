@@ -1,0 +1,71 @@
+//! How the command ends.
+
+use std::fmt;
+use std::io;
+use std::process::ExitCode;
+
+/// What the exit code says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// All is well.
+    Success = 0,
+    /// Nothing was found, or a check found problems.
+    Nothing = 1,
+    /// Wrong usage, or it could not be done.
+    Failure = 2,
+    /// There is output, but the input is damaged.
+    Damaged = 3,
+}
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+/// Why something could not be done, and what may help.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// One sentence without the final full stop.
+    pub(crate) message: String,
+    /// More of the same, one line each.
+    pub(crate) details: Vec<String>,
+    /// What to try.
+    pub(crate) help: Option<String>,
+    /// Whoever read the output has closed it: no reason to complain.
+    pub(crate) broken_pipe: bool,
+}
+
+impl Failure {
+    pub(crate) fn new(message: impl Into<String>) -> Self {
+        Self { message: message.into(), details: Vec::new(), help: None, broken_pipe: false }
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub(crate) fn details(mut self, details: Vec<String>) -> Self {
+        self.details = details;
+        self
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        for detail in &self.details {
+            write!(f, "\n  {detail}")?;
+        }
+        Ok(())
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        let broken_pipe = error.kind() == io::ErrorKind::BrokenPipe;
+        Self { broken_pipe, ..Self::new(format!("the output cannot be written: {error}")) }
+    }
+}

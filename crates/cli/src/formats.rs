@@ -1,0 +1,102 @@
+//! `ichnos formats`, `ichnos completions` and `ichnos man`: what the program itself can do.
+
+use clap::CommandFactory;
+use ichnos::FORMATS;
+use serde_json::{Value as Json, json};
+
+use crate::args::{CatFormat, Completions, Formats, Global, LowArgs, Man};
+use crate::exit::{Exit, Failure};
+use crate::json as js;
+use crate::output;
+use crate::style::Paint;
+use crate::tree::Branch;
+
+pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
+    let texts = <CatFormat as clap::ValueEnum>::value_variants();
+    let texts: Vec<(String, String)> = texts
+        .iter()
+        .filter_map(clap::ValueEnum::to_possible_value)
+        .map(|value| {
+            let help = value.get_help().map(ToString::to_string).unwrap_or_default();
+            (value.get_name().to_owned(), help)
+        })
+        .collect();
+    let text = if args.json {
+        let mut object = js::document("formats");
+        let format = |format: &ichnos::Format| {
+            json!({
+                "name": format.name,
+                "title": format.title,
+                "versions": format.versions,
+                "recognised_by": format.recognised_by,
+                "reads": format.reads,
+                "writes": format.writes,
+            })
+        };
+        object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
+        let texts = texts.iter().map(|(name, help)| json!({ "name": name, "description": help }));
+        object.put("texts", texts.collect::<Vec<Json>>());
+        js::text(&object.json())
+    } else {
+        let paint = Paint::stdout(global.color);
+        let mut text = String::new();
+        for format in FORMATS {
+            let does = match (format.reads, format.writes) {
+                (true, true) => "reads and writes",
+                (true, false) => "reads",
+                (false, true) => "writes",
+                (false, false) => "knows",
+            };
+            let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name), format.title));
+            root.line(format!("versions: {}", format.versions));
+            root.line(format!("recognised by {}", format.recognised_by));
+            root.render(&mut text);
+        }
+        let mut containers = Branch::new("in");
+        containers.line("folders, at any depth");
+        containers.line("archives: tar, tar.gz, tar.zst, tar.xz, zip");
+        containers.line("the standard input: an archive");
+        containers.render(&mut text);
+        let mut prints = Branch::new("printed by `ichnos cat --format`");
+        for (name, help) in texts {
+            prints.line(format!("{}: {help}", paint.name(&name)));
+        }
+        prints.render(&mut text);
+        text
+    };
+    output::print(&text)?;
+    Ok(Exit::Success)
+}
+
+pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut LowArgs::command(), "ichnos", &mut script);
+    output::print(&String::from_utf8_lossy(&script))?;
+    Ok(Exit::Success)
+}
+
+pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
+    let mut command = LowArgs::command();
+    command.build();
+    if let Some(folder) = &args.folder {
+        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder)).map_err(
+            |error| Failure::new(format!("{}: the pages cannot be written: {error}", folder.display())),
+        )?;
+        return Ok(Exit::Success);
+    }
+    let page = match &args.page {
+        None => command,
+        Some(verb) => match command.find_subcommand(verb) {
+            Some(found) => found.clone(),
+            None => {
+                let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+                return Err(Failure::new(format!("there is no verb `{verb}`"))
+                    .help(format!("the verbs are {}", verbs.join(", "))));
+            }
+        },
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page).render(&mut text)?;
+    output::print(&String::from_utf8_lossy(&text))?;
+    Ok(Exit::Success)
+}

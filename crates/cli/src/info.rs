@@ -1,0 +1,501 @@
+//! `ichnos info`: what a trace is and what is in it.
+
+use std::collections::HashMap;
+
+use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, Window};
+use ichnos::{FORMATS, Session};
+use serde_json::{Value as Json, json};
+
+use crate::args::{Global, Info};
+use crate::exit::{Exit, Failure};
+use crate::json::{self as js, Object};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::schema::{clock_json, clock_text, value_text};
+use crate::style::{Paint, count, safe, size};
+use crate::time::{show, show_seconds};
+use crate::tree::Branch;
+use crate::{input, output};
+
+pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let session = input::open(&args.reading)?;
+    let mut damaged = input::tell_problems(&session, report);
+    let mut progress = Progress::new(global.progress, &session, false, report);
+    let mut traces = Vec::new();
+    for trace in session.traces() {
+        let found = Found::new(trace.as_ref(), args.count, &mut progress);
+        damaged |= !found.damage.is_empty();
+        if args.reading.strict
+            && let Some(damage) = found.damage.first()
+        {
+            return Err(
+                Failure::new(damage.to_string()).help("without --strict, all that can be read is shown")
+            );
+        }
+        traces.push(found);
+    }
+    drop(progress);
+    let text = if args.json {
+        js::text(&document(&traces, &session, args.count).json())
+    } else {
+        let paint = Paint::stdout(global.color);
+        let mut text = String::new();
+        for (i, trace) in traces.iter().enumerate() {
+            if i > 0 {
+                text.push('\n');
+            }
+            trace.branch(args.clock_gmt, paint).render(&mut text);
+        }
+        if let Some(clocks) = session.uncorrelated() {
+            report.note(&clocks.to_string());
+        }
+        text
+    };
+    output::print(&text)?;
+    Ok(if traces.is_empty() {
+        Exit::Nothing
+    } else if damaged {
+        Exit::Damaged
+    } else {
+        Exit::Success
+    })
+}
+
+/// What was found out about a data stream.
+struct Stream {
+    summary: StreamSummary,
+    events: u64,
+    begin: Option<i128>,
+    end: Option<i128>,
+    discarded_events: u64,
+    discarded_unknown: bool,
+    discarded_packets: u64,
+    /// Counts by the index of the event record class.
+    counts: HashMap<*const ichnos::model::EventRecordClass, u64>,
+}
+
+/// What was found out about a trace.
+struct Found<'a> {
+    input: &'a dyn TraceInput,
+    streams: Vec<Stream>,
+    counted: bool,
+    damage: Vec<Damage>,
+}
+
+impl<'a> Found<'a> {
+    fn new(input: &'a dyn TraceInput, counted: bool, progress: &mut Progress) -> Self {
+        let mut damage = input.damage().to_vec();
+        let mut streams: Vec<Stream> = input
+            .streams()
+            .into_iter()
+            .map(|summary| Stream {
+                events: 0,
+                begin: summary.time_range.map(|range| range.0),
+                end: summary.time_range.map(|range| range.1),
+                discarded_events: summary.discarded_events,
+                discarded_unknown: summary.discarded_before,
+                discarded_packets: summary.discarded_packets,
+                counts: HashMap::new(),
+                summary,
+            })
+            .collect();
+        if counted {
+            for (stream, mut cursor) in streams.iter_mut().zip(input.cursors(Window::default())) {
+                stream.count(&mut cursor, &mut damage, progress);
+            }
+        } else {
+            damage.extend(streams.iter().flat_map(|stream| stream.summary.damage.iter().cloned()));
+        }
+        Self { input, streams, counted, damage }
+    }
+
+    fn sum(&self, value: impl Fn(&Stream) -> u64) -> u64 {
+        self.streams.iter().map(value).fold(0, u64::saturating_add)
+    }
+
+    fn range(&self) -> Option<(i128, i128)> {
+        let begin = self.streams.iter().filter_map(|stream| stream.begin).min()?;
+        let end = self.streams.iter().filter_map(|stream| stream.end).max()?;
+        Some((begin, end))
+    }
+
+    fn format(&self) -> (&'static str, &'static str) {
+        let format = FORMATS.iter().find(|format| format.name == self.input.format());
+        format.map_or((self.input.format(), ""), |format| (format.title, format.recognised_by))
+    }
+}
+
+impl Stream {
+    fn count(&mut self, cursor: &mut dyn Cursor, damage: &mut Vec<Damage>, progress: &mut Progress) {
+        (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
+        while let Some(head) = cursor.advance() {
+            progress.step(head.nanoseconds, head.kind == ichnos::model::MessageKind::Event);
+            match cursor.current() {
+                Some(Message::Event(event)) => {
+                    self.events += 1;
+                    *self.counts.entry(std::ptr::from_ref(event.class)).or_default() += 1;
+                    if let Some(clock) = event.clock {
+                        self.begin = Some(self.begin.map_or(clock.nanoseconds, |b| b.min(clock.nanoseconds)));
+                        self.end = Some(self.end.map_or(clock.nanoseconds, |e| e.max(clock.nanoseconds)));
+                    }
+                }
+                Some(Message::DiscardedEvents(discarded)) => match discarded.count {
+                    Some(count) => self.discarded_events = self.discarded_events.saturating_add(count),
+                    None => self.discarded_unknown = true,
+                },
+                Some(Message::DiscardedPackets(discarded)) => {
+                    let count = discarded.count.unwrap_or(0);
+                    self.discarded_packets = self.discarded_packets.saturating_add(count);
+                }
+                Some(Message::Damage(found)) => damage.push(found.clone()),
+                _ => {}
+            }
+        }
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// JSON
+
+fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
+    let mut object = js::document("info");
+    let sum = |value: &dyn Fn(&Found<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    range_json(
+        &mut object,
+        traces.iter().filter_map(Found::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+    );
+    if counted {
+        object.put("events", sum(&|trace| trace.sum(|stream| stream.events)));
+    }
+    object.put("packets", sum(&|trace| trace.sum(|stream| stream.summary.packets)));
+    object.put("bytes", sum(&|trace| trace.sum(|stream| stream.summary.bytes)));
+    object.put("discarded_events", sum(&|trace| trace.sum(|stream| stream.discarded_events)));
+    object.put("discarded_packets", sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
+    object.put("damage", sum(&|trace| trace.damage.len() as u64));
+    object.put("correlated", session.uncorrelated().is_none());
+    object.put("traces", traces.iter().map(|trace| trace.json().json()).collect::<Vec<_>>());
+    let refused: Vec<Json> = session
+        .refused()
+        .iter()
+        .map(|refused| json!({ "path": refused.path, "problems": problems_json(&refused.diagnostics) }))
+        .collect();
+    object.put("refused", refused);
+    object.put("problems", session.problems().to_vec());
+    object
+}
+
+fn range_json(object: &mut Object, range: Option<(i128, i128)>) {
+    object.put_integer("begin_ns", range.map(|range| range.0));
+    object.put_integer("end_ns", range.map(|range| range.1));
+    object.put_integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
+}
+
+/// Problems of files that describe a trace.
+pub(crate) fn problems_json(diagnostics: &[ichnos::model::FileDiagnostic]) -> Json {
+    let problem = |problem: &ichnos::model::FileDiagnostic| {
+        let mut object = Object::default();
+        object.put("file", problem.file.as_str());
+        let mut rest = js::diagnostic(&problem.diagnostic);
+        object.append(&mut rest);
+        object.json()
+    };
+    Json::Array(diagnostics.iter().map(problem).collect())
+}
+
+/// A damaged place.
+pub(crate) fn damage_json(damage: &Damage) -> Object {
+    let mut object = Object::default();
+    object.put("file", damage.file.as_str());
+    object.put_some("data_stream", damage.stream.as_deref());
+    object.put("byte", damage.bit / 8);
+    object.put("bit", damage.bit % 8);
+    object.put("message", damage.kind.to_string());
+    object.put("skipped_bytes", damage.skipped.div_ceil(8));
+    object
+}
+
+impl Found<'_> {
+    fn json(&self) -> Object {
+        let class = &self.input.trace().class;
+        let mut object = Object::default();
+        object.put("path", self.input.path());
+        object.put("format", self.input.format());
+        object.put("dialect", class.dialect.as_str());
+        object.put("recognised_by", self.format().1);
+        object.put_some("namespace", class.namespace.as_deref());
+        object.put_some("name", class.name.as_deref());
+        object.put_some("uid", class.uid.as_deref());
+        object.put_some("uuid", class.uuid.map(|uuid| uuid.to_string()));
+        object.put("environment", js::map(&class.environment));
+        object.put("clocks", class.clocks.iter().map(|clock| clock_json(clock).json()).collect::<Vec<_>>());
+        range_json(&mut object, self.range());
+        if self.counted {
+            object.put("events", self.sum(|stream| stream.events));
+        }
+        object.put("packets", self.sum(|stream| stream.summary.packets));
+        object.put("bytes", self.sum(|stream| stream.summary.bytes));
+        object.put("padding_bytes", self.sum(|stream| stream.summary.padding));
+        object.put("discarded_events", self.sum(|stream| stream.discarded_events));
+        object.put("discarded_packets", self.sum(|stream| stream.discarded_packets));
+        object.put(
+            "data_streams",
+            self.streams.iter().map(|s| s.json(self.counted).json()).collect::<Vec<_>>(),
+        );
+        object.put("event_record_classes", self.classes_json());
+        object.put("problems", problems_json(self.input.diagnostics()));
+        object.put("damage", self.damage.iter().map(|damage| damage_json(damage).json()).collect::<Vec<_>>());
+        object.put("quirks", self.input.quirks());
+        object
+    }
+
+    fn count_of(&self, class: &ichnos::model::EventRecordClass) -> u64 {
+        self.sum(|stream| stream.counts.get(&std::ptr::from_ref(class)).copied().unwrap_or(0))
+    }
+
+    fn classes_json(&self) -> Json {
+        let mut classes = Vec::new();
+        for stream in &self.input.trace().class.data_streams {
+            for record in &stream.event_records {
+                let mut object = Object::default();
+                object.put("data_stream_class", stream.id);
+                object.put("id", record.id);
+                object.put_some("namespace", record.namespace.as_deref());
+                object.put_some("name", record.name.as_deref());
+                if self.counted {
+                    object.put("count", self.count_of(record));
+                }
+                classes.push(object.json());
+            }
+        }
+        Json::Array(classes)
+    }
+}
+
+impl Stream {
+    fn json(&self, counted: bool) -> Object {
+        let mut object = Object::default();
+        let stream = &self.summary.stream;
+        object.put("name", stream.name.as_str());
+        object.put("class", stream.class().id);
+        object.put_some("id", stream.id);
+        object.put_some("clock", stream.clock().map(|clock| clock.id.as_str()));
+        object.put("files", self.summary.files.clone());
+        range_json(&mut object, self.begin.zip(self.end));
+        if counted {
+            object.put("events", self.events);
+        }
+        object.put("packets", self.summary.packets);
+        object.put("bytes", self.summary.bytes);
+        object.put("padding_bytes", self.summary.padding);
+        object.put("discarded_events", self.discarded_events);
+        object.put("discarded_events_of_unknown_number", self.discarded_unknown);
+        object.put("discarded_packets", self.discarded_packets);
+        object
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Text
+
+impl Found<'_> {
+    fn branch(&self, gmt: bool, paint: Paint) -> Branch {
+        let class = &self.input.trace().class;
+        let mut root = Branch::new(paint.title(&safe(self.input.path())));
+        let (title, recognised_by) = self.format();
+        let how = if recognised_by.is_empty() {
+            String::new()
+        } else {
+            format!(" ({title}, recognised by {recognised_by})")
+        };
+        root.line(format!("format: {}{how}", class.dialect));
+        if let Some(name) = &class.name {
+            root.line(format!("name: {}", paint.name(&safe(name))));
+        }
+        if let Some(uid) = &class.uid
+            && class.uuid.is_none_or(|uuid| uuid.to_string() != *uid)
+        {
+            root.line(format!("UID: {}", safe(uid)));
+        }
+        if let Some(uuid) = class.uuid {
+            root.line(format!("UUID: {uuid}"));
+        }
+        if !class.environment.is_empty() {
+            let mut branch = Branch::new("environment");
+            for (name, value) in &class.environment {
+                branch.line(format!("{} = {}", paint.name(&safe(name)), value_text(value)));
+            }
+            root.add(branch);
+        }
+        for clock in &class.clocks {
+            let name = clock.name.as_deref().unwrap_or(&clock.id);
+            let mut branch = Branch::new(format!("clock {}: {}", paint.name(&safe(name)), clock_text(clock)));
+            if let Some(description) = &clock.description {
+                branch.line(safe(description).into_owned());
+            }
+            root.add(branch);
+        }
+        if let Some(range) = self.range() {
+            root.line(format!("time: {}", self.range_text(range, gmt)));
+        }
+        let mut sizes = vec![
+            count(self.streams.len() as u64, "data stream"),
+            count(self.sum(|stream| stream.summary.packets), "packet"),
+            size(self.sum(|stream| stream.summary.bytes)),
+        ];
+        let padding = self.sum(|stream| stream.summary.padding);
+        if padding > 0 {
+            sizes.push(format!("{} of it padding", size(padding)));
+        }
+        if self.counted {
+            sizes.insert(0, count(self.sum(|stream| stream.events), "event"));
+        }
+        root.line(format!("size: {}", sizes.join(", ")));
+        let losses = losses(
+            self.sum(|stream| stream.discarded_events),
+            self.streams.iter().any(|stream| stream.discarded_unknown),
+            self.sum(|stream| stream.discarded_packets),
+        );
+        if let Some(losses) = losses {
+            root.line(format!("{}: {losses}", paint.warning("lost")));
+        }
+        self.streams_branch(&mut root, gmt, paint);
+        self.classes_branch(&mut root, paint);
+        self.problems_branch(&mut root, paint);
+        root
+    }
+
+    /// A path without that of the trace.
+    fn relative<'b>(&self, path: &'b str) -> &'b str {
+        path.strip_prefix(self.input.path())
+            .map(|rest| rest.trim_start_matches('/'))
+            .filter(|rest| !rest.is_empty())
+            .unwrap_or(path)
+    }
+
+    fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
+        let is_date = self.streams.iter().all(|stream| {
+            let origin = stream.summary.stream.clock().map(|clock| &clock.origin);
+            origin.is_none_or(|origin| *origin == ichnos::model::ClockOrigin::UnixEpoch)
+        });
+        let duration = show_seconds(end.saturating_sub(begin));
+        if is_date {
+            format!("{} to {} ({duration} s)", show(begin, gmt), show(end, gmt))
+        } else {
+            format!("{} s to {} s ({duration} s)", show_seconds(begin), show_seconds(end))
+        }
+    }
+
+    fn streams_branch(&self, root: &mut Branch, gmt: bool, paint: Paint) {
+        for stream in &self.streams {
+            let summary = &stream.summary;
+            let id = summary.stream.id.map(|id| format!(", id {id}")).unwrap_or_default();
+            let mut branch = Branch::new(format!(
+                "data stream {} (class {}{id})",
+                paint.name(&safe(self.relative(&summary.stream.name))),
+                summary.stream.class().id
+            ));
+            let mut sizes = vec![count(summary.packets, "packet"), size(summary.bytes)];
+            if self.counted {
+                sizes.insert(0, count(stream.events, "event"));
+            }
+            branch.line(sizes.join(", "));
+            if let Some(range) = stream.begin.zip(stream.end) {
+                branch.line(self.range_text(range, gmt));
+            }
+            if summary.files.len() > 1 {
+                let mut files = Branch::new(count(summary.files.len() as u64, "file"));
+                summary.files.iter().for_each(|file| files.line(safe(self.relative(file))));
+                branch.add(files);
+            }
+            let losses = losses(stream.discarded_events, stream.discarded_unknown, stream.discarded_packets);
+            if let Some(losses) = losses {
+                branch.line(format!("{}: {losses}", paint.warning("lost")));
+            }
+            root.add(branch);
+        }
+    }
+
+    fn classes_branch(&self, root: &mut Branch, paint: Paint) {
+        let classes = &self.input.trace().class.data_streams;
+        let number: usize = classes.iter().map(|stream| stream.event_records.len()).sum();
+        let mut branch = Branch::new(count(number as u64, "event record class"));
+        if self.counted {
+            let mut list = Vec::new();
+            for stream in classes {
+                for record in &stream.event_records {
+                    list.push((self.count_of(record), stream.id, record));
+                }
+            }
+            // Most frequent first; the order of the metadata among equals.
+            list.sort_by_key(|entry| std::cmp::Reverse(entry.0));
+            for (number, stream, record) in list.iter().filter(|entry| entry.0 > 0) {
+                let name = record.name.as_deref().map(safe);
+                let name = match &name {
+                    Some(name) => paint.name(name),
+                    None => format!("class {} of data stream class {stream}", record.id),
+                };
+                branch.line(format!("{name}: {}", count(*number, "event")));
+            }
+            let unused = list.iter().filter(|entry| entry.0 == 0).count();
+            if unused > 0 && unused < number {
+                branch.line(paint.faint(&format!("{} without events", count(unused as u64, "class"))));
+            }
+        } else {
+            const SHOWN: usize = 40;
+            for record in classes.iter().flat_map(|stream| &stream.event_records).take(SHOWN) {
+                match &record.name {
+                    Some(name) => branch.line(paint.name(&safe(name))),
+                    None => branch.line(format!("class {}", record.id)),
+                }
+            }
+            if number > SHOWN {
+                branch.line(paint.faint(&format!("{} more: `ichnos schema` shows all", number - SHOWN)));
+            }
+        }
+        root.add(branch);
+    }
+
+    fn problems_branch(&self, root: &mut Branch, paint: Paint) {
+        let diagnostics = self.input.diagnostics();
+        if !diagnostics.is_empty() {
+            let mut branch = Branch::new(paint.warning(&format!(
+                "{} in the metadata",
+                count(diagnostics.len() as u64, "slip or note").replace("slip or notes", "slips and notes")
+            )));
+            diagnostics.iter().for_each(|problem| branch.line(safe(&problem.to_string())));
+            root.add(branch);
+        }
+        if !self.damage.is_empty() {
+            let title = count(self.damage.len() as u64, "damaged place");
+            let mut branch = Branch::new(paint.error(&title));
+            for damage in self.damage.iter().take(20) {
+                branch.line(safe(&damage.to_string()));
+            }
+            if self.damage.len() > 20 {
+                branch.line(format!("{} more; `ichnos check` lists all", self.damage.len() - 20));
+            }
+            root.add(branch);
+        }
+        let quirks = self.input.quirks();
+        if !quirks.is_empty() {
+            let mut branch = Branch::new("known faults of the tracer that are taken into account");
+            quirks.iter().for_each(|quirk| branch.line(safe(quirk)));
+            root.add(branch);
+        }
+    }
+}
+
+/// What is missing, in one line; None if nothing is.
+pub(crate) fn losses(events: u64, unknown: bool, packets: u64) -> Option<String> {
+    let mut parts = Vec::new();
+    if events > 0 {
+        parts.push(format!("{} that the tracer discarded", count(events, "event")));
+    }
+    if unknown {
+        parts.push("an unknown number of events before the first packet".to_owned());
+    }
+    if packets > 0 {
+        parts.push(count(packets, "packet"));
+    }
+    (!parts.is_empty()).then(|| parts.join(", "))
+}

@@ -1,0 +1,124 @@
+//! JSON of what the model has: for `--json` of all verbs. `docs/cli-json.md` describes it.
+
+use ichnos::model::{Attributes, Diagnostic, TextPlace, Value};
+use serde_json::{Map, Number, Value as Json, json};
+
+/// The version of all JSON that the command writes; only an incompatible change raises it.
+pub(crate) const VERSION: u32 = 1;
+
+/// The outermost object of a kind of output.
+pub(crate) fn document(kind: &str) -> Object {
+    let mut object = Object::default();
+    object.put("ichnos", json!({ "output": kind, "version": VERSION }));
+    object
+}
+
+/// An object that is filled from top to bottom; what is absent is left out.
+#[derive(Debug, Default)]
+pub(crate) struct Object(Map<String, Json>);
+
+impl Object {
+    pub(crate) fn put(&mut self, name: &str, value: impl Into<Json>) {
+        self.0.insert(name.to_owned(), value.into());
+    }
+
+    pub(crate) fn put_some(&mut self, name: &str, value: Option<impl Into<Json>>) {
+        if let Some(value) = value {
+            self.put(name, value);
+        }
+    }
+
+    pub(crate) fn put_integer(&mut self, name: &str, value: Option<i128>) {
+        self.put_some(name, value.map(integer));
+    }
+
+    /// Moves all that `other` has to the end of this one.
+    pub(crate) fn append(&mut self, other: &mut Self) {
+        self.0.append(&mut other.0);
+    }
+
+    pub(crate) fn json(self) -> Json {
+        Json::Object(self.0)
+    }
+}
+
+impl From<Object> for Json {
+    fn from(object: Object) -> Self {
+        object.json()
+    }
+}
+
+/// An integer of any size, as a JSON number.
+pub(crate) fn integer(value: i128) -> Json {
+    Json::Number(Number::from_i128(value).unwrap_or_else(|| Number::from(0)))
+}
+
+/// A value of an attribute or of the environment.
+pub(crate) fn value(value: &Value) -> Json {
+    match value {
+        Value::Null => Json::Null,
+        Value::Boolean(boolean) => Json::Bool(*boolean),
+        Value::Integer(number) => integer(*number),
+        Value::Number(text) => match text.parse::<Number>() {
+            Ok(number) => Json::Number(number),
+            Err(_) => Json::String(text.clone()),
+        },
+        Value::Text(text) => Json::String(text.clone()),
+        Value::Array(values) => Json::Array(values.iter().map(self::value).collect()),
+        Value::Map(entries) => map(entries),
+    }
+}
+
+/// Names and values. Of those of one name the last one stays, as JSON readers do it.
+pub(crate) fn map(entries: &[(String, Value)]) -> Json {
+    Json::Object(entries.iter().map(|(name, value)| (name.clone(), self::value(value))).collect())
+}
+
+/// Attributes; None if there are none.
+pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
+    (!attributes.is_empty()).then(|| map(&attributes.0))
+}
+
+/// A place in a metadata text; None if it is unknown.
+pub(crate) fn place(place: TextPlace) -> Option<Json> {
+    (!place.is_unknown()).then(|| {
+        let mut object = Object::default();
+        object.put("line", place.line);
+        object.put("column", place.column);
+        object.put("offset", place.offset);
+        object.json()
+    })
+}
+
+/// A problem of a metadata text.
+pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
+    let mut object = Object::default();
+    object.put("severity", diagnostic.severity.to_string());
+    object.put_some("place", place(diagnostic.place));
+    if !diagnostic.within.is_empty() {
+        object.put("within", diagnostic.within.clone());
+    }
+    object.put("message", diagnostic.message.as_str());
+    object.put_some("expected", diagnostic.expected.as_deref());
+    object.put_some("found", diagnostic.found.as_deref());
+    object
+}
+
+/// The text of a document, over several lines, with the final newline.
+pub(crate) fn text(json: &Json) -> String {
+    let mut text = format!("{json:#}");
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keeps_large_numbers() {
+        assert_eq!(integer(i128::MIN).to_string(), i128::MIN.to_string());
+        assert_eq!(value(&Value::Number("1.50".into())).to_string(), "1.50");
+        assert_eq!(value(&Value::Number("NaN".into())).to_string(), "\"NaN\"");
+    }
+}

@@ -1,0 +1,132 @@
+//! How far the work is, for people who wait.
+
+use std::io::IsTerminal;
+use std::time::{Duration, Instant};
+
+use ichnos::Session;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args;
+use crate::report::Report;
+
+/// Nothing is shown before.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Between two lines of plain progress.
+const PAUSE: Duration = Duration::from_secs(5);
+/// The clock is looked at once in so many messages.
+const STRIDE: u32 = 1 << 14;
+
+enum Kind {
+    None,
+    Bar(ProgressBar),
+    Plain(Report),
+}
+
+/// Shows how far on the time line the work is.
+pub(crate) struct Progress {
+    kind: Kind,
+    begin: i128,
+    end: i128,
+    started: Instant,
+    next: Instant,
+    until_look: u32,
+    events: u64,
+}
+
+impl Progress {
+    /// `data_on_terminal`: data are printed where a bar would be.
+    pub(crate) fn new(
+        when: args::Progress,
+        session: &Session,
+        data_on_terminal: bool,
+        report: Report,
+    ) -> Self {
+        let ranges = || session.traces().iter().flat_map(|t| t.streams()).filter_map(|s| s.time_range);
+        let kind = match when {
+            args::Progress::Never => Kind::None,
+            args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => Kind::None,
+            args::Progress::Auto => {
+                let bar = ProgressBar::with_draw_target(Some(1000), ProgressDrawTarget::hidden());
+                if let Ok(style) = ProgressStyle::with_template("{bar:40} {percent:>3} %  {msg}  {eta} left")
+                {
+                    bar.set_style(style);
+                }
+                Kind::Bar(bar)
+            }
+            args::Progress::Plain => Kind::Plain(report),
+        };
+        let started = Instant::now();
+        Self {
+            kind,
+            begin: ranges().map(|range| range.0).min().unwrap_or_default(),
+            end: ranges().map(|range| range.1).max().unwrap_or_default(),
+            started,
+            next: started + PATIENCE,
+            until_look: STRIDE,
+            events: 0,
+        }
+    }
+
+    /// One more message was done, at this time of the traces.
+    #[inline]
+    pub(crate) fn step(&mut self, nanoseconds: Option<i128>, is_event: bool) {
+        self.events += u64::from(is_event);
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = STRIDE;
+            self.look(nanoseconds);
+        }
+    }
+
+    #[cold]
+    fn look(&mut self, nanoseconds: Option<i128>) {
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        let whole = self.end.saturating_sub(self.begin);
+        let done = nanoseconds.unwrap_or(self.begin).saturating_sub(self.begin);
+        let permille = if whole > 0 {
+            done.clamp(0, whole).saturating_mul(1000).checked_div(whole).unwrap_or(0)
+        } else {
+            0
+        };
+        let message = crate::style::count(self.events, "event");
+        match &self.kind {
+            Kind::None => {}
+            Kind::Bar(bar) => {
+                if bar.is_hidden() {
+                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                }
+                bar.set_position(permille as u64);
+                bar.set_message(message);
+                self.next = now + Duration::from_millis(100);
+            }
+            Kind::Plain(report) => {
+                report.answer(&format!("{}.{} %, {message}", permille / 10, permille % 10));
+                self.next = now + PAUSE;
+            }
+        }
+    }
+
+    /// Prints something else than progress.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        match &self.kind {
+            Kind::Bar(bar) if !bar.is_hidden() => bar.suspend(print),
+            _ => print(),
+        }
+    }
+
+    /// Clears the bar; tells how long it has taken.
+    pub(crate) fn finish(self) -> Duration {
+        self.started.elapsed()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}

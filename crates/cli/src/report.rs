@@ -1,0 +1,64 @@
+//! What goes to the standard error output.
+
+use std::io::Write as _;
+
+use crate::args::Global;
+use crate::exit::Failure;
+use crate::style::{Paint, safe};
+
+/// Tells people what happens besides the data.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report {
+    paint: Paint,
+    quiet: bool,
+    /// How much more than usual is said.
+    pub(crate) verbose: u8,
+}
+
+impl Report {
+    pub(crate) fn new(global: &Global) -> Self {
+        Self { paint: Paint::stderr(global.color), quiet: global.quiet, verbose: global.verbose }
+    }
+
+    /// Why it could not be done.
+    pub(crate) fn failure(self, failure: &Failure) {
+        self.error(&failure.message);
+        for detail in &failure.details {
+            line(&format!("  {}", safe(detail)));
+        }
+        if let Some(help) = &failure.help {
+            self.help(help);
+        }
+    }
+
+    pub(crate) fn error(self, text: &str) {
+        line(&format!("{}: {}", self.paint.error("error"), safe(text)));
+    }
+
+    pub(crate) fn help(self, text: &str) {
+        line(&format!("{}: {}", self.paint.good("help"), safe(text)));
+    }
+
+    pub(crate) fn warning(self, text: &str) {
+        if !self.quiet {
+            line(&format!("{}: {}", self.paint.warning("warning"), safe(text)));
+        }
+    }
+
+    /// Good to know: only if asked for.
+    pub(crate) fn note(self, text: &str) {
+        if self.verbose > 0 {
+            line(&format!("{}: {}", self.paint.title("note"), safe(text)));
+        }
+    }
+
+    /// An answer to an option, for instance `--stats`.
+    pub(crate) fn answer(self, text: &str) {
+        line(text);
+    }
+}
+
+/// Whoever closes the standard error output does not want to know.
+fn line(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

@@ -1,0 +1,322 @@
+//! Points in time as people write them: all that `babeltrace2` knows, and two more.
+
+use std::fmt;
+use std::str::FromStr;
+
+use jiff::Timestamp;
+use jiff::civil::{Date, DateTime, Time};
+use jiff::tz::TimeZone;
+
+const BILLION: i128 = 1_000_000_000;
+
+/// A point in time, as it was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TimePoint {
+    /// Nanoseconds from the origin of the clock.
+    Nanoseconds(i128),
+    /// Nanoseconds from the beginning of the trace.
+    FromStart(i128),
+    /// A date and time of the time zone in use.
+    Civil(DateTime),
+    /// A time of the day on which the trace begins, in the time zone in use.
+    OfDay(Time),
+}
+
+/// The notations, for help texts and errors.
+pub(crate) const NOTATIONS: &str = "\
+a time is one of: `2026-05-22 13:45:10.25` (seconds and fraction may be left out; also \
+with `T`, `Z` or an offset as in RFC 3339), `2026-05-22`, `13:45[:10[.25]]` (on the day \
+the trace begins), `1779457510.25` (seconds from the clock's origin, may be negative), \
+`@1779457510250000000` (nanoseconds), `+3s` (from the beginning of the trace; units: ns, us, ms, \
+s, min, h)";
+
+/// A text that is no time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct NoTime(String);
+
+impl fmt::Display for NoTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; {NOTATIONS}", self.0)
+    }
+}
+
+impl std::error::Error for NoTime {}
+
+impl FromStr for TimePoint {
+    type Err = NoTime;
+
+    fn from_str(text: &str) -> Result<Self, NoTime> {
+        let text = text.trim();
+        if let Some(nanoseconds) = text.strip_prefix('@') {
+            let digits = nanoseconds.strip_prefix('-').unwrap_or(nanoseconds);
+            let value = nanoseconds.parse().ok().filter(|_| is_digits(digits));
+            return value
+                .map(Self::Nanoseconds)
+                .ok_or_else(|| NoTime(format!("`{text}`: expected a whole number after `@`")));
+        }
+        if let Some(duration) = text.strip_prefix('+') {
+            return duration_from(duration)
+                .map(Self::FromStart)
+                .ok_or_else(|| NoTime(format!("`{text}`: expected a duration such as 1.5s after `+`")));
+        }
+        if let Some(nanoseconds) = seconds_from(text) {
+            return Ok(Self::Nanoseconds(nanoseconds));
+        }
+        if let Some(time) = time_from(text) {
+            return time.map(Self::OfDay);
+        }
+        if let Some(date) = text.get(..10).and_then(date_from) {
+            let (date, rest) = (date?, &text[10..]);
+            if rest.is_empty() {
+                return Ok(Self::Civil(date.to_datetime(Time::midnight())));
+            }
+            if let Some(rest) = rest.strip_prefix([' ', 'T', 't']) {
+                let rest = rest.trim();
+                if let Some(time) = time_from(rest) {
+                    return Ok(Self::Civil(date.to_datetime(time?)));
+                }
+                if let Ok(instant) = text.parse::<Timestamp>() {
+                    return Ok(Self::Nanoseconds(instant.as_nanosecond()));
+                }
+            }
+        }
+        Err(NoTime(format!("`{text}` is no time")))
+    }
+}
+
+impl TimePoint {
+    /// Nanoseconds from the origin of the clock. `start` is the beginning of the trace.
+    pub(crate) fn resolve(self, gmt: bool, start: Option<i128>) -> Result<i128, String> {
+        let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
+        let start = || {
+            start.ok_or("the trace does not say when it begins, so only times with a date or in seconds work")
+        };
+        match self {
+            Self::Nanoseconds(nanoseconds) => Ok(nanoseconds),
+            Self::FromStart(duration) => {
+                start()?.checked_add(duration).ok_or_else(|| "the time is out of range".to_owned())
+            }
+            Self::Civil(date_time) => instant(date_time, &zone),
+            Self::OfDay(time) => {
+                let begin = Timestamp::from_nanosecond(start()?)
+                    .map_err(|error| format!("the trace begins at no date of the calendar: {error}"))?;
+                instant(begin.to_zoned(zone.clone()).date().to_datetime(time), &zone)
+            }
+        }
+    }
+}
+
+fn instant(date_time: DateTime, zone: &TimeZone) -> Result<i128, String> {
+    let zoned =
+        date_time.to_zoned(zone.clone()).map_err(|error| format!("the time is out of range: {error}"))?;
+    Ok(zoned.timestamp().as_nanosecond())
+}
+
+fn is_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// `YYYY-MM-DD`; None if it does not look like it.
+fn date_from(text: &str) -> Option<Result<Date, NoTime>> {
+    let mut parts = text.split('-');
+    let (year, month, day) = (parts.next()?, parts.next()?, parts.next()?);
+    let widths = [(year, 4), (month, 2), (day, 2)];
+    if parts.next().is_some() || !widths.iter().all(|(part, width)| part.len() == *width && is_digits(part)) {
+        return None;
+    }
+    let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
+    Some(date.map_err(|_| NoTime(format!("`{text}` is no date of the calendar"))))
+}
+
+/// `hh:mm[:ss[.n]]`; None if it does not look like it.
+fn time_from(text: &str) -> Option<Result<Time, NoTime>> {
+    let (whole, fraction) = match text.split_once('.') {
+        Some((whole, fraction)) => (whole, fraction_from(fraction)?),
+        None => (text, 0),
+    };
+    let parts: Vec<&str> = whole.split(':').collect();
+    let two_digits = parts.iter().all(|part| part.len() == 2 && is_digits(part));
+    if !two_digits || !(2..=3).contains(&parts.len()) || (parts.len() == 2 && text.contains('.')) {
+        return None;
+    }
+    let number = |index: usize| parts.get(index).and_then(|part| part.parse::<i8>().ok()).unwrap_or(0);
+    let time = Time::new(number(0), number(1), number(2), fraction);
+    Some(time.map_err(|_| NoTime(format!("`{text}` is no time of a day"))))
+}
+
+/// Up to nine digits after a point, as nanoseconds.
+fn fraction_from(digits: &str) -> Option<i32> {
+    if digits.len() > 9 || !is_digits(digits) {
+        return None;
+    }
+    format!("{digits:0<9}").parse().ok()
+}
+
+/// `[-]s[.n]`, as nanoseconds.
+fn seconds_from(text: &str) -> Option<i128> {
+    let (negative, digits) = match text.strip_prefix('-') {
+        Some(digits) => (true, digits),
+        None => (false, text),
+    };
+    let (whole, fraction) = match digits.split_once('.') {
+        Some((whole, fraction)) => (whole, fraction_from(fraction)?),
+        None => (digits, 0),
+    };
+    if !is_digits(whole) || whole.len() > 20 {
+        return None;
+    }
+    let value = whole.parse::<i128>().ok()? * BILLION + i128::from(fraction);
+    Some(if negative { -value } else { value })
+}
+
+/// `1.5s`, `2min30s`, `3` (seconds), as nanoseconds.
+fn duration_from(text: &str) -> Option<i128> {
+    if let Some(nanoseconds) = seconds_from(text) {
+        return (!text.starts_with('-')).then_some(nanoseconds);
+    }
+    let mut rest = text;
+    let mut total = 0i128;
+    while !rest.is_empty() {
+        let unit = rest.find(|c: char| c.is_ascii_alphabetic() || c == 'µ')?;
+        let (number, tail) = rest.split_at(unit);
+        let end = tail.find(|c: char| c.is_ascii_digit()).unwrap_or(tail.len());
+        let (name, next) = tail.split_at(end);
+        let scale: i128 = match name.trim() {
+            "ns" => 1,
+            "us" | "µs" => 1_000,
+            "ms" => 1_000_000,
+            "s" => BILLION,
+            "m" | "min" => 60 * BILLION,
+            "h" => 3600 * BILLION,
+            _ => return None,
+        };
+        let number = number.trim();
+        if number.starts_with('-') {
+            return None;
+        }
+        // In billionths of the unit, so that 0.1ms is exact.
+        total = total.checked_add(seconds_from(number)?.checked_mul(scale)? / BILLION)?;
+        rest = next;
+    }
+    (!text.is_empty()).then_some(total)
+}
+
+/// Both ends of `BEGIN,END`, which may be in brackets.
+pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
+    let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    let Some((begin, end)) = inner.split_once(',') else {
+        return Err(format!("expected two times with a comma between them, found `{text}`"));
+    };
+    let point = |text: &str| text.parse::<TimePoint>().map_err(|error| error.to_string());
+    Ok((point(begin)?, point(end)?))
+}
+
+/// A date and time of day, for people.
+pub(crate) fn show(nanoseconds: i128, gmt: bool) -> String {
+    let fraction = nanoseconds.rem_euclid(BILLION);
+    match Timestamp::from_nanosecond(nanoseconds) {
+        Ok(instant) => {
+            let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
+            let zoned = instant.to_zoned(zone);
+            format!("{}.{fraction:09} {}", zoned.strftime("%Y-%m-%d %H:%M:%S"), zoned.strftime("%Z"))
+        }
+        Err(_) => show_seconds(nanoseconds),
+    }
+}
+
+/// Seconds and nanoseconds.
+pub(crate) fn show_seconds(nanoseconds: i128) -> String {
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let (whole, fraction) =
+        (nanoseconds.unsigned_abs() / BILLION as u128, nanoseconds.unsigned_abs() % BILLION as u128);
+    format!("{sign}{whole}.{fraction:09}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(text: &str) -> i128 {
+        // 2020-02-29 23:30:00 UTC.
+        let start = 1_583_019_000 * BILLION;
+        text.parse::<TimePoint>().unwrap().resolve(true, Some(start)).unwrap()
+    }
+
+    #[test]
+    fn reads_what_babeltrace_reads() {
+        assert_eq!(resolve("2020-02-29 23:30"), 1_583_019_000 * BILLION);
+        assert_eq!(resolve("2020-02-29 23:30:01"), 1_583_019_001 * BILLION);
+        assert_eq!(resolve("2020-02-29 23:30:01.5"), 1_583_019_001 * BILLION + BILLION / 2);
+        assert_eq!(resolve("2020-02-29"), 1_582_934_400 * BILLION);
+        assert_eq!(resolve("23:30"), 1_583_019_000 * BILLION);
+        assert_eq!(resolve("00:00:00.000000001"), 1_582_934_400 * BILLION + 1);
+        assert_eq!(resolve("5"), 5 * BILLION);
+        assert_eq!(resolve("5.2"), 5_200_000_000);
+        assert_eq!(resolve("-5.2"), -5_200_000_000);
+        assert_eq!(resolve("18446744073709551615"), 18_446_744_073_709_551_615 * BILLION);
+    }
+
+    #[test]
+    fn reads_more() {
+        assert_eq!(resolve("2020-02-29T23:30:00Z"), 1_583_019_000 * BILLION);
+        assert_eq!(resolve("2020-03-01T00:30:00+01:00"), 1_583_019_000 * BILLION);
+        assert_eq!(resolve("@12"), 12);
+        assert_eq!(resolve("@-12"), -12);
+        let start = 1_583_019_000 * BILLION;
+        assert_eq!(resolve("+3s"), start + 3 * BILLION);
+        assert_eq!(resolve("+3"), start + 3 * BILLION);
+        assert_eq!(resolve("+0.1ms"), start + 100_000);
+        assert_eq!(resolve("+1min30.5s"), start + 90_500_000_000);
+        assert_eq!(resolve("+2h"), start + 7200 * BILLION);
+    }
+
+    #[test]
+    fn refuses_the_rest() {
+        for text in [
+            "",
+            "x",
+            "1:2",
+            "25:00",
+            "2020-02-30",
+            "2020-02-29 7:00",
+            "23:30.5",
+            "5.",
+            ".5",
+            "5.1234567890",
+            "@1.5",
+            "@+1",
+            "+",
+            "+-1s",
+            "+3 parsecs",
+            "2020-02-29x",
+            "--5",
+            "é2020-02-29",
+        ] {
+            let error = text.parse::<TimePoint>().unwrap_err().to_string();
+            assert!(error.contains("a time is one of"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn reads_ranges() {
+        let both = Ok((TimePoint::Nanoseconds(BILLION), TimePoint::Nanoseconds(2 * BILLION)));
+        assert_eq!(range_from("1,2"), both);
+        assert_eq!(range_from("[1,2]"), both);
+        assert!(range_from("1").is_err());
+        assert!(range_from("1,x").is_err());
+    }
+
+    #[test]
+    fn needs_a_start_for_some() {
+        assert!("+1s".parse::<TimePoint>().unwrap().resolve(true, None).is_err());
+        assert!("12:00".parse::<TimePoint>().unwrap().resolve(true, None).is_err());
+    }
+
+    #[test]
+    fn shows() {
+        assert_eq!(show(1_583_019_000 * BILLION + 7, true), "2020-02-29 23:30:00.000000007 UTC");
+        assert_eq!(show(-1, true), "1969-12-31 23:59:59.999999999 UTC");
+        assert_eq!(show_seconds(-1), "-0.000000001");
+        assert_eq!(show(i128::MAX, true), show_seconds(i128::MAX));
+    }
+}

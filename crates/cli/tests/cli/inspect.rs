@@ -1,0 +1,149 @@
+//! `info`, `schema`, `check`, `formats`, `completions`, `man` on a good trace.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io::Read;
+use std::process::Stdio;
+
+use crate::support::{Folder, OFFSET, command, ichnos, ichnos_with, trace};
+
+#[test]
+fn info_as_text() {
+    let folder = trace("info-text");
+    ichnos([OsStr::new("info"), folder.as_os_str(), OsStr::new("--count")]).expect(0, &[]).prints(&[
+        "CTF 1.8",
+        "hostname = \"box\"",
+        "clock mono: 1,000,000,000 Hz, from the Unix epoch, offset 1000000000 s",
+        "2001-09-09 01:46:40.000001000 UTC to 2001-09-09 01:46:43.000000000 UTC (2.999999000 s)",
+        "10 events, 2 data streams, 3 packets",
+        "7 events that the tracer discarded",
+        "demo:tick: 6 events",
+    ]);
+}
+
+#[test]
+fn info_as_json() {
+    let folder = trace("info-json");
+    let run = |more: &[&str]| {
+        let arguments = [OsStr::new("info"), folder.as_os_str(), OsStr::new("--json")];
+        ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new))).expect(0, &[]).json()
+    };
+    let json = run(&["--count"]);
+    assert_eq!(json["ichnos"]["output"], "info");
+    assert_eq!(json["events"], 10);
+    assert_eq!(json["begin_ns"].as_i64(), Some(OFFSET + 1_000));
+    assert_eq!(json["end_ns"].as_i64(), Some(OFFSET + 3_000_000_000));
+    let trace = &json["traces"][0];
+    assert_eq!(trace["environment"]["answer"], 42);
+    assert_eq!(trace["data_streams"][0]["discarded_events"], 7);
+    assert_eq!(trace["event_record_classes"][0]["count"], 6);
+    let json = run(&[]);
+    assert!(json.get("events").is_none());
+    assert_eq!(json["packets"], 3);
+}
+
+#[test]
+fn archives_and_pipes() {
+    let folder = trace("archives");
+    let tar = std::process::Command::new("tar").arg("-C").arg(&*folder).args(["-czf", "-", "."]).output();
+    let Ok(tar) = tar else {
+        eprintln!("skipped: tar is missing");
+        return;
+    };
+    let json = ichnos_with(["info", "--json", "--count", "-"], &tar.stdout).expect(0, &[]).json();
+    assert_eq!(json["events"], 10);
+    let file = folder.join("trace.bin");
+    fs::write(&file, &tar.stdout).unwrap();
+    let json = ichnos([OsStr::new("info"), OsStr::new("--json"), file.as_os_str()]).expect(0, &[]).json();
+    assert_eq!(json["packets"], 3);
+}
+
+#[test]
+fn a_single_data_stream() {
+    let folder = trace("single");
+    let run = ichnos([
+        OsStr::new("info"),
+        OsStr::new("--json"),
+        OsStr::new("--count"),
+        folder.join("stream_b").as_os_str(),
+        OsStr::new("--metadata"),
+        folder.join("metadata").as_os_str(),
+    ]);
+    assert_eq!(run.expect(0, &[]).json()["events"], 4);
+}
+
+#[test]
+fn schema() {
+    let folder = trace("schema");
+    ichnos([OsStr::new("schema"), folder.as_os_str()]).expect(0, &[]).prints(&[
+        "clock class mono",
+        "event record class 0 demo:tick",
+        "value: 32-bit unsigned integer, little-endian, aligned to 8 bits",
+        "<packet-magic-number>",
+    ]);
+    let json = ichnos([OsStr::new("schema"), OsStr::new("--json"), folder.as_os_str()]).expect(0, &[]).json();
+    let payload = &json["traces"][0]["data_stream_classes"][0]["event_record_classes"][0]["payload"];
+    assert_eq!(payload["members"][1]["class"]["length"], "null-terminated");
+}
+
+#[test]
+fn check_finds_nothing() {
+    let folder = trace("check");
+    ichnos([OsStr::new("check"), folder.as_os_str()]).expect(0, &[]).prints(&[
+        "no problems",
+        "3 packets, 10 events",
+        "the data stream lacks 7 events",
+    ]);
+}
+
+#[test]
+fn the_program_itself() {
+    ichnos(["formats"]).expect(0, &[]).prints(&["Common Trace Format", "SPEC-2.0"]);
+    assert_eq!(ichnos(["formats", "--json"]).expect(0, &[]).json()["formats"][0]["name"], "ctf");
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        ichnos(["completions", shell]).expect(0, &[]).prints(&["ichnos", "schema"]);
+    }
+    ichnos(["man"]).expect(0, &[]).prints(&[".TH ichnos 1"]);
+    ichnos(["man", "cat"]).expect(0, &[]).prints(&["\\-\\-begin"]);
+    let folder = Folder::new("man");
+    ichnos([OsStr::new("man"), OsStr::new("--folder"), folder.as_os_str()]).expect(0, &[]);
+    assert!(folder.join("ichnos-info.1").is_file());
+}
+
+#[test]
+fn colors() {
+    let folder = trace("colors");
+    let run = |arguments: &[&str], variable: Option<&str>| {
+        let mut command = command();
+        command.arg("info").arg(&*folder).args(arguments);
+        if let Some(variable) = variable {
+            command.env(variable, "1");
+        }
+        String::from_utf8(command.output().unwrap().stdout).unwrap().contains('\x1b')
+    };
+    assert!(!run(&[], None));
+    assert!(run(&["--color=always"], None));
+    assert!(run(&["--color=always"], Some("NO_COLOR")));
+    assert!(run(&[], Some("CLICOLOR_FORCE")));
+    assert!(!run(&["--color=never"], Some("CLICOLOR_FORCE")));
+}
+
+#[test]
+fn broken_pipes_are_quiet() {
+    let folder = trace("pipes");
+    for arguments in [
+        vec![OsStr::new("info"), folder.as_os_str()],
+        vec![OsStr::new("schema"), folder.as_os_str()],
+        vec![OsStr::new("check"), folder.as_os_str()],
+        vec![OsStr::new("completions"), OsStr::new("zsh")],
+        vec![OsStr::new("cat"), OsStr::new("-q"), folder.as_os_str()],
+    ] {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let mut child = command().args(&arguments).stdout(writer).stderr(Stdio::piped()).spawn().unwrap();
+        let mut err = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!((status.code(), err.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}

@@ -1,0 +1,11 @@
+//! The command as a user runs it: the built binary on small traces that are made here, and on
+//! recorded ones where they are there (`ICHNOS_TRACES`, by default `../shared/traces` beside the
+//! project).
+// Helpers of tests are tests.
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
+
+mod cat;
+mod errors;
+mod inspect;
+mod recorded;
+mod support;

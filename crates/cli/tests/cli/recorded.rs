@@ -1,0 +1,76 @@
+//! Recorded traces, where they are there.
+
+use std::ffi::OsStr;
+
+use crate::support::{ichnos, recorded};
+
+#[test]
+fn loss_is_told() {
+    let Some(path) = recorded("ctf/real/lttng-ust/discard") else { return };
+    let json = ichnos([OsStr::new("info"), OsStr::new("--json"), OsStr::new("--count"), path.as_os_str()])
+        .expect(0, &[])
+        .json();
+    assert!(json["discarded_events"].as_u64().unwrap() > 0);
+    assert!(json["events"].as_u64().unwrap() > 0);
+}
+
+#[test]
+fn many_traces_at_once() {
+    let Some(path) = recorded("ctf/real/lttng-ust") else { return };
+    ichnos([OsStr::new("cat"), path.as_os_str(), OsStr::new("--format=null"), OsStr::new("--stats")])
+        .expect(0, &["events in"]);
+    ichnos([OsStr::new("schema"), OsStr::new("--json"), path.as_os_str()]).expect(0, &[]).json();
+}
+
+/// Whatever the trace: an answer, an exit code that is documented, no panic.
+#[test]
+fn every_verdict_has_an_exit_code() {
+    let Some(path) = recorded("ctf/real") else { return };
+    for kind in
+        ["babeltrace/1/fail", "babeltrace/1/succeed", "babeltrace/2/fail", "babeltrace/2/succeed", "barectf"]
+    {
+        let Ok(list) = std::fs::read_dir(path.join(kind)) else { continue };
+        for trace in list.flatten() {
+            let run = ichnos([OsStr::new("check"), trace.path().as_os_str()]);
+            assert!([0, 1, 2].contains(&run.code), "{}: {}\n{}", trace.path().display(), run.code, run.err);
+            assert!(!run.err.contains("panicked"), "{}", run.err);
+        }
+    }
+}
+
+/// The same bytes as the reference, for all recorded traces that it reads without complaint.
+#[test]
+fn prints_what_the_reference_prints() {
+    let Some(root) = recorded("ctf") else { return };
+    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let mut compared = 0;
+    let mut different = Vec::new();
+    for entry in &list {
+        let trace = entry["trace"].as_str().unwrap();
+        let formats = [
+            ("pretty", "--clock-gmt", "-q"),
+            ("details", "--details", "with-uuid=yes,with-trace-name=no,with-stream-name=no"),
+        ];
+        for (format, option, value) in formats {
+            let expected = &entry[format];
+            let Some(file) = expected["file"].as_str() else { continue };
+            if expected["rc"] != 0 {
+                continue;
+            }
+            let expected =
+                ichnos::io::Tree::open(&root.join(file), &ichnos::io::IoLimits::default()).unwrap();
+            let expected = expected.entries[0].read().unwrap();
+            let path = root.join("real").join(trace);
+            let path = path.to_str().unwrap();
+            let run =
+                ichnos(["cat", "--clock-arithmetic=babeltrace", "--format", format, option, value, path]);
+            compared += 1;
+            if run.out.as_bytes() != &*expected {
+                different.push(format!("{trace} ({format})"));
+            }
+        }
+    }
+    eprintln!("compared {compared} texts");
+    assert!(different.is_empty(), "{different:#?}");
+}

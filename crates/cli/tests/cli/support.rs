@@ -1,0 +1,182 @@
+//! Runs the command, and makes traces for it.
+
+use std::io::Write;
+use std::ops::Deref;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// A folder of its own that goes away with it.
+pub struct Folder(PathBuf);
+
+impl Folder {
+    pub fn new(name: &str) -> Self {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("ichnos-cli-{}-{number}-{name}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+}
+
+impl Deref for Folder {
+    type Target = Path;
+
+    fn deref(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a run of the command did.
+pub struct Run {
+    pub code: i32,
+    pub out: String,
+    pub err: String,
+}
+
+impl Run {
+    /// Checks the exit code and that the standard error output has all of these.
+    #[track_caller]
+    pub fn expect(self, code: i32, parts: &[&str]) -> Self {
+        assert_eq!(self.code, code, "stdout:\n{}\nstderr:\n{}", self.out, self.err);
+        for part in parts {
+            assert!(self.err.contains(part), "`{part}` is not in stderr:\n{}", self.err);
+        }
+        assert!(!self.err.contains("panicked"), "{}", self.err);
+        self
+    }
+
+    /// Checks that the standard output has all of these.
+    #[track_caller]
+    pub fn prints(self, parts: &[&str]) -> Self {
+        for part in parts {
+            assert!(self.out.contains(part), "`{part}` is not in stdout:\n{}", self.out);
+        }
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}:\n{}", self.out))
+    }
+}
+
+pub fn command() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ichnos"));
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TZ", "UTC");
+    command
+}
+
+/// Runs the command with these arguments.
+pub fn ichnos<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
+    let output = command().args(arguments).stdin(Stdio::null()).output().unwrap();
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Runs the command with bytes on its standard input.
+pub fn ichnos_with<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Run {
+    let mut child = command()
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It may have seen enough before the end.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    let output = child.wait_with_output().unwrap();
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+/// Where recorded traces are; None (and a line that says what is skipped) if they are not there.
+pub fn recorded(path: &str) -> Option<PathBuf> {
+    let root = match std::env::var_os("ICHNOS_TRACES") {
+        Some(root) => PathBuf::from(root),
+        None => Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"),
+    };
+    let path = root.join(path);
+    if path.exists() {
+        return Some(path);
+    }
+    eprintln!("skipped: {} is not there", path.display());
+    None
+}
+
+pub const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+trace {
+    major = 1;
+    minor = 8;
+    byte_order = le;
+    packet.header := struct { u32 magic; u32 stream_id; };
+};
+env { hostname = "box"; answer = 42; };
+clock { name = "mono"; freq = 1000000000; offset_s = 1000000000; absolute = true; };
+typealias integer { size = 64; align = 8; signed = false; map = clock.mono.value; } := time;
+stream {
+    id = 0;
+    packet.context := struct {
+        time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size; u64 events_discarded;
+    };
+    event.header := struct { u8 id; time timestamp; };
+};
+event { id = 0; name = "demo:tick"; stream_id = 0; fields := struct { u32 value; string text; }; };
+event { id = 1; name = "demo:tock"; stream_id = 0; fields := struct { u8 small; }; };
+"#;
+
+/// Nanoseconds of the clock's offset in [`METADATA`].
+pub const OFFSET: i64 = 1_000_000_000_000_000_000;
+
+/// A packet of a stream that [`METADATA`] describes: events at these times (in ns), in turns a tick
+/// and a tock.
+pub fn packet(times: &[u64], discarded: u64) -> Vec<u8> {
+    let mut events = Vec::new();
+    for (i, time) in times.iter().enumerate() {
+        let id = (i % 2) as u8;
+        events.push(id);
+        events.extend(time.to_le_bytes());
+        if id == 0 {
+            events.extend((i as u32).to_le_bytes());
+            events.extend(b"hello\x1b[31m\0");
+        } else {
+            events.push(i as u8);
+        }
+    }
+    let size = (8 + 5 * 8 + events.len()) as u64 * 8;
+    let mut packet = Vec::new();
+    packet.extend(0xc1fc_1fc1u32.to_le_bytes());
+    packet.extend(0u32.to_le_bytes());
+    let (first, last) = (times.first().copied().unwrap_or(0), times.last().copied().unwrap_or(0));
+    for value in [first, last, size, size, discarded] {
+        packet.extend(value.to_le_bytes());
+    }
+    packet.extend(events);
+    packet
+}
+
+/// A folder with a trace: two data streams, ten events.
+pub fn trace(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    std::fs::write(folder.join("metadata"), METADATA).unwrap();
+    let mut one = packet(&[1_000, 3_000, 5_000], 0);
+    one.extend(packet(&[1_000_000_000, 2_000_000_000, 3_000_000_000], 7));
+    std::fs::write(folder.join("stream_a"), one).unwrap();
+    std::fs::write(folder.join("stream_b"), packet(&[2_000, 4_000, 6_000, 1_500_000_000], 0)).unwrap();
+    folder
+}
