@@ -9,8 +9,8 @@ use ichnos_io::Bytes;
 use ichnos_model::plan::EventRecordPlans;
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
-    Scopes, Skip, StreamSummary, Window,
+    ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
+    MessageKind, Packet, Scopes, Skip, StreamSummary, Window,
 };
 
 use crate::event_header::EventHeader;
@@ -42,13 +42,15 @@ pub struct StreamInput {
     pub quirks: Vec<Quirk>,
     /// Limits of decoding.
     pub limits: WalkLimits,
+    /// How cycles become nanoseconds.
+    pub clock_arithmetic: ClockArithmetic,
 }
 
 impl StreamInput {
     /// The value of the default clock.
     fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;
-        let nanoseconds = self.stream.clock()?.nanoseconds(cycles);
+        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.clock_arithmetic, cycles);
         Some(ClockValue { nanoseconds, cycles })
     }
 

@@ -8,8 +8,8 @@ use ichnos_io::{Bytes, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits, StreamSummary, TextPlace,
-    Trace, TraceClass, TraceInput, Window,
+    ClockArithmetic, Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits,
+    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Window,
 };
 
 use crate::index::{self, FileIndex, PacketEntry};
@@ -34,6 +34,8 @@ pub struct OpenOptions {
     pub lttng_index: bool,
     /// Nanoseconds to add to the offsets of all clocks.
     pub clock_offset: i128,
+    /// How cycles become nanoseconds.
+    pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
     pub metadata: Option<(String, Bytes)>,
 }
@@ -46,6 +48,7 @@ impl Default for OpenOptions {
             limits: Limits::default(),
             quirks: true,
             lttng_index: true,
+            clock_arithmetic: ClockArithmetic::Exact,
             clock_offset: 0,
             metadata: None,
         }
@@ -294,7 +297,7 @@ impl<'a> Described<'a> {
             }
         }
         let damage = std::mem::take(&mut builder.damage);
-        let streams = builder.finish(&quirks);
+        let streams = builder.finish(&quirks, options.clock_arithmetic);
         Ok(CtfTrace {
             path,
             trace,
@@ -431,7 +434,7 @@ impl Builder<'_> {
         }
     }
 
-    fn finish(self, quirks: &[Quirk]) -> Vec<Arc<StreamInput>> {
+    fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
         let mut streams = Vec::new();
         for ((_, id, _), mut found) in self.streams {
             if found.packets.iter().all(|packet| packet.begin.is_some()) {
@@ -449,6 +452,7 @@ impl Builder<'_> {
                 rest: found.rest,
                 quirks: quirks.to_vec(),
                 limits: self.limits,
+                clock_arithmetic,
             }));
         }
         streams

@@ -24,6 +24,18 @@ pub enum ClockOrigin {
     Unknown,
 }
 
+/// How cycles become nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum ClockArithmetic {
+    /// Exactly, rounded down.
+    #[default]
+    Exact,
+    /// As Babeltrace 2 does, in binary64 numbers, the offset and the value each for itself: a
+    /// clock that has not exactly 1 GHz is off by some nanoseconds. For text that has to be the
+    /// same as Babeltrace's to the byte, and for nothing else.
+    Double,
+}
+
 /// What describes a clock (CTF2-SPEC-2.0, "Clock class fragment"; CTF 1.8, section 8).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClockClass {
@@ -118,6 +130,20 @@ impl ClockClass {
         let (Some(seconds), Some(cycles)) = (seconds, cycles) else { return false };
         (self.offset_seconds, self.offset_cycles) = (seconds, cycles);
         true
+    }
+
+    /// Nanoseconds from the clock's origin at `cycles`, in the arithmetic that was chosen.
+    #[must_use]
+    pub fn nanoseconds_in(&self, arithmetic: ClockArithmetic, cycles: u64) -> i128 {
+        match arithmetic {
+            ClockArithmetic::Double if self.frequency != 1_000_000_000 => {
+                let convert = |cycles: u64| (1e9 * cycles as f64 / self.frequency as f64) as i128;
+                i128::from(self.offset_seconds) * 1_000_000_000
+                    + convert(self.offset_cycles)
+                    + convert(cycles)
+            }
+            _ => self.nanoseconds(cycles),
+        }
     }
 
     /// Whether values of the two clocks can stand on one time line (CTF2-SPEC-2.0, "Clock

@@ -24,7 +24,7 @@ mod visitor;
 pub mod walk;
 
 pub use attribute::{Attributes, Value};
-pub use clock::{ClockClass, ClockOrigin};
+pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use field_class::{
