@@ -56,7 +56,7 @@ fn expected_place(case: &Path) -> (u32, u32) {
 #[test]
 fn verdicts_and_places_of_the_public_cases() {
     let Some(traces) = traces() else {
-        eprintln!("json_suite: skipped, there are no traces");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let mut cases: Vec<PathBuf> =
@@ -130,7 +130,7 @@ fn metadata_files(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn metadata_of_real_traces_is_read() {
     let Some(traces) = traces() else {
-        eprintln!("json_suite: skipped, there are no traces");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let mut read = 0;
@@ -170,7 +170,7 @@ fn metadata_of_real_traces_is_read() {
 #[test]
 fn no_bytes_make_the_reader_panic() {
     let Some(traces) = traces() else {
-        eprintln!("json_suite: skipped, there are no traces");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let limits = Limits::default();

@@ -32,7 +32,7 @@ fn cases(folder: &Path) -> Vec<(String, PathBuf)> {
 #[test]
 fn the_suite_of_verdicts() {
     let Some(traces) = traces() else {
-        eprintln!("the_suite_of_verdicts: skipped, the real traces are not here");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let (mut places, mut wrong_places, mut wrong) = (0, Vec::new(), Vec::new());
@@ -140,7 +140,7 @@ const TOLERATED: [&str; 2] = ["fail-clk-type-unknown-attr", "fail-trace-type-unk
 #[test]
 fn every_real_trace() {
     let Some(traces) = traces() else {
-        eprintln!("every_real_trace: skipped, the real traces are not here");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let limits = Limits::default();
