@@ -75,7 +75,8 @@ pub(crate) struct Reading {
     /// Read the metadata as this dialect instead of finding out.
     #[arg(long, value_enum, value_name = "DIALECT", help_heading = "Reading")]
     pub(crate) dialect: Option<DialectName>,
-    /// Take the metadata from this file; needed if PATH is a single data stream file.
+    /// Take the metadata from this file, where PATH has none: a single data stream file, or a
+    /// folder of such files.
     #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, help_heading = "Reading")]
     pub(crate) metadata: Option<PathBuf>,
     /// Stop at the first thing that is not as the specification wants it, instead of reading on.
@@ -105,6 +106,9 @@ pub(crate) struct Reading {
         help_heading = "Reading"
     )]
     pub(crate) clock_offset_ns: i64,
+    /// How cycles of a clock become nanoseconds.
+    #[arg(long, value_enum, value_name = "HOW", default_value_t = Arithmetic::Exact, help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Arithmetic,
     /// Refuse metadata that are larger than this (for instance 512M).
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,
@@ -188,7 +192,8 @@ pub(crate) struct Cat {
     /// Do not print how much time has passed since the event before.
     #[arg(long, help_heading = "Text (format pretty)")]
     pub(crate) no_delta: bool,
-    /// What to print of the trace and the event besides its fields.
+    /// What to print of the trace and the event before its fields: only what is named here,
+    /// several with commas between.
     #[arg(
         long,
         value_name = "FIELD",
@@ -197,7 +202,7 @@ pub(crate) struct Cat {
         help_heading = "Text (format pretty)"
     )]
     pub(crate) fields: Vec<FieldName>,
-    /// Where to print names.
+    /// Where to print names: only where it is said here, several with commas between.
     #[arg(
         long,
         value_name = "NAME",
@@ -279,6 +284,15 @@ pub(crate) enum Progress {
     Never,
     /// A line every few seconds.
     Plain,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arithmetic {
+    /// As they are.
+    Exact,
+    /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
+    /// that must be the same.
+    Babeltrace,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

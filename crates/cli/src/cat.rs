@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::time::Duration;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::Session;
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
                 }
                 damaged = true;
                 tally.damages += 1;
-                report.warning(&damage.to_string());
+                progress.suspend(|| report.warning(&damage.to_string()));
                 if args.format != CatFormat::Jsonl {
                     continue;
                 }
@@ -80,8 +81,9 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     sink.finish()?;
     drop(sink);
     output.finish()?;
+    let elapsed = progress.finish();
     if args.stats {
-        tally.answer(&progress, report);
+        tally.answer(elapsed, report);
     }
     Ok(if damaged {
         Exit::Damaged
@@ -207,8 +209,8 @@ struct Tally {
 }
 
 impl Tally {
-    fn answer(&self, progress: &Progress, report: Report) {
-        let seconds = progress.elapsed().as_secs_f64();
+    fn answer(&self, elapsed: Duration, report: Report) {
+        let seconds = elapsed.as_secs_f64();
         let rate = if seconds > 0.0 { self.events as f64 / seconds } else { 0.0 };
         report.answer(&format!("{} in {seconds:.3} s ({rate:.0} per second)", count(self.events, "event")));
         report.answer(&format!(

@@ -4,15 +4,28 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::io::{Bytes, IoError};
+use ichnos::model::ClockArithmetic;
 use ichnos::{OpenError, OpenOptions, Session};
 
-use crate::args::{DialectName, Reading};
+use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
 use crate::report::Report;
 
+/// How many problems an error shows; `ichnos check` shows all.
+const SHOWN: usize = 20;
+
 /// Opens what the command line names.
 pub(crate) fn open(reading: &Reading) -> Result<Session, Failure> {
-    try_open(reading)?.map_err(failure)
+    try_open(reading)?.map_err(|error| {
+        let was_refused = matches!(error, OpenError::Refused(_));
+        let failure = failure(error);
+        match reading.dialect {
+            Some(_) if was_refused => {
+                failure.help("without --dialect the dialect is found out from the metadata")
+            }
+            _ => failure,
+        }
+    })
 }
 
 /// Opens what the command line names. The inner error is that of the traces.
@@ -26,6 +39,12 @@ pub(crate) fn try_open(reading: &Reading) -> Result<Result<Session, OpenError>, 
             "the standard input (`-`) is a terminal: there is no trace to read from it",
         )
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
+    }
+    if reading.metadata.is_some()
+        && let Some(path) = reading.paths.iter().find(|path| path.join("metadata").is_file())
+    {
+        return Err(Failure::new(format!("{}: this trace has metadata of its own", path.display()))
+            .help("name a data stream file of it, or leave out --metadata"));
     }
     let options = options(reading)?;
     Ok(ichnos::open(&reading.paths, &options))
@@ -41,6 +60,10 @@ fn options(reading: &Reading) -> Result<OpenOptions, Failure> {
         DialectName::Prop2 => Dialect::Prop2,
         DialectName::Spec2 => Dialect::Spec2,
     });
+    options.ctf.clock_arithmetic = match reading.clock_arithmetic {
+        Arithmetic::Exact => ClockArithmetic::Exact,
+        Arithmetic::Babeltrace => ClockArithmetic::Double,
+    };
     options.ctf.clock_offset =
         i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
     if let Some(path) = &reading.metadata {
@@ -75,9 +98,15 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         }
         OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
         OpenError::Refused(refused) => {
-            let details = refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string));
+            let mut details: Vec<String> =
+                refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
+            if details.len() > SHOWN {
+                let more = details.len() - SHOWN;
+                details.truncate(SHOWN);
+                details.push(format!("and {more} more"));
+            }
             Failure::new(message)
-                .details(details.collect())
+                .details(details)
                 .help("`ichnos check` tells more about each problem and what to do about it")
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(

@@ -109,8 +109,16 @@ impl Progress {
         }
     }
 
-    /// How long it has taken.
-    pub(crate) fn elapsed(&self) -> Duration {
+    /// Prints something else than progress.
+    pub(crate) fn suspend(&self, print: impl FnOnce()) {
+        match &self.kind {
+            Kind::Bar(bar) if !bar.is_hidden() => bar.suspend(print),
+            _ => print(),
+        }
+    }
+
+    /// Clears the bar; tells how long it has taken.
+    pub(crate) fn finish(self) -> Duration {
         self.started.elapsed()
     }
 }

@@ -40,6 +40,10 @@ pub struct DetailsOptions {
     pub uid: bool,
     /// One line per message, without fields.
     pub compact: bool,
+    /// Also with discarded events and packets of which nobody knows how many there are, for
+    /// instance those before the first packet that was kept. Off by default, as in the format
+    /// that this one equals.
+    pub uncounted_losses: bool,
     /// With colours.
     pub color: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
@@ -58,6 +62,7 @@ impl Default for DetailsOptions {
             uuid: true,
             uid: true,
             compact: false,
+            uncounted_losses: false,
             color: false,
             color_bright_codes: false,
         }
@@ -401,7 +406,10 @@ impl<W: Write> Details<W> {
             entries.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
             for (name, value) in entries {
                 lines.member(name);
-                lines.value(value);
+                // The reference output has no space before an empty text here.
+                if !matches!(value, Value::Text(text) if text.is_empty()) {
+                    lines.value(value);
+                }
                 lines.push("\n");
             }
             lines.indent = 4;
@@ -503,7 +511,7 @@ impl<W: Write> Details<W> {
 
     fn discarded(&mut self, discarded: &Discarded<'_>, what: &str) -> io::Result<()> {
         let key = self.prepare(discarded.stream);
-        if !self.options.data {
+        if !self.options.data || (discarded.count.is_none() && !self.options.uncounted_losses) {
             return Ok(());
         }
         let bounds = self.begin();

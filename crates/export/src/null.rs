@@ -107,13 +107,12 @@ impl Hash {
 
     fn add_bytes(&mut self, bytes: &[u8]) {
         self.add(bytes.len() as u64);
-        let mut chunks = bytes.chunks_exact(8);
-        for chunk in &mut chunks {
-            self.add(chunk.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
-        }
-        let rest = chunks.remainder();
+        let (words, rest) = bytes.as_chunks::<8>();
+        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
         if !rest.is_empty() {
-            self.add(rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+            let mut word = [0; 8];
+            word[..rest.len()].copy_from_slice(rest);
+            self.add(u64::from_le_bytes(word));
         }
     }
 

@@ -121,6 +121,7 @@ impl Session {
             }
         }
         let hint = match tree.entries.as_slice() {
+            [] if !tree.problems.is_empty() => tree.problems.join("; "),
             [] => "it is empty".to_owned(),
             [only] if only.len == Some(0) => "it is an empty file".to_owned(),
             [only] => format!(

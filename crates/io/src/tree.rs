@@ -554,4 +554,35 @@ mod tests {
         let error = Tree::from_reader("-", io::repeat(1), &tight).unwrap_err();
         assert!(matches!(error, IoError::Limit { .. }));
     }
+
+    /// Whatever happens to an archive on its way, there is an answer: never a panic or a hang.
+    #[test]
+    fn survives_any_damage() {
+        let tar = archive();
+        let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
+        xz.write_all(&tar).unwrap();
+        let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
+        zip.start_file("t/metadata", zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(&[b'm'; 300]).unwrap();
+        let packed = [
+            tar.clone(),
+            gzip(&tar),
+            zstd::stream::encode_all(&tar[..], 1).unwrap(),
+            xz.finish().unwrap(),
+            zip.finish().unwrap().into_inner(),
+        ];
+        let limits = IoLimits { decompressed_bytes: 1 << 20, entries: 100, ..IoLimits::default() };
+        for bytes in packed {
+            for at in 0..bytes.len().min(1024) {
+                for with in [0, 0xff, bytes[at] ^ 1, bytes[at] ^ 0x80] {
+                    let mut damaged = bytes.clone();
+                    damaged[at] = with;
+                    if let Ok(tree) = Tree::from_reader("-", &damaged[..], &limits) {
+                        tree.entries.iter().for_each(|entry| drop(entry.read()));
+                    }
+                }
+                drop(Tree::from_reader("-", &bytes[..at], &limits));
+            }
+        }
+    }
 }

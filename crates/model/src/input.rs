@@ -24,7 +24,8 @@ pub struct FileDiagnostic {
 
 impl std::fmt::Display for FileDiagnostic {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}:{}", self.file, self.diagnostic)
+        let separator = if self.diagnostic.place.is_unknown() { ": " } else { ":" };
+        write!(f, "{}{separator}{}", self.file, self.diagnostic)
     }
 }
 

@@ -340,7 +340,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                     Load::U64Be => u64::from_be_bytes(load(bytes, at)),
                     Load::Bits => {
                         let bits = field.bits;
-                        let value = read_bits(bytes, field.offset, bits.length, bits.big_endian);
+                        let value = read_bits(data, begin + field.offset, bits.length, bits.big_endian);
                         if bits.reversed { reverse(value, bits.length) } else { value }
                     }
                     Load::Any => {
@@ -628,16 +628,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
             self.align(node.alignment)?;
             let size = bits.length / 8;
             let fit = (self.end.saturating_sub(self.at.bit) / bits.length).min(length);
-            let bytes = self.take(fit * size)?;
+            let begin = self.at.bit;
+            self.take(fit * size)?;
             if V::WANTS_VALUES {
-                let begin = self.at.bit - fit * bits.length;
-                for (i, chunk) in bytes.chunks_exact(size as usize).enumerate() {
-                    let value = read_bits(chunk, 0, bits.length, bits.big_endian);
-                    self.narrow(
-                        Field { node, offset: begin + i as u64 * bits.length, length: bits.length },
-                        bits,
-                        value,
-                    );
+                for i in 0..fit {
+                    let offset = begin + i * bits.length;
+                    let value = read_bits(self.data, offset, bits.length, bits.big_endian);
+                    self.narrow(Field { node, offset, length: bits.length }, bits, value);
                 }
             }
             if fit < length {

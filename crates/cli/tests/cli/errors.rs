@@ -51,6 +51,38 @@ fn no_trace() {
 }
 
 #[test]
+fn limits_and_dialects() {
+    let folder = trace("limits");
+    let run = |option: &str, value: &str| {
+        ichnos([OsStr::new("info"), folder.as_os_str(), OsStr::new(option), OsStr::new(value)])
+    };
+    run("--limit-metadata", "16").expect(2, &["more than the limit of 16"]);
+    run("--limit-metadata", "1M").expect(0, &[]);
+    run("--limit-metadata", "much").expect(2, &["expected a number of bytes"]);
+    run("--limit-depth", "1").expect(2, &["nested"]);
+    run("--limit-field-classes", "3").expect(2, &["more than 3 field classes"]);
+    run("--limit-event-classes", "1").expect(2, &["more than 1"]);
+    run("--limit-integer", "8").expect(2, &["wider than the limit of 8"]);
+    run("--dialect", "ctf1.8").expect(0, &[]);
+    run("--dialect", "prop1").expect(2, &["metadata:1:1", "without --dialect"]);
+    run("--dialect", "ctf3").expect(2, &["possible values"]);
+}
+
+#[test]
+fn metadata_of_its_own() {
+    let folder = trace("own-metadata");
+    let metadata = folder.join("metadata");
+    let run = |path: &OsStr, metadata: &OsStr| {
+        ichnos([OsStr::new("info"), path, OsStr::new("--metadata"), metadata])
+    };
+    run(folder.as_os_str(), metadata.as_os_str()).expect(2, &["has metadata of its own"]);
+    let stream = folder.join("stream_a");
+    run(stream.as_os_str(), OsStr::new("/does/not/exist")).expect(2, &["the metadata cannot be read"]);
+    run(stream.as_os_str(), folder.as_os_str()).expect(2, &["the metadata cannot be read"]);
+    run(stream.as_os_str(), stream.as_os_str()).expect(2, &["stream_a"]);
+}
+
+#[test]
 fn damaged_archives() {
     let folder = Folder::new("archives");
     fs::write(folder.join("a.gz"), b"\x1f\x8b\x08\x00").unwrap();

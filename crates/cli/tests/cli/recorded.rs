@@ -37,3 +37,40 @@ fn every_verdict_has_an_exit_code() {
         }
     }
 }
+
+/// The same bytes as the reference, for all recorded traces that it reads without complaint.
+#[test]
+fn prints_what_the_reference_prints() {
+    let Some(root) = recorded("ctf") else { return };
+    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let mut compared = 0;
+    let mut different = Vec::new();
+    for entry in &list {
+        let trace = entry["trace"].as_str().unwrap();
+        let formats = [
+            ("pretty", "--clock-gmt", "-q"),
+            ("details", "--details", "with-uuid=yes,with-trace-name=no,with-stream-name=no"),
+        ];
+        for (format, option, value) in formats {
+            let expected = &entry[format];
+            let Some(file) = expected["file"].as_str() else { continue };
+            if expected["rc"] != 0 {
+                continue;
+            }
+            let expected =
+                ichnos::io::Tree::open(&root.join(file), &ichnos::io::IoLimits::default()).unwrap();
+            let expected = expected.entries[0].read().unwrap();
+            let path = root.join("real").join(trace);
+            let path = path.to_str().unwrap();
+            let run =
+                ichnos(["cat", "--clock-arithmetic=babeltrace", "--format", format, option, value, path]);
+            compared += 1;
+            if run.out.as_bytes() != &*expected {
+                different.push(format!("{trace} ({format})"));
+            }
+        }
+    }
+    eprintln!("compared {compared} texts");
+    assert!(different.is_empty(), "{different:#?}");
+}

@@ -6,7 +6,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
     FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LocationStep, Mappings, Member,
-    RangeSet, Role, Scope, StringLength, Trace, TraceClass, VariableLengthValue, VariantOption,
+    RangeSet, Role, Scope, StringLength, Trace, TraceClass, Value, VariableLengthValue, VariantOption,
 };
 
 use super::DetailsOptions;
@@ -209,9 +209,13 @@ fn write_clock_class(
 }
 
 /// Writes attributes, if there are any, with the end of their last line.
+///
+/// Those that only carry properties that are written anyway are left out.
 fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
-    if !attributes.is_empty() {
-        write_open_attributes(lines, attributes);
+    let shown = |(namespace, _): &&(String, Value)| namespace != "babeltrace.org,2020";
+    if attributes.0.iter().any(|entry| shown(&entry)) {
+        let shown = attributes.0.iter().filter(shown).cloned().collect();
+        write_open_attributes(lines, &Attributes(shown));
         lines.push("\n");
     }
 }

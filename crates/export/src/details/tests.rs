@@ -269,6 +269,7 @@ fn attributes() {
     let list = Value::Array(vec![Value::Null, Value::Boolean(true), Value::Number("1.5".to_owned())]);
     let fixture = Fixture::with(structure(vec![("a", Arc::new(with))]), |trace| {
         trace.attributes.set("t", list.clone());
+        trace.attributes.set("babeltrace.org,2020", map("sink.ctf.fs", Value::Boolean(true)));
         let stream = &mut trace.data_streams[0];
         let mut event = ichnos_model::EventRecordClass::clone(&stream.event_records[0]);
         event.log_level = None;
@@ -307,7 +308,7 @@ Trace class:
 fn losses() {
     let fixture = Fixture::new(structure(vec![]));
     let out = Shared::default();
-    let options = DetailsOptions { metadata: false, ..DetailsOptions::default() };
+    let options = DetailsOptions { metadata: false, uncounted_losses: true, ..DetailsOptions::default() };
     let mut sink = Details::new(out.clone(), options);
     send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(12345))));
     send(&mut sink, &Message::DiscardedPackets(fixture.discarded(None)));
