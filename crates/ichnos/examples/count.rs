@@ -30,10 +30,10 @@ fn main() {
                         }
                         last = head.nanoseconds;
                     }
-                    if let Some(Message::Damage(damage)) = cursor.current() {
-                        if counts[&head.kind] < 4 {
-                            println!("   {damage}");
-                        }
+                    if let Some(Message::Damage(damage)) = cursor.current()
+                        && counts[&head.kind] < 4
+                    {
+                        println!("   {damage}");
                     }
                 }
                 if back > 0 {

@@ -28,10 +28,10 @@ impl Visitor for Fold {
         }
     }
 }
-fn main() {
+fn main() -> Result<(), Box<dyn std::error::Error>> {
     for path in std::env::args().skip(1) {
-        let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
-        let mut cursor = session.cursor(Window::default()).unwrap();
+        let session = ichnos::open([&path], &OpenOptions::default())?;
+        let mut cursor = session.cursor(Window::default())?;
         let mut fold = Fold::default();
         let mut n = 0;
         while cursor.advance().is_some() {
@@ -40,9 +40,10 @@ fn main() {
                 if let Some(c) = event.clock {
                     fold.add(c.cycles);
                 }
-                event.visit_all(&mut fold).unwrap();
+                event.visit_all(&mut fold)?;
             }
         }
         println!("{path}: {n} {:x}", fold.0);
     }
+    Ok(())
 }
