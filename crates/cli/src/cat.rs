@@ -13,7 +13,7 @@ use ichnos::export::{
 use ichnos::io::Output;
 use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
 
-use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::progress::Progress;
@@ -24,7 +24,11 @@ use crate::time::{self, TimePoint};
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be told.
     let mut selection = Selection::new(args)?;
-    let session = input::open(&args.reading)?;
+    let arithmetic = match args.format {
+        CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
+        _ => Arithmetic::Exact,
+    };
+    let session = input::open(&args.reading, arithmetic)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
     let mut cursor = session.cursor(window).map_err(input::failure)?;
