@@ -41,14 +41,14 @@ if [ -n "$packages" ]; then
 fi
 
 # What tests print when they pass is hidden, but for two things: why they are skipped
-# ("skipped: ..."), and the tables of tests that are called `conformance`.
+# ("skipped: ..."), and the results of those that compare with other readers over recorded traces.
 summary() {
 	awk '
 		/^ *(PASS|SLOW|LEAK|FAIL|TIMEOUT|SIG[A-Z]+) \[/ { name = $0; sub(/.*\) /, "", name) }
 		/^ *(FAIL|TIMEOUT|SIG[A-Z]+) \[/ || !passed { print }
 		/^ *Summary \[/ { passed = 1; next }
 		/^ *skipped: / { sub(/^ *skipped: /, ""); skipped[++n] = name ": " $0; next }
-		passed && name ~ /conformance/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )/ { print }
+		passed && name ~ /conformance|text_output|_suite::/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )/ { print }
 		END { if (n) { print "\n" n " skipped:"; for (i = 1; i <= n; i++) print "  " skipped[i] } }
 	'
 }

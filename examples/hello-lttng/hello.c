@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #define LTTNG_UST_TRACEPOINT_CREATE_PROBES
 #define LTTNG_UST_TRACEPOINT_DEFINE
@@ -19,6 +20,9 @@ static void *work(void *argument)
 	int samples[8];
 
 	for (unsigned long i = 0; i < events; i++) {
+		/* Lets the others have a go, so that events of all threads alternate. */
+		if (i % 16 == 15)
+			usleep(10);
 		if (i % 4) {
 			lttng_ust_tracepoint(hello, tick, (unsigned int) i);
 			continue;
