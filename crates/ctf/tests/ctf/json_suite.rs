@@ -1,6 +1,5 @@
-//! The public CTF 2 metadata cases, and the metadata of the real CTF 2 traces.
+//! The metadata of the real CTF 2 traces.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +8,6 @@ use ichnos_ctf::metadata::json::{parse_spec2, recognise};
 use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
-
-/// Cases whose only mistake is found by the check of the finished classes, which all dialects
-/// share, and what it is.
-const AWAITS_CHECK: &[(&str, &str)] =
-    &[("fail-dl-array-type-len-inval", "a length field location leads to a structure")];
 
 /// Metadata of traces that breaks a rule without doubt about what it means, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
@@ -32,6 +26,7 @@ fn parse(text: &[u8], limits: &Limits) -> (Option<TraceClass>, Vec<Diagnostic>) 
     (trace, problems.into_diagnostics())
 }
 
+<<<<<<< HEAD
 /// The place of a problem as the expectations count: from the record separator that begins the
 /// fragment, the byte after it being line 1, column 1.
 fn place_in_fragment(text: &[u8], problem: &Diagnostic) -> (u32, u32) {
@@ -96,6 +91,8 @@ fn verdicts_and_places_of_the_public_cases() {
     assert_eq!((verdicts, places), (cases.len(), failing), "\n{report}");
 }
 
+=======
+>>>>>>> main
 #[test]
 fn wide_integers_are_read_unless_limited() {
     let text = b"\x1e{\"type\": \"preamble\", \"version\": 2}\n\x1e{\"type\": \"data-stream-class\"}\n\
