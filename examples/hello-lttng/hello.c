@@ -2,7 +2,9 @@
  *
  *     gcc -O2 -I. -o hello hello.c -llttng-ust -ldl -lpthread
  */
+#define _GNU_SOURCE
 #include <pthread.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -18,6 +20,12 @@ static void *work(void *argument)
 	const long thread = (long) argument;
 	char text[64];
 	int samples[8];
+	cpu_set_t cpu;
+
+	/* LTTng writes a data stream per CPU: see that there is more than one. */
+	CPU_ZERO(&cpu);
+	CPU_SET((int) (thread % sysconf(_SC_NPROCESSORS_ONLN)), &cpu);
+	pthread_setaffinity_np(pthread_self(), sizeof cpu, &cpu);
 
 	for (unsigned long i = 0; i < events; i++) {
 		/* Lets the others have a go, so that events of all threads alternate. */
