@@ -6,6 +6,8 @@
 # asking (as root, with apt-get); otherwise the tests that need it are skipped, and named at the
 # end. Recorded traces of real tracers are used if they are in ../shared/traces or in the folder
 # that ICHNOS_TRACES names.
+#
+# Arguments choose packages (-p ichnos-ctf); without any, all are tested.
 set -euo pipefail
 cd "$(dirname "$0")"
 
@@ -45,7 +47,8 @@ fi
 summary() {
 	awk '
 		/^ *(PASS|SLOW|LEAK|FAIL|TIMEOUT|SIG[A-Z]+) \[/ { name = $0; sub(/.*\) /, "", name) }
-		/^ *(FAIL|TIMEOUT|SIG[A-Z]+) \[/ || !passed { print }
+		/^---- .* stdout ----$/ { name = $2 }
+		/^ *(FAIL|TIMEOUT|SIG[A-Z]+) \[/ || (!passed && !/^ *skipped: /) { print }
 		/^ *Summary \[/ { passed = 1; next }
 		/^ *skipped: / { sub(/^ *skipped: /, ""); skipped[++n] = name ": " $0; next }
 		passed && name ~ /conformance|text_output|_suite::/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )/ { print }
@@ -53,9 +56,10 @@ summary() {
 	'
 }
 
+[ $# -gt 0 ] || set -- --workspace
 if cargo nextest --version >/dev/null 2>&1; then
-	cargo nextest run --workspace --no-fail-fast --success-output final "$@" 2>&1 | summary
-	[ $# -gt 0 ] || cargo test --workspace --doc --quiet
+	cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
+	cargo test --doc --quiet "$@"
 else
-	cargo test --workspace --no-fail-fast "$@"
+	cargo test --no-fail-fast "$@" -- --show-output 2>&1 | summary
 fi

@@ -6,6 +6,7 @@
 # A session daemon of its own does it, which has nothing to do with any other on this machine and
 # is gone afterwards. As root there can be only one of those, so root becomes `nobody` for this.
 set -euo pipefail
+umask 022
 here=$(cd "$(dirname "$0")" && pwd)
 folder=$1 events=${2:-40} threads=${3:-2} subbuf=${4:-4K}
 scratch=$(mktemp -d)

@@ -31,7 +31,9 @@ fn record(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
         return None;
     }
     let trace = folder.join("trace");
-    let output = Command::new(root().join("examples/hello-lttng/record.sh"))
+    let output = Command::new("timeout")
+        .arg("120")
+        .arg(root().join("examples/hello-lttng/record.sh"))
         .arg(&trace)
         .args(arguments)
         .stdin(Stdio::null())
