@@ -42,11 +42,13 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let mut tally = Tally::default();
     while let Some(head) = cursor.advance() {
         progress.step(head.nanoseconds, head.kind == MessageKind::Event);
-        let Some(message) = cursor.current() else { continue };
-        if !selection.wants(&message) {
+        let current = cursor.current();
+        // By reference: a message is too large to be moved about for each event.
+        let Some(message) = &current else { continue };
+        if !selection.wants(message) {
             continue;
         }
-        match &message {
+        match message {
             Message::Event(_) => {
                 if args.limit.is_some_and(|limit| tally.events >= limit) {
                     break;
@@ -78,7 +80,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             }
             _ => {}
         }
-        if sink.message(&message)?.is_break() {
+        if sink.message(message)?.is_break() {
             break;
         }
     }
