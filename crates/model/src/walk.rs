@@ -274,40 +274,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
             Op::StaticBlob(length) => self.blob(field, *length),
             Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
-            Op::Structure { parts, .. } => {
-                if V::WANTS_VALUES {
-                    self.visitor.begin_structure(field);
-                }
-                for part in parts {
-                    match part {
-                        Part::Run(run) => self.run(run)?,
-                        Part::Field(id) => self.node(*id)?,
-                    }
-                }
-                if V::WANTS_VALUES {
-                    self.visitor.end_structure(self.field(id, self.at.bit));
-                }
-                Ok(())
-            }
+            Op::Structure { parts, .. } => self.structure(field, parts),
             Op::StaticArray { element, length } => self.array(field, *element, *length),
             Op::DynamicArray { element, length } => self.array(field, *element, self.length(*length)?),
             Op::Optional { field: inner, selector, ranges } => {
-                let selector = self.slot(*selector)?;
-                self.save(&node.clears, UNKNOWN);
-                let present = match ranges {
-                    None => selector != 0,
-                    Some(ranges) => ranges.contains(selector),
-                };
-                if V::WANTS_VALUES {
-                    self.visitor.begin_optional(field, present, selector);
-                }
-                if present {
-                    self.node(*inner)?;
-                }
-                if V::WANTS_VALUES {
-                    self.visitor.end_optional(self.field(id, self.at.bit));
-                }
-                Ok(())
+                self.optional(field, *inner, *selector, ranges.as_ref())
             }
             Op::Variant { options, selector, small } => self.variant(field, options, *selector, small),
             Op::Union { members } => self.union(field, members),
@@ -320,6 +291,24 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
+    #[inline]
+    fn structure(&mut self, field: Field<'a>, parts: &[Part]) -> Result<(), DecodeError> {
+        if V::WANTS_VALUES {
+            self.visitor.begin_structure(field);
+        }
+        for part in parts {
+            match part {
+                Part::Run(run) => self.run(run)?,
+                Part::Field(id) => self.node(*id)?,
+            }
+        }
+        if V::WANTS_VALUES {
+            self.visitor.end_structure(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+
+    #[inline]
     fn run(&mut self, run: &Run) -> Result<(), DecodeError> {
         let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
         let fits = self.end.checked_sub(begin).is_some_and(|left| run.size <= left);
@@ -335,30 +324,36 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if !fields.is_empty() {
             let data = self.data;
             let bytes = data.get((begin / 8) as usize..(after.bit.div_ceil(8)) as usize).unwrap_or_default();
-            for field in fields {
-                let at = (field.offset / 8) as usize;
-                let value = match field.load {
-                    Load::U8 => bytes.get(at).copied().unwrap_or(0).into(),
-                    Load::U16Le => u16::from_le_bytes(load(bytes, at)).into(),
-                    Load::U16Be => u16::from_be_bytes(load(bytes, at)).into(),
-                    Load::U32Le => u32::from_le_bytes(load(bytes, at)).into(),
-                    Load::U32Be => u32::from_be_bytes(load(bytes, at)).into(),
-                    Load::U64Le => u64::from_le_bytes(load(bytes, at)),
-                    Load::U64Be => u64::from_be_bytes(load(bytes, at)),
+            for part in fields {
+                let at = (part.offset / 8) as usize;
+                let node = self.plan.node(part.node);
+                let field = Field { node, offset: begin + part.offset, length: part.bits.length };
+                match part.load {
+                    Load::U8 => self.visitor.unsigned(field, u8::from_le_bytes(load(bytes, at)).into()),
+                    Load::U16 => self.visitor.unsigned(field, u16::from_le_bytes(load(bytes, at)).into()),
+                    Load::U32 => self.visitor.unsigned(field, u32::from_le_bytes(load(bytes, at)).into()),
+                    Load::U64 => self.visitor.unsigned(field, u64::from_le_bytes(load(bytes, at))),
+                    Load::I8 => self.visitor.signed(field, i8::from_le_bytes(load(bytes, at)).into()),
+                    Load::I16 => self.visitor.signed(field, i16::from_le_bytes(load(bytes, at)).into()),
+                    Load::I32 => self.visitor.signed(field, i32::from_le_bytes(load(bytes, at)).into()),
+                    Load::I64 => self.visitor.signed(field, i64::from_le_bytes(load(bytes, at))),
                     Load::Bits => {
-                        let bits = field.bits;
-                        let value = read_bits(data, begin + field.offset, bits.length, bits.big_endian);
-                        if bits.reversed { reverse(value, bits.length) } else { value }
+                        let bits = part.bits;
+                        let value = read_bits(data, field.offset, bits.length, bits.big_endian);
+                        let value = if bits.reversed { reverse(value, bits.length) } else { value };
+                        self.narrow(field, bits, value);
+                    }
+                    Load::Text(length) => {
+                        let raw = bytes.get(at..at + length as usize).unwrap_or_default();
+                        let content = memchr::memchr(0, raw).unwrap_or(raw.len());
+                        let text = Text { bytes: &raw[..content], raw, encoding: StringEncoding::Utf8 };
+                        self.visitor.text(field, text);
                     }
                     Load::Any => {
-                        self.at = Position { bit: begin + field.offset, open_byte: None };
-                        self.node(field.node)?;
-                        continue;
+                        self.at = Position { bit: field.offset, open_byte: None };
+                        self.node(part.node)?;
                     }
-                };
-                let offset = begin + field.offset;
-                let node = self.plan.node(field.node);
-                self.narrow(Field { node, offset, length: field.bits.length }, field.bits, value);
+                }
             }
         }
         self.at = after;
@@ -382,7 +377,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let value = read_bits(self.data, self.at.bit, bits.length, bits.big_endian);
             let value = if bits.reversed { reverse(value, bits.length) } else { value };
             self.narrow(field, bits, value);
-        } else if V::WANTS_VALUES || !field.node.saves.is_empty() {
+        } else if V::WANTS_VALUES || bits.saved {
             self.wide_bits(field, bits);
         }
         self.at.bit += bits.length;
@@ -397,7 +392,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let unused = 64 - bits.length;
             ((value << unused) as i64) >> unused
         };
-        if !field.node.saves.is_empty() {
+        if bits.saved {
             let value = match bits.kind {
                 BitsKind::Signed => i128::from(signed(value)),
                 BitsKind::Boolean => i128::from(value != 0),
@@ -471,6 +466,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
+    #[inline(never)]
     fn variable(&mut self, field: Field<'a>, op: VariableOp) -> Result<(), DecodeError> {
         let signed = op == VariableOp::Signed;
         let begin = (self.at.bit / 8) as usize;
@@ -571,6 +567,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn null_terminated(&mut self, field: Field<'a>, encoding: StringEncoding) -> Result<(), DecodeError> {
         let begin = (self.at.bit / 8) as usize;
         let data = self.data.get(begin..).unwrap_or_default();
@@ -597,6 +594,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
         let raw = match length {
             0 => &[],
@@ -616,6 +614,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn blob(&mut self, field: Field<'a>, length: u64) -> Result<(), DecodeError> {
         let bytes = self.take(length)?;
         if V::WANTS_VALUES {
@@ -624,6 +623,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn array(&mut self, field: Field<'a>, element: NodeId, length: u64) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_array(field, length);
@@ -633,7 +633,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             && matches!(bits.length, 8 | 16 | 32 | 64)
             && node.alignment % 8 == 0
             && node.alignment <= bits.length
-            && node.saves.is_empty()
+            && !bits.saved
             && !bits.reversed
             && length > 0
         {
@@ -643,11 +643,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let begin = self.at.bit;
             self.take(fit * size)?;
             if V::WANTS_VALUES {
-                for i in 0..fit {
-                    let offset = begin + i * bits.length;
-                    let value = read_bits(self.data, offset, bits.length, bits.big_endian);
-                    self.narrow(Field { node, offset, length: bits.length }, bits, value);
-                }
+                self.elements(Field { node, offset: begin, length: bits.length }, bits, fit);
             }
             if fit < length {
                 return self.beyond(bits.length);
@@ -672,6 +668,66 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    /// Tells `count` elements of whole bytes, one after the other, that are seen to be there.
+    #[inline]
+    fn elements(&mut self, mut field: Field<'a>, bits: Bits, count: u64) {
+        macro_rules! each {
+            ($method:ident, $type:ty) => {{
+                const SIZE: usize = size_of::<$type>();
+                let begin = (field.offset / 8) as usize;
+                let bytes = self.data.get(begin..begin + count as usize * SIZE).unwrap_or_default();
+                for element in bytes.as_chunks::<SIZE>().0 {
+                    self.visitor.$method(field, <$type>::from_le_bytes(*element).into());
+                    field.offset += SIZE as u64 * 8;
+                }
+            }};
+        }
+        match Load::of(&bits, field.offset) {
+            Load::U8 => each!(unsigned, u8),
+            Load::U16 => each!(unsigned, u16),
+            Load::U32 => each!(unsigned, u32),
+            Load::U64 => each!(unsigned, u64),
+            Load::I8 => each!(signed, i8),
+            Load::I16 => each!(signed, i16),
+            Load::I32 => each!(signed, i32),
+            Load::I64 => each!(signed, i64),
+            _ => {
+                for _ in 0..count {
+                    let value = read_bits(self.data, field.offset, bits.length, bits.big_endian);
+                    self.narrow(field, bits, value);
+                    field.offset += bits.length;
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn optional(
+        &mut self,
+        field: Field<'a>,
+        inner: NodeId,
+        selector: Slot,
+        ranges: Option<&RangeSet>,
+    ) -> Result<(), DecodeError> {
+        let selector = self.slot(selector)?;
+        self.save(&field.node.clears, UNKNOWN);
+        let present = match ranges {
+            None => selector != 0,
+            Some(ranges) => ranges.contains(selector),
+        };
+        if V::WANTS_VALUES {
+            self.visitor.begin_optional(field, present, selector);
+        }
+        if present {
+            self.node(inner)?;
+        }
+        if V::WANTS_VALUES {
+            self.visitor.end_optional(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
     fn variant(
         &mut self,
         field: Field<'a>,
@@ -696,6 +752,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn union(&mut self, field: Field<'a>, members: &[NodeId]) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_union(field);

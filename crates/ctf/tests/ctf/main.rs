@@ -9,6 +9,7 @@ mod json_documents;
 mod json_errors;
 mod json_fixtures;
 mod json_suite;
+mod metadata_suite;
 mod prop1_values;
 mod prop2_values;
 mod properties;
