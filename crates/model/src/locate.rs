@@ -1,11 +1,12 @@
 //! Finds the fields that field locations lead to, and gives each a slot.
 
+use std::cell::Cell;
 use std::collections::HashMap;
 use std::fmt;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot, TracePlans};
 use crate::{
-    DataStreamClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength, TextPlace,
+    DataStreamClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Scope, StringLength, TextPlace,
     TraceClass, VariableLengthValue,
 };
 
@@ -60,20 +61,32 @@ struct Found {
     targets: Vec<NodeId>,
 }
 
-pub(crate) fn locate_all(trace: &TraceClass, plans: &mut TracePlans) -> Result<(), PlanError> {
+/// Steps that locating may take, for each field class that the limits allow: many fields whose
+/// locations lead through variants of many options could take forever.
+const STEPS: u64 = 16;
+
+pub(crate) fn locate_all(
+    trace: &TraceClass,
+    plans: &mut TracePlans,
+    limits: &Limits,
+) -> Result<(), PlanError> {
+    let steps = Cell::new(limits.field_classes.saturating_mul(STEPS).max(1));
     let mut problems = Vec::new();
     let mut slots = Slots::default();
     let header = plans.packet_header.take();
     let mut header_found = Vec::new();
     if let Some(plan) = &header {
         let scopes = [Some(plan), None, None, None, None, None];
-        find(&scopes, Scope::PacketHeader, &[], &mut header_found, &mut problems);
+        find(&scopes, Scope::PacketHeader, &[], &mut header_found, &mut problems, &steps);
     }
     // First find everything, then give out slots: those of the shared scopes come first, so that
     // each event record class can use the same numbers after them for its own.
     let mut streams = Vec::new();
     for (class, stream) in trace.data_streams.iter().zip(&plans.data_streams) {
-        streams.push(find_in_stream(class, stream, header.as_ref(), &mut problems));
+        streams.push(find_in_stream(class, stream, header.as_ref(), &mut problems, &steps));
+    }
+    if steps.get() == 0 {
+        return Err(PlanError::Steps(limits.field_classes.saturating_mul(STEPS)));
     }
     if !problems.is_empty() {
         plans.packet_header = header;
@@ -212,6 +225,7 @@ fn find_in_stream(
     stream: &DataStreamPlans,
     header: Option<&Plan>,
     problems: &mut Vec<LocationProblem>,
+    steps: &Cell<u64>,
 ) -> FoundInStream {
     let mut all = Vec::new();
     let shared = [
@@ -225,7 +239,7 @@ fn find_in_stream(
     let within = format!("data stream class {}", class.id);
     let mut find_one = |scopes: &Scopes<'_>, scope: Scope, event: Option<usize>, within: &[String]| {
         let mut found = Vec::new();
-        find(scopes, scope, within, &mut found, problems);
+        find(scopes, scope, within, &mut found, problems, steps);
         if !found.is_empty() {
             all.push((scope, event, found));
         }
@@ -252,11 +266,15 @@ fn find(
     within: &[String],
     all: &mut Vec<Found>,
     problems: &mut Vec<LocationProblem>,
+    steps: &Cell<u64>,
 ) {
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
         let Some((location, need)) = needs(plan, id) else { continue };
-        let search = Search { scopes, scope, plan, dependent: id, location, need };
+        if steps.get() == 0 {
+            return;
+        }
+        let search = Search { scopes, scope, plan, dependent: id, location, need, steps };
         match search.run() {
             Ok((target_scope, targets)) => {
                 all.push(Found { dependent: id, scope: target_scope, targets });
@@ -339,6 +357,8 @@ struct Search<'a> {
     dependent: NodeId,
     location: &'a FieldLocation,
     need: Need,
+    /// How many more steps may be taken; at 0 all that is found counts for nothing.
+    steps: &'a Cell<u64>,
 }
 
 impl Search<'_> {
@@ -394,6 +414,10 @@ impl Search<'_> {
         Ok((scope, targets))
     }
 
+    fn count(&self, steps: usize) {
+        self.steps.set(self.steps.get().saturating_sub(steps as u64));
+    }
+
     /// Goes on from all of `ids`, or if the location says so, from those that fit, at least one.
     fn follow(
         &self,
@@ -404,6 +428,10 @@ impl Search<'_> {
         let before = found.len();
         let mut trouble = None;
         for id in ids {
+            self.count(1);
+            if self.steps.get() == 0 {
+                return Ok(());
+            }
             match step(id, found) {
                 Err(one) if self.location.any_option => trouble = trouble.or(Some(one)),
                 result => result?,
@@ -459,6 +487,7 @@ impl Search<'_> {
                 else {
                     return Ok(());
                 };
+                self.count(classes.len() / 16);
                 let index = classes.iter().position(|member| member.location_name() == name);
                 match index.and_then(|index| members.get(index)) {
                     Some(member) => found.push(*member),
@@ -503,6 +532,7 @@ impl Search<'_> {
     /// The options of a variant that count: of one that encloses the dependent field only the one
     /// that it is in, since that one is selected.
     fn options(&self, scope: Scope, options: &[(crate::RangeSet, NodeId)]) -> Vec<NodeId> {
+        self.count(options.len() / 16);
         match options.iter().find(|(_, option)| self.encloses(scope, *option)) {
             Some((_, option)) => vec![*option],
             None => options.iter().map(|(_, option)| *option).collect(),

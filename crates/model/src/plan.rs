@@ -609,6 +609,9 @@ pub enum PlanError {
     /// More values have to be kept for other fields than there are slots.
     #[error("more than {} fields are needed to decode other fields", NO_SLOT)]
     Slots,
+    /// Field locations lead through too many classes.
+    #[error("finding the fields that others need takes more than {0} steps")]
+    Steps(u64),
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
@@ -675,7 +678,7 @@ impl TracePlans {
             }
             plans.data_streams.push(stream);
         }
-        locate::locate_all(trace, &mut plans)?;
+        locate::locate_all(trace, &mut plans, limits)?;
         for stream in &mut plans.data_streams {
             let shared =
                 [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];

@@ -741,3 +741,72 @@ fn every_byte_of_metadata_is_another_one() {
         });
     }
 }
+
+/// Many fields, each located through a variant of many options: few lines of metadata, and each
+/// field would visit each option.
+#[test]
+fn locations_through_many_options() {
+    let mut options = OpenOptions::default();
+    options.limits.field_classes = 20_000;
+    let mut spec2 = vec![
+        r#"{"type":"preamble","version":2}"#.to_owned(),
+        format!(
+            r#"{{"type":"field-class-alias","name":"o0","field-class":{}}}"#,
+            fixed("unsigned-integer", 8)
+        ),
+        r#"{"type":"field-class-alias","name":"d0","field-class":{"type":"dynamic-length-blob",
+            "length-field-location":{"origin":"event-record-payload","path":["v"]}}}"#
+            .to_owned(),
+    ];
+    let mut prop1 = vec![
+        r#""CTF 2""#.to_owned(),
+        r#"{"fragment":"field-type-alias","name":"o0","field-type":{"field-type":"int","size":8}}"#
+            .to_owned(),
+        r#"{"fragment":"field-type-alias","name":"d0","field-type":{"field-type":"textsequence",
+            "length":{"scope":"event-record-payload","path":["v"]}}}"#
+            .to_owned(),
+    ];
+    for level in 1..=13 {
+        let before = level - 1;
+        spec2.push(format!(
+            r#"{{"type":"field-class-alias","name":"o{level}","field-class":{{"type":"variant",
+            "selector-field-location":{{"origin":"event-record-payload","path":["s"]}},"options":[
+            {{"selector-field-ranges":[[0,0]],"field-class":"o{before}"}},
+            {{"selector-field-ranges":[[1,1]],"field-class":"o{before}"}}]}}}}"#
+        ));
+        spec2.push(format!(
+            r#"{{"type":"field-class-alias","name":"d{level}","field-class":{{"type":"structure","member-classes":[
+            {{"name":"x","field-class":"d{before}"}},{{"name":"y","field-class":"d{before}"}}]}}}}"#
+        ));
+        prop1.push(format!(
+            r#"{{"fragment":"field-type-alias","name":"o{level}","field-type":{{"field-type":"variant",
+            "tag":{{"scope":"event-record-payload","path":["s"]}},"choices":[
+            {{"name":"a","field-type":"o{before}"}},{{"name":"b","field-type":"o{before}"}}]}}}}"#
+        ));
+        prop1.push(format!(
+            r#"{{"fragment":"field-type-alias","name":"d{level}","field-type":{{"field-type":"struct","fields":[
+            {{"name":"x","field-type":"d{before}"}},{{"name":"y","field-type":"d{before}"}}]}}}}"#
+        ));
+    }
+    spec2.push(r#"{"type":"data-stream-class"}"#.to_owned());
+    spec2.push(format!(
+        r#"{{"type":"event-record-class","payload-field-class":{{"type":"structure","member-classes":[
+        {{"name":"s","field-class":{}}},{{"name":"v","field-class":"o12"}},{{"name":"d","field-class":"d12"}}]}}}}"#,
+        fixed("unsigned-integer", 8)
+    ));
+    prop1.push(r#"{"fragment":"trace-class","default-byte-order":"le"}"#.to_owned());
+    prop1.push(r#"{"fragment":"data-stream-class"}"#.to_owned());
+    prop1.push(
+        r#"{"fragment":"event-record-class","payload-field-type":{"field-type":"struct","fields":[
+        {"name":"s","field-type":{"field-type":"enum","size":8,"members":{"a":[0],"b":[1]}}},
+        {"name":"v","field-type":"o12"},{"name":"d","field-type":"d12"}]}}"#
+            .to_owned(),
+    );
+    let spec2: String = spec2.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    let prop1 = format!("[{}]", prop1.join(","));
+    for text in [spec2, prop1] {
+        let opened = quick("locations", || open(&tree(&[("metadata", text.as_bytes())]), &options));
+        let error = opened.errors[0].to_string();
+        assert!(error.contains("steps"), "{}", &error[..error.len().min(400)]);
+    }
+}

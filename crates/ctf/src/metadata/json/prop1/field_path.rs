@@ -29,12 +29,19 @@ pub(super) struct Resolver<'c, 'p> {
     frames: Vec<Frame<'c>>,
     path: Vec<&'c str>,
     problems: &'p mut Problems,
+    /// How many more classes may be visited on paths, in the whole metadata.
+    visits: &'p mut u64,
 }
 
 impl<'c, 'p> Resolver<'c, 'p> {
     /// Works in `scope`; `roots` are the classes of this and all earlier scopes.
-    pub(super) fn new(scope: Scope, roots: Roots<'c>, problems: &'p mut Problems) -> Self {
-        Self { scope, roots, frames: Vec::new(), path: Vec::new(), problems }
+    pub(super) fn new(
+        scope: Scope,
+        roots: Roots<'c>,
+        problems: &'p mut Problems,
+        visits: &'p mut u64,
+    ) -> Self {
+        Self { scope, roots, frames: Vec::new(), path: Vec::new(), problems, visits }
     }
 
     /// The class with its paths resolved; None if it has none.
@@ -150,6 +157,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
     /// The absolute location, and the classes of the fields that may be there: several if it leads
     /// through variants. None, and a problem, if there is no such field.
     fn location(&mut self, location: &FieldLocation) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
+        if *self.visits == 0 {
+            return None;
+        }
         let path: Vec<&str> = names(location);
         let found = match location.origin {
             Some(scope) if scope > self.scope => {
@@ -159,11 +169,16 @@ impl<'c, 'p> Resolver<'c, 'p> {
             }
             Some(scope) => {
                 let root = self.roots.get(scope as usize).copied().flatten();
-                let targets = root.map(|root| follow(root, &path)).unwrap_or_default();
+                let targets = root.map(|root| visit(root, &path, self.visits)).unwrap_or_default();
                 (!targets.is_empty()).then(|| (location.clone(), targets))
             }
             None => self.relative(&path, location),
         };
+        if *self.visits == 0 {
+            let message = "following the paths of field types takes too many steps";
+            self.problems.error(location.declared_at.0, message);
+            return None;
+        }
         if found.is_none() {
             self.problems
                 .error(location.declared_at.0, format!("there is no field `{location}` before this one"));
@@ -174,12 +189,12 @@ impl<'c, 'p> Resolver<'c, 'p> {
     /// The classes of the fields before the one that is being walked that a path may lead to from
     /// a structure or union around it on. One of the names may be of the member that is being
     /// walked itself, which may have such fields already.
-    fn within(&self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
+    fn within(&mut self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
         let (Some(frame), Some((first, rest))) = (self.frames.get(index), path.split_first()) else {
             return Vec::new();
         };
         match frame.before.get(first) {
-            Some(member) => follow(&member.class, rest),
+            Some(member) => visit(&member.class, rest, self.visits),
             None if self.path.get(frame.path) == Some(first) => self.within(index + 1, rest),
             None => Vec::new(),
         }
@@ -188,13 +203,13 @@ impl<'c, 'p> Resolver<'c, 'p> {
     /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then
     /// back into its parent, and so on.
     fn relative(
-        &self,
+        &mut self,
         path: &[&str],
         location: &FieldLocation,
     ) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
         (0..self.frames.len()).rev().find_map(|index| {
-            let frame = self.frames.get(index)?;
             let targets = self.within(index, path);
+            let frame = self.frames.get(index)?;
             if targets.is_empty() {
                 return None;
             }
@@ -217,18 +232,28 @@ pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
 
 /// The classes of the fields that a path may lead to, from a field of `class` on.
 pub(super) fn follow<'c>(class: &'c FieldClass, path: &[&str]) -> Vec<&'c FieldClass> {
+    visit(class, path, &mut { u64::MAX })
+}
+
+/// The same; none any more once `visits` has come down to 0.
+fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c FieldClass> {
+    if *visits == 0 {
+        return Vec::new();
+    }
+    *visits -= 1;
     match (&class.kind, path.split_first()) {
         (FieldKind::Variant { options, .. }, _) => {
-            options.iter().flat_map(|option| follow(&option.class, path)).collect()
+            options.iter().flat_map(|option| visit(&option.class, path, visits)).collect()
         }
         (_, None) => vec![class],
         (FieldKind::Structure { members, .. } | FieldKind::Union { members, .. }, Some((first, rest))) => {
+            *visits = visits.saturating_sub(members.len() as u64 / 16);
             match members.iter().find(|member| member.name == *first) {
-                Some(member) => follow(&member.class, rest),
+                Some(member) => visit(&member.class, rest, visits),
                 None => Vec::new(),
             }
         }
-        (FieldKind::Array { element, .. }, Some(_)) => follow(element, path),
+        (FieldKind::Array { element, .. }, Some(_)) => visit(element, path, visits),
         _ => Vec::new(),
     }
 }
