@@ -139,6 +139,11 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
     index
 }
 
+/// How many bytes a packet header and context may have to be found behind something that is no
+/// packet. Without a limit, a text in them that does not end would be looked through to the end of
+/// the file at each magic number.
+const LONGEST_HEAD: usize = 16 << 10;
+
 /// The next place after the first byte where a whole packet header and context can be read, if
 /// packets have a magic number to look for. One with a foreign UUID only if there is no other.
 fn next_packet(
@@ -153,7 +158,9 @@ fn next_packet(
     let mut foreign = None;
     while let Some(found) = data.get(from..).and_then(|data| memchr::memmem::find(data, &magic)) {
         let at = from + found;
-        if let Ok(info) = decoder.decode(&data[at..], slots, &mut clocks) {
+        let rest = &data[at..];
+        let head = rest.get(..LONGEST_HEAD).unwrap_or(rest);
+        if let Ok(info) = decoder.decode(head, slots, &mut clocks) {
             if accept_foreign || info.foreign.is_none() {
                 return Some(at);
             }

@@ -810,3 +810,20 @@ fn locations_through_many_options() {
         assert!(error.contains("steps"), "{}", &error[..error.len().min(400)]);
     }
 }
+
+/// A text that does not end in the context of everything that could be a packet.
+#[test]
+fn a_file_of_magic_numbers() {
+    let metadata = r#"/* CTF 1.8 */
+        trace { major = 1; minor = 8; byte_order = be;
+            packet.header := struct { integer { size = 32; align = 8; } magic; }; };
+        stream { packet.context := struct { string host; integer { size = 16; align = 8; } packet_size; }; };
+        event { fields := struct { integer { size = 8; } a; }; };"#;
+    let magic = [0xc1, 0xfc, 0x1f, 0xc1];
+    let packet = [&magic[..], b"host\0", &(14u16 * 8).to_be_bytes(), &[1, 2, 3]].concat();
+    let stream = [magic.repeat(1 << 18), vec![0], packet.clone(), packet].concat();
+    let trace = quick("magic numbers", || trace(metadata.as_bytes(), &[("stream", &stream)]));
+    let told = told(&trace);
+    assert_eq!(events(&told).len(), 6);
+    assert_eq!(damage(&told).len() + trace.damage().len(), 1);
+}

@@ -799,7 +799,7 @@ fn all_tags() {
     let second = 65_536 + 2048 + 149;
     // A timestamp of seven bits: the next value whose lower bits are 7.
     let third = (second / 128 + 1) * 128 + 7;
-    assert_eq!(second % 128 > 7, true);
+    assert!(second % 128 > 7);
     let expected = [(4, 65_050), (1000, 65_060), (4, 65_686), (4, second), (1000, third), (4, 20)];
     assert_eq!(cycles, expected.map(|(id, c)| (id, Some(c), Some(ns(c.into())))));
     let values: Vec<&str> = events(&told)

@@ -666,9 +666,7 @@ fn roles_and_root_fields() {
                 number("first id", 8, "event-record-class-id"),
                 member(
                     "id",
-                    &format!(
-                        r#"{{"type":"variable-length-unsigned-integer","roles":["event-record-class-id"]}}"#
-                    ),
+                    r#"{"type":"variable-length-unsigned-integer","roles":["event-record-class-id"]}"#,
                 ),
                 number("time", 8, "default-clock-timestamp"),
             ],
