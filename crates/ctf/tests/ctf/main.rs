@@ -10,3 +10,4 @@ mod json_suite;
 #[allow(dead_code)]
 mod support;
 mod tsdl_suite;
+mod windows;
