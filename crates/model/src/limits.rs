@@ -15,7 +15,7 @@ pub struct Limits {
     pub event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
     pub integer_bits: u64,
-    /// Elements of zero size that are visited of one array; the rest of a longer one is an error.
+    /// Array elements of zero size that are visited of one root field; more are an error.
     /// Default: 65,536.
     pub zero_size_elements: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
