@@ -107,8 +107,11 @@ pub(crate) struct Reading {
     )]
     pub(crate) clock_offset_ns: i64,
     /// How cycles of a clock become nanoseconds.
-    #[arg(long, value_enum, value_name = "HOW", default_value_t = Arithmetic::Exact, help_heading = "Reading")]
-    pub(crate) clock_arithmetic: Arithmetic,
+    ///
+    /// Left out, `cat` takes `babeltrace` for the formats `pretty` and `details`, which are the
+    /// same as Babeltrace's to the byte, and `exact` for all else.
+    #[arg(long, value_enum, value_name = "HOW", help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Option<Arithmetic>,
     /// Refuse metadata that are larger than this (for instance 512M).
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,

@@ -13,7 +13,7 @@ use ichnos::export::{
 use ichnos::io::Output;
 use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
 
-use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::progress::Progress;
@@ -24,7 +24,11 @@ use crate::time::{self, TimePoint};
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be told.
     let mut selection = Selection::new(args)?;
-    let session = input::open(&args.reading)?;
+    let arithmetic = match args.format {
+        CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
+        _ => Arithmetic::Exact,
+    };
+    let session = input::open(&args.reading, arithmetic)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
     let mut cursor = session.cursor(window).map_err(input::failure)?;
@@ -41,11 +45,13 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         && let Some(head) = cursor.advance()
     {
         progress.step(head.nanoseconds, head.kind == MessageKind::Event);
-        let Some(message) = cursor.current() else { continue };
-        if !selection.wants(&message) {
+        let current = cursor.current();
+        // By reference: a message is too large to be moved about for each event.
+        let Some(message) = &current else { continue };
+        if !selection.wants(message) {
             continue;
         }
-        match &message {
+        match message {
             Message::Event(_) => tally.events += 1,
             Message::DiscardedEvents(discarded) => {
                 let count = discarded.count.unwrap_or(0);
@@ -74,7 +80,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             }
             _ => {}
         }
-        if sink.message(&message)?.is_break() {
+        if sink.message(message)?.is_break() {
             break;
         }
     }

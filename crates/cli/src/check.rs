@@ -6,7 +6,7 @@ use ichnos::model::walk::DecodeErrorKind;
 use ichnos::model::{Cursor, Damage, DamageKind, FileDiagnostic, Message, MessageKind, Severity, Window};
 use ichnos::{OpenError, Session};
 
-use crate::args::{Check, Global};
+use crate::args::{Arithmetic, Check, Global};
 use crate::exit::{Exit, Failure};
 use crate::info::losses;
 use crate::json::{self as js, Object};
@@ -17,7 +17,7 @@ use crate::{input, output};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     let mut found = Findings::default();
-    match input::try_open(&args.reading)? {
+    match input::try_open(&args.reading, Arithmetic::Exact)? {
         Ok(session) => {
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args.metadata_only, &mut progress);

@@ -6,7 +6,7 @@ use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, Window};
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
-use crate::args::{Global, Info};
+use crate::args::{Arithmetic, Global, Info};
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
 use crate::progress::Progress;
@@ -18,7 +18,7 @@ use crate::tree::Branch;
 use crate::{input, output};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading)?;
+    let session = input::open(&args.reading, Arithmetic::Exact)?;
     let mut damaged = input::tell_problems(&session, report);
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();

@@ -15,12 +15,12 @@ use crate::report::Report;
 const SHOWN: usize = 20;
 
 /// Opens what the command line names.
-pub(crate) fn open(reading: &Reading) -> Result<Session, Failure> {
+pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    try_open(reading)?.and_then(refuse_all).map_err(|error| {
+    try_open(reading, arithmetic)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
         let failure = failure(error);
         match reading.dialect {
@@ -32,8 +32,12 @@ pub(crate) fn open(reading: &Reading) -> Result<Session, Failure> {
     })
 }
 
-/// Opens what the command line names. The inner error is that of the traces.
-pub(crate) fn try_open(reading: &Reading) -> Result<Result<Session, OpenError>, Failure> {
+/// Opens what the command line names, with this arithmetic of clocks unless it names another. The
+/// inner error is that of the traces.
+pub(crate) fn try_open(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+) -> Result<Result<Session, OpenError>, Failure> {
     if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::new("the standard input (`-`) can be read only once"));
     }
@@ -50,11 +54,11 @@ pub(crate) fn try_open(reading: &Reading) -> Result<Result<Session, OpenError>, 
         return Err(Failure::new(format!("{}: this trace has metadata of its own", path.display()))
             .help("name a data stream file of it, or leave out --metadata"));
     }
-    let options = options(reading)?;
+    let options = options(reading, arithmetic)?;
     Ok(ichnos::open(&reading.paths, &options))
 }
 
-fn options(reading: &Reading) -> Result<OpenOptions, Failure> {
+fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
     options.assume_correlated = reading.assume_correlated;
     options.ctf.strict = reading.strict;
@@ -64,7 +68,7 @@ fn options(reading: &Reading) -> Result<OpenOptions, Failure> {
         DialectName::Prop2 => Dialect::Prop2,
         DialectName::Spec2 => Dialect::Spec2,
     });
-    options.ctf.clock_arithmetic = match reading.clock_arithmetic {
+    options.ctf.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(arithmetic) {
         Arithmetic::Exact => ClockArithmetic::Exact,
         Arithmetic::Babeltrace => ClockArithmetic::Double,
     };

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
-use crate::args::{self, Global};
+use crate::args::{self, Arithmetic, Global};
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
 use crate::report::Report;
@@ -14,7 +14,7 @@ use crate::tree::Branch;
 use crate::{input, output};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading)?;
+    let session = input::open(&args.reading, Arithmetic::Exact)?;
     let damaged = input::tell_problems(&session, report);
     let text = if args.json {
         let mut object = js::document("schema");

@@ -6,7 +6,7 @@
 //! Whatever else a header is, and whatever does not fit the packet, is left to the plan, which
 //! knows everything and tells what is wrong where.
 
-use ichnos_model::plan::Plan;
+use ichnos_model::plan::{Plan, align};
 use ichnos_model::walk::{PacketBits, Position, Slots, read_bits};
 use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, RangeSet, Role, Roles, VariantOption};
 
@@ -177,7 +177,7 @@ impl EventHeader {
         clocks: &mut Clocks,
     ) -> Option<Option<u64>> {
         let end = bits.end();
-        let base = at.bit.checked_next_multiple_of(self.alignment)?;
+        let base = align(at.bit, self.alignment)?;
         if !base.is_multiple_of(8) || self.fields.size > end.checked_sub(base)? {
             return None;
         }
@@ -187,7 +187,7 @@ impl EventHeader {
         if let Some(selection) = &self.selection {
             let selector = selection.selector.read(bits.data, base);
             let (_, alignment, fields) = selection.select(selector)?;
-            let begin = after.checked_next_multiple_of(*alignment)?;
+            let begin = align(after, *alignment)?;
             let changes = open_byte.zip(fields.open_byte).is_some_and(|(a, b)| a != b);
             if fields.size > end.checked_sub(begin)? || (changes && !begin.is_multiple_of(8)) {
                 return None;

@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
@@ -156,8 +155,7 @@ impl StreamInput {
             other_clocks: Vec::new(),
             phase: Phase::Begin,
             packet: first,
-            range: 0..0,
-            file: 0,
+            data: Bytes::default(),
             content: 0,
             info: PacketInfo::default(),
             packet_begin: None,
@@ -270,9 +268,8 @@ pub struct StreamCursor {
     phase: Phase,
     /// Index of the current packet, or of the next one before the first.
     packet: usize,
-    /// Where the current packet is in its file.
-    range: Range<usize>,
-    file: usize,
+    /// The bytes of the current packet, as far as they are there.
+    data: Bytes,
     /// End of its content in bits.
     content: u64,
     info: PacketInfo,
@@ -302,17 +299,8 @@ impl StreamCursor {
         &self.input.packets[self.packet]
     }
 
-    /// The bytes of the current packet, as far as they are there.
-    fn data(&self) -> &[u8] {
-        self.input
-            .files
-            .get(self.file)
-            .and_then(|file| file.bytes.get(self.range.clone()))
-            .unwrap_or_default()
-    }
-
     fn bits(&self) -> PacketBits<'_> {
-        PacketBits { data: self.data(), content: self.content }
+        PacketBits { data: &self.data, content: self.content }
     }
 
     fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
@@ -341,7 +329,7 @@ impl StreamCursor {
 
     /// The damage of the current packet if the end of its file cuts it off.
     fn cut_off(&self) -> Option<Damage> {
-        let file = self.input.files.get(self.file)?;
+        let file = self.input.files.get(self.entry().file as usize)?;
         cut_off(&file.name, self.entry(), file.bytes.len() as u64)
     }
 
@@ -363,11 +351,11 @@ impl StreamCursor {
         let trace = &input.stream.trace;
         let decoder = PacketDecoder { class: &trace.class, plans: &trace.plans, limits: input.limits };
         let entry = &input.packets[self.packet];
-        self.file = entry.file as usize;
-        let file: &[u8] = &input.files[self.file].bytes;
+        let file = &input.files[entry.file as usize].bytes;
+        let begin = entry.offset as usize;
         // `available` keeps within the file.
-        self.range = entry.offset as usize..(entry.offset + entry.available(file.len() as u64)) as usize;
-        let data = &file[self.range.clone()];
+        self.data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
+        let data = &self.data;
         self.content = entry.content.unwrap_or(data.len() as u64 * 8);
         match decoder.decode(data, &self.slots, &mut self.clocks) {
             // Only an untrue index says otherwise than the packet itself.
@@ -439,8 +427,7 @@ impl StreamCursor {
         let input = &*self.input;
         let stream = &input.stream;
         let plans = stream.plans();
-        let data = input.files.get(self.file).and_then(|file| file.bytes.get(self.range.clone()));
-        let bits = PacketBits { data: data.unwrap_or_default(), content: self.content };
+        let bits = PacketBits { data: &self.data, content: self.content };
         let begin = self.at;
         if begin.bit >= bits.end() {
             // A packet without event record classes, or one whose data is all there.
@@ -691,7 +678,7 @@ impl StreamCursor {
     }
 
     fn current_packet(&self) -> Packet<'_> {
-        let data = self.data().len() as u64 * 8;
+        let data = self.data.len() as u64 * 8;
         Packet {
             stream: &self.input.stream,
             begin: self.packet_begin,

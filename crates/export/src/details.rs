@@ -33,8 +33,8 @@ pub struct DetailsOptions {
     pub stream_class_name: bool,
     /// With names of data streams.
     pub stream_name: bool,
-    /// With UUIDs. Traces and clocks are identified by strings since CTF 2, which
-    /// [`DetailsOptions::uid`] is about.
+    /// With UUIDs: accepted so that the option can be given. Traces and clocks have unique
+    /// identifiers instead, see [`DetailsOptions::uid`].
     pub uuid: bool,
     /// With unique identifiers.
     pub uid: bool,

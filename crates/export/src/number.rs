@@ -115,15 +115,26 @@ pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
     if value < 0 {
         out.push(b'-');
     }
-    let begin = out.len();
     let magnitude = value.unsigned_abs();
-    match u64::try_from(magnitude) {
-        Ok(magnitude) => push_unsigned(out, magnitude),
-        Err(_) => out.extend_from_slice(itoa::Buffer::new().format(magnitude).as_bytes()),
+    let mut buffer = itoa::Buffer::new();
+    let digits = match u64::try_from(magnitude) {
+        Ok(magnitude) => buffer.format(magnitude),
+        Err(_) => buffer.format(magnitude),
+    };
+    let digits = digits.as_bytes();
+    if magnitude <= 9999 {
+        return out.extend_from_slice(digits);
     }
-    if magnitude > 9999 {
-        separate(out, begin, 3, b',');
+    // 39 digits and 12 commas at most.
+    let mut grouped = [b','; 52];
+    let (first, rest) = digits.split_at((digits.len() - 1) % 3 + 1);
+    grouped[..first.len()].copy_from_slice(first);
+    let mut length = first.len();
+    for group in rest.chunks_exact(3) {
+        grouped[length + 1..length + 4].copy_from_slice(group);
+        length += 4;
     }
+    out.extend_from_slice(&grouped[..length]);
 }
 
 /// Appends `0x` and an integer in hexadecimal with a colon before each four digits.

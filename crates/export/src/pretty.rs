@@ -155,7 +155,8 @@ pub struct PrettyOptions {
     pub color_warnings: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
-    /// Also say what else is known, for instance when packets are damaged.
+    /// Accepted so that the option can be given; nothing depends on it, as in the tool that this
+    /// output equals.
     pub verbose: bool,
     /// Values of enumerations without a name are split into bits that have one.
     pub enum_flags: bool,

@@ -112,9 +112,9 @@ impl Fixture {
         let at = |bit| Position { bit, open_byte: None };
         f(Scopes {
             bits: PacketBits::whole(&data),
-            begins: [at(0), at(0), at(16), at(16), at(16), at(16)],
+            begins: &[at(0), at(0), at(16), at(16), at(16), at(16)],
             slots: &slots,
-            limits: (&Limits::default()).into(),
+            limits: &(&Limits::default()).into(),
         })
     }
 

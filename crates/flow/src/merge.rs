@@ -104,8 +104,8 @@ impl Cursor for DamageCursor {
 /// If the sink cannot write.
 pub fn pump(cursor: &mut impl Cursor, sink: &mut impl Sink) -> io::Result<()> {
     while cursor.advance().is_some() {
-        if let Some(message) = cursor.current()
-            && sink.message(&message)?.is_break()
+        if let Some(message) = &cursor.current()
+            && sink.message(message)?.is_break()
         {
             break;
         }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::ops::{Deref, Range};
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::Arc;
 
 use memmap2::Mmap;
@@ -18,14 +19,23 @@ const READ_UP_TO: u64 = 64 << 10;
 /// See the [crate] on mapped files that become shorter while they are read.
 #[derive(Clone)]
 pub struct Bytes {
+    /// Where the bytes are: a part of what `storage` owns, found once so that looking at them,
+    /// which readers do for each event, is free.
+    begin: NonNull<u8>,
+    len: usize,
     storage: Arc<Storage>,
-    range: Range<usize>,
 }
 
 enum Storage {
     Mapped(Mmap),
     Owned(Vec<u8>),
 }
+
+// SAFETY: the bytes are only ever read, and they belong to `storage`, which both threads keep
+// alive and which is `Send` and `Sync` itself.
+unsafe impl Send for Bytes {}
+// SAFETY: as above.
+unsafe impl Sync for Bytes {}
 
 impl Bytes {
     /// The content of a plain file.
@@ -48,8 +58,7 @@ impl Bytes {
             let mapped = unsafe { Mmap::map(&file) };
             // Some file systems cannot map, and a process may have no mapping left: then read.
             if let Ok(mapped) = mapped {
-                let range = 0..mapped.len();
-                return Ok(Self { storage: Arc::new(Storage::Mapped(mapped)), range });
+                return Ok(Self::of_storage(Storage::Mapped(mapped)));
             }
         }
         let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
@@ -58,13 +67,21 @@ impl Bytes {
         Ok(bytes.into())
     }
 
+    fn of_storage(storage: Storage) -> Self {
+        let storage = Arc::new(storage);
+        let all: &[u8] = match &*storage {
+            Storage::Mapped(mapped) => mapped,
+            Storage::Owned(owned) => owned,
+        };
+        Self { begin: NonNull::from(all).cast(), len: all.len(), storage }
+    }
+
     /// A part of these bytes; what lies beyond their end is left out.
     #[must_use]
     pub fn slice(&self, range: Range<usize>) -> Self {
-        let len = self.len();
-        let begin = range.start.min(len);
-        let end = range.end.clamp(begin, len);
-        Self { storage: Arc::clone(&self.storage), range: self.range.start + begin..self.range.start + end }
+        let begin = range.start.min(self.len);
+        let part = &self[begin..range.end.clamp(begin, self.len)];
+        Self { begin: NonNull::from(part).cast(), len: part.len(), storage: Arc::clone(&self.storage) }
     }
 }
 
@@ -79,12 +96,12 @@ fn plain(metadata: &std::fs::Metadata) -> io::Result<()> {
 impl Deref for Bytes {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
-        let all: &[u8] = match &*self.storage {
-            Storage::Mapped(mapped) => mapped,
-            Storage::Owned(owned) => owned,
-        };
-        &all[self.range.clone()]
+        // SAFETY: `begin` and `len` were taken from a slice of what `storage` owns. That neither
+        // moves nor changes: a mapping stays where it is, nobody can reach the vector to let it
+        // grow, and both live as long as `self` keeps `storage`.
+        unsafe { std::slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }
 }
 
@@ -96,8 +113,7 @@ impl AsRef<[u8]> for Bytes {
 
 impl From<Vec<u8>> for Bytes {
     fn from(bytes: Vec<u8>) -> Self {
-        let range = 0..bytes.len();
-        Self { storage: Arc::new(Storage::Owned(bytes)), range }
+        Self::of_storage(Storage::Owned(bytes))
     }
 }
 

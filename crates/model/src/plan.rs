@@ -121,6 +121,8 @@ pub(crate) struct Bits {
     pub(crate) big_endian: bool,
     pub(crate) reversed: bool,
     pub(crate) kind: BitsKind,
+    /// Whether the value is saved in slots; known once the plan is finished.
+    pub(crate) saved: bool,
 }
 
 /// What fixed-length bits are.
@@ -178,17 +180,45 @@ pub(crate) struct RunField {
 /// How to load a field of a run.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Load {
+    /// Unsigned, whole bytes, little-endian; nothing but the visitor needs the value. These and
+    /// the following are what most fields of most traces are.
     U8,
-    U16Le,
-    U16Be,
-    U32Le,
-    U32Be,
-    U64Le,
-    U64Be,
-    /// Up to 64 bits at any place.
+    U16,
+    U32,
+    U64,
+    /// The same, signed.
+    I8,
+    I16,
+    I32,
+    I64,
+    /// Any kind of bits, up to 64 of them at any place.
     Bits,
+    /// A string of so many bytes, of code units of one byte.
+    Text(u64),
     /// Whatever the node says.
     Any,
+}
+
+impl Load {
+    fn of(bits: &Bits, offset: u64) -> Self {
+        if bits.length > 64 {
+            return Self::Any;
+        }
+        let is_plain = offset.is_multiple_of(8) && !bits.reversed && !bits.saved;
+        let is_little = !bits.big_endian || bits.length == 8;
+        match (bits.kind, bits.length) {
+            _ if !is_plain || !is_little => Self::Bits,
+            (BitsKind::Unsigned, 8) => Self::U8,
+            (BitsKind::Unsigned, 16) => Self::U16,
+            (BitsKind::Unsigned, 32) => Self::U32,
+            (BitsKind::Unsigned, 64) => Self::U64,
+            (BitsKind::Signed, 8) => Self::I8,
+            (BitsKind::Signed, 16) => Self::I16,
+            (BitsKind::Signed, 32) => Self::I32,
+            (BitsKind::Signed, 64) => Self::I64,
+            _ => Self::Bits,
+        }
+    }
 }
 
 /// A compiled root field class.
@@ -263,6 +293,7 @@ impl Plan {
                 big_endian: bits.byte_order == ByteOrder::BigEndian,
                 reversed: bits.is_reversed(),
                 kind,
+                saved: false,
             })
         };
         let op = match &class.kind {
@@ -388,6 +419,11 @@ impl Plan {
     /// Joins members of fixed layout into runs; the last step of making a plan.
     pub(crate) fn finish(&mut self) {
         let count = self.nodes.len();
+        for node in &mut self.nodes {
+            if let Op::Bits(bits) = &mut node.op {
+                bits.saved = !node.saves.is_empty();
+            }
+        }
         // Children come after their parents, so backwards each is known before it is needed.
         let mut layouts: Vec<Option<Layout>> = vec![None; count];
         for id in (0..count).rev() {
@@ -490,31 +526,24 @@ impl Plan {
 
     fn run_field(&self, id: NodeId, offset: u64) -> RunField {
         let load = match &self.node(id).op {
-            Op::Bits(Bits { length: 1..=64, reversed: true, .. }) => Load::Bits,
-            Op::Bits(bits) if offset % 8 == 0 => match (bits.length, bits.big_endian) {
-                (8, _) => Load::U8,
-                (16, false) => Load::U16Le,
-                (16, true) => Load::U16Be,
-                (32, false) => Load::U32Le,
-                (32, true) => Load::U32Be,
-                (64, false) => Load::U64Le,
-                (64, true) => Load::U64Be,
-                (1..=64, _) => Load::Bits,
-                _ => Load::Any,
-            },
-            Op::Bits(Bits { length: 1..=64, .. }) => Load::Bits,
+            Op::Bits(bits) => Load::of(bits, offset),
+            Op::StaticText(StringEncoding::Utf8, length) => Load::Text(*length),
             _ => Load::Any,
         };
         let bits = match self.node(id).op {
             Op::Bits(bits) => bits,
-            _ => Bits { length: 0, big_endian: false, reversed: false, kind: BitsKind::BitArray },
+            _ => {
+                Bits { length: 0, big_endian: false, reversed: false, kind: BitsKind::BitArray, saved: false }
+            }
         };
         RunField { node: id, offset, load, bits }
     }
 }
 
-/// Rounds up to a multiple of a power of two.
-pub(crate) fn align(offset: u64, alignment: u64) -> Option<u64> {
+/// Rounds up to a multiple of a power of two; None if that is beyond all numbers.
+#[inline]
+#[must_use]
+pub fn align(offset: u64, alignment: u64) -> Option<u64> {
     Some(offset.checked_add(alignment - 1)? & !(alignment - 1))
 }
 

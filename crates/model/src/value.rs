@@ -292,8 +292,7 @@ mod tests {
     #[test]
     fn quadruple_precision() {
         // 1.5 in binary128: exponent 0x3fff, first fraction bit set.
-        let real =
-            |high: u64| Real::Wide(Wide { words: &[0, high], length: 128, signed: false }.clone()).to_f64();
+        let real = |high: u64| Real::Wide(Wide { words: &[0, high], length: 128, signed: false }).to_f64();
         assert_eq!(real(0x3fff_8000_0000_0000), 1.5);
         assert_eq!(real(0xc000_0000_0000_0000), -2.0);
         assert_eq!(real(0x7fff_0000_0000_0000), f64::INFINITY);

@@ -270,21 +270,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
             Op::StaticBlob(length) => self.blob(field, *length),
             Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
-            Op::Structure { parts, .. } => {
-                if V::WANTS_VALUES {
-                    self.visitor.begin_structure(field);
-                }
-                for part in parts {
-                    match part {
-                        Part::Run(run) => self.run(run)?,
-                        Part::Field(id) => self.node(*id)?,
-                    }
-                }
-                if V::WANTS_VALUES {
-                    self.visitor.end_structure(self.field(id, self.at.bit));
-                }
-                Ok(())
-            }
+            Op::Structure { parts, .. } => self.structure(field, parts),
             Op::StaticArray { element, length } => self.array(field, *element, *length),
             Op::DynamicArray { element, length } => self.array(field, *element, self.length(*length)?),
             Op::Optional { field: inner, selector, ranges } => {
@@ -316,6 +302,24 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
+    #[inline]
+    fn structure(&mut self, field: Field<'a>, parts: &[Part]) -> Result<(), DecodeError> {
+        if V::WANTS_VALUES {
+            self.visitor.begin_structure(field);
+        }
+        for part in parts {
+            match part {
+                Part::Run(run) => self.run(run)?,
+                Part::Field(id) => self.node(*id)?,
+            }
+        }
+        if V::WANTS_VALUES {
+            self.visitor.end_structure(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+
+    #[inline]
     fn run(&mut self, run: &Run) -> Result<(), DecodeError> {
         let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
         let fits = self.end.checked_sub(begin).is_some_and(|left| run.size <= left);
@@ -331,30 +335,36 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if !fields.is_empty() {
             let data = self.data;
             let bytes = data.get((begin / 8) as usize..(after.bit.div_ceil(8)) as usize).unwrap_or_default();
-            for field in fields {
-                let at = (field.offset / 8) as usize;
-                let value = match field.load {
-                    Load::U8 => bytes.get(at).copied().unwrap_or(0).into(),
-                    Load::U16Le => u16::from_le_bytes(load(bytes, at)).into(),
-                    Load::U16Be => u16::from_be_bytes(load(bytes, at)).into(),
-                    Load::U32Le => u32::from_le_bytes(load(bytes, at)).into(),
-                    Load::U32Be => u32::from_be_bytes(load(bytes, at)).into(),
-                    Load::U64Le => u64::from_le_bytes(load(bytes, at)),
-                    Load::U64Be => u64::from_be_bytes(load(bytes, at)),
+            for part in fields {
+                let at = (part.offset / 8) as usize;
+                let node = self.plan.node(part.node);
+                let field = Field { node, offset: begin + part.offset, length: part.bits.length };
+                match part.load {
+                    Load::U8 => self.visitor.unsigned(field, u8::from_le_bytes(load(bytes, at)).into()),
+                    Load::U16 => self.visitor.unsigned(field, u16::from_le_bytes(load(bytes, at)).into()),
+                    Load::U32 => self.visitor.unsigned(field, u32::from_le_bytes(load(bytes, at)).into()),
+                    Load::U64 => self.visitor.unsigned(field, u64::from_le_bytes(load(bytes, at))),
+                    Load::I8 => self.visitor.signed(field, i8::from_le_bytes(load(bytes, at)).into()),
+                    Load::I16 => self.visitor.signed(field, i16::from_le_bytes(load(bytes, at)).into()),
+                    Load::I32 => self.visitor.signed(field, i32::from_le_bytes(load(bytes, at)).into()),
+                    Load::I64 => self.visitor.signed(field, i64::from_le_bytes(load(bytes, at))),
                     Load::Bits => {
-                        let bits = field.bits;
-                        let value = read_bits(data, begin + field.offset, bits.length, bits.big_endian);
-                        if bits.reversed { reverse(value, bits.length) } else { value }
+                        let bits = part.bits;
+                        let value = read_bits(data, field.offset, bits.length, bits.big_endian);
+                        let value = if bits.reversed { reverse(value, bits.length) } else { value };
+                        self.narrow(field, bits, value);
+                    }
+                    Load::Text(length) => {
+                        let raw = bytes.get(at..at + length as usize).unwrap_or_default();
+                        let content = memchr::memchr(0, raw).unwrap_or(raw.len());
+                        let text = Text { bytes: &raw[..content], raw, encoding: StringEncoding::Utf8 };
+                        self.visitor.text(field, text);
                     }
                     Load::Any => {
-                        self.at = Position { bit: begin + field.offset, open_byte: None };
-                        self.node(field.node)?;
-                        continue;
+                        self.at = Position { bit: field.offset, open_byte: None };
+                        self.node(part.node)?;
                     }
-                };
-                let offset = begin + field.offset;
-                let node = self.plan.node(field.node);
-                self.narrow(Field { node, offset, length: field.bits.length }, field.bits, value);
+                }
             }
         }
         self.at = after;
@@ -378,7 +388,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let value = read_bits(self.data, self.at.bit, bits.length, bits.big_endian);
             let value = if bits.reversed { reverse(value, bits.length) } else { value };
             self.narrow(field, bits, value);
-        } else if V::WANTS_VALUES || !field.node.saves.is_empty() {
+        } else if V::WANTS_VALUES || bits.saved {
             self.wide_bits(field, bits);
         }
         self.at.bit += bits.length;
@@ -393,7 +403,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let unused = 64 - bits.length;
             ((value << unused) as i64) >> unused
         };
-        if !field.node.saves.is_empty() {
+        if bits.saved {
             let value = match bits.kind {
                 BitsKind::Signed => i128::from(signed(value)),
                 BitsKind::Boolean => i128::from(value != 0),
@@ -625,7 +635,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             && matches!(bits.length, 8 | 16 | 32 | 64)
             && node.alignment % 8 == 0
             && node.alignment <= bits.length
-            && node.saves.is_empty()
+            && !bits.saved
             && !bits.reversed
         {
             self.align(node.alignment)?;

@@ -1,6 +1,5 @@
-//! The public CTF 2 metadata cases, and the metadata of the real CTF 2 traces.
+//! The metadata of the real CTF 2 traces.
 
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -9,11 +8,6 @@ use ichnos_ctf::metadata::json::{parse_spec2, recognise};
 use ichnos_model::{Diagnostic, Limits, Severity, TraceClass};
 
 use crate::support::traces;
-
-/// Cases whose only mistake is found by the check of the finished classes, which all dialects
-/// share, and what it is.
-const AWAITS_CHECK: &[(&str, &str)] =
-    &[("fail-dl-array-type-len-inval", "a length field location leads to a structure")];
 
 /// Metadata of traces that breaks a rule without doubt about what it means, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
@@ -30,70 +24,6 @@ fn parse(text: &[u8], limits: &Limits) -> (Option<TraceClass>, Vec<Diagnostic>) 
     let mut problems = Problems::new(limits);
     let trace = parse_spec2(text, limits, &mut problems);
     (trace, problems.into_diagnostics())
-}
-
-/// The place of a problem as the expectations count: from the record separator that begins the
-/// fragment, the byte after it being line 1, column 1.
-fn place_in_fragment(text: &[u8], problem: &Diagnostic) -> (u32, u32) {
-    let before = &text[..problem.place.offset as usize];
-    let start = before.iter().rposition(|byte| *byte == 0x1e).map_or(0, |separator| separator + 1);
-    let lines = before[start..].iter().filter(|byte| **byte == b'\n').count() as u32;
-    let column = match before[start..].iter().rposition(|byte| *byte == b'\n') {
-        Some(newline) => before.len() - start - newline,
-        None => before.len() - start + 1,
-    };
-    (lines + 1, column as u32)
-}
-
-fn expected_place(case: &Path) -> (u32, u32) {
-    let text = fs::read_to_string(case.join("expect-error.txt")).unwrap();
-    let last = text.lines().rfind(|line| !line.trim().is_empty()).unwrap();
-    let (line, rest) = last.strip_prefix('[').unwrap().split_once(':').unwrap();
-    let (column, _) = rest.split_once(']').unwrap();
-    (line.parse().unwrap(), column.parse().unwrap())
-}
-
-#[test]
-fn verdicts_and_places_of_the_public_cases() {
-    let Some(traces) = traces() else {
-        eprintln!("json_suite: skipped, there are no traces");
-        return;
-    };
-    let mut cases: Vec<PathBuf> =
-        fs::read_dir(traces.join("ctf/metadata/ctf-2")).unwrap().map(|entry| entry.unwrap().path()).collect();
-    cases.sort();
-    // The reader that the expectations are of has no integers of more bits.
-    let mut limits = Limits::default();
-    limits.integer_bits = 64;
-    let (mut verdicts, mut places, mut failing) = (0, 0, 0);
-    let mut report = String::new();
-    for case in &cases {
-        let name = case.file_name().unwrap().to_str().unwrap();
-        let text = fs::read(case.join("metadata")).unwrap();
-        let (trace, problems) = parse(&text, &limits);
-        let errors = problems.iter().filter(|problem| problem.severity == Severity::Error).count();
-        assert_eq!(trace.is_some(), errors == 0, "{name}");
-        let awaits = AWAITS_CHECK.iter().any(|(other, _)| *other == name);
-        let should_fail = name.starts_with("fail-") && !awaits;
-        if (errors > 0) == should_fail {
-            verdicts += 1;
-        } else {
-            writeln!(report, "{name}: {errors} errors, {:?}", problems.first()).unwrap();
-        }
-        if should_fail {
-            failing += 1;
-            let expected = expected_place(case);
-            match problems.first().map(|problem| place_in_fragment(&text, problem)) {
-                Some(place) if place == expected => places += 1,
-                place => {
-                    writeln!(report, "{name}: {place:?}, not {expected:?}: {:?}", problems.first()).unwrap()
-                }
-            }
-        }
-    }
-    eprintln!("verdicts {verdicts}/{}, places {places}/{failing}", cases.len());
-    assert!(cases.len() > 150);
-    assert_eq!((verdicts, places), (cases.len(), failing), "\n{report}");
 }
 
 #[test]

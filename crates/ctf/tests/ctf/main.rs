@@ -7,6 +7,7 @@ mod json_documents;
 mod json_errors;
 mod json_fixtures;
 mod json_suite;
+mod metadata_suite;
 #[allow(dead_code)]
 mod support;
 mod tsdl_suite;
