@@ -434,14 +434,23 @@ impl Builder<'_> {
         let mut last: Option<StreamKey> = None;
         for found in packets {
             let class_id = self.trace.class.data_streams[found.class].id;
-            let file = if found.stream_id.is_some() { String::new() } else { name.clone() };
-            let key = (class_id, found.stream_id, file);
-            let stream = self.streams.entry(key.clone()).or_default();
-            stream.class = found.class;
-            if stream.files.last().is_none_or(|file| file.name != name) {
-                stream.files.push(StreamFile { name: name.clone(), bytes: bytes.clone() });
+            // Mostly all packets of a file are of one stream.
+            let key = match last.take() {
+                Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
+                _ => {
+                    let file = if found.stream_id.is_some() { String::new() } else { name.clone() };
+                    let key = (class_id, found.stream_id, file);
+                    let stream = self.streams.entry(key.clone()).or_default();
+                    stream.class = found.class;
+                    if stream.files.last().is_none_or(|file| file.name != name) {
+                        stream.files.push(StreamFile { name: name.clone(), bytes: bytes.clone() });
+                    }
+                    key
+                }
+            };
+            if let Some(stream) = self.streams.get_mut(&key) {
+                stream.packets.push(PacketEntry { file: stream.files.len() as u32 - 1, ..found.entry });
             }
-            stream.packets.push(PacketEntry { file: stream.files.len() as u32 - 1, ..found.entry });
             last = Some(key);
         }
         if let Some(rest) = rest {

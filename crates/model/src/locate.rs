@@ -1,12 +1,14 @@
 //! Finds the fields that field locations lead to, and gives each a slot.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot, TracePlans};
 use crate::{
-    DataStreamClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength, TextPlace,
-    TraceClass, VariableLengthValue,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Scope, StringLength,
+    TextPlace, TraceClass, VariableLengthValue,
 };
 
 /// A field location that leads to no field that fits.
@@ -73,12 +75,15 @@ pub(crate) fn locate_all(trace: &TraceClass, plans: &mut TracePlans) -> Result<(
     let mut problems = Vec::new();
     let mut in_header = Vec::new();
     let scopes = [plans.packet_header.as_ref(), None, None, None, None, None];
-    find(&scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
+    let names = MemberNames::default();
+    find(&names, &scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
     let streams: Vec<Vec<Found>> = trace
         .data_streams
         .iter()
         .zip(&plans.data_streams)
-        .map(|(class, stream)| find_in_stream(class, stream, plans.packet_header.as_ref(), &mut problems))
+        .map(|(class, stream)| {
+            find_in_stream(&names, class, stream, plans.packet_header.as_ref(), &mut problems)
+        })
         .collect();
     if !problems.is_empty() {
         return Err(PlanError::Locations(problems));
@@ -168,6 +173,7 @@ impl Slots {
 
 /// What fields of a data stream class need; what belongs to one event record class is together.
 fn find_in_stream(
+    names: &MemberNames,
     class: &DataStreamClass,
     stream: &DataStreamPlans,
     header: Option<&Plan>,
@@ -184,7 +190,7 @@ fn find_in_stream(
     ];
     let within = format!("data stream class {}", class.id);
     for scope in [Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext] {
-        find(&shared, scope, None, std::slice::from_ref(&within), &mut all, problems);
+        find(names, &shared, scope, None, std::slice::from_ref(&within), &mut all, problems);
     }
     for (i, (class, event)) in class.event_records.iter().zip(&stream.event_records).enumerate() {
         let mut scopes = shared;
@@ -192,7 +198,7 @@ fn find_in_stream(
         scopes[5] = event.payload.as_ref();
         let within = [within.clone(), format!("event record class {}", class.id)];
         for scope in [Scope::SpecificContext, Scope::Payload] {
-            find(&scopes, scope, Some(i), &within, &mut all, problems);
+            find(names, &scopes, scope, Some(i), &within, &mut all, problems);
         }
     }
     all
@@ -200,6 +206,7 @@ fn find_in_stream(
 
 /// Finds what the fields of one scope need.
 fn find(
+    names: &MemberNames,
     scopes: &Scopes<'_>,
     scope: Scope,
     event: Option<usize>,
@@ -210,7 +217,7 @@ fn find(
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
         let Some((location, need)) = needs(plan, id) else { continue };
-        let search = Search { scopes, scope, plan, dependent: id, location, need };
+        let search = Search { names, scopes, scope, plan, dependent: id, location, need };
         match search.run() {
             Ok((target_scope, targets)) => {
                 all.push(Found { event, own_scope: scope, dependent: id, scope: target_scope, targets });
@@ -285,7 +292,32 @@ struct Trouble {
     found: String,
 }
 
+/// The names of the members of large structures: searching each time would take members times
+/// locations.
+#[derive(Default)]
+struct MemberNames(RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>);
+
+impl MemberNames {
+    /// How many members are searched one by one.
+    const FEW: usize = 16;
+
+    /// Index of the first member called `name` of a class with these members.
+    fn index(&self, class: &Arc<FieldClass>, members: &[Member], name: &str) -> Option<usize> {
+        if members.len() <= Self::FEW {
+            return members.iter().position(|member| member.location_name() == name);
+        }
+        let mut all = self.0.borrow_mut();
+        // Classes stay where they are as long as their plans are made.
+        let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
+            let names = members.iter().enumerate().rev();
+            names.map(|(index, member)| (member.location_name().into(), index)).collect()
+        });
+        names.get(name).copied()
+    }
+}
+
 struct Search<'a> {
+    names: &'a MemberNames,
     scopes: &'a Scopes<'a>,
     /// The scope of the field that needs another one.
     scope: Scope,
@@ -398,7 +430,7 @@ impl Search<'_> {
                 else {
                     return Ok(());
                 };
-                let index = classes.iter().position(|member| member.location_name() == name);
+                let index = self.names.index(&node.class, classes, name);
                 match index.and_then(|index| members.get(index)) {
                     Some(member) => found.push(*member),
                     None => {
