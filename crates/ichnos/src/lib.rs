@@ -37,3 +37,8 @@ pub mod prelude {
 
     pub use crate::{OpenOptions, Session, open};
 }
+
+/// The code of the document on how to contribute is a test.
+#[cfg(doctest)]
+#[doc = include_str!("../../../CONTRIBUTING.md")]
+mod contributing {}

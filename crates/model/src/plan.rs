@@ -1,7 +1,7 @@
 //! Decode plans: a root field class, compiled once into what decoding it takes.
 //!
 //! A plan is a tree of [nodes](Node), one for each field class of the expanded root class.
-//! Consecutive members of a structure whose layout is fixed are joined into [runs](Run), so that
+//! Consecutive members of a structure whose layout is fixed are joined into *runs*, so that
 //! getting past them is one comparison and reading them needs no arithmetic. A field that another
 //! one needs (a length, a selector) saves its value in a *slot*; which slot is found out here,
 //! once, from the [field locations](crate::FieldLocation).
@@ -200,7 +200,7 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    fn of(bits: &Bits, offset: u64) -> Self {
+    pub(crate) fn of(bits: &Bits, offset: u64) -> Self {
         if bits.length > 64 {
             return Self::Any;
         }

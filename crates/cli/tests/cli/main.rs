@@ -5,7 +5,10 @@
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod cat;
+mod differential;
+mod documents;
 mod errors;
 mod inspect;
 mod recorded;
+mod structure;
 mod support;

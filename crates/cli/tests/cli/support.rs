@@ -102,6 +102,11 @@ pub fn ichnos_with<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item 
     }
 }
 
+/// The folder of the project.
+pub fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
 /// Where recorded traces are; None (and a line that says what is skipped) if they are not there.
 pub fn recorded(path: &str) -> Option<PathBuf> {
     let root = match std::env::var_os("ICHNOS_TRACES") {

@@ -470,7 +470,7 @@ fn compare(expected: &[String], found: &[String]) -> Result<(), String> {
 #[test]
 fn every_element_of_every_case() {
     let Some(traces) = traces() else {
-        eprintln!("SKIPPED decode_suite::every_element_of_every_case: no traces beside the project");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let mut failed = Vec::new();

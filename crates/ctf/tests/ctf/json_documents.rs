@@ -13,7 +13,7 @@ use crate::support::traces;
 fn examples(name: &str) -> Option<Vec<(usize, String)>> {
     let file = traces()?.join("../specs").join(name);
     let Ok(text) = fs::read_to_string(&file) else {
-        eprintln!("json_documents: skipped, {name} is not there");
+        eprintln!("skipped: {name} is not there");
         return None;
     };
     let mut lines = text.lines().enumerate();

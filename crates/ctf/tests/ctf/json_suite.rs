@@ -60,7 +60,7 @@ fn metadata_files(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 fn metadata_of_real_traces_is_read() {
     let Some(traces) = traces() else {
-        eprintln!("json_suite: skipped, there are no traces");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let mut read = 0;
@@ -100,7 +100,7 @@ fn metadata_of_real_traces_is_read() {
 #[test]
 fn no_bytes_make_the_reader_panic() {
     let Some(traces) = traces() else {
-        eprintln!("json_suite: skipped, there are no traces");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let limits = Limits::default();

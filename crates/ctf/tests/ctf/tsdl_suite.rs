@@ -24,7 +24,7 @@ fn cases(folder: &Path) -> Vec<(String, PathBuf)> {
 #[test]
 fn every_real_trace() {
     let Some(traces) = traces() else {
-        eprintln!("every_real_trace: skipped, the real traces are not here");
+        eprintln!("skipped: the recorded traces are not there");
         return;
     };
     let limits = Limits::default();

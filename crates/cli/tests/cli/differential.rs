@@ -1,0 +1,103 @@
+//! What `ichnos cat` prints of a trace that is recorded here and now, against what Debian's
+//! `babeltrace2` prints of it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, command, root};
+
+/// Records a trace with the program in `examples/hello-lttng`; None (and a line that says why) if
+/// that cannot be done on this machine.
+fn record(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
+    let is_there = |program: &str| {
+        Command::new("sh")
+            .args(["-c", "command -v \"$0\"", program])
+            .stdout(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    for program in ["bash", "gcc", "setpriv", "lttng", "lttng-sessiond", "babeltrace2"] {
+        if !is_there(program) {
+            eprintln!("skipped: `{program}` is not installed");
+            return None;
+        }
+    }
+    let header = Command::new("gcc")
+        .args(["-include", "lttng/tracepoint.h", "-fsyntax-only", "-xc", "/dev/null"])
+        .stderr(Stdio::null())
+        .status();
+    if !header.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: the headers of LTTng-UST (liblttng-ust-dev) are not installed");
+        return None;
+    }
+    let trace = folder.join("trace");
+    let output = Command::new("timeout")
+        .arg("120")
+        .arg(root().join("examples/hello-lttng/record.sh"))
+        .arg(&trace)
+        .args(arguments)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    if !output.status.success() {
+        // A container may not let a session daemon run. That is nothing that ichnos can mend.
+        let reason = String::from_utf8_lossy(&output.stderr);
+        eprintln!("skipped: LTTng cannot record here: {}", reason.trim().replace('\n', "; "));
+        return None;
+    }
+    Some(trace)
+}
+
+fn babeltrace2(trace: &Path, options: &[&str]) -> Vec<u8> {
+    let output = Command::new("babeltrace2").args(options).arg(trace).env("TZ", "UTC").output().unwrap();
+    assert!(output.status.success(), "babeltrace2: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Says where two outputs differ first.
+#[track_caller]
+fn same(ours: &[u8], theirs: &[u8], what: &str) {
+    if ours == theirs {
+        return;
+    }
+    let (mut ours, mut theirs) = (ours.split(|byte| *byte == b'\n'), theirs.split(|byte| *byte == b'\n'));
+    for line in 1.. {
+        let pair = (ours.next(), theirs.next());
+        if pair.0 != pair.1 {
+            let [ours, theirs] = [pair.0, pair.1].map(|line| line.map(String::from_utf8_lossy));
+            panic!("{what}: line {line}:\nichnos:      {ours:?}\nbabeltrace2: {theirs:?}");
+        }
+    }
+}
+
+#[test]
+fn a_fresh_recording_prints_the_same() {
+    let folder = Folder::new("differential");
+    let Some(trace) = record(&folder, &["5000", "4", "64K"]) else { return };
+    let options: &[&[&str]] = &[
+        &[],
+        &["--clock-gmt", "--clock-date"],
+        &["--clock-seconds", "--no-delta"],
+        &["--clock-cycles", "--names=all", "--fields=trace:domain,trace:hostname,loglevel"],
+        &["--names=none"],
+    ];
+    for options in options {
+        let output = command().arg("cat").args(*options).arg(&trace).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        let theirs = babeltrace2(&trace, options);
+        assert_eq!(theirs.iter().filter(|byte| **byte == b'\n').count(), 20_000);
+        same(&output.stdout, &theirs, &options.join(" "));
+    }
+}
+
+#[test]
+fn the_sample_prints_the_same() {
+    let Ok(status) = Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status() else {
+        eprintln!("skipped: `babeltrace2` is not installed");
+        return;
+    };
+    assert!(status.success());
+    let trace = root().join("examples/hello-lttng/trace");
+    let output = command().arg("cat").arg(&trace).output().unwrap();
+    same(&output.stdout, &babeltrace2(&trace, &[]), "the sample");
+}

@@ -1,0 +1,60 @@
+//! What the documents of the project show is what happens.
+
+use std::fmt::Write;
+use std::process::{Command, Stdio};
+
+use crate::support::root;
+
+/// The commands of the `console` blocks of a document, with what it says they print.
+fn consoles(document: &str) -> Vec<(String, String)> {
+    let mut found: Vec<(String, String)> = Vec::new();
+    let mut is_console = false;
+    for line in document.lines() {
+        if line.starts_with("```") {
+            is_console = line == "```console";
+        } else if is_console && let Some(command) = line.strip_prefix("$ ") {
+            found.push((command.to_owned(), String::new()));
+        } else if is_console && let Some((_, output)) = found.last_mut() {
+            writeln!(output, "{line}").unwrap();
+        }
+    }
+    found
+}
+
+/// Runs the command lines of a document but for those that install and test; `...` at the end of
+/// what the document shows stands for the rest.
+fn check(document: &str) -> usize {
+    let text = std::fs::read_to_string(root().join(document)).unwrap();
+    let binary = std::path::Path::new(env!("CARGO_BIN_EXE_ichnos"));
+    let mut path = std::ffi::OsString::from(binary.parent().unwrap());
+    path.push(":");
+    path.push(std::env::var_os("PATH").unwrap_or_default());
+    let mut count = 0;
+    for (line, expected) in consoles(&text) {
+        let line = line.replace("cargo run --release -- ", "ichnos ");
+        if line.starts_with("cargo ") || line.starts_with("./") {
+            continue;
+        }
+        let output = Command::new("sh")
+            .args(["-c", &format!("exec 2>&1; {line}")])
+            .env("PATH", &path)
+            .env("TZ", "UTC")
+            .env_remove("CLICOLOR_FORCE")
+            .current_dir(root())
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let output = String::from_utf8_lossy(&output.stdout);
+        match expected.strip_suffix("...\n") {
+            Some(expected) => assert!(output.starts_with(expected), "{document}: {line}\n{output}"),
+            None => assert_eq!(output, expected, "{document}: {line}"),
+        }
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn the_readme_shows_what_happens() {
+    assert!(check("README.md") >= 8);
+}

@@ -1,0 +1,246 @@
+//! The rules of the house that the compiler does not know: which crate may depend on which,
+//! where `unsafe` may be, which licences are welcome.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+
+use serde_json::Value;
+
+const FORMATS: &[&str] = &["ichnos-ctf", "ichnos-nettrace", "ichnos-fuchsia", "ichnos-xtrace"];
+
+/// The crates of the workspace that a crate of the workspace may depend on, in order of height:
+/// the command, the facade, stages and formats, input and output, the model.
+fn allowed(name: &str) -> Option<Vec<&'static str>> {
+    const BASE: [&str; 2] = ["ichnos-io", "ichnos-model"];
+    const STAGES: [&str; 3] = ["ichnos-flow", "ichnos-export", "ichnos-table"];
+    Some(match name {
+        "ichnos-cli" => vec!["ichnos"],
+        "ichnos" => [&BASE, &STAGES[..], FORMATS].concat(),
+        "ichnos-io" => vec!["ichnos-model"],
+        "ichnos-model" => vec![],
+        name if STAGES.contains(&name) || FORMATS.contains(&name) => BASE.to_vec(),
+        _ => return None,
+    })
+}
+
+/// Crates, by the beginning of their names, that must not come into a crate, however indirectly.
+fn forbidden(name: &str) -> Vec<&'static str> {
+    let mut forbidden = vec![];
+    if name == "ichnos-model" {
+        forbidden.extend(["serde", "memmap"]);
+    }
+    if name == "ichnos-model" || FORMATS.contains(&name) {
+        forbidden.extend(["clap", "serde_json"]);
+    }
+    if name != "ichnos-table" && name != "ichnos" && name != "ichnos-cli" {
+        forbidden.extend(["arrow", "parquet", "datafusion", "tokio"]);
+    }
+    forbidden
+}
+
+/// How many packages a small crate may need at most, itself included.
+fn most_packages(name: &str) -> Option<usize> {
+    match name {
+        "ichnos-model" => Some(12),
+        name if FORMATS.contains(&name) => Some(60),
+        _ => None,
+    }
+}
+
+const LICENCES: &[&str] = &[
+    "0BSD",
+    "Apache-2.0",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CC0-1.0",
+    "ISC",
+    "MIT",
+    "MIT-0",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+    "bzip2-1.0.6",
+];
+
+struct Package {
+    name: String,
+    licence: String,
+    is_ours: bool,
+    /// Library and binary sources.
+    roots: Vec<String>,
+    /// Ids of what it needs to be built and run, not to be tested.
+    dependencies: Vec<String>,
+}
+
+/// The packages by id, for all systems or only for this one; None (and a line that says so) if
+/// cargo cannot tell.
+fn packages(for_all_systems: bool) -> Option<BTreeMap<String, Package>> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let host = format!("--filter-platform={}-unknown-linux-gnu", std::env::consts::ARCH);
+    // Those for other systems need not be on this machine; then those for this one must do.
+    let all = for_all_systems.then_some(&["--locked"][..]);
+    let output = all.into_iter().chain([&["--locked", "--offline", &host][..]]).find_map(|arguments| {
+        let output = Command::new(&cargo)
+            .args(["metadata", "--format-version=1"])
+            .args(arguments)
+            .current_dir(env!("CARGO_MANIFEST_DIR"))
+            .output()
+            .ok()?;
+        output.status.success().then_some(output.stdout)
+    });
+    let Some(output) = output else {
+        eprintln!("skipped: `cargo metadata` cannot be run");
+        return None;
+    };
+    let metadata: Value = serde_json::from_slice(&output).unwrap();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let ours: BTreeSet<String> = list(&metadata["workspace_members"]).iter().map(text).collect();
+    let mut packages = BTreeMap::new();
+    for package in list(&metadata["packages"]) {
+        let is_built = |target: &&Value| {
+            list(&target["kind"]).iter().any(|kind| ["lib", "bin"].contains(&kind.as_str().unwrap_or("")))
+        };
+        let roots = list(&package["targets"]);
+        let id = text(&package["id"]);
+        let new = Package {
+            name: text(&package["name"]),
+            licence: text(&package["license"]),
+            is_ours: ours.contains(&id),
+            roots: roots.iter().filter(is_built).map(|target| text(&target["src_path"])).collect(),
+            dependencies: Vec::new(),
+        };
+        packages.insert(id, new);
+    }
+    for node in list(&metadata["resolve"]["nodes"]) {
+        let needed = list(&node["deps"]).into_iter().filter(|dependency| {
+            list(&dependency["dep_kinds"]).iter().any(|kind| kind["kind"].as_str() != Some("dev"))
+        });
+        let needed = needed.map(|dependency| text(&dependency["pkg"])).collect();
+        packages.get_mut(&text(&node["id"])).unwrap().dependencies = needed;
+    }
+    Some(packages)
+}
+
+/// Everything that a package needs, itself included.
+fn closure<'a>(packages: &'a BTreeMap<String, Package>, id: &'a str) -> BTreeSet<&'a str> {
+    let mut all = BTreeSet::new();
+    let mut open = vec![id];
+    while let Some(id) = open.pop() {
+        if all.insert(id) {
+            open.extend(packages[id].dependencies.iter().map(String::as_str));
+        }
+    }
+    all
+}
+
+#[test]
+fn dependencies_point_down() {
+    let Some(packages) = packages(false) else { return };
+    let mut problems = Vec::new();
+    for (id, package) in packages.iter().filter(|(_, package)| package.is_ours) {
+        let name = &package.name;
+        let Some(allowed) = allowed(name) else {
+            problems.push(format!("{name}: this test does not know where that crate belongs"));
+            continue;
+        };
+        for dependency in &package.dependencies {
+            let dependency = &packages[dependency];
+            if dependency.is_ours && !allowed.contains(&dependency.name.as_str()) {
+                problems.push(format!("{name} must not depend on {}", dependency.name));
+            }
+        }
+        let closure = closure(&packages, id);
+        for other in &closure {
+            let other = &packages[*other].name;
+            if forbidden(name).iter().any(|begin| other.starts_with(begin)) {
+                problems.push(format!("{name} must not need {other}, not even indirectly"));
+            }
+        }
+        if let Some(most) = most_packages(name)
+            && closure.len() > most
+        {
+            problems.push(format!("{name} needs {} packages, which are more than {most}", closure.len()));
+        }
+    }
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+#[test]
+fn only_io_has_unsafe_code() {
+    let Some(packages) = packages(false) else { return };
+    for package in packages.values().filter(|package| package.is_ours) {
+        for root in &package.roots {
+            let text = std::fs::read_to_string(Path::new(root)).unwrap();
+            let forbids = text.contains("#![forbid(unsafe_code)]");
+            assert_eq!(forbids, package.name != "ichnos-io", "{root}: `#![forbid(unsafe_code)]`");
+        }
+    }
+}
+
+/// Whether one may choose licences from the list alone. `expression` is one of SPDX, or of the
+/// older form with `/` for "or".
+fn is_welcome(expression: &str) -> bool {
+    let spaced = expression.replace('(', " ( ").replace(')', " ) ").replace('/', " OR ");
+    let mut words = spaced.split_whitespace().peekable();
+    let verdict = any_of(&mut words);
+    words.next().is_none() && verdict
+}
+
+type Words<'a> = std::iter::Peekable<std::str::SplitWhitespace<'a>>;
+
+fn any_of(words: &mut Words<'_>) -> bool {
+    let mut verdict = all_of(words);
+    while words.next_if_eq(&"OR").is_some() {
+        verdict |= all_of(words);
+    }
+    verdict
+}
+
+fn all_of(words: &mut Words<'_>) -> bool {
+    let mut verdict = one(words);
+    while words.next_if_eq(&"AND").is_some() {
+        verdict &= one(words);
+    }
+    verdict
+}
+
+fn one(words: &mut Words<'_>) -> bool {
+    match words.next() {
+        Some("(") => {
+            let verdict = any_of(words);
+            words.next() == Some(")") && verdict
+        }
+        Some(licence) => {
+            // An exception only ever allows more.
+            if words.next_if_eq(&"WITH").is_some() {
+                words.next();
+            }
+            LICENCES.contains(&licence)
+        }
+        None => false,
+    }
+}
+
+#[test]
+fn licence_expressions() {
+    for welcome in ["MIT", "MIT/Apache-2.0", "(MIT OR GPL-3.0) AND ISC", "Apache-2.0 WITH LLVM-exception"] {
+        assert!(is_welcome(welcome), "{welcome}");
+    }
+    for unwelcome in ["", "MPL-2.0", "MIT AND GPL-2.0-only", "(MIT", "AGPL-3.0 OR CDDL-1.0", "MIT AND"] {
+        assert!(!is_welcome(unwelcome), "{unwelcome}");
+    }
+}
+
+#[test]
+fn licences_are_welcome() {
+    let Some(packages) = packages(true) else { return };
+    let problems: Vec<String> = packages
+        .values()
+        .filter(|package| !is_welcome(&package.licence))
+        .map(|package| format!("{}: `{}`", package.name, package.licence))
+        .collect();
+    assert!(problems.is_empty(), "{}", problems.join("\n"));
+}

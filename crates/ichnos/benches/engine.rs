@@ -1,0 +1,111 @@
+//! The whole way of events, from bytes in memory to a sink: what merging costs by the number of
+//! data streams, and what printing costs.
+//!
+//! `cargo bench -p ichnos`
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::io::{self, Write};
+
+use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
+use ichnos::export::{JsonLines, JsonLinesOptions, Null, Pretty, PrettyOptions};
+use ichnos::flow::{Merge, pump};
+use ichnos::io::{Entry, Tree};
+use ichnos::model::{Cursor, Sink, TraceInput, Window};
+
+const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; } := u8;
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u32 stream_id; }; };
+clock { name = "clock"; freq = 1000000000; offset_s = 1700000000; absolute = true; };
+typealias integer { size = 64; align = 8; signed = false; map = clock.clock.value; } := time;
+stream {
+    id = 0;
+    packet.context := struct { time timestamp_begin; time timestamp_end; u64 content_size; u64 packet_size; };
+    event.header := struct { u8 id; time timestamp; };
+};
+event { id = 0; name = "count"; stream_id = 0; fields := struct { u32 a; u32 b; u64 c; }; };
+event { id = 1; name = "talk"; stream_id = 0; fields := struct { u32 number; string text; string more; }; };
+"#;
+
+const EVENTS: usize = 100_000;
+
+/// A trace with events that are in turns in each of so many data streams.
+fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
+    let mut entries = vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec())];
+    for stream in 0..streams {
+        let mut events = Vec::new();
+        let times: Vec<u64> = (0..EVENTS / streams).map(|i| ((i * streams + stream) * 100) as u64).collect();
+        for (i, time) in times.iter().enumerate() {
+            let is_text = i % 4 == 3;
+            events.push(u8::from(is_text));
+            events.extend(time.to_le_bytes());
+            events.extend((i as u32).to_le_bytes());
+            if is_text {
+                events.extend(b"a text as tracepoints have it\0and \"another\"\0");
+            } else {
+                events.extend([7; 12]);
+            }
+        }
+        let size = 8 * (8 + 4 * 8 + events.len()) as u64;
+        let mut packet = [0xc1fc_1fc1u32.to_le_bytes(), 0u32.to_le_bytes()].concat();
+        for number in [times[0], times[times.len() - 1], size, size] {
+            packet.extend(number.to_le_bytes());
+        }
+        packet.extend(events);
+        entries.push(Entry::of_bytes(format!("stream-{stream:04}"), packet));
+    }
+    let tree = Tree { name: "bench".to_owned(), entries, problems: Vec::new() };
+    ichnos::ctf::trace::open(&tree, &Default::default()).traces.pop().unwrap()
+}
+
+/// Counts bytes, so that nothing is optimised away.
+struct Count(u64);
+
+impl Write for Count {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn merge(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("merge");
+    group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20);
+    for streams in [1, 2, 1000] {
+        let trace = trace(streams);
+        group.bench_function(format!("{streams} cursors"), |bench| {
+            bench.iter_batched(
+                || Merge::new(trace.cursors(Window::default())),
+                |mut merge| while merge.advance().is_some() {},
+                BatchSize::LargeInput,
+            );
+        });
+    }
+}
+
+fn sink<S: Sink>(criterion: &mut Criterion, trace: &impl TraceInput, name: &str, make: impl Fn() -> S) {
+    let mut group = criterion.benchmark_group("sink");
+    group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20);
+    group.bench_function(name, |bench| {
+        bench.iter_batched(
+            || (Merge::new(trace.cursors(Window::default())), make()),
+            |(mut merge, mut sink)| pump(&mut merge, &mut sink).unwrap(),
+            BatchSize::LargeInput,
+        );
+    });
+}
+
+fn sinks(criterion: &mut Criterion) {
+    let trace = trace(2);
+    sink(criterion, &trace, "null", Null::new);
+    sink(criterion, &trace, "pretty", || Pretty::new(Count(0), PrettyOptions::default()));
+    sink(criterion, &trace, "jsonl", || JsonLines::new(Count(0), JsonLinesOptions::default()));
+}
+
+criterion_group!(benches, merge, sinks);
+criterion_main!(benches);

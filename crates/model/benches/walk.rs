@@ -1,0 +1,151 @@
+//! What it takes to get past records and to visit their fields, by the shape of the record.
+//!
+//! `cargo bench -p ichnos-model`
+#![allow(missing_docs, clippy::unwrap_used)]
+
+use std::cell::Cell;
+use std::hint::black_box;
+use std::sync::Arc;
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use ichnos_model::plan::{Plan, TracePlans};
+use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::{
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, FieldLocation,
+    IntegerProperties, IntegerRange, Limits, Member, RangeSet, Real, Scope, Skip, StringEncoding,
+    StringLength, Text, TraceClass, VariantOption, Visitor,
+};
+
+fn structure(members: Vec<(&str, FieldKind)>) -> Arc<FieldClass> {
+    let members = members.into_iter().map(|(name, kind)| Member::new(name, Arc::new(FieldClass::new(kind))));
+    Arc::new(FieldClass::new(FieldKind::Structure { members: members.collect(), minimum_alignment: 8 }))
+}
+
+fn unsigned(length: u64, alignment: u64) -> FieldKind {
+    let bits = BitField::new(length, ByteOrder::LittleEndian, alignment);
+    FieldKind::Integer { bits, integer: IntegerProperties::default() }
+}
+
+fn text() -> FieldKind {
+    FieldKind::String { encoding: StringEncoding::Utf8, length: StringLength::NullTerminated, alignment: 8 }
+}
+
+/// As a tracer without any frills writes it: 24 bytes at fixed places.
+fn plain() -> (Arc<FieldClass>, Vec<u8>) {
+    let members = vec![
+        ("time", unsigned(64, 8)),
+        ("thread", unsigned(32, 8)),
+        ("id", unsigned(32, 8)),
+        ("value", unsigned(64, 8)),
+    ];
+    (structure(members), (0..24).collect())
+}
+
+/// The compact header of LTTng: 5 bits that select what follows, 27 bits of time.
+fn lttng_header() -> (Arc<FieldClass>, Vec<u8>) {
+    let option = |name: &str, class, lower, upper| VariantOption {
+        name: Some(name.to_owned()),
+        class,
+        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
+        attributes: Default::default(),
+    };
+    let variant = FieldKind::Variant {
+        options: vec![
+            option("compact", structure(vec![("timestamp", unsigned(27, 1))]), 0, 30),
+            option(
+                "extended",
+                structure(vec![("id", unsigned(32, 8)), ("timestamp", unsigned(64, 8))]),
+                31,
+                31,
+            ),
+        ],
+        selector: FieldLocation::absolute(Scope::Payload, ["id"]),
+        alignment: 1,
+    };
+    let mut class = (*structure(vec![("id", unsigned(5, 1)), ("v", variant)])).clone();
+    if let FieldKind::Structure { members, .. } = &mut class.kind {
+        // The option begins within the byte that the selector ends in.
+        if let FieldKind::Variant { options, .. } = &mut Arc::make_mut(&mut members[1].class).kind
+            && let FieldKind::Structure { minimum_alignment, .. } =
+                &mut Arc::make_mut(&mut options[0].class).kind
+        {
+            *minimum_alignment = 1;
+        }
+    }
+    (Arc::new(class), vec![0x41, 0x32, 0x54, 0x76])
+}
+
+/// Four strings between two numbers.
+fn strings() -> (Arc<FieldClass>, Vec<u8>) {
+    let members = vec![
+        ("number", unsigned(32, 8)),
+        ("path", text()),
+        ("user", text()),
+        ("command", text()),
+        ("result", text()),
+        ("code", unsigned(32, 8)),
+    ];
+    let mut bytes = 7u32.to_le_bytes().to_vec();
+    for text in ["/usr/share/doc/a-package-of-some-length/copyright", "somebody", "open(O_RDONLY)", "ok"] {
+        bytes.extend(text.as_bytes());
+        bytes.push(0);
+    }
+    bytes.extend(0u32.to_le_bytes());
+    (structure(members), bytes)
+}
+
+#[derive(Default)]
+struct Sum(u64);
+
+impl Visitor for Sum {
+    #[inline]
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.0 = self.0.wrapping_add(value);
+    }
+
+    fn real(&mut self, _: Field<'_>, value: Real<'_>) {
+        self.0 = self.0.wrapping_add(value.to_f64() as u64);
+    }
+
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        self.0 = self.0.wrapping_add(value.bytes.len() as u64);
+    }
+}
+
+const RECORDS: usize = 1000;
+
+fn walk<V: Visitor>(plan: &Plan, bytes: &[u8], slots: &[Cell<i128>], visitor: &mut V) {
+    let bits = PacketBits::whole(bytes);
+    let limits = WalkLimits::from(&Limits::default());
+    let mut position = Position::default();
+    for _ in 0..RECORDS {
+        plan.walk(bits, &mut position, slots, limits, visitor).unwrap();
+    }
+}
+
+fn all(criterion: &mut Criterion) {
+    for (name, (class, record)) in
+        [("plain", plain()), ("lttng-header", lttng_header()), ("strings", strings())]
+    {
+        let event = EventRecordClass { payload: Some(class), ..EventRecordClass::default() };
+        let stream = DataStreamClass { event_records: vec![Arc::new(event)], ..DataStreamClass::default() };
+        let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+        let plans = TracePlans::compile(&trace, &Limits::default()).unwrap();
+        let plan = plans.data_streams[0].event_records[0].payload.as_ref().unwrap();
+        let slots = vec![Cell::new(UNKNOWN); plans.slots()];
+        let bytes = record.repeat(RECORDS);
+        let mut group = criterion.benchmark_group(format!("walk/{name}"));
+        group.throughput(Throughput::Elements(RECORDS as u64));
+        group.bench_function("skip", |bench| bench.iter(|| walk(plan, black_box(&bytes), &slots, &mut Skip)));
+        group.bench_function("visit", |bench| {
+            bench.iter(|| {
+                let mut sum = Sum::default();
+                walk(plan, black_box(&bytes), &slots, &mut sum);
+                sum.0
+            });
+        });
+    }
+}
+
+criterion_group!(benches, all);
+criterion_main!(benches);

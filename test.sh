@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# Runs all tests.
+#
+# Some of them compare ichnos with other programs: Debian's `babeltrace2`, and LTTng, which
+# records a trace for the purpose. What is missing is installed if that can be done without
+# asking (as root, with apt-get); otherwise the tests that need it are skipped, and named at the
+# end. Recorded traces of real tracers are used if they are in ../shared/traces or in the folder
+# that ICHNOS_TRACES names.
+#
+# Arguments choose packages (-p ichnos-ctf); without any, all are tested.
+set -euo pipefail
+cd "$(dirname "$0")"
+
+missing() {
+	command -v babeltrace2 >/dev/null || echo babeltrace2
+	command -v lttng-sessiond >/dev/null || echo lttng-tools
+	command -v setpriv >/dev/null || echo util-linux
+	command -v gcc >/dev/null || echo gcc libc6-dev
+	gcc -include lttng/tracepoint.h -fsyntax-only -xc /dev/null 2>/dev/null || echo liblttng-ust-dev
+}
+
+install() {
+	local log
+	log=$(mktemp)
+	echo "test.sh: installing $*"
+	if ! { apt-get update && apt-get install --yes --no-install-recommends "$@"; } \
+		</dev/null >"$log" 2>&1; then
+		echo "test.sh: that failed; the tests that need them are skipped:"
+		tail -n 3 "$log"
+	fi
+	rm -f "$log"
+}
+
+packages=$(missing | tr '\n' ' ')
+if [ -n "$packages" ]; then
+	if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+		export DEBIAN_FRONTEND=noninteractive
+		# shellcheck disable=SC2086 # several words
+		install $packages
+	else
+		echo "test.sh: not installed: $packages(the tests that need them are skipped)"
+	fi
+fi
+
+# What tests print when they pass is hidden, but for two things: why they are skipped
+# ("skipped: ..."), and the results of those that compare with other readers over recorded traces.
+summary() {
+	awk '
+		/^ *(PASS|SLOW|LEAK|FAIL|TIMEOUT|SIG[A-Z]+) \[/ { name = $0; sub(/.*\) /, "", name) }
+		/^---- .* stdout ----$/ { name = $2 }
+		/^ *(FAIL|TIMEOUT|SIG[A-Z]+) \[/ || (!passed && !/^ *skipped: /) { print }
+		/^ *Summary \[/ { passed = 1; next }
+		/^ *skipped: / { sub(/^ *skipped: /, ""); skipped[++n] = name ": " $0; next }
+		passed && name ~ /conformance|text_output|_suite::/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )/ { print }
+		END { if (n) { print "\n" n " skipped:"; for (i = 1; i <= n; i++) print "  " skipped[i] } }
+	'
+}
+
+[ $# -gt 0 ] || set -- --workspace
+if cargo nextest --version >/dev/null 2>&1; then
+	cargo nextest run --no-fail-fast --success-output final "$@" 2>&1 | summary
+	cargo test --doc --quiet "$@"
+else
+	cargo test --no-fail-fast "$@" -- --show-output 2>&1 | summary
+fi
