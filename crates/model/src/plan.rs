@@ -200,7 +200,7 @@ pub(crate) enum Load {
 }
 
 impl Load {
-    fn of(bits: &Bits, offset: u64) -> Self {
+    pub(crate) fn of(bits: &Bits, offset: u64) -> Self {
         if bits.length > 64 {
             return Self::Any;
         }

@@ -271,22 +271,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::StaticArray { element, length } => self.array(field, *element, *length),
             Op::DynamicArray { element, length } => self.array(field, *element, self.length(*length)?),
             Op::Optional { field: inner, selector, ranges } => {
-                let selector = self.slot(*selector)?;
-                self.save(&node.clears, UNKNOWN);
-                let present = match ranges {
-                    None => selector != 0,
-                    Some(ranges) => ranges.contains(selector),
-                };
-                if V::WANTS_VALUES {
-                    self.visitor.begin_optional(field, present, selector);
-                }
-                if present {
-                    self.node(*inner)?;
-                }
-                if V::WANTS_VALUES {
-                    self.visitor.end_optional(self.field(id, self.at.bit));
-                }
-                Ok(())
+                self.optional(field, *inner, *selector, ranges.as_ref())
             }
             Op::Variant { options, selector, small } => self.variant(field, options, *selector, small),
             Op::Union { members } => self.union(field, members),
@@ -474,6 +459,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
+    #[inline(never)]
     fn variable(&mut self, field: Field<'a>, op: VariableOp) -> Result<(), DecodeError> {
         let signed = op == VariableOp::Signed;
         let begin = (self.at.bit / 8) as usize;
@@ -574,6 +560,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn null_terminated(&mut self, field: Field<'a>, encoding: StringEncoding) -> Result<(), DecodeError> {
         let begin = (self.at.bit / 8) as usize;
         let data = self.data.get(begin..).unwrap_or_default();
@@ -600,6 +587,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
         let raw = self.take(length)?;
         let unit = encoding.unit();
@@ -615,6 +603,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn blob(&mut self, field: Field<'a>, length: u64) -> Result<(), DecodeError> {
         let bytes = self.take(length)?;
         if V::WANTS_VALUES {
@@ -623,6 +612,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn array(&mut self, field: Field<'a>, element: NodeId, length: u64) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_array(field, length);
@@ -641,11 +631,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let begin = self.at.bit;
             self.take(fit * size)?;
             if V::WANTS_VALUES {
-                for i in 0..fit {
-                    let offset = begin + i * bits.length;
-                    let value = read_bits(self.data, offset, bits.length, bits.big_endian);
-                    self.narrow(Field { node, offset, length: bits.length }, bits, value);
-                }
+                self.elements(Field { node, offset: begin, length: bits.length }, bits, fit);
             }
             if fit < length {
                 return self.beyond(bits.length);
@@ -670,6 +656,66 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    /// Tells `count` elements of whole bytes, one after the other, that are seen to be there.
+    #[inline]
+    fn elements(&mut self, mut field: Field<'a>, bits: Bits, count: u64) {
+        macro_rules! each {
+            ($method:ident, $type:ty) => {{
+                const SIZE: usize = size_of::<$type>();
+                let begin = (field.offset / 8) as usize;
+                let bytes = self.data.get(begin..begin + count as usize * SIZE).unwrap_or_default();
+                for element in bytes.as_chunks::<SIZE>().0 {
+                    self.visitor.$method(field, <$type>::from_le_bytes(*element).into());
+                    field.offset += SIZE as u64 * 8;
+                }
+            }};
+        }
+        match Load::of(&bits, field.offset) {
+            Load::U8 => each!(unsigned, u8),
+            Load::U16 => each!(unsigned, u16),
+            Load::U32 => each!(unsigned, u32),
+            Load::U64 => each!(unsigned, u64),
+            Load::I8 => each!(signed, i8),
+            Load::I16 => each!(signed, i16),
+            Load::I32 => each!(signed, i32),
+            Load::I64 => each!(signed, i64),
+            _ => {
+                for _ in 0..count {
+                    let value = read_bits(self.data, field.offset, bits.length, bits.big_endian);
+                    self.narrow(field, bits, value);
+                    field.offset += bits.length;
+                }
+            }
+        }
+    }
+
+    #[inline(never)]
+    fn optional(
+        &mut self,
+        field: Field<'a>,
+        inner: NodeId,
+        selector: Slot,
+        ranges: Option<&RangeSet>,
+    ) -> Result<(), DecodeError> {
+        let selector = self.slot(selector)?;
+        self.save(&field.node.clears, UNKNOWN);
+        let present = match ranges {
+            None => selector != 0,
+            Some(ranges) => ranges.contains(selector),
+        };
+        if V::WANTS_VALUES {
+            self.visitor.begin_optional(field, present, selector);
+        }
+        if present {
+            self.node(inner)?;
+        }
+        if V::WANTS_VALUES {
+            self.visitor.end_optional(Field { offset: self.at.bit, ..field });
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
     fn variant(
         &mut self,
         field: Field<'a>,
@@ -694,6 +740,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(())
     }
 
+    #[inline(never)]
     fn union(&mut self, field: Field<'a>, members: &[NodeId]) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_union(field);
