@@ -139,11 +139,6 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
     index
 }
 
-/// How many bytes a packet header and context may have to be found behind something that is no
-/// packet. Without a limit, a text in them that does not end would be looked through to the end of
-/// the file at each magic number.
-const LONGEST_HEAD: usize = 16 << 10;
-
 /// The next place after the first byte where a whole packet header and context can be read, if
 /// packets have a magic number to look for. One with a foreign UUID only if there is no other.
 fn next_packet(
@@ -154,19 +149,18 @@ fn next_packet(
 ) -> Option<usize> {
     let magic = magic_bytes(decoder.class)?;
     let mut clocks = Clocks::of(decoder.class);
-    let mut from = 1;
     let mut foreign = None;
-    while let Some(found) = data.get(from..).and_then(|data| memchr::memmem::find(data, &magic)) {
-        let at = from + found;
-        let rest = &data[at..];
-        let head = rest.get(..LONGEST_HEAD).unwrap_or(rest);
-        if let Ok(info) = decoder.decode(head, slots, &mut clocks) {
+    let mut places = memchr::memmem::find_iter(data.get(1..)?, &magic).map(|at| at + 1).peekable();
+    while let Some(at) = places.next() {
+        // The header and the context of a packet end before the next one begins. Without this,
+        // data full of magic numbers would be read to its end from each of them.
+        let end = places.peek().copied().unwrap_or(data.len());
+        if let Ok(info) = decoder.decode(&data[at..end], slots, &mut clocks) {
             if accept_foreign || info.foreign.is_none() {
                 return Some(at);
             }
             foreign = foreign.or(Some(at));
         }
-        from = at + 1;
     }
     foreign
 }

@@ -102,7 +102,7 @@ pub enum DecodeErrorKind {
     #[error("a text begins within a byte")]
     TextWithinByte,
     /// Arrays have too many elements without any bits.
-    #[error("arrays have more than {0} elements of zero size")]
+    #[error("a root field has more than {0} array elements of zero size")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union take {0} and {1} bits")]
@@ -179,7 +179,7 @@ struct Walk<'a, V> {
     at: Position,
     slots: &'a Slots,
     limits: WalkLimits,
-    /// How many elements of arrays had no bits.
+    /// Array elements of zero size so far.
     idle: u64,
     visitor: &'a mut V,
 }
@@ -653,7 +653,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 let before = self.at.bit;
                 self.node(element)?;
                 if self.at.bit == before {
-                    // Counted over all arrays: of arrays in arrays each may have few.
+                    // All arrays together: nested ones would multiply what each may have.
                     self.idle += 1;
                     if self.idle > self.limits.zero_size_elements {
                         return self

@@ -166,7 +166,7 @@ fn metadata_that_is_none() {
     std::os::unix::fs::symlink("nowhere", folder.join("dangling/metadata")).unwrap();
     let read = |name: &str| {
         let tree = Tree::open(&folder.join(name), &IoLimits::default()).unwrap();
-        open(&tree, &OpenOptions::default())
+        open(&[&tree], &OpenOptions::default())
     };
     let directory = read("directory");
     assert!(directory.traces.is_empty());
@@ -311,14 +311,14 @@ fn arrays_without_end() {
             fixed("boolean", 8),
             array(&element)
         ));
-        for length in [1u64 << 63, u64::MAX, 65_536, 60_000] {
+        for length in [1u64 << 63, u64::MAX, 65_536, 1000] {
             let mut e = Encoder::default();
             e.int(0, 64, Order::Le).raw(&[0]);
             e.int(length.into(), 64, Order::Le).raw(&[0, 1, 2, 3]);
             let told = quick(&element, || told(&trace(metadata.as_bytes(), &[("stream", &e.bytes)])));
             assert!(!events(&told).is_empty());
             assert!(damage(&told).len() <= 1);
-            if length > 65_536 {
+            if length > 1000 {
                 assert_eq!(damage(&told).len(), 1, "{element}");
             }
         }
@@ -422,7 +422,7 @@ fn aliases_that_double() {
             ("PROP-1.0", doubled_prop1(levels)),
             ("SPEC-2.0", doubled_spec2(levels)),
         ] {
-            let opened = quick(name, || open(&tree(&[("metadata", text.as_bytes())]), options));
+            let opened = quick(name, || open(&[&tree(&[("metadata", text.as_bytes())])], options));
             let error = opened.errors[0].to_string();
             let expected = ["field classes", "field types", "nested more than 64 levels"];
             assert!(expected.iter().any(|expected| error.contains(expected)), "{name}: {error}");
@@ -598,16 +598,14 @@ fn counters_that_wrap_or_go_backwards() {
             ("events", None),
             ("events", Some(5)),
             ("packets", Some(1)),
-            ("events", Some(u64::MAX - 1)),
-            ("packets", Some(u64::MAX - 1)),
-            ("events", Some(u64::MAX)),
+            // What goes back was set back.
+            ("events", Some(1)),
             ("packets", Some(4)),
             ("events", Some(9)),
-            ("packets", Some(u64::MAX - 1)),
         ]
     );
     let summary = &trace.streams()[0];
-    assert_eq!((summary.discarded_events, summary.discarded_packets), (u64::MAX, u64::MAX));
+    assert_eq!((summary.discarded_events, summary.discarded_packets), (15, 5));
 }
 
 /// A packet index as LTTng writes it.
@@ -657,7 +655,7 @@ fn indexes_of_lttng() {
         let files = [("metadata", SMALL.as_bytes()), ("stream", stream), ("index/stream.idx", index)];
         let mut options = OpenOptions::default();
         options.lttng_index = use_it;
-        let opened = open(&tree(&files), &options);
+        let opened = open(&[&tree(&files)], &options);
         let trace = &opened.traces[0];
         (told(trace), format!("{:?}", trace.damage()), trace.streams().len())
     };
@@ -805,7 +803,7 @@ fn locations_through_many_options() {
     let spec2: String = spec2.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
     let prop1 = format!("[{}]", prop1.join(","));
     for text in [spec2, prop1] {
-        let opened = quick("locations", || open(&tree(&[("metadata", text.as_bytes())]), &options));
+        let opened = quick("locations", || open(&[&tree(&[("metadata", text.as_bytes())])], &options));
         let error = opened.errors[0].to_string();
         assert!(error.contains("steps"), "{}", &error[..error.len().min(400)]);
     }

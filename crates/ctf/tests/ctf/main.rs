@@ -18,3 +18,4 @@ mod reading;
 mod support;
 mod table;
 mod tsdl_suite;
+mod windows;

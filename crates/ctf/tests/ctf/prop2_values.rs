@@ -739,7 +739,7 @@ fn roles_and_root_fields() {
             files.push(("env.json", br#"{"std":{"environment":{"hostname":"h","n":-1}}}"#));
             files.push(("other.json", br#"{"my.tracer":{"version":[1,3,2]}}"#));
         }
-        let opened = ichnos_ctf::trace::open(&tree(&files), &Default::default());
+        let opened = ichnos_ctf::trace::open(&[&tree(&files)], &Default::default());
         assert!(opened.errors.is_empty(), "{}", opened.errors[0]);
         let trace = &opened.traces[0];
         assert_eq!(trace.diagnostics().len(), 0);

@@ -236,7 +236,7 @@ pub fn tree(files: &[(&str, &[u8])]) -> Tree {
 pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
     let mut files = vec![("metadata", metadata)];
     files.extend(streams);
-    open(&tree(&files), &OpenOptions::default())
+    open(&[&tree(&files)], &OpenOptions::default())
 }
 
 /// Opens a trace that must be there.
