@@ -31,7 +31,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let session = input::open(&args.reading, arithmetic)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
-    let mut cursor = session.cursor(window).map_err(input::failure)?;
+    let mut cursor =
+        session.cursor_of(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
     let mut output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
     let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
@@ -135,7 +136,6 @@ struct Selection {
     streams: Option<GlobSet>,
     events: Option<GlobSet>,
     limited: bool,
-    known_streams: HashMap<u32, bool>,
     known_classes: HashMap<usize, bool>,
 }
 
@@ -161,7 +161,6 @@ impl Selection {
             streams: set(&args.stream, "--stream")?,
             events: set(&args.event, "--event")?,
             limited: args.begin.is_some() || args.end.is_some() || args.timerange.is_some(),
-            known_streams: HashMap::new(),
             known_classes: HashMap::new(),
         })
     }
@@ -171,27 +170,21 @@ impl Selection {
         self.limited || self.streams.is_some() || self.events.is_some()
     }
 
+    /// Whether a message is printed. Those of data streams that are not wanted never come here.
     fn wants(&mut self, message: &Message<'_>) -> bool {
-        if self.streams.is_none() && self.events.is_none() {
-            return true;
-        }
-        if let Some(stream) = message.stream()
-            && !self.wants_stream(stream)
-        {
-            return false;
-        }
         match message {
             Message::Event(event) => self.wants_event(event),
+            // A file that is part of no data stream, since it cannot be read.
+            Message::Damage(damage) if damage.stream.is_none() => self.wants_file(&damage.file),
             _ => true,
         }
     }
 
-    fn wants_stream(&mut self, stream: &DataStream) -> bool {
+    /// Whether a data stream of this name is read.
+    fn wants_file(&self, path: &str) -> bool {
         let Some(set) = &self.streams else { return true };
-        *self.known_streams.entry(stream.key).or_insert_with(|| {
-            let name = stream.name.rsplit('/').next().unwrap_or_default();
-            set.is_match(&stream.name) || set.is_match(name)
-        })
+        let name = path.rsplit('/').next().unwrap_or_default();
+        set.is_match(path) || set.is_match(name)
     }
 
     fn wants_event(&mut self, event: &Event<'_>) -> bool {

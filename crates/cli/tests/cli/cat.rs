@@ -39,6 +39,24 @@ fn selects_by_name() {
     count(path, &["--limit", "3"]).expect(0, &["3 events in"]);
 }
 
+/// What is wrong with data streams that are not wanted does not matter.
+#[test]
+fn unwanted_streams_are_not_read() {
+    let folder = trace("unwanted");
+    let path = folder.as_os_str();
+    let whole = std::fs::read(folder.join("stream_a")).unwrap();
+    std::fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
+    std::fs::write(folder.join("foreign"), [0x55; 64]).unwrap();
+    count(path, &[]).expect(3, &["cut off", "foreign", "9 events in"]);
+    let run = count(path, &["--stream", "stream_b"]).expect(0, &["4 events in", "0 damaged places"]);
+    assert!(!run.err.contains("warning"), "{}", run.err);
+    count(path, &["--stream", "stream_b", "--strict"]).expect(0, &["4 events in"]);
+    count(path, &["--stream", "stream_a"]).expect(3, &["cut off", "5 events in", "1 damaged place"]);
+    count(path, &["--stream", "foreign"]).expect(3, &["foreign", "0 events in"]);
+    let lines = lines(path, &["--stream", "stream_b", "--format", "jsonl"]);
+    assert!(!lines.iter().any(|line| line.contains("stream_a")), "{lines:#?}");
+}
+
 /// What `cat` prints with these arguments.
 fn lines(path: &OsStr, more: &[&str]) -> Vec<String> {
     let arguments = [OsStr::new("cat"), path, OsStr::new("--clock-gmt"), OsStr::new("-q")];
