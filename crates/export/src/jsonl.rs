@@ -337,7 +337,7 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
         number::push_unsigned(out, id);
     }
     out.extend_from_slice(b",\"trace\":{\"path\":");
-    push_string(out, &stream.trace.name);
+    push_string(out, &stream.trace.path);
     push_text(out, "format", Some(&trace.dialect));
     push_text(out, "namespace", property::trace_namespace(trace));
     push_text(out, "name", trace.name.as_deref());

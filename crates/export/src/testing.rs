@@ -100,7 +100,8 @@ impl Fixture {
             ..TraceClass::default()
         };
         change(&mut trace);
-        let trace = Trace::new(trace, "trace", &Limits::default()).unwrap();
+        let mut trace = Trace::new(trace, "trace", &Limits::default()).unwrap();
+        trace.path = "path/trace".to_owned();
         let stream = DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap();
         Self { stream }
     }

@@ -30,7 +30,7 @@ fn all_lines() {
     let options = JsonLinesOptions { packets: true, ..JsonLinesOptions::default() };
     assert_eq!(
         print(&fixture, options, &[1]),
-        r#"{"type":"stream-begin","stream":0,"name":"stream","class":0,"id":1,"trace":{"path":"trace","format":"CTF 1.8","environment":{"hostname":"host","vpid":7}},"clock":{"frequency":1000000000,"name":"clock","offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
+        r#"{"type":"stream-begin","stream":0,"name":"stream","class":0,"id":1,"trace":{"path":"path/trace","format":"CTF 1.8","environment":{"hostname":"host","vpid":7}},"clock":{"frequency":1000000000,"name":"clock","offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
 {"type":"packet-begin","stream":0,"ts":1000,"cycles":1000,"sequence_number":9,"context":{"number":9,"cpu":2}}
 {"type":"event","stream":0,"ts":1000,"cycles":1000,"id":3,"name":"ev","log_level":"warning","payload":{"a":1}}
 {"type":"packet-end","stream":0,"ts":2000,"cycles":2000,"sequence_number":9,"content_bits":120,"total_bits":128}
