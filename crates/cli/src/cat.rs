@@ -14,6 +14,7 @@ use ichnos::io::Output;
 use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::progress::Progress;
@@ -69,12 +70,12 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
                     sink.finish()?;
                     drop(sink);
                     output.finish()?;
-                    return Err(Failure::new(damage.to_string())
+                    return Err(Failure::new(damage::line(damage))
                         .help("without --strict, reading goes on at the next good place"));
                 }
                 damaged = true;
                 tally.damages += 1;
-                progress.suspend(|| report.warning(&damage.to_string()));
+                progress.suspend(|| report.warning(&damage::line(damage)));
                 if args.format != CatFormat::Jsonl {
                     continue;
                 }

@@ -246,14 +246,7 @@ impl Findings {
         let mut json = Object::default();
         json.put("kind", "damage");
         json.append(&mut crate::info::damage_json(damage));
-        let mut place = format!("{}: byte {}", damage.file, damage.bit / 8);
-        if damage.bit % 8 != 0 {
-            let _ = write!(place, ", bit {}", damage.bit % 8);
-        }
-        let mut message = damage.kind.to_string();
-        if damage.skipped > 0 {
-            let _ = write!(message, "; {} skipped", count(damage.skipped.div_ceil(8), "byte"));
-        }
+        let (place, message) = (crate::damage::place(damage), crate::damage::message(damage));
         let remedy = Some(remedy(&damage.kind));
         self.add(Finding { level: Level::Error, trace: trace.to_owned(), place, message, remedy, json });
     }

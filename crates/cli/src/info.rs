@@ -7,6 +7,7 @@ use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Arithmetic, Global, Info};
+use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
 use crate::progress::Progress;
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
             && let Some(damage) = found.damage.first()
         {
             return Err(
-                Failure::new(damage.to_string()).help("without --strict, all that can be read is shown")
+                Failure::new(damage::line(damage)).help("without --strict, all that can be read is shown")
             );
         }
         traces.push(found);
@@ -469,7 +470,7 @@ impl Found<'_> {
             let title = count(self.damage.len() as u64, "damaged place");
             let mut branch = Branch::new(paint.error(&title));
             for damage in self.damage.iter().take(20) {
-                branch.line(safe(&damage.to_string()));
+                branch.line(safe(&damage::line(damage)));
             }
             if self.damage.len() > 20 {
                 branch.line(format!("{} more; `ichnos check` lists all", self.damage.len() - 20));
