@@ -479,7 +479,8 @@ impl Found<'_> {
         }
         let quirks = self.input.quirks();
         if !quirks.is_empty() {
-            let mut branch = Branch::new("known faults of the tracer that are taken into account");
+            let mut branch =
+                Branch::new("known faults of this version of the tracer, which are taken into account");
             quirks.iter().for_each(|quirk| branch.line(safe(quirk)));
             root.add(branch);
         }
