@@ -34,6 +34,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let window = window(args, &session)?;
     let mut cursor =
         session.cursor_of(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
+    input::tell_emptiness(&session, report);
+    tell_clockless(&session, &selection, report);
     let mut output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
     let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
@@ -220,6 +222,25 @@ impl Tally {
             count(self.damages, "damaged place")
         ));
     }
+}
+
+/// Tells which data streams stand on no time line, if others do.
+fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
+    let streams = session.traces().iter().flat_map(|trace| trace.streams());
+    let (clocked, clockless): (Vec<_>, Vec<_>) = streams
+        .map(|summary| summary.stream)
+        .filter(|stream| selection.wants_file(&stream.name))
+        .partition(|stream| stream.clock().is_some());
+    let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
+    let which = match clockless.len() - 1 {
+        0 => format!("the data stream {} has no clock: its events", first.name),
+        more => format!(
+            "{} and {} have no clock: their events",
+            first.name,
+            count(more as u64, "more data stream")
+        ),
+    };
+    report.notice(&format!("{which} come before those that have a time"));
 }
 
 /// The format `pretty` tells losses itself, as `babeltrace2` does.

@@ -36,6 +36,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         traces.push(found);
     }
     drop(progress);
+    input::tell_emptiness(&session, report);
     let text = if args.json {
         js::text(&document(&traces, &session, args.count).json())
     } else {

@@ -45,6 +45,16 @@ pub enum OpenError {
         /// What was looked for, and what there is instead.
         hint: String,
     },
+    /// Metadata were given for a path that has some of its own.
+    #[error("{path}: this has metadata of its own (`{metadata}`): those of {given} would not be used")]
+    OwnMetadata {
+        /// The path.
+        path: String,
+        /// The metadata file in it.
+        metadata: String,
+        /// The metadata file that was given.
+        given: String,
+    },
     /// Traces were found, but none can be read.
     #[error("{}: the trace cannot be read", .0[0].path)]
     Refused(Vec<Refused>),
@@ -103,6 +113,12 @@ pub fn open<P: AsRef<Path>>(
             Tree::open(path, &options.io)?
         };
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
+        if let Some((given, _)) = &options.ctf.metadata
+            && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
+        {
+            let (path, metadata) = (tree.name, own.path.clone());
+            return Err(OpenError::OwnMetadata { path, metadata, given: given.clone() });
+        }
         trees.push(tree);
     }
     session.add(&trees, options)?;
