@@ -262,7 +262,11 @@ fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -
             let sink = Details::new(output, details_options(args, paint));
             Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
         }
-        CatFormat::Jsonl => Box::new(JsonLines::new(output, JsonLinesOptions::default())),
+        CatFormat::Jsonl => {
+            let mut options = JsonLinesOptions::default();
+            options.packets = args.packets;
+            Box::new(JsonLines::new(output, options))
+        }
         CatFormat::Null => Box::new(Null::new()),
     }
 }

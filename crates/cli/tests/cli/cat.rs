@@ -118,6 +118,17 @@ fn json_lines() {
     assert_eq!(json.iter().filter(|line| line["type"] == "event").count(), 10);
     let event = json.iter().find(|line| line["type"] == "event").unwrap();
     assert_eq!(event["payload"]["text"], "hello\x1b[31m");
+    let types = |more: &[&str]| -> Vec<String> {
+        let all = lines(folder.as_os_str(), &[&["--format", "jsonl"], more].concat());
+        let json = all.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        json.map(|line| line["type"].as_str().unwrap().to_owned()).collect()
+    };
+    // Reading to the end and stopping before are two things.
+    let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
+    let all = types(&["--packets"]);
+    assert_eq!(["event-class", "stream-end", "packet-begin"].map(|name| count(&all, name)), [4, 2, 3]);
+    let few = types(&["--limit", "3"]);
+    assert_eq!(["event", "stream-end", "packet-begin"].map(|name| count(&few, name)), [3, 0, 0]);
 }
 
 #[test]
