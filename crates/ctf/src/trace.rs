@@ -10,7 +10,7 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     ClockArithmetic, Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits,
-    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Window,
+    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Value, Window,
 };
 
 use crate::index::{self, FoundPacket, TooMany};
@@ -143,6 +143,8 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
 struct Folder<'a> {
     tree: &'a Tree,
     path: String,
+    /// The path from the root of the tree on.
+    relative: String,
     metadata_name: String,
     metadata: std::io::Result<Bytes>,
     files: Vec<&'a Entry>,
@@ -160,6 +162,7 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
     let folder = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| Folder {
         tree,
         path: shown(tree, path),
+        relative: path.to_owned(),
         metadata_name,
         metadata,
         files: Vec::new(),
@@ -293,13 +296,26 @@ impl<'a> Described<'a> {
         self.folders.append(&mut other.folders);
     }
 
+    /// The host that the trace was recorded on and where the trace lies below what was opened: what
+    /// Babeltrace calls it. Parts in several folders lie in no certain one.
+    fn name(&self) -> String {
+        let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
+        let below = match self.folders.as_slice() {
+            [only] => &*only.relative,
+            _ => "",
+        };
+        let separator = if host.is_empty() || below.is_empty() { "" } else { "/" };
+        format!("{host}{separator}{below}")
+    }
+
     fn open(self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
         let path = match self.folders.as_slice() {
             [only] => only.path.clone(),
             several => common_folder(several.iter().map(|folder| folder.path.as_str())),
         };
-        let trace = match Trace::new(self.class, path.clone(), &options.limits) {
-            Ok(trace) => Arc::new(trace),
+        let name = self.name();
+        let trace = match Trace::new(self.class, name, &options.limits) {
+            Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
         let quirks = if options.quirks { Quirk::of(&trace.class) } else { Vec::new() };
