@@ -51,7 +51,7 @@ summary() {
 		/^ *(FAIL|TIMEOUT|SIG[A-Z]+) \[/ || (!passed && !/^ *skipped: /) { print }
 		/^ *Summary \[/ { passed = 1; next }
 		/^ *skipped: / { sub(/^ *skipped: /, ""); skipped[++n] = name ": " $0; next }
-		passed && name ~ /conformance|text_output|_suite::/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )/ { print }
+		passed && name ~ /conformance|text_output|_suite::/ && /^    [^ ]/ && !/^ *(running [0-9]+ test|test )|: (warning|error|note): / { print }
 		END { if (n) { print "\n" n " skipped:"; for (i = 1; i <= n; i++) print "  " skipped[i] } }
 	'
 }

@@ -40,7 +40,10 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format != CatFormat::Null, report);
     let mut tally = Tally::default();
-    while let Some(head) = cursor.advance() {
+    // Looking for one event more than is wanted could take to the end of the traces.
+    while args.limit.is_none_or(|limit| tally.events < limit)
+        && let Some(head) = cursor.advance()
+    {
         progress.step(head.nanoseconds, head.kind == MessageKind::Event);
         let current = cursor.current();
         // By reference: a message is too large to be moved about for each event.
@@ -49,18 +52,15 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             continue;
         }
         match message {
-            Message::Event(_) => {
-                if args.limit.is_some_and(|limit| tally.events >= limit) {
-                    break;
-                }
-                tally.events += 1;
-            }
+            Message::Event(_) => tally.events += 1,
             Message::DiscardedEvents(discarded) => {
-                tally.discarded_events += discarded.count.unwrap_or(0);
+                let count = discarded.count.unwrap_or(0);
+                tally.discarded_events = tally.discarded_events.saturating_add(count);
                 tell_loss(args, discarded.stream, "events", discarded.count, report);
             }
             Message::DiscardedPackets(discarded) => {
-                tally.discarded_packets += discarded.count.unwrap_or(0);
+                let count = discarded.count.unwrap_or(0);
+                tally.discarded_packets = tally.discarded_packets.saturating_add(count);
                 tell_loss(args, discarded.stream, "packets", discarded.count, report);
             }
             Message::Damage(damage) => {

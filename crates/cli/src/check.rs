@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     let text = if args.json {
         js::text(&found.document(args.metadata_only).json())
     } else {
-        found.text(Paint::stdout(global.color), report.verbose > 0)
+        found.text(args.metadata_only, Paint::stdout(global.color), report.verbose > 0)
     };
     output::print(&text)?;
     Ok(if bad { Exit::Nothing } else { Exit::Success })
@@ -274,7 +274,7 @@ impl Findings {
         object
     }
 
-    fn text(&self, paint: Paint, verbose: bool) -> String {
+    fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
         let mut text = String::new();
         for finding in &self.list {
             let level = match finding.level {
@@ -294,13 +294,10 @@ impl Findings {
                 let _ = writeln!(text, "  {}", paint.faint(&format!("remedy: {remedy}")));
             }
         }
-        let read = format!(
-            "{}, {}, {}, {}",
-            count(self.traces, "trace"),
-            count(self.streams, "data stream"),
-            count(self.packets, "packet"),
-            count(self.events, "event")
-        );
+        let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
+        if !metadata_only {
+            let _ = write!(read, ", {}, {}", count(self.packets, "packet"), count(self.events, "event"));
+        }
         let _ = match (self.errors, self.warnings) {
             (0, 0) => writeln!(text, "{}: {read}", paint.good("no problems")),
             (0, warnings) => writeln!(text, "{}: {read}", paint.warning(&count(warnings, "warning"))),

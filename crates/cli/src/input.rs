@@ -16,7 +16,11 @@ const SHOWN: usize = 20;
 
 /// Opens what the command line names.
 pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session, Failure> {
-    try_open(reading, arithmetic)?.map_err(|error| {
+    let refuse_all = |session: Session| match session.refused() {
+        [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
+        _ => Ok(session),
+    };
+    try_open(reading, arithmetic)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
         let failure = failure(error);
         match reading.dialect {

@@ -134,16 +134,18 @@ fn next_packet(
     clocks: &mut Clocks,
 ) -> Option<usize> {
     let magic = magic_bytes(decoder.class)?;
-    let mut from = 1;
-    loop {
-        let at = from + memchr::memmem::find(data.get(from..)?, &magic)?;
-        if let Ok(info) = decoder.decode(&data[at..], slots, clocks)
+    let mut places = memchr::memmem::find_iter(data.get(1..)?, &magic).map(|at| at + 1).peekable();
+    while let Some(at) = places.next() {
+        // The header and the context of a packet end before the next one begins. Without this,
+        // data full of magic numbers would be read to its end from each of them.
+        let end = places.peek().copied().unwrap_or(data.len());
+        if let Ok(info) = decoder.decode(&data[at..end], slots, clocks)
             && (accept_foreign || info.foreign.is_none())
         {
             return Some(at);
         }
-        from = at + 1;
     }
+    None
 }
 
 /// The bytes that packets begin with.

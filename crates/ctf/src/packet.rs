@@ -19,11 +19,14 @@ pub struct Counter {
 }
 
 impl Counter {
-    /// By how much the counter grew since `earlier`, assuming that it wrapped at most once.
+    /// By how much the counter grew since `earlier`, assuming that it wrapped at most once. None if
+    /// it went back: a counter of 32 bits or more that gets smaller was set back, it did not count
+    /// through half of its range.
     #[must_use]
-    pub fn since(self, earlier: Self) -> u64 {
+    pub fn since(self, earlier: Self) -> Option<u64> {
         let mask = if self.width >= 64 { u64::MAX } else { (1 << self.width) - 1 };
-        self.value.wrapping_sub(earlier.value) & mask
+        let grown = self.value.wrapping_sub(earlier.value) & mask;
+        (self.width < 32 || grown <= mask / 2).then_some(grown)
     }
 }
 
@@ -365,7 +368,11 @@ mod tests {
     #[test]
     fn counters_wrap_at_the_width_of_the_field() {
         let counter = |value, width| Counter { value, width };
-        assert_eq!(counter(2, 8).since(counter(250, 8)), 8);
-        assert_eq!(counter(7, 64).since(counter(5, 64)), 2);
+        assert_eq!(counter(2, 8).since(counter(250, 8)), Some(8));
+        assert_eq!(counter(250, 8).since(counter(2, 8)), Some(248));
+        assert_eq!(counter(7, 64).since(counter(5, 64)), Some(2));
+        assert_eq!(counter(1, 64).since(counter(u64::MAX, 64)), Some(2));
+        assert_eq!(counter(0, 64).since(counter(5, 64)), None);
+        assert_eq!(counter(0, 32).since(counter(5, 32)), None);
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::plan::EventRecordPlans;
-use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
     MessageKind, Packet, Scopes, Skip, StreamSummary, Window,
@@ -58,6 +58,17 @@ impl StreamInput {
         Some(self.clock_value(self.packets.get(packet)?.begin)?.nanoseconds)
     }
 
+    /// The first packet that can have events at `begin` or later.
+    fn first_packet(&self, begin: i128) -> usize {
+        let is_before =
+            |cycles| self.clock_value(cycles).is_some_and(|value: ClockValue| value.nanoseconds < begin);
+        // Packets begin in order, and event times never go back: what is before the last packet
+        // that begins too early ends too early - if it says so, too.
+        let last = self.packets.partition_point(|packet| is_before(packet.begin)).saturating_sub(1);
+        let ends_before = |packet: &PacketEntry| packet.end.is_none() || is_before(packet.end);
+        self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
+    }
+
     /// First and last time that packets tell, in nanoseconds.
     #[must_use]
     pub fn time_range(&self) -> Option<(i128, i128)> {
@@ -98,14 +109,15 @@ impl StreamInput {
             if let Some(file) = self.files.get(packet.file as usize) {
                 summary.damage.extend(cut_off(&file.name, packet, file.bytes.len() as u64));
             }
-            match (before.and_then(|before| before.discarded), packet.discarded) {
-                (Some(before), Some(now)) => summary.discarded_events += now.since(before),
-                (None, Some(now)) => summary.discarded_before |= now.value != 0,
-                _ => {}
+            match discarded_events(before, packet) {
+                Some(Some(count)) => {
+                    summary.discarded_events = summary.discarded_events.saturating_add(count);
+                }
+                Some(None) => summary.discarded_before = true,
+                None => {}
             }
-            if let (Some(before), Some(now)) = (before.and_then(|before| before.sequence), packet.sequence) {
-                summary.discarded_packets += now.since(before).saturating_sub(1);
-            }
+            let packets = discarded_packets(before, packet).unwrap_or(0);
+            summary.discarded_packets = summary.discarded_packets.saturating_add(packets);
             before = Some(packet);
         }
         summary.damage.extend(self.rest.iter().cloned());
@@ -115,15 +127,7 @@ impl StreamInput {
     /// A cursor over what is in the window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
-        // Packets begin in order. All before the last one that begins before the window end
-        // before it too, for event times never go back.
-        let mut first = 0;
-        if let Some(begin) = window.begin {
-            let before = self.packets.partition_point(|packet| {
-                self.clock_value(packet.begin).is_some_and(|value| value.nanoseconds < begin)
-            });
-            first = before.saturating_sub(1);
-        }
+        let first = window.begin.map_or(0, |begin| self.first_packet(begin));
         let stream = &self.stream;
         let plans = stream.plans();
         let classes = &stream.class().event_records;
@@ -161,11 +165,38 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: None,
+            is_late: false,
             damage: None,
             discarded: None,
             current: None,
         }
     }
+}
+
+/// The event records that were discarded between the end of the packet before and the end of this
+/// one, by the snapshots of the counter. Within: None if nobody knows how many.
+fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
+    let now = packet.discarded?;
+    let count = match before.and_then(|before| before.discarded) {
+        // A counter that was set back has counted from 0 since.
+        Some(before) => Some(now.since(before).unwrap_or(now.value)),
+        None => (now.value == 0).then_some(0),
+    };
+    (count != Some(0)).then_some(count)
+}
+
+/// How many packets are missing between two that follow each other, by sequence numbers.
+fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
+    let missing = packet.sequence?.since(before?.sequence?)?.checked_sub(1)?;
+    (missing > 0).then_some(missing)
+}
+
+/// What a tracer discarded, and between which times if that is known.
+#[derive(Clone, Copy, Debug)]
+struct Loss {
+    /// None: unknown.
+    count: Option<u64>,
+    range: Option<(ClockValue, ClockValue)>,
 }
 
 /// Finds the event record class of an id: by position where ids are small, as they mostly are.
@@ -210,6 +241,8 @@ enum Phase {
     DiscardedPackets,
     PacketBegin,
     Events,
+    /// After damage within a packet: its end may be missing, too.
+    BrokenPacket,
     /// The current event is lent after a message about it.
     HeldEvent,
     PacketEnd,
@@ -248,8 +281,10 @@ pub struct StreamCursor {
     event_class: usize,
     event_clock: Option<ClockValue>,
     last_event: Option<u64>,
+    /// Whether an event came after the window.
+    is_late: bool,
     damage: Option<Damage>,
-    discarded: Option<(Option<u64>, Option<ClockValue>, Option<ClockValue>)>,
+    discarded: Option<Loss>,
     current: Option<MessageKind>,
 }
 
@@ -292,6 +327,21 @@ impl StreamCursor {
         }
     }
 
+    /// The damage of the current packet if the end of its file cuts it off.
+    fn cut_off(&self) -> Option<Damage> {
+        let file = self.input.files.get(self.entry().file as usize)?;
+        cut_off(&file.name, self.entry(), file.bytes.len() as u64)
+    }
+
+    /// Whether no event from the next packet on can be in the window.
+    fn is_past_window(&self) -> bool {
+        let Some(end) = self.window.end else { return false };
+        // Where packets do not say when they begin, or not the truth, the events before must do.
+        let begin = self.input.begin_of(self.packet);
+        let begin = begin.filter(|_| !self.has_quirk(Quirk::BarectfEventBeforePacket));
+        begin.map_or(self.is_late, |begin| begin > end)
+    }
+
     fn has_quirk(&self, quirk: Quirk) -> bool {
         self.input.quirks.contains(&quirk)
     }
@@ -308,6 +358,11 @@ impl StreamCursor {
         let data = &self.data;
         self.content = entry.content.unwrap_or(data.len() as u64 * 8);
         match decoder.decode(data, &self.slots, &mut self.clocks) {
+            // Only an untrue index says otherwise than the packet itself.
+            Ok(info) if info.class != input.stream.class_index => {
+                let id = trace.class.data_streams.get(info.class).map_or(0, |class| class.id);
+                Err(self.damage_at(0, DamageKind::OtherDataStream { class: id }))
+            }
             Ok(info) => {
                 self.content = info.content.unwrap_or(data.len() as u64 * 8);
                 self.info = info;
@@ -322,42 +377,35 @@ impl StreamCursor {
         }
     }
 
-    /// What was discarded before or in the current packet (event records), by the snapshots of
-    /// this packet and the one before.
-    fn discarded_events(&self) -> Option<(Option<u64>, Option<ClockValue>, Option<ClockValue>)> {
-        let now = self.info.discarded?;
-        let value = |cycles| self.input.clock_value(cycles);
-        // Both times or none: half a range says nothing.
-        let times = |begin: Option<ClockValue>, end: Option<ClockValue>| match (begin, end) {
-            (Some(begin), Some(end)) => (Some(begin), Some(end)),
-            _ => (None, None),
+    /// The packet before the current one.
+    fn packet_before(&self) -> Option<&PacketEntry> {
+        self.input.packets.get(self.packet.checked_sub(1)?)
+    }
+
+    /// What was discarded before or in the current packet.
+    fn discarded_events(&self) -> Option<Loss> {
+        let before = self.packet_before();
+        let count = discarded_events(before, self.entry())?;
+        // What was lost before anything is known has no other beginning than this packet's.
+        let begin = match before.filter(|before| before.discarded.is_some()) {
+            Some(before) => before.end,
+            None => self.info.begin,
         };
-        let before = self.packet.checked_sub(1).and_then(|i| self.input.packets.get(i));
-        match before.and_then(|before| Some((before, before.discarded?))) {
-            None if now.value == 0 => None,
-            None => {
-                let (begin, end) = times(value(self.info.begin), value(self.info.end));
-                Some((None, begin, end))
-            }
-            Some((before, counter)) => {
-                let count = now.since(counter);
-                let (begin, end) = times(value(before.end), value(self.info.end));
-                (count != 0).then_some((Some(count), begin, end))
-            }
-        }
+        Some(self.loss(count, begin, self.info.end))
     }
 
     /// The packets that are missing before the current one, by sequence numbers.
-    fn discarded_packets(&self) -> Option<(Option<u64>, Option<ClockValue>, Option<ClockValue>)> {
-        let now = self.info.sequence?;
-        let before = self.input.packets.get(self.packet.checked_sub(1)?)?;
-        let missing = now.since(before.sequence?);
-        if missing <= 1 {
-            return None;
-        }
-        let (begin, end) = (self.input.clock_value(before.end), self.input.clock_value(self.info.begin));
-        let (begin, end) = if begin.is_some() && end.is_some() { (begin, end) } else { (None, None) };
-        Some((Some(missing - 1), begin, end))
+    fn discarded_packets(&self) -> Option<Loss> {
+        let before = self.packet_before();
+        let count = discarded_packets(before, self.entry())?;
+        Some(self.loss(Some(count), before?.end, self.info.begin))
+    }
+
+    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
+        let value = |cycles| self.input.clock_value(cycles);
+        // Both times or none: half a range says nothing, nor does one that ends before it begins.
+        let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
+        Loss { count, range }
     }
 
     /// Time of the first event record of the packet, to mend the time at which it begins.
@@ -441,12 +489,11 @@ impl StreamCursor {
                     return self.tell(MessageKind::StreamBegin, None);
                 }
                 Phase::BeforePacket => {
-                    let past_window = |input: &StreamInput, packet: usize| matches!((input.begin_of(packet), self.window.end), (Some(begin), Some(end)) if begin > end);
                     if self.packet >= self.input.packets.len() {
                         self.phase = Phase::Rest(0);
                         continue;
                     }
-                    if past_window(&self.input, self.packet) {
+                    if self.is_past_window() {
                         self.phase = Phase::End;
                         continue;
                     }
@@ -466,16 +513,17 @@ impl StreamCursor {
                 Phase::DiscardedEvents => {
                     self.phase = Phase::DiscardedPackets;
                     self.discarded = self.discarded_events();
-                    if let Some((_, begin, _)) = self.discarded {
-                        return self.tell(MessageKind::DiscardedEvents, begin.map(|begin| begin.nanoseconds));
+                    if let Some(loss) = self.discarded {
+                        let time = loss.range.map(|(begin, _)| begin.nanoseconds);
+                        return self.tell(MessageKind::DiscardedEvents, time);
                     }
                 }
                 Phase::DiscardedPackets => {
                     self.phase = Phase::PacketBegin;
                     self.discarded = self.discarded_packets();
-                    if let Some((_, begin, _)) = self.discarded {
-                        return self
-                            .tell(MessageKind::DiscardedPackets, begin.map(|begin| begin.nanoseconds));
+                    if let Some(loss) = self.discarded {
+                        let time = loss.range.map(|(begin, _)| begin.nanoseconds);
+                        return self.tell(MessageKind::DiscardedPackets, time);
                     }
                 }
                 Phase::PacketBegin => {
@@ -494,24 +542,23 @@ impl StreamCursor {
                         Ok(true) => {}
                         Ok(false) => {
                             self.phase = Phase::PacketEnd;
-                            let name = &self.input.files[self.entry().file as usize];
-                            let size = name.bytes.len() as u64;
-                            if let Some(damage) = cut_off(&name.name, self.entry(), size) {
-                                return self.tell_damage(damage);
+                            match self.cut_off() {
+                                Some(damage) => return self.tell_damage(damage),
+                                None => continue,
                             }
-                            continue;
                         }
                         Err((bit, kind)) => {
-                            self.phase = Phase::PacketEnd;
-                            let file = &self.input.files[self.entry().file as usize];
-                            let damage = match cut_off(&file.name, self.entry(), file.bytes.len() as u64) {
+                            let missing =
+                                matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
+                            if let (true, Some(damage)) = (missing, self.cut_off()) {
                                 // The data ends within an event record: that is all that is wrong.
-                                Some(damage) => Damage {
-                                    skipped: damage.bit - self.at.bit - self.entry().offset * 8,
-                                    ..damage
-                                },
-                                None => self.damage_at(bit, kind),
-                            };
+                                self.phase = Phase::PacketEnd;
+                                let begin = self.entry().offset * 8 + self.at.bit;
+                                let skipped = damage.bit.saturating_sub(begin);
+                                return self.tell_damage(Damage { skipped, ..damage });
+                            }
+                            self.phase = Phase::BrokenPacket;
+                            let damage = self.damage_at(bit, kind);
                             return self.tell_damage(damage);
                         }
                     }
@@ -524,7 +571,8 @@ impl StreamCursor {
                     if let (Some(end), Some(time)) = (self.window.end, time)
                         && time > end
                     {
-                        self.phase = Phase::End;
+                        // Only this event: a clock that is wrong here may be right again later.
+                        self.is_late = true;
                         continue;
                     }
                     if let Some(ClockValue { cycles: to, .. }) = self.event_clock {
@@ -538,6 +586,12 @@ impl StreamCursor {
                         }
                     }
                     return self.tell(MessageKind::Event, time);
+                }
+                Phase::BrokenPacket => {
+                    self.phase = Phase::PacketEnd;
+                    if let Some(damage) = self.cut_off() {
+                        return self.tell_damage(damage);
+                    }
                 }
                 Phase::HeldEvent => {
                     self.phase = Phase::Events;
@@ -558,8 +612,7 @@ impl StreamCursor {
                         }
                     }
                     let time = self.packet_end.map(|end| end.nanoseconds);
-                    let head = self.tell(MessageKind::PacketEnd, time);
-                    return head;
+                    return self.tell(MessageKind::PacketEnd, time);
                 }
                 Phase::Rest(i) => {
                     let Some(damage) = self.input.rest.get(i).cloned() else {
@@ -594,7 +647,8 @@ impl Cursor for StreamCursor {
     fn current(&self) -> Option<Message<'_>> {
         let stream = &*self.input.stream;
         let discarded = || {
-            let (count, begin, end) = self.discarded?;
+            let Loss { count, range } = self.discarded?;
+            let (begin, end) = range.unzip();
             Some(Discarded { stream, count, begin, end })
         };
         Some(match self.current? {

@@ -1,6 +1,7 @@
 //! CTF traces where they lie: folders with a file `metadata` and data stream files.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::hash_map::Entry as MapEntry;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -107,16 +108,19 @@ pub fn probe(tree: &Tree) -> bool {
     tree.entries.iter().any(|entry| entry.name() == "metadata")
 }
 
-/// Opens all CTF traces of a tree, at any depth.
+/// Opens all CTF traces of some trees, at any depth.
 ///
-/// Folders with the same trace UUID and the same classes are parts of one trace: rotated
-/// sessions, snapshots.
+/// Folders with the same trace UUID and the same classes are parts of one trace, in whichever tree
+/// they lie: rotated sessions, snapshots.
 #[must_use]
-pub fn open(tree: &Tree, options: &OpenOptions) -> Opened {
+pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<Described> = Vec::new();
-    for folder in folders(tree, options) {
-        match folder.describe(tree, options) {
+    let mut all: Vec<Folder> = trees.iter().flat_map(|tree| folders(tree, options)).collect();
+    // So that nothing depends on the order of the trees.
+    all.sort_by(|a, b| a.path.cmp(&b.path));
+    for folder in all {
+        match folder.describe(options) {
             Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
                 Some(other) => other.join(described),
                 None => found.push(described),
@@ -125,7 +129,7 @@ pub fn open(tree: &Tree, options: &OpenOptions) -> Opened {
         }
     }
     for described in found {
-        match described.open(tree, options) {
+        match described.open(options) {
             Ok(trace) => opened.traces.push(trace),
             Err(error) => opened.errors.push(error),
         }
@@ -136,6 +140,7 @@ pub fn open(tree: &Tree, options: &OpenOptions) -> Opened {
 
 /// A folder with metadata.
 struct Folder<'a> {
+    tree: &'a Tree,
     path: String,
     metadata_name: String,
     metadata: std::io::Result<Bytes>,
@@ -151,53 +156,53 @@ fn shown(tree: &Tree, path: &str) -> String {
 }
 
 fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
+    let folder = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| Folder {
+        tree,
+        path: shown(tree, path),
+        metadata_name,
+        metadata,
+        files: Vec::new(),
+        indexes: BTreeMap::new(),
+        auxiliary: Vec::new(),
+    };
     let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
     for entry in tree.entries.iter().filter(|entry| entry.name() == "metadata") {
-        folders.insert(
-            entry.folder(),
-            Folder {
-                path: shown(tree, entry.folder()),
-                metadata_name: shown(tree, &entry.path),
-                metadata: entry.read(),
-                files: Vec::new(),
-                indexes: BTreeMap::new(),
-                auxiliary: Vec::new(),
-            },
-        );
+        folders.insert(entry.folder(), folder(entry.folder(), shown(tree, &entry.path), entry.read()));
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
-        folders.insert(
-            "",
-            Folder {
-                path: tree.name.clone(),
-                metadata_name: name.clone(),
-                metadata: Ok(bytes.clone()),
-                files: tree.entries.iter().collect(),
-                indexes: BTreeMap::new(),
-                auxiliary: Vec::new(),
-            },
-        );
-        return folders.into_values().collect();
+        // The metadata is for all that lies next to each other; what it shares no folder with is
+        // nothing of it.
+        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none()) {
+            folders
+                .entry(entry.folder())
+                .or_insert_with(|| folder(entry.folder(), name.clone(), Ok(bytes.clone())));
+        }
     }
     for entry in &tree.entries {
-        if let Some(folder) = folders.get_mut(entry.folder()) {
+        if let Some((parent, stream)) = index_of(entry)
+            && let Some(folder) = folders.get_mut(parent)
+        {
+            folder.indexes.insert(stream.to_owned(), entry);
+        } else if let Some(folder) = folders.get_mut(entry.folder()) {
             if entry.name().ends_with(".json") {
                 folder.auxiliary.push(entry);
             } else if entry.name() != "metadata" {
                 folder.files.push(entry);
             }
-        } else if let Some(stream) = entry.name().strip_suffix(".idx") {
-            let parent = match entry.folder().rsplit_once('/') {
-                Some((parent, "index")) => parent,
-                None if entry.folder() == "index" => "",
-                _ => continue,
-            };
-            if let Some(folder) = folders.get_mut(parent) {
-                folder.indexes.insert(stream.to_owned(), entry);
-            }
         }
     }
     folders.into_values().collect()
+}
+
+/// The folder and the name of the data stream file that a file is the index of, by the names that
+/// LTTng gives to indexes.
+fn index_of(entry: &Entry) -> Option<(&str, &str)> {
+    let stream = entry.name().strip_suffix(".idx")?;
+    match entry.folder().rsplit_once('/') {
+        Some((parent, "index")) => Some((parent, stream)),
+        None if entry.folder() == "index" => Some(("", stream)),
+        _ => None,
+    }
 }
 
 /// A trace whose metadata was read.
@@ -210,7 +215,7 @@ struct Described<'a> {
 }
 
 impl<'a> Folder<'a> {
-    fn describe(self, tree: &Tree, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
+    fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
         let file = self.metadata_name.clone();
         let problem = |message: String| TraceError {
             path: self.path.clone(),
@@ -248,7 +253,7 @@ impl<'a> Folder<'a> {
                     metadata_name: file,
                     folders: Vec::new(),
                 };
-                described.add_auxiliary(&self.auxiliary, tree, &metadata_options);
+                described.add_auxiliary(&self.auxiliary, self.tree, &metadata_options);
                 described.folders.push(self);
                 Ok(described)
             }
@@ -260,12 +265,22 @@ impl<'a> Folder<'a> {
 }
 
 impl<'a> Described<'a> {
-    /// Whether the other one is a further part of the same trace: same UUID, and one says all
-    /// that the other says (metadata grows while a trace is recorded).
+    /// Whether the other one is a further part of the same trace: same UUID, or same name and unique
+    /// identifier (CTF2-SPEC-2.0, "Trace class fragment"), and one says all that the other says
+    /// (metadata grows while a trace is recorded).
     fn is_same_trace(&self, other: &Self) -> bool {
-        self.class.uuid.is_some()
-            && self.class.uuid == other.class.uuid
-            && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
+        let (a, b) = (&self.class, &other.class);
+        let same = match (a.uuid, b.uuid) {
+            (Some(a), Some(b)) => a == b,
+            (None, None) => {
+                let identity = (&a.namespace, &a.name, &a.uid);
+                a.name.is_some() && a.uid.is_some() && identity == (&b.namespace, &b.name, &b.uid)
+            }
+            _ => false,
+        };
+        // Only metadata that was given for files without any are read several times.
+        let given = self.metadata_name == other.metadata_name;
+        (same || given) && (extends(&self.class, &other.class) || extends(&other.class, &self.class))
     }
 
     fn join(&mut self, mut other: Self) {
@@ -277,7 +292,7 @@ impl<'a> Described<'a> {
         self.folders.append(&mut other.folders);
     }
 
-    fn open(self, tree: &Tree, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
+    fn open(self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
         let path = match self.folders.as_slice() {
             [only] => only.path.clone(),
             several => common_folder(several.iter().map(|folder| folder.path.as_str())),
@@ -291,7 +306,7 @@ impl<'a> Described<'a> {
         let mut builder = Builder { trace: &trace, limits, streams: BTreeMap::new(), damage: Vec::new() };
         for folder in &self.folders {
             for entry in &folder.files {
-                let name = shown(tree, &entry.path);
+                let name = shown(folder.tree, &entry.path);
                 let index = folder.indexes.get(entry.name()).filter(|_| options.lttng_index);
                 builder.add(name, entry, index.copied());
             }
@@ -353,7 +368,10 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> String {
             }
         });
     }
-    common.unwrap_or_default().join("/")
+    match common.unwrap_or_default().join("/") {
+        nothing if nothing.is_empty() => ".".to_owned(),
+        folder => folder,
+    }
 }
 
 /// Whether `more` has all classes of `less`, and the same of everything else.
@@ -416,14 +434,23 @@ impl Builder<'_> {
         let mut last: Option<StreamKey> = None;
         for found in packets {
             let class_id = self.trace.class.data_streams[found.class].id;
-            let file = if found.stream_id.is_some() { String::new() } else { name.clone() };
-            let key = (class_id, found.stream_id, file);
-            let stream = self.streams.entry(key.clone()).or_default();
-            stream.class = found.class;
-            if stream.files.last().is_none_or(|file| file.name != name) {
-                stream.files.push(StreamFile { name: name.clone(), bytes: bytes.clone() });
+            // Mostly all packets of a file are of one stream.
+            let key = match last.take() {
+                Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
+                _ => {
+                    let file = if found.stream_id.is_some() { String::new() } else { name.clone() };
+                    let key = (class_id, found.stream_id, file);
+                    let stream = self.streams.entry(key.clone()).or_default();
+                    stream.class = found.class;
+                    if stream.files.last().is_none_or(|file| file.name != name) {
+                        stream.files.push(StreamFile { name: name.clone(), bytes: bytes.clone() });
+                    }
+                    key
+                }
+            };
+            if let Some(stream) = self.streams.get_mut(&key) {
+                stream.packets.push(PacketEntry { file: stream.files.len() as u32 - 1, ..found.entry });
             }
-            stream.packets.push(PacketEntry { file: stream.files.len() as u32 - 1, ..found.entry });
             last = Some(key);
         }
         if let Some(rest) = rest {
@@ -439,7 +466,7 @@ impl Builder<'_> {
         for ((_, id, _), mut found) in self.streams {
             if found.packets.iter().all(|packet| packet.begin.is_some()) {
                 found.packets.sort_by_key(|packet| packet.begin);
-                drop_copies(&mut found.packets);
+                drop_copies(&mut found);
             }
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
@@ -459,10 +486,16 @@ impl Builder<'_> {
     }
 }
 
-/// Snapshots of a session overlap: a packet that is in several files is read once.
-fn drop_copies(packets: &mut Vec<PacketEntry>) {
-    let mut seen = HashSet::new();
-    packets.retain(|packet| {
+/// Snapshots of a session overlap: a packet that is in several files is read once, from the file
+/// that has most of it. What is damaged before a copy is told nevertheless.
+fn drop_copies(stream: &mut Stream) {
+    let mut kept: HashMap<_, usize> = HashMap::new();
+    let mut packets: Vec<PacketEntry> = Vec::with_capacity(stream.packets.len());
+    let files = &stream.files;
+    let available = |packet: &PacketEntry| {
+        packet.available(files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64))
+    };
+    for mut packet in stream.packets.drain(..) {
         let what = (
             packet.begin,
             packet.end,
@@ -472,9 +505,25 @@ fn drop_copies(packets: &mut Vec<PacketEntry>) {
             packet.discarded.map(|counter| counter.value),
         );
         // Without an end and a number, equal packets need not be the same.
-        let is_known = packet.end.is_some() && packet.sequence.is_some();
-        !is_known || seen.insert(what)
-    });
+        if packet.end.is_none() || packet.sequence.is_none() {
+            packets.push(packet);
+            continue;
+        }
+        match kept.entry(what) {
+            MapEntry::Vacant(entry) => {
+                entry.insert(packets.len());
+                packets.push(packet);
+            }
+            MapEntry::Occupied(entry) => {
+                let before = &mut packets[*entry.get()];
+                if available(&packet) > available(before) {
+                    std::mem::swap(before, &mut packet);
+                }
+                stream.rest.extend(packet.damage.map(|damage| *damage));
+            }
+        }
+    }
+    stream.packets = packets;
 }
 
 impl TraceInput for CtfTrace {

@@ -56,7 +56,7 @@ fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
         entries.push(Entry::of_bytes(format!("stream-{stream:04}"), packet));
     }
     let tree = Tree { name: "bench".to_owned(), entries, problems: Vec::new() };
-    ichnos::ctf::trace::open(&tree, &Default::default()).traces.pop().unwrap()
+    ichnos::ctf::trace::open(&[&tree], &Default::default()).traces.pop().unwrap()
 }
 
 /// Counts bytes, so that nothing is optimised away.

@@ -6,7 +6,7 @@ use ichnos_model::TraceInput;
 use crate::OpenOptions;
 use crate::session::Refused;
 
-/// The traces of a tree that a format can read, and those that it cannot.
+/// The traces of some trees that a format can read, and those that it cannot.
 pub(crate) type Found = (Vec<Box<dyn TraceInput>>, Vec<Refused>);
 
 /// A format that ichnos knows.
@@ -25,7 +25,8 @@ pub struct Format {
     /// How it is recognised, for people.
     pub recognised_by: &'static str,
     pub(crate) probe: fn(&Tree, &OpenOptions) -> bool,
-    pub(crate) open: fn(&Tree, &OpenOptions) -> Found,
+    /// Opens all trees of the format at once: parts of one trace may lie in several.
+    pub(crate) open: fn(&[&Tree], &OpenOptions) -> Found,
 }
 
 /// All formats, in the order in which they are tried.
@@ -37,8 +38,8 @@ pub const FORMATS: &[Format] = &[Format {
     versions: "CTF 1.8; CTF 2: PROP-1.0, PROP-2.0, SPEC-2.0 and its release candidates",
     recognised_by: "a file called `metadata`",
     probe: |tree, options| ichnos_ctf::trace::probe(tree) || options.ctf.metadata.is_some(),
-    open: |tree, options| {
-        let opened = ichnos_ctf::trace::open(tree, &options.ctf);
+    open: |trees, options| {
+        let opened = ichnos_ctf::trace::open(trees, &options.ctf);
         let traces = opened.traces.into_iter().map(|trace| Box::new(trace) as _).collect();
         let refused = opened.errors.into_iter();
         let refused = refused.map(|error| Refused { path: error.path, diagnostics: error.diagnostics });

@@ -1,6 +1,6 @@
 //! What was opened together, on one time line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ichnos_flow::{DamageCursor, Merge};
 use ichnos_io::{IoError, IoLimits, Tree};
@@ -93,15 +93,18 @@ pub fn open<P: AsRef<Path>>(
         problems: Vec::new(),
         assume_correlated: options.assume_correlated,
     };
-    for path in paths {
-        let path = path.as_ref();
+    let paths: Vec<P> = paths.into_iter().collect();
+    let mut trees = Vec::new();
+    for path in without_repetition(&paths) {
         let tree = if path == Path::new("-") {
             Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)?
         } else {
             Tree::open(path, &options.io)?
         };
-        session.add(&tree, options)?;
+        session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
+        trees.push(tree);
     }
+    session.add(&trees, options)?;
     if session.traces.is_empty() && !session.refused.is_empty() {
         return Err(OpenError::Refused(session.refused));
     }
@@ -109,31 +112,57 @@ pub fn open<P: AsRef<Path>>(
     Ok(session)
 }
 
-impl Session {
-    fn add(&mut self, tree: &Tree, options: &OpenOptions) -> Result<(), OpenError> {
-        self.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
-        for format in FORMATS {
-            if (format.probe)(tree, options) {
-                let (traces, refused) = (format.open)(tree, options);
-                self.traces.extend(traces);
-                self.refused.extend(refused);
-                return Ok(());
-            }
+/// Why there is nothing to read in a tree.
+fn no_trace(tree: &Tree) -> OpenError {
+    let hint = match tree.entries.as_slice() {
+        [] if !tree.problems.is_empty() => tree.problems.join("; "),
+        [] => "it is empty".to_owned(),
+        [only] if only.len == Some(0) => "it is an empty file".to_owned(),
+        [only] => format!(
+            "`{}` is none of the formats that ichnos knows by itself; a single data stream file of CTF needs \
+             `--metadata FILE`",
+            only.name()
+        ),
+        several => {
+            format!("none of its {} files is called `metadata`, as that of a CTF trace is", several.len())
         }
-        let hint = match tree.entries.as_slice() {
-            [] if !tree.problems.is_empty() => tree.problems.join("; "),
-            [] => "it is empty".to_owned(),
-            [only] if only.len == Some(0) => "it is an empty file".to_owned(),
-            [only] => format!(
-                "`{}` is none of the formats that ichnos knows by itself; a single data stream file of CTF needs \
-                 `--metadata FILE`",
-                only.name()
-            ),
-            several => {
-                format!("none of its {} files is called `metadata`, as that of a CTF trace is", several.len())
-            }
-        };
-        Err(OpenError::NoTrace { path: tree.name.clone(), hint })
+    };
+    OpenError::NoTrace { path: tree.name.clone(), hint }
+}
+
+/// The paths without those that were there before, or lie in a folder that is read as a whole: no
+/// event should come twice.
+fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
+    let real: Vec<Option<PathBuf>> = paths.iter().map(|path| path.as_ref().canonicalize().ok()).collect();
+    let is_hidden = |path: &Path| path.iter().any(|name| name.to_string_lossy().starts_with('.'));
+    let is_covered = |i: usize, path: &Path| {
+        real.iter().enumerate().any(|(j, other)| {
+            let Some(rest) = other.as_ref().and_then(|other| path.strip_prefix(other).ok()) else {
+                return false;
+            };
+            if rest.as_os_str().is_empty() { j < i } else { path.is_dir() && !is_hidden(rest) }
+        })
+    };
+    let paths = paths.iter().map(AsRef::as_ref).zip(&real).enumerate();
+    let kept = paths.filter(|(i, (_, real))| !real.as_ref().is_some_and(|real| is_covered(*i, real)));
+    kept.map(|(_, (path, _))| path).collect()
+}
+
+impl Session {
+    fn add(&mut self, trees: &[Tree], options: &OpenOptions) -> Result<(), OpenError> {
+        let format_of = |tree: &Tree| FORMATS.iter().position(|format| (format.probe)(tree, options));
+        let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
+        if let Some(unknown) = formats.iter().position(Option::is_none) {
+            return Err(no_trace(&trees[unknown]));
+        }
+        for (i, format) in FORMATS.iter().enumerate() {
+            let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
+            let own: Vec<&Tree> = own.map(|(tree, _)| tree).collect();
+            let (traces, refused) = (format.open)(&own, options);
+            self.traces.extend(traces);
+            self.refused.extend(refused);
+        }
+        Ok(())
     }
 
     /// The traces, in the order in which ties of time are broken.

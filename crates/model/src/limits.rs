@@ -15,8 +15,8 @@ pub struct Limits {
     pub event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
     pub integer_bits: u64,
-    /// Elements of zero size that are visited of one array; the rest of a longer one is an error.
-    /// Default: 65,536.
+    /// Array elements of zero size that are visited of one root field; more are an error.
+    /// Default: 4,096.
     pub zero_size_elements: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
     pub diagnostics: usize,
@@ -30,7 +30,7 @@ impl Default for Limits {
             field_classes: 1 << 22,
             event_record_classes: 1 << 20,
             integer_bits: 1 << 16,
-            zero_size_elements: 1 << 16,
+            zero_size_elements: 1 << 12,
             diagnostics: 100,
         }
     }

@@ -1,12 +1,14 @@
 //! Finds the fields that field locations lead to, and gives each a slot.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fmt;
+use std::sync::Arc;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot, TracePlans};
 use crate::{
-    DataStreamClass, FieldKind, FieldLocation, Length, LocationStep, Scope, StringLength, TextPlace,
-    TraceClass, VariableLengthValue,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Scope, StringLength,
+    TextPlace, TraceClass, VariableLengthValue,
 };
 
 /// A field location that leads to no field that fits.
@@ -55,164 +57,128 @@ type Scopes<'a> = [Option<&'a Plan>; 6];
 
 /// A field that needs another one, and where that is.
 struct Found {
+    /// Index of the event record class, if the field is of one.
+    event: Option<usize>,
+    /// Scope of the field that needs the other one.
+    own_scope: Scope,
     dependent: NodeId,
+    /// Scope of the field that is needed.
     scope: Scope,
+    /// What that field can be: there are several where a variant is on the way.
     targets: Vec<NodeId>,
 }
 
+/// First finds everything, then gives out slots: those of the packet header come first, then those
+/// of the other scopes that event record classes share, so that each class can use the same numbers
+/// after them for its own.
 pub(crate) fn locate_all(trace: &TraceClass, plans: &mut TracePlans) -> Result<(), PlanError> {
     let mut problems = Vec::new();
-    let mut slots = Slots::default();
-    let header = plans.packet_header.take();
-    let mut header_found = Vec::new();
-    if let Some(plan) = &header {
-        let scopes = [Some(plan), None, None, None, None, None];
-        find(&scopes, Scope::PacketHeader, &[], &mut header_found, &mut problems);
-    }
-    // First find everything, then give out slots: those of the shared scopes come first, so that
-    // each event record class can use the same numbers after them for its own.
-    let mut streams = Vec::new();
-    for (class, stream) in trace.data_streams.iter().zip(&plans.data_streams) {
-        streams.push(find_in_stream(class, stream, header.as_ref(), &mut problems));
-    }
+    let mut in_header = Vec::new();
+    let scopes = [plans.packet_header.as_ref(), None, None, None, None, None];
+    let names = MemberNames::default();
+    find(&names, &scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
+    let streams: Vec<Vec<Found>> = trace
+        .data_streams
+        .iter()
+        .zip(&plans.data_streams)
+        .map(|(class, stream)| {
+            find_in_stream(&names, class, stream, plans.packet_header.as_ref(), &mut problems)
+        })
+        .collect();
     if !problems.is_empty() {
-        plans.packet_header = header;
         return Err(PlanError::Locations(problems));
     }
-    let mut header = header;
-    let assign = |plan: &mut Option<Plan>, found: &[Found], scope: Scope, slots: &mut Slots| {
-        for found in found {
-            let slot = slots.of(found.scope, &found.targets)?;
-            debug_assert!(scope >= found.scope);
-            if let Some(plan) = plan {
-                plan.set_slot(found.dependent, slot);
-            }
-        }
-        Ok::<_, PlanError>(())
-    };
-    assign(&mut header, &header_found, Scope::PacketHeader, &mut slots)?;
-    let header_slots = slots.clone();
-    let mut all_header_slots = Slots::default();
-    std::mem::swap(&mut all_header_slots.by_targets, &mut slots.by_targets);
-    let mut next_header = header_slots.next;
-    // Targets in the packet header that data streams need: give them numbers before all others.
-    for found in streams.iter().flatten().flat_map(|(_, _, found)| found) {
+    let mut of_trace = Slots::after(0);
+    for found in in_header.iter().chain(streams.iter().flatten()) {
         if found.scope == Scope::PacketHeader {
-            let key = (found.scope, found.targets.clone());
-            if let std::collections::hash_map::Entry::Vacant(entry) = all_header_slots.by_targets.entry(key) {
-                entry.insert(next_header);
-                next_header = next_header.checked_add(1).ok_or(PlanError::Slots)?;
+            let slot = of_trace.of(found, plans.packet_header.as_mut())?;
+            if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut plans.packet_header) {
+                header.set_slot(found.dependent, slot);
             }
         }
     }
-    if let Some(header) = &mut header {
-        for ((scope, targets), slot) in &all_header_slots.by_targets {
-            if *scope == Scope::PacketHeader {
-                targets.iter().for_each(|target| header.save(*target, *slot));
-            }
+    for (stream, all) in plans.data_streams.iter_mut().zip(&streams) {
+        let mut shared = Slots::after(of_trace.next);
+        for found in all.iter().filter(|found| !found.is_of_event() && found.scope != Scope::PacketHeader) {
+            shared.of(found, stream.scope_mut(found.scope, None))?;
         }
-    }
-    for (stream, found) in plans.data_streams.iter_mut().zip(&streams) {
-        let mut slots = Slots { by_targets: all_header_slots.by_targets.clone(), next: next_header };
-        for found in found.iter().flat_map(|(_, _, found)| found) {
-            if found.scope <= Scope::CommonContext {
-                slots.of(found.scope, &found.targets)?;
-            }
-        }
-        for ((scope, targets), slot) in &slots.by_targets {
-            let plan = match scope {
-                Scope::PacketContext => &mut stream.packet_context,
-                Scope::EventRecordHeader => &mut stream.event_record_header,
-                Scope::CommonContext => &mut stream.common_context,
-                _ => continue,
-            };
-            if let Some(plan) = plan {
-                targets.iter().for_each(|target| plan.save(*target, *slot));
-            }
-        }
-        stream.slots = usize::from(slots.next);
-        // Scopes of one event record class follow each other in `found`: specific context, payload.
-        let mut own: Option<(usize, Slots)> = None;
-        for (scope, event, found) in found {
-            let (slots, plan) = match event {
-                None => {
-                    let plan = match scope {
-                        Scope::PacketContext => &mut stream.packet_context,
-                        Scope::EventRecordHeader => &mut stream.event_record_header,
-                        _ => &mut stream.common_context,
-                    };
-                    (&mut slots, plan)
+        stream.slots = usize::from(shared.next);
+        for of_class in all.chunk_by(|a, b| a.event == b.event) {
+            let mut own = Slots::after(shared.next);
+            for found in of_class {
+                let slots = match found.scope {
+                    Scope::PacketHeader => &mut of_trace,
+                    _ if found.is_of_event() => &mut own,
+                    _ => &mut shared,
+                };
+                let slot = slots.of(found, stream.scope_mut(found.scope, found.event))?;
+                if let Some(plan) = stream.scope_mut(found.own_scope, found.event) {
+                    plan.set_slot(found.dependent, slot);
                 }
-                Some(event) => {
-                    if own.as_ref().is_none_or(|(owner, _)| owner != event) {
-                        own = Some((*event, slots.clone()));
-                    }
-                    let Some((_, own)) = &mut own else { continue };
-                    for found in found {
-                        if found.scope >= Scope::SpecificContext
-                            && !own.by_targets.contains_key(&(found.scope, found.targets.clone()))
-                        {
-                            let slot = own.of(found.scope, &found.targets)?;
-                            let plans = &mut stream.event_records[*event];
-                            let plan = if found.scope == Scope::SpecificContext {
-                                &mut plans.specific_context
-                            } else {
-                                &mut plans.payload
-                            };
-                            if let Some(plan) = plan {
-                                found.targets.iter().for_each(|target| plan.save(*target, slot));
-                            }
-                        }
-                    }
-                    stream.slots = stream.slots.max(usize::from(own.next));
-                    let plans = &mut stream.event_records[*event];
-                    let plan = if *scope == Scope::SpecificContext {
-                        &mut plans.specific_context
-                    } else {
-                        &mut plans.payload
-                    };
-                    (own, plan)
-                }
-            };
-            assign(plan, found, *scope, slots)?;
+            }
+            stream.slots = stream.slots.max(usize::from(own.next));
         }
-    }
-    plans.packet_header = header;
-    for stream in &mut plans.data_streams {
-        stream.slots = stream.slots.max(usize::from(next_header));
     }
     Ok(())
 }
 
-/// The numbers given out so far.
-#[derive(Clone, Default)]
+impl Found {
+    /// Whether the field that is needed is of an event record class.
+    fn is_of_event(&self) -> bool {
+        matches!(self.scope, Scope::SpecificContext | Scope::Payload)
+    }
+}
+
+impl DataStreamPlans {
+    /// The plan of a scope; None also of packet headers.
+    fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
+        match scope {
+            Scope::PacketHeader => None,
+            Scope::PacketContext => self.packet_context.as_mut(),
+            Scope::EventRecordHeader => self.event_record_header.as_mut(),
+            Scope::CommonContext => self.common_context.as_mut(),
+            Scope::SpecificContext => self.event_records.get_mut(event?)?.specific_context.as_mut(),
+            Scope::Payload => self.event_records.get_mut(event?)?.payload.as_mut(),
+        }
+    }
+}
+
+/// The numbers given out to fields that are needed.
 struct Slots {
     by_targets: HashMap<(Scope, Vec<NodeId>), Slot>,
     next: Slot,
 }
 
 impl Slots {
-    fn of(&mut self, scope: Scope, targets: &[NodeId]) -> Result<Slot, PlanError> {
-        if let Some(slot) = self.by_targets.get(&(scope, targets.to_vec())) {
+    fn after(next: Slot) -> Self {
+        Self { by_targets: HashMap::new(), next }
+    }
+
+    /// The number of what is needed. If it is a new one, the fields of `plan` that it is of save
+    /// their values from now on.
+    fn of(&mut self, found: &Found, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
+        let key = (found.scope, found.targets.clone());
+        if let Some(slot) = self.by_targets.get(&key) {
             return Ok(*slot);
         }
         let slot = self.next;
         self.next = self.next.checked_add(1).filter(|next| *next < Slot::MAX).ok_or(PlanError::Slots)?;
-        self.by_targets.insert((scope, targets.to_vec()), slot);
+        if let Some(plan) = plan {
+            found.targets.iter().for_each(|target| plan.save(*target, slot));
+        }
+        self.by_targets.insert(key, slot);
         Ok(slot)
     }
 }
 
-/// What was found in each scope of a data stream class: the scope, the index of the event record
-/// class for its own scopes, and the fields.
-type FoundInStream = Vec<(Scope, Option<usize>, Vec<Found>)>;
-
+/// What fields of a data stream class need; what belongs to one event record class is together.
 fn find_in_stream(
+    names: &MemberNames,
     class: &DataStreamClass,
     stream: &DataStreamPlans,
     header: Option<&Plan>,
     problems: &mut Vec<LocationProblem>,
-) -> FoundInStream {
+) -> Vec<Found> {
     let mut all = Vec::new();
     let shared = [
         header,
@@ -223,15 +189,8 @@ fn find_in_stream(
         None,
     ];
     let within = format!("data stream class {}", class.id);
-    let mut find_one = |scopes: &Scopes<'_>, scope: Scope, event: Option<usize>, within: &[String]| {
-        let mut found = Vec::new();
-        find(scopes, scope, within, &mut found, problems);
-        if !found.is_empty() {
-            all.push((scope, event, found));
-        }
-    };
     for scope in [Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext] {
-        find_one(&shared, scope, None, std::slice::from_ref(&within));
+        find(names, &shared, scope, None, std::slice::from_ref(&within), &mut all, problems);
     }
     for (i, (class, event)) in class.event_records.iter().zip(&stream.event_records).enumerate() {
         let mut scopes = shared;
@@ -239,7 +198,7 @@ fn find_in_stream(
         scopes[5] = event.payload.as_ref();
         let within = [within.clone(), format!("event record class {}", class.id)];
         for scope in [Scope::SpecificContext, Scope::Payload] {
-            find_one(&scopes, scope, Some(i), &within);
+            find(names, &scopes, scope, Some(i), &within, &mut all, problems);
         }
     }
     all
@@ -247,8 +206,10 @@ fn find_in_stream(
 
 /// Finds what the fields of one scope need.
 fn find(
+    names: &MemberNames,
     scopes: &Scopes<'_>,
     scope: Scope,
+    event: Option<usize>,
     within: &[String],
     all: &mut Vec<Found>,
     problems: &mut Vec<LocationProblem>,
@@ -256,10 +217,10 @@ fn find(
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
         let Some((location, need)) = needs(plan, id) else { continue };
-        let search = Search { scopes, scope, plan, dependent: id, location, need };
+        let search = Search { names, scopes, scope, plan, dependent: id, location, need };
         match search.run() {
             Ok((target_scope, targets)) => {
-                all.push(Found { dependent: id, scope: target_scope, targets });
+                all.push(Found { event, own_scope: scope, dependent: id, scope: target_scope, targets });
             }
             Err(trouble) => {
                 let mut within = within.to_vec();
@@ -331,7 +292,32 @@ struct Trouble {
     found: String,
 }
 
+/// The names of the members of large structures: searching each time would take members times
+/// locations.
+#[derive(Default)]
+struct MemberNames(RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>);
+
+impl MemberNames {
+    /// How many members are searched one by one.
+    const FEW: usize = 16;
+
+    /// Index of the first member called `name` of a class with these members.
+    fn index(&self, class: &Arc<FieldClass>, members: &[Member], name: &str) -> Option<usize> {
+        if members.len() <= Self::FEW {
+            return members.iter().position(|member| member.location_name() == name);
+        }
+        let mut all = self.0.borrow_mut();
+        // Classes stay where they are as long as their plans are made.
+        let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
+            let names = members.iter().enumerate().rev();
+            names.map(|(index, member)| (member.location_name().into(), index)).collect()
+        });
+        names.get(name).copied()
+    }
+}
+
 struct Search<'a> {
+    names: &'a MemberNames,
     scopes: &'a Scopes<'a>,
     /// The scope of the field that needs another one.
     scope: Scope,
@@ -444,7 +430,7 @@ impl Search<'_> {
                 else {
                     return Ok(());
                 };
-                let index = classes.iter().position(|member| member.location_name() == name);
+                let index = self.names.index(&node.class, classes, name);
                 match index.and_then(|index| members.get(index)) {
                     Some(member) => found.push(*member),
                     None => {

@@ -107,6 +107,12 @@ pub enum DamageKind {
     /// A packet names a data stream class that the metadata does not have.
     #[error("there is no data stream class {0} in the metadata")]
     DataStreamClass(u64),
+    /// A packet belongs to another data stream than the index of its file says.
+    #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
+    OtherDataStream {
+        /// Id of the data stream class that the packet names.
+        class: u64,
+    },
     /// An event record names a class that the metadata does not have.
     #[error("there is no event record class {id} in data stream class {data_stream_class}")]
     EventRecordClass {

@@ -97,8 +97,8 @@ pub enum DecodeErrorKind {
     /// The length of a string is no multiple of the size of its code units.
     #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
     BrokenCodeUnit(u64, u64),
-    /// An array has too many elements without any bits.
-    #[error("an array has more than {0} elements of zero size")]
+    /// Arrays have too many elements without any bits.
+    #[error("a root field has more than {0} array elements of zero size")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union take {0} and {1} bits")]
@@ -157,6 +157,7 @@ impl Plan {
             at: *position,
             slots,
             limits,
+            idle: 0,
             visitor,
         };
         let result = walk.node(0);
@@ -174,6 +175,8 @@ struct Walk<'a, V> {
     at: Position,
     slots: &'a Slots,
     limits: WalkLimits,
+    /// Array elements of zero size so far.
+    idle: u64,
     visitor: &'a mut V,
 }
 
@@ -637,13 +640,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 return self.beyond(bits.length);
             }
         } else {
-            let mut idle = 0;
             for _ in 0..length {
                 let before = self.at.bit;
                 self.node(element)?;
                 if self.at.bit == before {
-                    idle += 1;
-                    if idle > self.limits.zero_size_elements {
+                    // All arrays together: nested ones would multiply what each may have.
+                    self.idle += 1;
+                    if self.idle > self.limits.zero_size_elements {
                         return self
                             .error(DecodeErrorKind::TooManyEmptyElements(self.limits.zero_size_elements));
                     }

@@ -1,8 +1,9 @@
 //! `cat`: what is selected, and how it is printed.
 
 use std::ffi::OsStr;
+use std::path::Path;
 
-use crate::support::{Run, ichnos, trace};
+use crate::support::{Folder, METADATA, Run, ichnos, packet, trace};
 
 /// Prints nothing but statistics.
 fn count(path: &OsStr, more: &[&str]) -> Run {
@@ -112,4 +113,65 @@ fn writes_files() {
     assert_eq!(std::fs::read_to_string(&target).unwrap().lines().count(), 10);
     let names: Vec<_> = std::fs::read_dir(&*folder).unwrap().flatten().map(|item| item.file_name()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
+}
+
+/// However often and by whatever way a trace is named, its events come once.
+#[test]
+fn the_same_path_twice() {
+    let folder = trace("twice");
+    let path = folder.as_os_str();
+    let slash = format!("{}/", folder.display());
+    let above = format!("{}/../{}", folder.display(), folder.file_name().unwrap().to_string_lossy());
+    count(path, &[&slash, &above]).expect(0, &["10 events in"]);
+    // A folder in the folder, too; but not a hidden one: that is not read with the folder.
+    for (name, events) in [("inner", "20 events in"), (".hidden", "20 events in")] {
+        let inner = folder.join(name);
+        std::fs::create_dir(&inner).unwrap();
+        for file in ["metadata", "stream_a", "stream_b"] {
+            std::fs::copy(folder.join(file), inner.join(file)).unwrap();
+        }
+        count(path, &[inner.to_str().unwrap()]).expect(0, &[events]);
+        std::fs::remove_dir_all(&inner).unwrap();
+    }
+}
+
+/// Parts of one trace in several folders are one trace, whatever their order.
+#[test]
+fn parts_by_several_paths() {
+    let folder = Folder::new("parts");
+    let metadata =
+        METADATA.replace("byte_order", "uuid = \"0e9bc2f0-5a3f-4c8e-8e7a-6d0e2b6f9d11\"; byte_order");
+    let parts: Vec<String> =
+        ["b", "a", "c"].map(|part| folder.join(part).to_str().unwrap().to_owned()).into();
+    let packets = [packet(&[1_000, 3_000], 2), packet(&[5_000], 2), packet(&[7_000, 8_000], 9)];
+    for (part, packet) in parts.iter().zip(packets) {
+        std::fs::create_dir(part).unwrap();
+        std::fs::write(Path::new(part).join("metadata"), &metadata).unwrap();
+        std::fs::write(Path::new(part).join("stream"), packet).unwrap();
+    }
+    let run = |order: [usize; 3]| {
+        let paths = order.map(|i| parts[i].as_str());
+        let info = ichnos(["info", "--json"].into_iter().chain(paths)).expect(0, &[]).json();
+        assert_eq!(info["traces"].as_array().unwrap().len(), 1, "{info:#}");
+        ichnos(["cat", "--format=jsonl"].into_iter().chain(paths)).expect(0, &[]).out
+    };
+    let text = run([0, 1, 2]);
+    assert_eq!(text.matches("\"type\":\"event\"").count(), 5, "{text}");
+    for order in [[2, 1, 0], [1, 0, 2], [2, 0, 1]] {
+        assert_eq!(run(order), text);
+    }
+}
+
+/// The end of the file and what is wrong before it are two things.
+#[test]
+fn a_broken_event_in_a_packet_that_is_cut_off() {
+    let folder = trace("cut");
+    let mut bytes = packet(&[1_000, 3_000, 5_000], 0);
+    // The id of the second event: header and context, then id, time, number and text of the first.
+    let id = 8 + 5 * 8 + 1 + 8 + 4 + b"hello\x1b[31m\0".len();
+    bytes[id] = 77;
+    bytes.pop();
+    std::fs::write(folder.join("stream_a"), bytes).unwrap();
+    let run = ichnos([OsStr::new("check"), folder.as_os_str()]);
+    run.expect(1, &[]).prints(&["no event record class 77", "is cut off after", "2 errors"]);
 }

@@ -11,3 +11,4 @@ mod metadata_suite;
 #[allow(dead_code)]
 mod support;
 mod tsdl_suite;
+mod windows;

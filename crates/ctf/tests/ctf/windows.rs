@@ -1,0 +1,81 @@
+//! A time window gives exactly the events that filtering everything by time gives.
+
+use ichnos_ctf::trace::{OpenOptions, Opened, open};
+use ichnos_io::{IoLimits, Tree};
+use ichnos_model::{Cursor, Message, TraceInput, Window};
+
+use crate::support::traces;
+
+/// Time, class and place in the packet of each event of each data stream.
+type Events = Vec<(Option<i128>, String, u64)>;
+
+fn events(cursor: &mut dyn Cursor) -> Events {
+    let mut events = Vec::new();
+    while cursor.advance().is_some() {
+        if let Some(Message::Event(event)) = cursor.current() {
+            let time = event.clock.map(|clock| clock.nanoseconds);
+            let place = event.scopes.begins[5].bit;
+            events.push((time, event.class.name.clone().unwrap_or_default(), place));
+        }
+    }
+    events
+}
+
+fn compare(opened: &Opened) -> u64 {
+    let mut compared = 0;
+    for trace in &opened.traces {
+        let all: Vec<Events> =
+            trace.cursors(Window::default()).iter_mut().map(|cursor| events(cursor)).collect();
+        for (i, full) in all.iter().enumerate() {
+            let mut times: Vec<i128> = full.iter().filter_map(|(time, ..)| *time).collect();
+            times.sort_unstable();
+            let Some(last) = times.len().checked_sub(1) else { continue };
+            // Of long streams less, to be done soon.
+            let at = if full.len() > 2_000 { vec![last / 2] } else { vec![0, last / 2, last] };
+            let mut points: Vec<Option<i128>> = at
+                .iter()
+                .filter_map(|at| times.get(*at))
+                .flat_map(|time| [time - 1, *time, time + 1])
+                .map(Some)
+                .collect();
+            points.push(None);
+            for begin in &points {
+                for end in &points {
+                    let wanted = |time: i128| {
+                        begin.is_none_or(|begin| time >= begin) && end.is_none_or(|end| time <= end)
+                    };
+                    let expected: Events =
+                        full.iter().filter(|(time, ..)| time.is_none_or(wanted)).cloned().collect();
+                    let window = Window { begin: *begin, end: *end };
+                    let found = events(&mut trace.streams[i].cursor(window));
+                    assert!(found == expected, "{} stream {i} {window:?}", trace.path());
+                    compared += 1;
+                }
+            }
+        }
+    }
+    compared
+}
+
+#[test]
+fn are_exact_with_and_without_indexes() {
+    let Some(traces) = traces() else {
+        eprintln!("skipped: no real traces");
+        return;
+    };
+    for folder in ["lttng-ust", "lttng-live-relayd", "babeltrace", "barectf", "ctf2"] {
+        let tree = match Tree::open(&traces.join("ctf/real").join(folder), &IoLimits::default()) {
+            Ok(tree) => tree,
+            Err(error) => {
+                eprintln!("skipped {folder}: {error}");
+                continue;
+            }
+        };
+        for lttng_index in [true, false] {
+            let mut options = OpenOptions::default();
+            options.lttng_index = lttng_index;
+            let compared = compare(&open(&[&tree], &options));
+            eprintln!("{folder}: {compared} windows");
+        }
+    }
+}
