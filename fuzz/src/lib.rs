@@ -124,7 +124,7 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let mut entries = vec![entry("metadata", metadata), entry("stream", stream)];
     entries.extend(index.map(|index| entry("index/stream.idx", index)));
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
-    let opened = ichnos::ctf::trace::open(&tree, &OpenOptions::default());
+    let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
     opened.errors.iter().for_each(|error| drop(error.to_string()));
     let mut reading = Reading::default();
     let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
