@@ -2,6 +2,7 @@
 //! from headers and contexts alone.
 
 use std::cell::Cell;
+use std::collections::HashMap;
 
 use ichnos_model::walk::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass};
@@ -61,7 +62,9 @@ pub(crate) struct FileIndex {
 /// that begins like one: magic number, UUID and sizes must fit.
 pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> FileIndex {
     let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
-    let mut clocks = Clocks::new(decoder.class.clocks.len());
+    let mut clocks = Clocks::of(decoder.class);
+    // Where clocks go on, those of each data stream at the end of its packet before.
+    let mut clocks_after: HashMap<(usize, Option<u64>), Clocks> = HashMap::new();
     let mut index = FileIndex::default();
     let mut offset = 0usize;
     let mut damage: Option<Box<Damage>> = None;
@@ -69,7 +72,19 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
     while offset < data.len() {
         let rest = &data[offset..];
         match decoder.decode(rest, &slots, &mut clocks) {
-            Ok(info) => {
+            Ok(mut info) => {
+                if clocks.go_on {
+                    let stream = (info.class, info.stream_id);
+                    let before = clocks_after.remove(&stream);
+                    clocks = before.unwrap_or_else(|| Clocks::of(decoder.class));
+                    if let Ok(again) = decoder.decode(rest, &slots, &mut clocks) {
+                        info = again;
+                    }
+                    if let Some(end) = info.end {
+                        clocks.set_default(end);
+                    }
+                    clocks_after.insert(stream, clocks.clone());
+                }
                 // Packets with a foreign UUID are read: who copies streams and metadata together
                 // knows that they fit. But it is told, once a file.
                 if let (false, Some((found, bit)), Some(expected)) =
@@ -103,7 +118,7 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
                 offset = if info.total.is_some() { offset + size.max(1) } else { data.len() };
             }
             Err(error) => {
-                let next = next_packet(decoder, &data[offset..], is_foreign, &slots, &mut clocks)
+                let next = next_packet(decoder, &data[offset..], is_foreign, &slots)
                     .map_or(data.len(), |next| offset + next);
                 let bit = offset as u64 * 8 + error.bit;
                 let found = Damage {
@@ -126,27 +141,29 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
 }
 
 /// The next place after the first byte where a whole packet header and context can be read, if
-/// packets have a magic number to look for.
+/// packets have a magic number to look for. One with a foreign UUID only if there is no other.
 fn next_packet(
     decoder: &PacketDecoder<'_>,
     data: &[u8],
     accept_foreign: bool,
     slots: &[Cell<i128>],
-    clocks: &mut Clocks,
 ) -> Option<usize> {
     let magic = magic_bytes(decoder.class)?;
+    let mut clocks = Clocks::of(decoder.class);
+    let mut foreign = None;
     let mut places = memchr::memmem::find_iter(data.get(1..)?, &magic).map(|at| at + 1).peekable();
     while let Some(at) = places.next() {
         // The header and the context of a packet end before the next one begins. Without this,
         // data full of magic numbers would be read to its end from each of them.
         let end = places.peek().copied().unwrap_or(data.len());
-        if let Ok(info) = decoder.decode(&data[at..end], slots, clocks)
-            && (accept_foreign || info.foreign.is_none())
-        {
-            return Some(at);
+        if let Ok(info) = decoder.decode(&data[at..end], slots, &mut clocks) {
+            if accept_foreign || info.foreign.is_none() {
+                return Some(at);
+            }
+            foreign = foreign.or(Some(at));
         }
     }
-    None
+    foreign
 }
 
 /// The bytes that packets begin with.
@@ -166,8 +183,8 @@ fn magic_bytes(class: &TraceClass) -> Option<[u8; 4]> {
 }
 
 /// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its
-/// entries must lie one after the other from the beginning to the end of the file, and its first
-/// and last entries must say what the packets say.
+/// entries must lie one after the other from the beginning to the end of the file, and must say
+/// what the packets say. Each is compared: what is read must not depend on the index.
 ///
 /// The layout is LTTng's own, not part of CTF: all numbers big-endian; a header of magic number
 /// 0xc1f1dcc1, major and minor version and entry size; entries of byte offset, packet and content
@@ -186,11 +203,13 @@ pub(crate) fn from_lttng_index(decoder: &PacketDecoder<'_>, data: &[u8], index: 
         return None;
     }
     let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
-    let mut clocks = Clocks::new(decoder.class.clocks.len());
-    let count = entries.len() / size;
+    let mut clocks = Clocks::of(decoder.class);
+    if clocks.go_on {
+        return None;
+    }
     let mut found = FileIndex::default();
     let mut end = 0u64;
-    for (i, entry) in entries.chunks_exact(size).enumerate() {
+    for entry in entries.chunks_exact(size) {
         let field = |n: usize| {
             entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
         };
@@ -231,16 +250,15 @@ pub(crate) fn from_lttng_index(decoder: &PacketDecoder<'_>, data: &[u8], index: 
                 damage: None,
             },
         };
-        if i == 0 || i + 1 == count {
-            let info = decoder.decode(data.get(offset as usize..)?, &slots, &mut clocks).ok()?;
-            let entry = &packet.entry;
-            let same = (info.class, info.stream_id, info.total, info.content)
-                == (packet.class, packet.stream_id, entry.total, entry.content)
-                && (info.begin, info.end, info.discarded, info.sequence)
-                    == (entry.begin, entry.end, entry.discarded, entry.sequence);
-            if !same {
-                return None;
-            }
+        let info = decoder.decode(data.get(offset as usize..)?, &slots, &mut clocks).ok()?;
+        let entry = &packet.entry;
+        let same = (info.class, info.stream_id, info.total, info.content)
+            == (packet.class, packet.stream_id, entry.total, entry.content)
+            && (info.begin, info.end, info.discarded, info.sequence)
+                == (entry.begin, entry.end, entry.discarded, entry.sequence);
+        // That UUIDs differ is told by those who scan.
+        if !same || info.foreign.is_some() {
+            return None;
         }
         found.packets.push(packet);
     }

@@ -5,11 +5,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::plan::EventRecordPlans;
+use ichnos_model::plan::{EventRecordPlans, Plan};
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
-    MessageKind, Packet, Scopes, Skip, StreamSummary, Window,
+    MessageKind, Packet, Role, Roles, Scopes, Skip, StreamSummary, Window,
 };
 
 use crate::event_header::EventHeader;
@@ -103,7 +103,7 @@ impl StreamInput {
         for packet in &self.packets {
             summary.bytes += packet.available(file_size(packet));
             if let (Some(total), Some(content)) = (packet.total, packet.content) {
-                summary.padding += (total - content) / 8;
+                summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
             }
             summary.damage.extend(packet.damage.as_deref().cloned());
             if let Some(file) = self.files.get(packet.file as usize) {
@@ -127,7 +127,9 @@ impl StreamInput {
     /// A cursor over what is in the window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
-        let first = window.begin.map_or(0, |begin| self.first_packet(begin));
+        let clocks = Clocks::of(&self.stream.trace.class);
+        let begin = window.begin.filter(|_| !clocks.go_on);
+        let first = begin.map_or(0, |begin| self.first_packet(begin));
         let stream = &self.stream;
         let plans = stream.plans();
         let classes = &stream.class().event_records;
@@ -137,6 +139,12 @@ impl StreamInput {
                 .into_iter()
                 .flatten()
                 .any(|plan| plan.nodes().any(|node| !node.roles.is_empty()))
+        };
+        let default_clock = stream.class().default_clock;
+        let has_default_time = |plan: &Option<Plan>| {
+            let is_default = |roles: Roles| roles.clock.is_none() || roles.clock == default_clock;
+            let mut roles = plan.iter().flat_map(Plan::nodes).map(|node| node.roles);
+            roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
         StreamCursor {
             input: Arc::clone(self),
@@ -148,9 +156,11 @@ impl StreamInput {
                 .common_context
                 .as_ref()
                 .is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
+            time_in_common: !has_default_time(&plans.event_record_header)
+                && has_default_time(&plans.common_context),
             body_has_roles: plans.event_records.iter().map(body_has_roles).collect(),
             slots: vec![Cell::new(UNKNOWN); plans.slots],
-            clocks: Clocks::new(stream.trace.class.clocks.len()),
+            clocks,
             has_other_clocks: stream.trace.class.clocks.len() > 1,
             other_clocks: Vec::new(),
             phase: Phase::Begin,
@@ -260,6 +270,8 @@ pub struct StreamCursor {
     by_id: EventRecordClasses,
     only_class: Option<u64>,
     common_has_roles: bool,
+    /// The time of event records is in their common contexts: PROP-1.0 allows it.
+    time_in_common: bool,
     body_has_roles: Vec<bool>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
@@ -447,7 +459,7 @@ impl StreamCursor {
             let data_stream_class = stream.class().id;
             return Err((at.bit, DamageKind::EventRecordClass { data_stream_class, id }));
         };
-        let cycles = header.clocks.value();
+        let mut cycles = header.clocks.value();
         if self.has_other_clocks {
             header.clocks.others(&mut self.other_clocks);
         }
@@ -460,6 +472,10 @@ impl StreamCursor {
                 plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
             };
             result.map_err(|e| (e.bit, e.kind.into()))?;
+            if self.time_in_common {
+                cycles = header.clocks.value();
+                header.clocks.others(&mut self.other_clocks);
+            }
         }
         for (scope, plan) in [(4, &event_plans.specific_context), (5, &event_plans.payload)] {
             self.begins[scope] = at;

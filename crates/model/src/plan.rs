@@ -351,9 +351,12 @@ impl Plan {
                 }
                 Op::Structure { members: ids, parts: Vec::new() }
             }
-            FieldKind::Array { element, length, minimum_alignment } => {
+            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
                 let element = child(self, None, element)?;
-                alignment = self.node(element).alignment.max(*minimum_alignment);
+                alignment = *minimum_alignment;
+                if *element_aligns {
+                    alignment = alignment.max(self.node(element).alignment);
+                }
                 match length {
                     Length::Static(length) => Op::StaticArray { element, length: *length },
                     Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT },
@@ -448,6 +451,8 @@ impl Plan {
                 let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
                 Some(Layout { size: bits.length, saves, order: Order::Only(order) })
             }
+            // What need not begin at a byte has to be looked at.
+            Op::StaticText(..) if node.alignment % 8 != 0 => None,
             Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
             Op::Null => size(0),
             Op::Structure { members, .. } => {
@@ -463,7 +468,12 @@ impl Plan {
                 if *length == 0 {
                     return size(0);
                 }
-                let stride = align(layout.size, self.node(*element).alignment)?;
+                let alignment = self.node(*element).alignment;
+                if alignment > node.alignment {
+                    // How far the first element is from the beginning depends on where that is.
+                    return None;
+                }
+                let stride = align(layout.size, alignment)?;
                 let size = stride.checked_mul(*length - 1)?.checked_add(layout.size)?;
                 Some(Layout { size, ..layout })
             }
@@ -599,6 +609,9 @@ pub enum PlanError {
     /// More values have to be kept for other fields than there are slots.
     #[error("more than {} fields are needed to decode other fields", NO_SLOT)]
     Slots,
+    /// Field locations lead through too many classes.
+    #[error("finding the fields that others need takes more than {0} steps")]
+    Steps(u64),
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
@@ -665,7 +678,7 @@ impl TracePlans {
             }
             plans.data_streams.push(stream);
         }
-        locate::locate_all(trace, &mut plans)?;
+        locate::locate_all(trace, &mut plans, limits)?;
         for stream in &mut plans.data_streams {
             let shared =
                 [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];

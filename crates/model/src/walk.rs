@@ -97,6 +97,10 @@ pub enum DecodeErrorKind {
     /// The length of a string is no multiple of the size of its code units.
     #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
     BrokenCodeUnit(u64, u64),
+    /// A text begins within a byte, which only PROP-1.0 allows: its document does not say how the
+    /// bits of such a text lie, since texts have no byte order.
+    #[error("a text begins within a byte")]
+    TextWithinByte,
     /// Arrays have too many elements without any bits.
     #[error("a root field has more than {0} array elements of zero size")]
     TooManyEmptyElements(u64),
@@ -592,7 +596,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     #[inline(never)]
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
-        let raw = self.take(length)?;
+        let raw = match length {
+            0 => &[],
+            _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
+            _ => self.take(length)?,
+        };
         let unit = encoding.unit();
         let content = terminator(raw, unit);
         if content.is_none() && raw.len() % unit != 0 {
@@ -627,6 +635,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             && node.alignment <= bits.length
             && !bits.saved
             && !bits.reversed
+            && length > 0
         {
             self.align(node.alignment)?;
             let size = bits.length / 8;
