@@ -86,12 +86,13 @@ pub(crate) fn scan(
             Err(error) => {
                 let next = next_packet(decoder, &data[offset..], is_foreign, &slots)
                     .map_or(data.len(), |next| offset + next);
+                let bit = offset as u64 * 8 + error.bit;
                 let found = Damage {
                     file: name.to_owned(),
                     stream: None,
-                    bit: offset as u64 * 8 + error.bit,
+                    bit,
                     kind: error.kind,
-                    skipped: (next - offset) as u64 * 8,
+                    skipped: (next as u64 * 8).saturating_sub(bit),
                 };
                 if next == data.len() {
                     return Some(found);
