@@ -176,6 +176,10 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: None,
+            nanoseconds_at_zero: stream
+                .clock()
+                .filter(|clock| clock.frequency == 1_000_000_000)
+                .map(|clock| clock.nanoseconds(0)),
             clock_before: None,
             is_late: false,
             damage: None,
@@ -298,6 +302,8 @@ pub struct StreamCursor {
     event_class: usize,
     event_clock: Option<ClockValue>,
     last_event: Option<u64>,
+    /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
+    nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
     clock_before: Option<u64>,
     /// Whether an event came after the window.
@@ -511,7 +517,10 @@ impl StreamCursor {
         }
         self.at = at;
         self.event_class = class;
-        self.event_clock = input.clock_value(cycles);
+        self.event_clock = match (cycles, self.nanoseconds_at_zero) {
+            (Some(cycles), Some(zero)) => Some(ClockValue { nanoseconds: zero + i128::from(cycles), cycles }),
+            _ => input.clock_value(cycles),
+        };
         Ok(true)
     }
 

@@ -3,7 +3,7 @@
 /// Offset of the first code unit that is zero.
 pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     if unit == 1 {
-        return memchr::memchr(0, bytes);
+        return first_zero(bytes);
     }
     bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
 }
@@ -65,6 +65,52 @@ pub(crate) fn sign_extend(words: &mut [u64], length: u64) {
             *word = u64::MAX;
         } else if length - low < 64 {
             *word |= u64::MAX << (length - low);
+        }
+    }
+}
+
+/// Where the first byte is that is zero. Most texts are short, and over before a general search
+/// would have begun.
+#[inline]
+pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let mut at = 0;
+    while at < 32 {
+        let Some(word) = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>()) else { break };
+        let word = u64::from_le_bytes(*word);
+        // Borrows run upwards only, so the lowest bit that is found is right.
+        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+        if zeros != 0 {
+            return Some(at + zeros.trailing_zeros() as usize / 8);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?;
+    let found =
+        if rest.len() < 8 { rest.iter().position(|byte| *byte == 0) } else { memchr::memchr(0, rest) };
+    found.map(|found| at + found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::first_zero;
+
+    #[test]
+    fn the_first_zero_is_found_wherever_it_is() {
+        for length in 0..70 {
+            for zero in 0..=length {
+                for other in [1, 0x80, 0xff] {
+                    let mut bytes = vec![other; length];
+                    if let Some(byte) = bytes.get_mut(zero) {
+                        *byte = 0;
+                    }
+                    if let Some(byte) = bytes.get_mut(zero + 3) {
+                        *byte = 0;
+                    }
+                    let expected = bytes.iter().position(|byte| *byte == 0);
+                    assert_eq!(first_zero(&bytes), expected, "{bytes:?}");
+                }
+            }
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 pub use crate::bits::read_bits;
-use crate::bits::{load, reverse, sign_extend, terminator};
+use crate::bits::{first_zero, load, reverse, sign_extend, terminator};
 use crate::plan::{Bits, BitsKind, Load, NodeId, Op, Part, Plan, Run, Slot, VariableOp, align};
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
@@ -348,7 +348,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                     }
                     Load::Text(length) => {
                         let raw = bytes.get(at..at + length as usize).unwrap_or_default();
-                        let content = memchr::memchr(0, raw).unwrap_or(raw.len());
+                        let content = first_zero(raw).unwrap_or(raw.len());
                         let text = Text { bytes: &raw[..content], raw, encoding: StringEncoding::Utf8 };
                         self.visitor.text(field, text);
                     }
