@@ -16,9 +16,9 @@ type Key = (Option<i128>, u32);
 /// step costs one comparison.
 pub struct Merge<C> {
     cursors: Vec<C>,
-    /// The cursors that do not lend now, with the heads that they are at.
-    waiting: BinaryHeap<Reverse<Key>>,
-    heads: Vec<Option<Head>>,
+    /// The cursors that do not lend now, by the messages that they are at.
+    waiting: BinaryHeap<Reverse<(Key, MessageKind)>>,
+    /// The cursor that lends now.
     winner: Option<u32>,
     started: bool,
 }
@@ -28,19 +28,14 @@ impl<C: Cursor> Merge<C> {
     #[must_use]
     pub fn new(cursors: Vec<C>) -> Self {
         let count = cursors.len();
-        Self {
-            cursors,
-            waiting: BinaryHeap::with_capacity(count),
-            heads: vec![None; count],
-            winner: None,
-            started: false,
-        }
+        Self { cursors, waiting: BinaryHeap::with_capacity(count), winner: None, started: false }
     }
 
-    fn step(&mut self, index: u32) -> Option<Key> {
-        let head = self.cursors.get_mut(index as usize)?.advance();
-        *self.heads.get_mut(index as usize)? = head;
-        Some((head?.nanoseconds, index))
+    /// Moves a cursor on.
+    #[inline]
+    fn step(&mut self, index: u32) -> Option<(Key, MessageKind)> {
+        let head = self.cursors.get_mut(index as usize)?.advance()?;
+        Some(((head.nanoseconds, index), head.kind))
     }
 }
 
@@ -49,23 +44,30 @@ impl<C: Cursor> Cursor for Merge<C> {
         if !self.started {
             self.started = true;
             for index in 0..self.cursors.len() as u32 {
-                if let Some(key) = self.step(index) {
-                    self.waiting.push(Reverse(key));
+                if let Some(at) = self.step(index) {
+                    self.waiting.push(Reverse(at));
                 }
             }
         }
-        self.winner = match self.winner.and_then(|winner| self.step(winner)) {
-            Some(key) => match self.waiting.peek_mut() {
-                Some(mut next) if next.0 < key => {
-                    let winner = next.0.1;
-                    *next = Reverse(key);
-                    Some(winner)
+        let mut at = match self.winner.and_then(|winner| self.step(winner)) {
+            Some(at) => at,
+            None => match self.waiting.pop() {
+                Some(Reverse(at)) => at,
+                None => {
+                    self.winner = None;
+                    return None;
                 }
-                _ => Some(key.1),
             },
-            None => self.waiting.pop().map(|Reverse((_, index))| index),
         };
-        self.heads.get(self.winner? as usize).copied().flatten()
+        // A look first: mostly the winner stays the same.
+        if self.waiting.peek().is_some_and(|Reverse(next)| next.0 < at.0)
+            && let Some(mut next) = self.waiting.peek_mut()
+        {
+            std::mem::swap(&mut next.0, &mut at);
+        }
+        let ((nanoseconds, winner), kind) = at;
+        self.winner = Some(winner);
+        Some(Head { nanoseconds, kind })
     }
 
     fn current(&self) -> Option<Message<'_>> {
