@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             root.line(format!("recognised by {}", format.recognised_by));
             root.render(&mut text);
         }
-        let mut containers = Branch::new("reads them in");
+        let mut containers = Branch::new("reads traces from");
         containers.line("folders, at any depth");
         containers.line("archives: tar, tar.gz, tar.zst, tar.xz, zip");
         containers.line("the standard input: an archive");

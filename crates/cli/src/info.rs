@@ -304,7 +304,7 @@ impl Found<'_> {
     fn branch(&self, gmt: bool, paint: Paint) -> Branch {
         let class = &self.input.trace().class;
         let mut root = Branch::new(paint.title(&safe(self.input.path())));
-        root.line(format!("format: {} ({})", class.dialect, self.format().0));
+        root.line(format!("format: {}, {}", class.dialect, self.format().0));
         if let Some(name) = &class.name {
             root.line(format!("name: {}", paint.name(&safe(name))));
         }
