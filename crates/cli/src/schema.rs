@@ -197,10 +197,13 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
             object.put("minimum_alignment", *minimum_alignment);
             object.put("members", members_json(members, trace));
         }
-        FieldKind::Array { element, length, minimum_alignment } => {
+        FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
             object.put("type", "array");
             object.put("length", length_json(length));
             object.put("minimum_alignment", *minimum_alignment);
+            if !element_aligns {
+                object.put("element_aligns", false);
+            }
             object.put("element", field_json(element, trace));
         }
         FieldKind::Optional { field, selector, ranges } => {
@@ -487,7 +490,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
             alignment_text(&mut text, *minimum_alignment, 1);
             below.extend(members.iter().map(|member| member_tree(member, trace, paint)));
         }
-        FieldKind::Array { element, length, minimum_alignment } => {
+        FieldKind::Array { element, length, minimum_alignment, .. } => {
             length_text(&mut text, length, "elements");
             alignment_text(&mut text, *minimum_alignment, 1);
             below.push(field_tree("each", element, trace, paint));
@@ -609,6 +612,7 @@ mod tests {
         let location = FieldLocation {
             origin: Some(Scope::Payload),
             path: vec![LocationStep::Parent, LocationStep::Member("len".into())],
+            any_option: false,
             declared_at: DeclaredAt::default(),
         };
         let plain = Arc::new(FieldClass::new(FieldKind::Boolean(bits)));
@@ -629,6 +633,7 @@ mod tests {
                 element: Arc::clone(&plain),
                 length: Length::Dynamic(location.clone()),
                 minimum_alignment: 64,
+                element_aligns: true,
             },
             FieldKind::Optional { field: Arc::clone(&plain), selector: location.clone(), ranges: None },
             FieldKind::Variant {

@@ -8,7 +8,7 @@
 
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::walk::{PacketBits, Position, Slots, read_bits};
-use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, RangeSet, Role, Roles, VariantOption};
+use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, Role, Roles, Selectors, VariantOption};
 
 use crate::packet::Clocks;
 
@@ -31,6 +31,10 @@ struct Fields {
     timestamps: Vec<(Place, Roles)>,
     /// Byte order of the fields, if they do not fill bytes.
     open_byte: Option<ByteOrder>,
+    /// Byte order of the first field.
+    first_order: Option<ByteOrder>,
+    /// Whether a field has another byte order.
+    mixed: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -46,22 +50,9 @@ struct Selection {
     selector: Place,
     /// Where the selector's value is needed by other fields.
     slots: Vec<usize>,
-    /// The option of each small value of the selector.
-    small: Vec<u8>,
-    options: Vec<(RangeSet, u64, Fields)>,
-}
-
-impl Selection {
-    const SMALL: u64 = 64;
-
-    /// The alignment and the fields that the selector selects.
-    #[inline]
-    fn select(&self, selector: u64) -> Option<&(RangeSet, u64, Fields)> {
-        match self.small.get(usize::try_from(selector).ok()?) {
-            Some(option) => self.options.get(usize::from(*option)),
-            None => self.options.iter().find(|(ranges, ..)| ranges.contains(i128::from(selector))),
-        }
-    }
+    selectors: Selectors,
+    /// The alignment and the fields of each option.
+    options: Vec<(u64, Fields)>,
 }
 
 impl Place {
@@ -92,6 +83,7 @@ impl Fields {
         if opens {
             self.open_byte = Some(bits.byte_order);
         }
+        self.mixed |= *self.first_order.get_or_insert(bits.byte_order) != bits.byte_order;
         let place = place(bits, offset);
         self.size = offset + bits.length;
         if class.roles.has(Role::EventRecordClassId) {
@@ -132,13 +124,6 @@ impl EventHeader {
                 let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind else {
                     return None;
                 };
-                if options.len() >= usize::from(u8::MAX) {
-                    return None;
-                }
-                let option_of = |value: u64| {
-                    let index = options.iter().position(|option| option.ranges.contains(i128::from(value)));
-                    index.map_or(u8::MAX, |index| index as u8)
-                };
                 // The variant must be selected by the field before it, and by nothing else.
                 let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
                 let saved = saving.next()?;
@@ -147,12 +132,13 @@ impl EventHeader {
                     return None;
                 }
                 let option = |option: &VariantOption| {
-                    Some((option.ranges.clone(), option.class.alignment(), Fields::of(&option.class)?))
+                    let fields = Fields::of(&option.class)?;
+                    Some((option.class.alignment(), fields))
                 };
                 selection = Some(Selection {
                     selector,
                     slots: saved.saved_in().iter().map(|slot| usize::from(*slot)).collect(),
-                    small: (0..Selection::SMALL).map(option_of).collect(),
+                    selectors: Selectors::new(options.iter().map(|option| &option.ranges)),
                     options: options.iter().map(option).collect::<Option<_>>()?,
                 });
             }
@@ -186,9 +172,11 @@ impl EventHeader {
         let mut open_byte = self.fields.open_byte;
         if let Some(selection) = &self.selection {
             let selector = selection.selector.read(bits.data, base);
-            let (_, alignment, fields) = selection.select(selector)?;
+            let option = selection.selectors.select(i128::from(selector))?;
+            let (alignment, fields) = selection.options.get(option)?;
             let begin = align(after, *alignment)?;
-            let changes = open_byte.zip(fields.open_byte).is_some_and(|(a, b)| a != b);
+            // Within a byte, all fields must have the byte order of the one before.
+            let changes = fields.mixed || open_byte.zip(fields.first_order).is_some_and(|(a, b)| a != b);
             if fields.size > end.checked_sub(begin)? || (changes && !begin.is_multiple_of(8)) {
                 return None;
             }
@@ -206,5 +194,166 @@ impl EventHeader {
         }
         *at = Position { bit: after, open_byte: open_byte.filter(|_| !after.is_multiple_of(8)) };
         Some(id)
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::cell::Cell;
+    use std::sync::Arc;
+
+    use ichnos_model::plan::TracePlans;
+    use ichnos_model::walk::{UNKNOWN, WalkLimits};
+    use ichnos_model::{
+        ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits, Member,
+        RangeSet, Scope, TraceClass,
+    };
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::packet::EventVisitor;
+
+    /// Length, log2 of the alignment, big-endian, role.
+    type Integer = (u64, u32, bool, u8);
+
+    fn integer(name: usize, (length, alignment, big, role): Integer) -> Member {
+        let order = if big { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
+        let bits = BitField::new(length, order, 1 << alignment);
+        let integer = IntegerProperties::default();
+        let mut class = FieldClass::new(FieldKind::Integer { bits, integer });
+        match role {
+            0 => class.roles.insert(Role::EventRecordClassId),
+            1 => class.roles.insert(Role::Timestamp),
+            2 => {
+                class.roles.insert(Role::Timestamp);
+                class.roles.clock = Some(1);
+            }
+            _ => {}
+        }
+        Member::new(format!("f{name}"), Arc::new(class))
+    }
+
+    fn structure(minimum: u32, fields: &[Integer]) -> Arc<FieldClass> {
+        let members = fields.iter().enumerate().map(|(i, field)| integer(i, *field)).collect();
+        let kind = FieldKind::Structure { members, minimum_alignment: 1 << minimum };
+        Arc::new(FieldClass::new(kind))
+    }
+
+    fn integers() -> impl Strategy<Value = Vec<Integer>> {
+        let length = prop_oneof![Just(8u64), Just(16), Just(32), Just(64), 1u64..=64];
+        // Mostly one byte order, or there are too many headers that nobody can decode.
+        let big = prop_oneof![4 => Just(false), 1 => Just(true)];
+        proptest::collection::vec((length, 0u32..6, big, 0u8..5), 0..4)
+    }
+
+    fn compiled(header: Arc<FieldClass>) -> TracePlans {
+        let stream = DataStreamClass {
+            event_record_header: Some(header),
+            default_clock: Some(0),
+            ..DataStreamClass::default()
+        };
+        let clocks = vec![ClockClass::new("a", 1), ClockClass::new("b", 1)];
+        let trace = TraceClass { data_streams: vec![stream], clocks, ..TraceClass::default() };
+        TracePlans::compile(&trace, &Limits::default()).unwrap()
+    }
+
+    /// What is fast must do what the plan does, or nothing.
+    fn compare(
+        header: Arc<FieldClass>,
+        data: &[u8],
+        content: u64,
+        begin: u64,
+    ) -> Result<bool, TestCaseError> {
+        let plans = compiled(header);
+        let plan = plans.data_streams[0].event_record_header.as_ref().unwrap();
+        let Some(fast) = EventHeader::new(plan) else { return Ok(false) };
+        let bits = PacketBits { data, content };
+        let begin = Position { bit: begin, open_byte: None };
+        let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
+        let mut clocks = Clocks::of(&TraceClass {
+            clocks: vec![ClockClass::new("a", 1), ClockClass::new("b", 1)],
+            ..TraceClass::default()
+        });
+        clocks.default = Some(0);
+        clocks.set_default(0x1234_5678);
+        let before = clocks.clone();
+        let fast_slots = slots();
+        let mut at = begin;
+        let id = fast.decode(bits, &mut at, &fast_slots, &mut clocks);
+        let Some(id) = id else {
+            prop_assert_eq!(at, begin);
+            prop_assert_eq!(&clocks, &before);
+            return Ok(false);
+        };
+        let mut plan_clocks = before;
+        let plan_slots = slots();
+        let mut visitor = EventVisitor { clocks: &mut plan_clocks, class_id: None };
+        let mut plan_at = begin;
+        let limits = WalkLimits::from(&Limits::default());
+        let result = plan.walk(bits, &mut plan_at, &plan_slots, limits, &mut visitor);
+        prop_assert_eq!(result, Ok(()));
+        prop_assert_eq!(visitor.class_id, id);
+        prop_assert_eq!(plan_at, at);
+        prop_assert_eq!(plan_clocks, clocks);
+        prop_assert_eq!(plan_slots, fast_slots);
+        Ok(true)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
+
+        #[test]
+        fn flat_headers(fields in integers(), minimum in 0u32..6, data: Vec<u8>, content in 0u64..600, begin in 0u64..40) {
+            compare(structure(minimum, &fields), &data, content, begin)?;
+        }
+
+        #[test]
+        fn headers_with_a_selection(
+            first in (1u64..=16, 0u32..5, any::<bool>(), 0u8..5),
+            options in proptest::collection::vec((0u32..6, integers()), 1..4),
+            minimum in 0u32..5,
+            step in 1i128..40,
+            mut data: Vec<u8>,
+            selector: u8,
+            begin in 0u64..40,
+        ) {
+            let options = options.iter().enumerate().map(|(i, (minimum, fields))| VariantOption {
+                name: None,
+                class: structure(*minimum, fields),
+                ranges: RangeSet(vec![IntegerRange { lower: i as i128 * step, upper: i as i128 * step + step - 1 }]),
+                attributes: Default::default(),
+            });
+            let selection = FieldKind::Variant {
+                options: options.collect(),
+                selector: FieldLocation::absolute(Scope::EventRecordHeader, ["f0"]),
+                alignment: 1,
+            };
+            let members = vec![integer(0, first), Member::new("v", Arc::new(FieldClass::new(selection)))];
+            let kind = FieldKind::Structure { members, minimum_alignment: 1 << minimum };
+            data.iter_mut().take(16).for_each(|byte| *byte = selector);
+            let content = data.len() as u64 * 8;
+            compare(Arc::new(FieldClass::new(kind)), &data, content, begin)?;
+        }
+    }
+
+    #[test]
+    fn byte_orders_within_a_byte_are_left_to_the_plan() {
+        let options = vec![VariantOption {
+            name: None,
+            class: structure(0, &[(32, 0, true, 1)]),
+            ranges: RangeSet(vec![IntegerRange { lower: 0, upper: 31 }]),
+            attributes: Default::default(),
+        }];
+        let selection = FieldKind::Variant {
+            options,
+            selector: FieldLocation::absolute(Scope::EventRecordHeader, ["f0"]),
+            alignment: 1,
+        };
+        let members =
+            vec![integer(0, (5, 0, false, 0)), Member::new("v", Arc::new(FieldClass::new(selection)))];
+        let kind = FieldKind::Structure { members, minimum_alignment: 8 };
+        // The big-endian field begins behind five little-endian bits: the plan refuses that.
+        assert!(!compare(Arc::new(FieldClass::new(kind)), &[0; 16], 128, 0).unwrap());
     }
 }

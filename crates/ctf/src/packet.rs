@@ -6,6 +6,8 @@ use ichnos_model::plan::TracePlans;
 use ichnos_model::walk::{DecodeError, PacketBits, Position, Slots, UNKNOWN, WalkLimits};
 use ichnos_model::{DamageKind, Field, Role, Roles, TraceClass, Uuid, Visitor, Wide};
 
+use crate::metadata::Dialect;
+
 /// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
 
@@ -50,15 +52,22 @@ pub(crate) struct Clocks {
     /// Index of the default clock.
     pub(crate) default: Option<u16>,
     values: Vec<u64>,
+    /// Whether they go on from packet to packet. So it is in PROP-1.0: a clock is 0 before the
+    /// data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
+    pub(crate) go_on: bool,
 }
 
 impl Clocks {
-    pub(crate) fn new(count: usize) -> Self {
-        Self { default: None, values: vec![0; count] }
+    /// The clocks of a trace before its data stream begins.
+    pub(crate) fn of(trace: &TraceClass) -> Self {
+        let go_on = trace.dialect == Dialect::Prop1.title();
+        Self { default: None, values: vec![0; trace.clocks.len()], go_on }
     }
 
-    pub(crate) fn reset(&mut self) {
-        self.values.fill(0);
+    fn begin_packet(&mut self) {
+        if !self.go_on {
+            self.values.fill(0);
+        }
     }
 
     pub(crate) fn value(&self) -> Option<u64> {
@@ -135,10 +144,11 @@ impl PacketDecoder<'_> {
         clocks: &mut Clocks,
     ) -> Result<PacketInfo, PacketError> {
         slots.iter().for_each(|slot: &Cell<i128>| slot.set(UNKNOWN));
-        clocks.reset();
+        clocks.begin_packet();
         let mut info = PacketInfo::default();
         let mut position = Position::default();
-        let bits = PacketBits::whole(data);
+        // Nothing is known of the packet's size yet: what ends here is the data.
+        let bits = PacketBits { data, content: u64::MAX };
         let mut class_id = 0;
         if let Some(plan) = &self.plans.packet_header {
             let mut header = HeaderVisitor::default();
@@ -170,8 +180,14 @@ impl PacketDecoder<'_> {
         info.begins[1] = position;
         if let Some(plan) = self.plans.data_streams.get(index).and_then(|plans| plans.packet_context.as_ref())
         {
-            let mut context = ContextVisitor { clocks, found: &mut info };
+            let mut context = ContextVisitor { clocks, found: &mut info, end_length: 64 };
             plan.walk(bits, &mut position, slots, self.limits, &mut context)?;
+            let length = context.end_length;
+            if let (true, Some(now), Some(end)) = (clocks.go_on, clocks.value(), info.end) {
+                // In PROP-1.0 the end is an update like others, of which the field may have the
+                // lower bits only.
+                info.end = Some(update_clock(now, end, length));
+            }
         }
         info.begins[2] = position;
         Self::check_lengths(&mut info)?;
@@ -277,6 +293,8 @@ impl HeaderVisitor {
 struct ContextVisitor<'a> {
     clocks: &'a mut Clocks,
     found: &'a mut PacketInfo,
+    /// Bits of the field that tells the end.
+    end_length: u64,
 }
 
 impl Visitor for ContextVisitor<'_> {
@@ -301,6 +319,7 @@ impl Visitor for ContextVisitor<'_> {
         let is_default = roles.clock.is_none() || roles.clock == self.clocks.default;
         if roles.has(Role::PacketEndTimestamp) && is_default {
             self.found.end = Some(value);
+            self.end_length = field.length;
         }
         if roles.has(Role::Timestamp) {
             self.clocks.update(roles, value, field.length);

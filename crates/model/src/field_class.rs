@@ -1,5 +1,6 @@
 //! Field classes: everything that CTF 2 can describe, and what the other formats add.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{Attributes, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles};
@@ -33,6 +34,22 @@ impl FieldClass {
     /// (CTF2-SPEC-2.0, "Alignment procedure").
     #[must_use]
     pub fn alignment(&self) -> u64 {
+        self.alignment_with(&mut HashMap::new())
+    }
+
+    /// Classes may be shared: each is looked at once, however many ways lead to it.
+    fn alignment_with(&self, known: &mut HashMap<*const Self, u64>) -> u64 {
+        let mut of = |class: &Arc<Self>| {
+            if !matches!(class.kind, FieldKind::Structure { .. } | FieldKind::Array { .. }) {
+                return class.alignment_with(known);
+            }
+            if let Some(alignment) = known.get(&Arc::as_ptr(class)) {
+                return *alignment;
+            }
+            let alignment = class.alignment_with(known);
+            known.insert(Arc::as_ptr(class), alignment);
+            alignment
+        };
         match &self.kind {
             FieldKind::BitArray(bits)
             | FieldKind::BitMap { bits, .. }
@@ -44,11 +61,12 @@ impl FieldClass {
             | FieldKind::Blob { alignment, .. }
             | FieldKind::Null { alignment } => *alignment,
             FieldKind::Structure { members, minimum_alignment } => {
-                members.iter().map(|member| member.class.alignment()).fold(*minimum_alignment, u64::max)
+                members.iter().map(|member| of(&member.class)).fold(*minimum_alignment, u64::max)
             }
-            FieldKind::Array { element, minimum_alignment, .. } => {
-                element.alignment().max(*minimum_alignment)
+            FieldKind::Array { element, minimum_alignment, element_aligns: true, .. } => {
+                of(element).max(*minimum_alignment)
             }
+            FieldKind::Array { minimum_alignment, .. } => *minimum_alignment,
             FieldKind::Optional { .. } => 1,
             FieldKind::Variant { alignment, .. } | FieldKind::Union { alignment, .. } => *alignment,
         }
@@ -135,7 +153,8 @@ pub enum FieldKind {
         encoding: StringEncoding,
         /// Where it ends.
         length: StringLength,
-        /// Alignment in bits, at least 8.
+        /// Alignment in bits, at least 8; only PROP-1.0 has less. A text must begin at a byte
+        /// nevertheless: no document says in which order the bits of one lie that does not.
         alignment: u64,
     },
     /// Bytes.
@@ -162,6 +181,10 @@ pub enum FieldKind {
         length: Length,
         /// Least alignment in bits.
         minimum_alignment: u64,
+        /// Whether the array is aligned at least like its elements. Not so in PROP-1.0: there
+        /// `minimum_alignment` is all, and the first element aligns itself after it, if there is
+        /// one.
+        element_aligns: bool,
     },
     /// A field that may be absent.
     Optional {

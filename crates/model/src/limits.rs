@@ -9,7 +9,7 @@ pub struct Limits {
     pub metadata_bytes: u64,
     /// Depth of nested field classes and of nested JSON or TSDL blocks. Default: 64.
     pub depth: u32,
-    /// Number of field classes of one trace after aliases were expanded. Default: 4,194,304.
+    /// Number of field classes of one trace after aliases were expanded. Default: 1,048,576.
     pub field_classes: u64,
     /// Number of event record classes of one trace. Default: 1,048,576.
     pub event_record_classes: u64,
@@ -18,6 +18,8 @@ pub struct Limits {
     /// Array elements of zero size that are visited of one root field; more are an error.
     /// Default: 4,096.
     pub zero_size_elements: u64,
+    /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
+    pub packets: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
     pub diagnostics: usize,
 }
@@ -27,10 +29,11 @@ impl Default for Limits {
         Self {
             metadata_bytes: 256 << 20,
             depth: 64,
-            field_classes: 1 << 22,
+            field_classes: 1 << 20,
             event_record_classes: 1 << 20,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 12,
+            packets: 1 << 24,
             diagnostics: 100,
         }
     }

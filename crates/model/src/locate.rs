@@ -1,14 +1,14 @@
 //! Finds the fields that field locations lead to, and gives each a slot.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot, TracePlans};
 use crate::{
-    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Member, Scope, StringLength,
-    TextPlace, TraceClass, VariableLengthValue,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Member, Scope,
+    StringLength, TextPlace, TraceClass, VariableLengthValue,
 };
 
 /// A field location that leads to no field that fits.
@@ -68,14 +68,23 @@ struct Found {
     targets: Vec<NodeId>,
 }
 
+/// Steps that locating may take, for each field class that the limits allow: many fields whose
+/// locations lead through variants of many options could take forever.
+const STEPS: u64 = 16;
+
 /// First finds everything, then gives out slots: those of the packet header come first, then those
 /// of the other scopes that event record classes share, so that each class can use the same numbers
 /// after them for its own.
-pub(crate) fn locate_all(trace: &TraceClass, plans: &mut TracePlans) -> Result<(), PlanError> {
+pub(crate) fn locate_all(
+    trace: &TraceClass,
+    plans: &mut TracePlans,
+    limits: &Limits,
+) -> Result<(), PlanError> {
+    let most = limits.field_classes.saturating_mul(STEPS).max(1);
     let mut problems = Vec::new();
     let mut in_header = Vec::new();
     let scopes = [plans.packet_header.as_ref(), None, None, None, None, None];
-    let names = MemberNames::default();
+    let names = MemberNames { by_class: RefCell::default(), steps: Cell::new(most) };
     find(&names, &scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
     let streams: Vec<Vec<Found>> = trace
         .data_streams
@@ -85,6 +94,9 @@ pub(crate) fn locate_all(trace: &TraceClass, plans: &mut TracePlans) -> Result<(
             find_in_stream(&names, class, stream, plans.packet_header.as_ref(), &mut problems)
         })
         .collect();
+    if names.steps.get() == 0 {
+        return Err(PlanError::Steps(most));
+    }
     if !problems.is_empty() {
         return Err(PlanError::Locations(problems));
     }
@@ -217,6 +229,9 @@ fn find(
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
         let Some((location, need)) = needs(plan, id) else { continue };
+        if names.steps.get() == 0 {
+            return;
+        }
         let search = Search { names, scopes, scope, plan, dependent: id, location, need };
         match search.run() {
             Ok((target_scope, targets)) => {
@@ -294,8 +309,11 @@ struct Trouble {
 
 /// The names of the members of large structures: searching each time would take members times
 /// locations.
-#[derive(Default)]
-struct MemberNames(RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>);
+struct MemberNames {
+    by_class: RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>,
+    /// How many more steps finding fields may take; at 0 all that is found counts for nothing.
+    steps: Cell<u64>,
+}
 
 impl MemberNames {
     /// How many members are searched one by one.
@@ -306,7 +324,7 @@ impl MemberNames {
         if members.len() <= Self::FEW {
             return members.iter().position(|member| member.location_name() == name);
         }
-        let mut all = self.0.borrow_mut();
+        let mut all = self.by_class.borrow_mut();
         // Classes stay where they are as long as their plans are made.
         let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
             let names = members.iter().enumerate().rev();
@@ -356,34 +374,58 @@ impl Search<'_> {
         let last = path.len().saturating_sub(1);
         for (i, step) in path.into_iter().enumerate() {
             let mut next = Vec::new();
-            for id in at {
-                match step {
-                    LocationStep::Parent => match self.structure_around(plan.node(id).parent) {
-                        Some(parent) => next.push(parent),
-                        None => {
-                            let node = plan.node(id);
-                            return Err(Trouble {
-                                place: node.class.declared_at.0,
-                                reason: "the path leaves the root field".to_owned(),
-                                expected: "a parent structure",
-                                found: "a root field".to_owned(),
-                            });
-                        }
-                    },
-                    LocationStep::Member(name) => {
-                        self.member(plan, scope, id, name, i == last, &mut next)?;
+            self.follow(at, &mut next, |id, next| match step {
+                LocationStep::Parent => match self.structure_around(plan.node(id).parent) {
+                    Some(parent) => {
+                        next.push(parent);
+                        Ok(())
                     }
-                }
-            }
+                    None => Err(Trouble {
+                        place: plan.node(id).class.declared_at.0,
+                        reason: "the path leaves the root field".to_owned(),
+                        expected: "a parent structure",
+                        found: "a root field".to_owned(),
+                    }),
+                },
+                LocationStep::Member(name) => self.member(plan, scope, id, name, i == last, next),
+            })?;
             at = next;
         }
         let mut targets = Vec::new();
-        for id in at {
-            self.targets(plan, scope, id, &mut targets)?;
-        }
+        self.follow(at, &mut targets, |id, targets| self.targets(plan, scope, id, targets))?;
         targets.sort_unstable();
         targets.dedup();
         Ok((scope, targets))
+    }
+
+    fn count(&self, steps: usize) {
+        let left = self.names.steps.get().saturating_sub(steps as u64);
+        self.names.steps.set(left);
+    }
+
+    /// Goes on from all of `ids`, or if the location says so, from those that fit, at least one.
+    fn follow(
+        &self,
+        ids: Vec<NodeId>,
+        found: &mut Vec<NodeId>,
+        step: impl Fn(NodeId, &mut Vec<NodeId>) -> Result<(), Trouble>,
+    ) -> Result<(), Trouble> {
+        let before = found.len();
+        let mut trouble = None;
+        for id in ids {
+            self.count(1);
+            if self.names.steps.get() == 0 {
+                return Ok(());
+            }
+            match step(id, found) {
+                Err(one) if self.location.any_option => trouble = trouble.or(Some(one)),
+                result => result?,
+            }
+        }
+        match trouble {
+            Some(trouble) if found.len() == before => Err(trouble),
+            _ => Ok(()),
+        }
     }
 
     /// The nearest structure from `id` upwards in the scope of the dependent field.
@@ -451,10 +493,10 @@ impl Search<'_> {
             }
             Op::Optional { field, .. } => self.member(plan, scope, *field, name, last, found),
             Op::Variant { options, .. } => {
-                for option in self.options(scope, options) {
-                    self.member(plan, scope, option, name, last, found)?;
-                }
-                Ok(())
+                let options = self.options(scope, options);
+                self.follow(options, found, |option, found| {
+                    self.member(plan, scope, option, name, last, found)
+                })
             }
             Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => {
                 if !self.encloses(scope, id) {
@@ -473,10 +515,11 @@ impl Search<'_> {
 
     /// The options of a variant that count: of one that encloses the dependent field only the one
     /// that it is in, since that one is selected.
-    fn options(&self, scope: Scope, options: &[(crate::RangeSet, NodeId)]) -> Vec<NodeId> {
-        match options.iter().find(|(_, option)| self.encloses(scope, *option)) {
-            Some((_, option)) => vec![*option],
-            None => options.iter().map(|(_, option)| *option).collect(),
+    fn options(&self, scope: Scope, options: &[NodeId]) -> Vec<NodeId> {
+        self.count(options.len() / 16);
+        match options.iter().find(|option| self.encloses(scope, **option)) {
+            Some(option) => vec![*option],
+            None => options.to_vec(),
         }
     }
 
@@ -492,10 +535,9 @@ impl Search<'_> {
         match &node.op {
             Op::Optional { field, .. } => return self.targets(plan, scope, *field, targets),
             Op::Variant { options, .. } => {
-                for option in self.options(scope, options) {
-                    self.targets(plan, scope, option, targets)?;
-                }
-                return Ok(());
+                let options = self.options(scope, options);
+                return self
+                    .follow(options, targets, |option, targets| self.targets(plan, scope, option, targets));
             }
             Op::StaticArray { .. } | Op::DynamicArray { .. } if !self.encloses(scope, id) => {
                 return Err(unreachable_element(plan, id));

@@ -79,6 +79,9 @@ pub struct FieldLocation {
     /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows none
     /// (then the location is the root field itself).
     pub path: Vec<LocationStep>,
+    /// Whether the path need not fit all options of the variants it leads through, but at least
+    /// one: if another one is selected, decoding ends there. Only PROP-1.0 allows it.
+    pub any_option: bool,
     /// Where it is written.
     pub declared_at: DeclaredAt,
 }
@@ -89,6 +92,7 @@ impl FieldLocation {
         Self {
             origin: Some(origin),
             path: path.into_iter().map(|name| LocationStep::Member(name.into())).collect(),
+            any_option: false,
             declared_at: DeclaredAt::default(),
         }
     }

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::locate::{self, LocationProblem};
+use crate::selectors::Selectors;
 use crate::{
     BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, RangeSet,
     Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
@@ -85,33 +86,9 @@ pub(crate) enum Op {
     StaticArray { element: NodeId, length: u64 },
     DynamicArray { element: NodeId, length: Slot },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
-    Variant { options: Vec<(RangeSet, NodeId)>, selector: Slot, small: SmallSelectors },
+    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot },
     Union { members: Vec<NodeId> },
     Null,
-}
-
-/// Which option small selectors select, so that the common case needs no search.
-#[derive(Debug)]
-pub(crate) struct SmallSelectors(Box<[u8]>);
-
-impl SmallSelectors {
-    const COUNT: usize = 64;
-    const SEARCH: u8 = u8::MAX;
-
-    fn new(options: &[(RangeSet, NodeId)]) -> Self {
-        let option_of = |selector: usize| {
-            let index = options.iter().position(|(ranges, _)| ranges.contains(selector as i128));
-            index.and_then(|index| u8::try_from(index).ok()).unwrap_or(Self::SEARCH)
-        };
-        Self((0..Self::COUNT).map(option_of).collect())
-    }
-
-    /// The option of a selector; None if it has to be searched for.
-    #[inline]
-    pub(crate) fn get(&self, selector: i128) -> Option<usize> {
-        let option = *self.0.get(usize::try_from(selector).ok()?)?;
-        (option != Self::SEARCH).then_some(usize::from(option))
-    }
 }
 
 /// Fixed-length bits.
@@ -351,9 +328,12 @@ impl Plan {
                 }
                 Op::Structure { members: ids, parts: Vec::new() }
             }
-            FieldKind::Array { element, length, minimum_alignment } => {
+            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
                 let element = child(self, None, element)?;
-                alignment = self.node(element).alignment.max(*minimum_alignment);
+                alignment = *minimum_alignment;
+                if *element_aligns {
+                    alignment = alignment.max(self.node(element).alignment);
+                }
                 match length {
                     Length::Static(length) => Op::StaticArray { element, length: *length },
                     Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT },
@@ -369,9 +349,10 @@ impl Plan {
                 for option in options {
                     let node = child(self, option.name.as_deref(), &option.class)?;
                     self.nodes[node as usize].is_option = true;
-                    nodes.push((option.ranges.clone(), node));
+                    nodes.push(node);
                 }
-                Op::Variant { small: SmallSelectors::new(&nodes), options: nodes, selector: NO_SLOT }
+                let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
+                Op::Variant { options: nodes, selectors, selector: NO_SLOT }
             }
             FieldKind::Union { members, alignment: a } => {
                 alignment = *a;
@@ -448,6 +429,10 @@ impl Plan {
                 let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
                 Some(Layout { size: bits.length, saves, order: Order::Only(order) })
             }
+            // What need not begin at a byte has to be looked at.
+            Op::StaticText(..) if node.alignment % 8 != 0 => None,
+            // Whether such a text is sound depends on what it says.
+            Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
             Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
             Op::Null => size(0),
             Op::Structure { members, .. } => {
@@ -463,7 +448,16 @@ impl Plan {
                 if *length == 0 {
                     return size(0);
                 }
-                let stride = align(layout.size, self.node(*element).alignment)?;
+                if layout.size == 0 {
+                    // How many elements without bits there may be is a matter of limits.
+                    return None;
+                }
+                let alignment = self.node(*element).alignment;
+                if alignment > node.alignment {
+                    // How far the first element is from the beginning depends on where that is.
+                    return None;
+                }
+                let stride = align(layout.size, alignment)?;
                 let size = stride.checked_mul(*length - 1)?.checked_add(layout.size)?;
                 Some(Layout { size, ..layout })
             }
@@ -599,6 +593,9 @@ pub enum PlanError {
     /// More values have to be kept for other fields than there are slots.
     #[error("more than {} fields are needed to decode other fields", NO_SLOT)]
     Slots,
+    /// Field locations lead through too many classes.
+    #[error("finding the fields that others need takes more than {0} steps")]
+    Steps(u64),
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
@@ -665,7 +662,7 @@ impl TracePlans {
             }
             plans.data_streams.push(stream);
         }
-        locate::locate_all(trace, &mut plans)?;
+        locate::locate_all(trace, &mut plans, limits)?;
         for stream in &mut plans.data_streams {
             let shared =
                 [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];

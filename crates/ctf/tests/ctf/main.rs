@@ -3,12 +3,19 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
 mod decode_suite;
+mod encoder;
+mod hostile;
 mod json_documents;
 mod json_errors;
 mod json_fixtures;
 mod json_suite;
 mod metadata_suite;
+mod prop1_values;
+mod prop2_values;
+mod properties;
+mod reading;
 #[allow(dead_code)]
 mod support;
+mod table;
 mod tsdl_suite;
 mod windows;

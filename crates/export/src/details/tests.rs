@@ -187,9 +187,11 @@ fn compounds_and_locations() {
             .iter()
             .map(|step| step.map_or(LocationStep::Parent, |name| LocationStep::Member(name.to_owned())))
             .collect(),
+        any_option: false,
         declared_at: Default::default(),
     };
-    let array = |length| FieldKind::Array { element: u8_class(), length, minimum_alignment: 1 };
+    let array =
+        |length| FieldKind::Array { element: u8_class(), length, minimum_alignment: 1, element_aligns: true };
     let option = |name: Option<&str>, value, class| VariantOption {
         name: name.map(str::to_owned),
         class,
@@ -214,7 +216,15 @@ fn compounds_and_locations() {
     let members = [
         ("n", u8_class()),
         ("v", class(variant)),
-        ("s", class(FieldKind::Array { element: inner, length: Length::Static(1), minimum_alignment: 1 })),
+        (
+            "s",
+            class(FieldKind::Array {
+                element: inner,
+                length: Length::Static(1),
+                minimum_alignment: 1,
+                element_aligns: true,
+            }),
+        ),
         ("o", class(optional)),
     ];
     // The packet context is not decoded here, so what it decides on is only shown as a class.

@@ -162,7 +162,12 @@ fn everything_else() {
         selector: FieldLocation::absolute(Scope::Payload, ["e"]),
         ranges: Some(RangeSet(vec![IntegerRange::single(value)])),
     };
-    let array = FieldKind::Array { element: u8_class(), length: Length::Static(2), minimum_alignment: 1 };
+    let array = FieldKind::Array {
+        element: u8_class(),
+        length: Length::Static(2),
+        minimum_alignment: 1,
+        element_aligns: true,
+    };
     let members = vec![
         ("e", integer(8, enumeration)),
         ("m", class(FieldKind::BitMap { bits: bits(8), flags: mappings })),

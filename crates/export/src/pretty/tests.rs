@@ -190,7 +190,8 @@ fn strings_and_reals() {
 
 #[test]
 fn compound_fields() {
-    let element = |length| FieldKind::Array { element: u8_class(), length, minimum_alignment: 1 };
+    let element =
+        |length| FieldKind::Array { element: u8_class(), length, minimum_alignment: 1, element_aligns: true };
     let location = |name: &str| FieldLocation::absolute(Scope::Payload, [name]);
     let range = |value| RangeSet(vec![IntegerRange::single(value)]);
     let option = |name: &str, value, class| VariantOption {

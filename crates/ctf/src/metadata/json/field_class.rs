@@ -367,7 +367,12 @@ impl<'a> ClassReader<'a> {
                     self.problems.leave();
                     class
                 });
-                FieldKind::Array { element: element?, length: length?, minimum_alignment: minimum_alignment? }
+                FieldKind::Array {
+                    element: element?,
+                    length: length?,
+                    minimum_alignment: minimum_alignment?,
+                    element_aligns: true,
+                }
             }
             Type::Optional => {
                 let selector = self.location("selector-field-location", object);

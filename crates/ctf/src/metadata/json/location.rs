@@ -76,9 +76,12 @@ fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     match origin {
         Some(None) => None,
         _ if !right => None,
-        origin => {
-            Some(FieldLocation { origin: origin.flatten(), path: steps, declared_at: node.place.into() })
-        }
+        origin => Some(FieldLocation {
+            origin: origin.flatten(),
+            path: steps,
+            any_option: false,
+            declared_at: node.place.into(),
+        }),
     }
 }
 
@@ -102,7 +105,12 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     }
     let right = steps.len() == names.len();
     let origin = origin?;
-    right.then(|| FieldLocation { origin: Some(origin), path: steps, declared_at: node.place.into() })
+    right.then(|| FieldLocation {
+        origin: Some(origin),
+        path: steps,
+        any_option: false,
+        declared_at: node.place.into(),
+    })
 }
 
 /// An integer range set (CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Integer range set"): an array of at

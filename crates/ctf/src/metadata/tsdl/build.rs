@@ -491,7 +491,7 @@ impl<'a> Builder<'a> {
             });
         }
         let element = self.class(element, element.at, Slot { name: "", direct: false })?;
-        Ok(FieldKind::Array { element, length, minimum_alignment: 1 })
+        Ok(FieldKind::Array { element, length, minimum_alignment: 1, element_aligns: true })
     }
 
     fn length(&mut self, length: &ArrayLength) -> Read<Length> {

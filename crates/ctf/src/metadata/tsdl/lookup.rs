@@ -70,6 +70,7 @@ impl View<'_> {
         let location = FieldLocation {
             origin: Some(scope),
             path: path.into_iter().map(LocationStep::Member).collect(),
+            any_option: false,
             declared_at: location.at.into(),
         };
         Some(Found { location, classes })

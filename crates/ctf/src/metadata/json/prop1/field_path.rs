@@ -29,12 +29,19 @@ pub(super) struct Resolver<'c, 'p> {
     frames: Vec<Frame<'c>>,
     path: Vec<&'c str>,
     problems: &'p mut Problems,
+    /// How many more classes may be visited on paths, in the whole metadata.
+    visits: &'p mut u64,
 }
 
 impl<'c, 'p> Resolver<'c, 'p> {
     /// Works in `scope`; `roots` are the classes of this and all earlier scopes.
-    pub(super) fn new(scope: Scope, roots: Roots<'c>, problems: &'p mut Problems) -> Self {
-        Self { scope, roots, frames: Vec::new(), path: Vec::new(), problems }
+    pub(super) fn new(
+        scope: Scope,
+        roots: Roots<'c>,
+        problems: &'p mut Problems,
+        visits: &'p mut u64,
+    ) -> Self {
+        Self { scope, roots, frames: Vec::new(), path: Vec::new(), problems, visits }
     }
 
     /// The class with its paths resolved; None if it has none.
@@ -48,7 +55,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 let members = self.members(members, "field")?;
                 FieldKind::Union { members, alignment: *alignment }
             }
-            FieldKind::Array { element, length, minimum_alignment } => {
+            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
                 let resolved_length = match length {
                     Length::Dynamic(location) => self.location(location).map(|(location, _)| location),
                     Length::Static(_) => None,
@@ -61,6 +68,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                     element: resolved_element.unwrap_or_else(|| element.clone()),
                     length: resolved_length.map_or_else(|| length.clone(), Length::Dynamic),
                     minimum_alignment: *minimum_alignment,
+                    element_aligns: *element_aligns,
                 }
             }
             FieldKind::String { encoding, length: StringLength::Dynamic(location), alignment } => {
@@ -116,14 +124,13 @@ impl<'c, 'p> Resolver<'c, 'p> {
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
         let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
-        for target in targets {
-            let Some(labels) = labels(target) else {
-                let message =
-                    format!("the tag of a variant must be an enumeration, not a {}", target.describe());
-                self.problems.error(selector.declared_at.0, message);
-                return None;
-            };
+        for labels in targets.iter().filter_map(|target| labels(target)) {
             enumerations.push(labels.0.iter().map(|label| (label.name.as_str(), &label.ranges)).collect());
+        }
+        if let (Some(target), true) = (targets.first(), enumerations.is_empty()) {
+            let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
+            self.problems.error(selector.declared_at.0, message);
+            return None;
         }
         let mut resolved = Vec::with_capacity(options.len());
         for option in options {
@@ -150,6 +157,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
     /// The absolute location, and the classes of the fields that may be there: several if it leads
     /// through variants. None, and a problem, if there is no such field.
     fn location(&mut self, location: &FieldLocation) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
+        if *self.visits == 0 {
+            return None;
+        }
         let path: Vec<&str> = names(location);
         let found = match location.origin {
             Some(scope) if scope > self.scope => {
@@ -159,11 +169,16 @@ impl<'c, 'p> Resolver<'c, 'p> {
             }
             Some(scope) => {
                 let root = self.roots.get(scope as usize).copied().flatten();
-                let targets = root.map(|root| follow(root, &path)).unwrap_or_default();
+                let targets = root.map(|root| visit(root, &path, self.visits)).unwrap_or_default();
                 (!targets.is_empty()).then(|| (location.clone(), targets))
             }
             None => self.relative(&path, location),
         };
+        if *self.visits == 0 {
+            let message = "following the paths of field types takes too many steps";
+            self.problems.error(location.declared_at.0, message);
+            return None;
+        }
         if found.is_none() {
             self.problems
                 .error(location.declared_at.0, format!("there is no field `{location}` before this one"));
@@ -171,27 +186,37 @@ impl<'c, 'p> Resolver<'c, 'p> {
         found
     }
 
+    /// The classes of the fields before the one that is being walked that a path may lead to from
+    /// a structure or union around it on. One of the names may be of the member that is being
+    /// walked itself, which may have such fields already.
+    fn within(&mut self, index: usize, path: &[&str]) -> Vec<&'c FieldClass> {
+        let (Some(frame), Some((first, rest))) = (self.frames.get(index), path.split_first()) else {
+            return Vec::new();
+        };
+        match frame.before.get(first) {
+            Some(member) => visit(&member.class, rest, self.visits),
+            None if self.path.get(frame.path) == Some(first) => self.within(index + 1, rest),
+            None => Vec::new(),
+        }
+    }
+
     /// CTF2-PROP-1.0, "Field lookup mechanism": back into the current structure or union, then
     /// back into its parent, and so on.
     fn relative(
-        &self,
+        &mut self,
         path: &[&str],
         location: &FieldLocation,
     ) -> Option<(FieldLocation, Vec<&'c FieldClass>)> {
-        let (first, rest) = path.split_first()?;
-        self.frames.iter().rev().find_map(|frame| {
-            let member = frame.before.get(first)?;
-            let targets = follow(&member.class, rest);
+        (0..self.frames.len()).rev().find_map(|index| {
+            let targets = self.within(index, path);
+            let frame = self.frames.get(index)?;
             if targets.is_empty() {
                 return None;
             }
             let parents = self.path.get(..frame.path).unwrap_or_default();
             let names = parents.iter().chain(path);
             let path = names.map(|name| LocationStep::Member((*name).to_owned())).collect();
-            Some((
-                FieldLocation { origin: Some(self.scope), path, declared_at: location.declared_at },
-                targets,
-            ))
+            Some((FieldLocation { origin: Some(self.scope), path, ..location.clone() }, targets))
         })
     }
 }
@@ -207,18 +232,28 @@ pub(super) fn names(location: &FieldLocation) -> Vec<&str> {
 
 /// The classes of the fields that a path may lead to, from a field of `class` on.
 pub(super) fn follow<'c>(class: &'c FieldClass, path: &[&str]) -> Vec<&'c FieldClass> {
+    visit(class, path, &mut { u64::MAX })
+}
+
+/// The same; none any more once `visits` has come down to 0.
+fn visit<'c>(class: &'c FieldClass, path: &[&str], visits: &mut u64) -> Vec<&'c FieldClass> {
+    if *visits == 0 {
+        return Vec::new();
+    }
+    *visits -= 1;
     match (&class.kind, path.split_first()) {
         (FieldKind::Variant { options, .. }, _) => {
-            options.iter().flat_map(|option| follow(&option.class, path)).collect()
+            options.iter().flat_map(|option| visit(&option.class, path, visits)).collect()
         }
         (_, None) => vec![class],
         (FieldKind::Structure { members, .. } | FieldKind::Union { members, .. }, Some((first, rest))) => {
+            *visits = visits.saturating_sub(members.len() as u64 / 16);
             match members.iter().find(|member| member.name == *first) {
-                Some(member) => follow(&member.class, rest),
+                Some(member) => visit(&member.class, rest, visits),
                 None => Vec::new(),
             }
         }
-        (FieldKind::Array { element, .. }, Some(_)) => follow(element, path),
+        (FieldKind::Array { element, .. }, Some(_)) => visit(element, path, visits),
         _ => Vec::new(),
     }
 }

@@ -315,6 +315,7 @@ impl<'a> TypeReader<'a> {
                     element: element?,
                     length: Length::Static(length?),
                     minimum_alignment: alignment?,
+                    element_aligns: false,
                 }
             }
             Type::Sequence => {
@@ -325,16 +326,18 @@ impl<'a> TypeReader<'a> {
                     element: element?,
                     length: Length::Dynamic(length?),
                     minimum_alignment: alignment?,
+                    element_aligns: false,
                 }
             }
-            // Texts are arrays of bytes, and bytes begin at byte boundaries.
+            // Texts are arrays of bytes, and aligned like arrays. Decoding refuses those that are
+            // not at a byte then.
             Type::TextArray => {
                 let length = object.require("length", self.problems);
                 let length = length.and_then(|node| unsigned(node, self.problems));
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
                     length: StringLength::Static(length?),
-                    alignment: alignment?.max(8),
+                    alignment: alignment?,
                 }
             }
             Type::TextSequence => {
@@ -343,7 +346,7 @@ impl<'a> TypeReader<'a> {
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
                     length: StringLength::Dynamic(length?),
-                    alignment: alignment?.max(8),
+                    alignment: alignment?,
                 }
             }
             Type::Variant => {
@@ -517,7 +520,7 @@ impl<'a> TypeReader<'a> {
                     refuse(node, "at least one name", self.problems);
                     return None;
                 }
-                Some(FieldLocation { origin: None, path, declared_at: node.place.into() })
+                Some(FieldLocation { origin: None, path, any_option: true, declared_at: node.place.into() })
             }
         }
     }
@@ -529,7 +532,12 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
     let origin = object.require("scope", problems).and_then(|node| scope(node, problems));
     let path = object.require("path", problems).and_then(|node| names(node, problems));
     object.finish(Unknown::Ignore, problems);
-    Some(FieldLocation { origin: Some(origin?), path: path?, declared_at: node.place.into() })
+    Some(FieldLocation {
+        origin: Some(origin?),
+        path: path?,
+        any_option: true,
+        declared_at: node.place.into(),
+    })
 }
 
 /// The scopes by the names of PROP-1.0.

@@ -23,6 +23,9 @@ use super::stream::{canonical_uuid, label};
 use super::text::{Node, single_value};
 use crate::metadata::{Dialect, Problems};
 
+/// Classes that following paths may visit, for each field type that the limits allow.
+const VISITS: u64 = 16;
+
 /// Reads a metadata stream of CTF2-PROP-1.0 ("Metadata mdt:array"): a JSON array that begins with
 /// the string "CTF 2".
 ///
@@ -64,6 +67,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         streams: HashMap::new(),
         events: HashSet::new(),
         clocks: HashMap::new(),
+        visits: limits.field_classes.saturating_mul(VISITS),
     };
     for fragment in fragments {
         reader.fragment(fragment);
@@ -94,6 +98,8 @@ struct Reader<'a> {
     streams: HashMap<u64, usize>,
     events: HashSet<(u64, u64)>,
     clocks: HashMap<String, u16>,
+    /// How many classes may still be visited to follow paths.
+    visits: u64,
 }
 
 impl Reader<'_> {
@@ -152,7 +158,7 @@ impl Reader<'_> {
             }
             let known = roots.each_ref().map(Option::as_ref);
             let root = known.get(*scope as usize).copied().flatten();
-            let mut resolver = Resolver::new(*scope, known, self.types.problems);
+            let mut resolver = Resolver::new(*scope, known, self.types.problems, &mut self.visits);
             let resolved = root.and_then(|root| resolver.class(root));
             if let (Some(slot), Some(resolved)) = (roots.get_mut(*scope as usize), resolved) {
                 *slot = Some(resolved);

@@ -1,0 +1,827 @@
+//! What nobody should write: each ends in a clear error or in damage that is told, what can be
+//! read is read nevertheless, and neither time nor memory get out of hand.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ichnos_ctf::trace::{OpenOptions, open};
+use ichnos_io::{IoLimits, Tree};
+use ichnos_model::plan::{PlanError, TracePlans};
+use ichnos_model::{
+    DamageKind, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Limits, Member, TraceClass,
+    TraceInput, Window,
+};
+
+use crate::encoder::{Encoder, Order};
+use crate::reading::{Told, all, damage, events, opened, packets, refusal, told, trace, tree};
+
+/// CTF 1.8: ids, sizes, times, counters; events of a number and of a text.
+const SMALL: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8;
+typealias integer { size = 32; align = 8; } := u32;
+typealias integer { size = 64; align = 8; } := u64;
+typealias integer { size = 64; align = 8; map = clock.c.value; } := ts;
+trace {
+    major = 1; minor = 8; byte_order = le;
+    uuid = "00010203-0405-0607-0809-0a0b0c0d0e0f";
+    packet.header := struct { u32 magic; u8 uuid[16]; u8 stream_id; u8 stream_instance_id; };
+};
+clock { name = c; freq = 1000000000; };
+stream {
+    id = 1;
+    packet.context := struct {
+        u64 packet_size; u64 content_size; ts timestamp_begin; ts timestamp_end;
+        u64 events_discarded; u64 packet_seq_num;
+    };
+    event.header := struct { u8 id; ts timestamp; };
+};
+stream {
+    id = 2;
+    packet.context := struct { u64 packet_size; u64 content_size; ts timestamp_begin; ts timestamp_end; };
+    event.header := struct { u8 id; ts timestamp; };
+};
+event { name = number; id = 0; stream_id = 1; fields := struct { u32 n; }; };
+event { name = text; id = 1; stream_id = 1; fields := struct { string t; u8 length; u8 bytes[length]; }; };
+event { name = other; id = 0; stream_id = 2; fields := struct { u8 n; }; };
+"#;
+
+/// A packet of [`SMALL`].
+#[derive(Clone)]
+struct Small {
+    magic: i128,
+    uuid: u8,
+    class: u8,
+    instance: u8,
+    begin: u64,
+    end: u64,
+    discarded: u64,
+    sequence: u64,
+    /// Id and time: of a number, of a text or of something unknown.
+    events: Vec<(u8, u64)>,
+    padding: usize,
+}
+
+/// Where the sizes of a packet lie, in bits.
+const TOTAL: u64 = (4 + 16 + 2) * 8;
+const CONTENT: u64 = TOTAL + 64;
+
+impl Small {
+    fn new(sequence: u64, begin: u64) -> Self {
+        Self {
+            magic: 0xc1fc_1fc1,
+            uuid: 0,
+            class: 1,
+            instance: 0,
+            begin,
+            end: begin + 90,
+            discarded: 0,
+            sequence,
+            events: vec![(0, begin + 1), (1, begin + 2), (0, begin + 3)],
+            padding: 5,
+        }
+    }
+
+    fn encoder(&self) -> Encoder {
+        let mut e = Encoder::default();
+        e.int(self.magic, 32, Order::Le);
+        e.raw(&[self.uuid, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, self.class, self.instance]);
+        e.int(0, 128, Order::Le);
+        for value in [self.begin, self.end] {
+            e.int(value.into(), 64, Order::Le);
+        }
+        if self.class == 1 {
+            e.int(self.discarded.into(), 64, Order::Le).int(self.sequence.into(), 64, Order::Le);
+        }
+        for (id, time) in &self.events {
+            e.raw(&[*id]).int((*time).into(), 64, Order::Le);
+            match (self.class, id) {
+                (1, 0) => e.int(77, 32, Order::Le),
+                (1, 1) => e.raw(b"text\0\x03abc"),
+                _ => e.raw(&[7]),
+            };
+        }
+        let content = e.at;
+        e.raw(&vec![0; self.padding]);
+        let total = e.at;
+        e.patch(TOTAL, total, 64, Order::Le);
+        e.patch(CONTENT, content, 64, Order::Le);
+        e
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        self.encoder().bytes
+    }
+
+    /// With sizes that are not its own.
+    fn sized(&self, total: u64, content: u64) -> Vec<u8> {
+        let mut e = self.encoder();
+        e.patch(TOTAL, total, 64, Order::Le);
+        e.patch(CONTENT, content, 64, Order::Le);
+        e.bytes
+    }
+}
+
+/// Everything that is told of a stream of [`SMALL`], and the damage outside of data streams.
+fn read(stream: &[u8]) -> (Vec<Told>, usize) {
+    let trace = trace(SMALL.as_bytes(), &[("stream", stream)]);
+    // The summaries must not mind either.
+    assert_eq!(trace.streams().len(), trace.streams.len());
+    (told(&trace), trace.damage().len())
+}
+
+fn times(told: &[Told]) -> Vec<u64> {
+    events(told).iter().map(|event| event.cycles.unwrap()).collect()
+}
+
+/// The time that something may take at most, here where others work too.
+fn quick<T>(what: &str, work: impl FnOnce() -> T) -> T {
+    let begin = Instant::now();
+    let result = work();
+    let taken = begin.elapsed();
+    assert!(taken < Duration::from_secs(20), "{what} took {taken:?}");
+    result
+}
+
+#[test]
+fn an_empty_stream() {
+    let (told, outside) = read(&[]);
+    assert!(told.is_empty());
+    assert_eq!(outside, 0);
+}
+
+#[test]
+fn metadata_that_is_none() {
+    for text in [&b""[..], b" \n", b"\0", b"/* CTF 1.8 */", b"[", b"\x1e", b"{}", b"\xff\xfe", b"[\"CTF 2\"]"]
+    {
+        let opened = opened(text, &[("stream", &Small::new(0, 0).bytes())]);
+        assert_eq!(opened.traces.len() + opened.errors.len(), 1, "{text:?}");
+        assert!(opened.errors.iter().all(|error| !error.diagnostics.is_empty()), "{text:?}");
+    }
+    let folder = std::env::temp_dir().join(format!("ichnos-hostile-{}", std::process::id()));
+    for name in ["directory/metadata", "dangling"] {
+        std::fs::create_dir_all(folder.join(name)).unwrap();
+    }
+    std::fs::write(folder.join("directory/stream"), Small::new(0, 0).bytes()).unwrap();
+    #[cfg(unix)]
+    std::os::unix::fs::symlink("nowhere", folder.join("dangling/metadata")).unwrap();
+    let read = |name: &str| {
+        let tree = Tree::open(&folder.join(name), &IoLimits::default()).unwrap();
+        open(&[&tree], &OpenOptions::default())
+    };
+    let directory = read("directory");
+    assert!(directory.traces.is_empty());
+    let dangling = read("dangling");
+    assert!(dangling.traces.is_empty());
+    #[cfg(unix)]
+    assert!(dangling.errors[0].to_string().contains("cannot be read"), "{}", dangling.errors[0]);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_wrong_magic_number() {
+    let bad = Small { magic: 0x1234_5678, ..Small::new(0, 100) };
+    let [bad, good] = [bad.bytes(), Small::new(1, 200).bytes()];
+    for stream in [[bad.clone(), good.clone()].concat(), [good.clone(), bad.clone()].concat()] {
+        let (told, outside) = read(&stream);
+        assert_eq!(times(&told), [201, 202, 203]);
+        assert_eq!(damage(&told).len(), 1);
+        assert_eq!(damage(&told)[0].kind, DamageKind::Magic(0x1234_5678));
+        assert_eq!(damage(&told)[0].skipped, bad.len() as u64 * 8);
+        assert_eq!(outside, 0);
+    }
+    let (told, outside) = read(&bad);
+    assert_eq!((told.len(), outside), (0, 1));
+}
+
+#[test]
+fn cut_off_at_every_byte() {
+    let packets = [Small::new(0, 100), Small { padding: 0, ..Small::new(1, 200) }, Small::new(2, 300)];
+    let packets: Vec<Vec<u8>> = packets.iter().map(Small::bytes).collect();
+    let ends: Vec<usize> = (1..=3).map(|n| packets[..n].iter().map(Vec::len).sum()).collect();
+    let whole: Vec<u8> = packets.concat();
+    let (complete, _) = read(&whole);
+    assert_eq!(damage(&complete).len(), 0);
+    let all = times(&complete);
+    assert_eq!(all.len(), 9);
+    for cut in 0..whole.len() {
+        let (told, outside) = read(&whole[..cut]);
+        let found = times(&told);
+        assert_eq!(found, all[..found.len()], "{cut}");
+        // Whole packets are read; of the one that is cut off, the events before the cut.
+        let whole_packets = ends.iter().filter(|end| **end <= cut).count();
+        let begin = if whole_packets == 0 { 0 } else { ends[whole_packets - 1] };
+        let first_event = 4 + 16 + 2 + 6 * 8;
+        let of_cut = [13, 13 + 18, 13 + 18 + 13].iter().filter(|end| begin + first_event + **end <= cut);
+        assert_eq!(found.len(), whole_packets * 3 + of_cut.count(), "{cut}");
+        let expected = usize::from(cut != begin);
+        assert_eq!(damage(&told).len() + outside, expected, "{cut}: {:#?}", damage(&told));
+        let begun = told.iter().filter(|told| matches!(told, Told::PacketBegin(_))).count();
+        let ended = told.iter().filter(|told| matches!(told, Told::PacketEnd)).count();
+        assert_eq!(begun, ended, "{cut}");
+    }
+}
+
+#[test]
+fn sizes_that_cannot_be() {
+    let good = Small::new(1, 200).bytes();
+    let odd = Small::new(0, 100);
+    let size = odd.bytes().len() as u64 * 8;
+    // Whatever it says, the next packet is found, or it swallows it.
+    for (total, content, events_of_odd, next) in [
+        (1 << 60, 1 << 60, 3, false),
+        (1 << 60, size - 40, 3, false),
+        (u64::MAX - 7, u64::MAX - 7, 3, false),
+        (u64::MAX, u64::MAX, 0, true),
+        (size, size + 8, 0, true),
+        (0, 0, 0, true),
+        (0, size, 0, true),
+        (8, 8, 0, true),
+        (size + 1, size, 0, true),
+    ] {
+        let stream = [odd.sized(total, content), good.clone()].concat();
+        let (told, outside) = read(&stream);
+        let times = times(&told);
+        let mut expected: Vec<u64> = Vec::new();
+        if events_of_odd > 0 {
+            expected.extend([101, 102, 103]);
+        }
+        if next {
+            expected.extend([201, 202, 203]);
+        }
+        assert_eq!(times[..expected.len()], expected, "{total} {content}");
+        assert_eq!(outside, 0);
+        // What swallows the next packet has events that nobody knows, and is cut off.
+        let most = if next || content == size - 40 { 1 } else { 2 };
+        assert!((1..=most).contains(&damage(&told).len()), "{total} {content}: {:#?}", damage(&told));
+    }
+}
+
+/// SPEC-2.0 with one event record class of this payload.
+fn spec2(members: &str) -> String {
+    [
+        r#"{"type":"preamble","version":2}"#.to_owned(),
+        r#"{"type":"trace-class"}"#.to_owned(),
+        r#"{"type":"data-stream-class"}"#.to_owned(),
+        format!(
+            r#"{{"type":"event-record-class","payload-field-class":
+            {{"type":"structure","member-classes":[{members}]}}}}"#
+        ),
+    ]
+    .map(|fragment| format!("\u{1e}{fragment}\n"))
+    .concat()
+}
+
+fn fixed(kind: &str, length: u32) -> String {
+    format!(r#"{{"type":"fixed-length-{kind}","length":{length},"byte-order":"little-endian"}}"#)
+}
+
+#[test]
+fn arrays_without_end() {
+    let empty = r#"{"type":"structure"}"#.to_owned();
+    let absent = format!(
+        r#"{{"type":"optional","selector-field-location":{{"path":["no"]}},"field-class":{}}}"#,
+        fixed("unsigned-integer", 8)
+    );
+    let array = |element: &str| {
+        format!(
+            r#"{{"type":"dynamic-length-array","length-field-location":{{"path":["n"]}},
+            "element-field-class":{element}}}"#
+        )
+    };
+    let elements = [
+        fixed("unsigned-integer", 8),
+        fixed("unsigned-integer", 3),
+        empty.clone(),
+        absent.clone(),
+        // Arrays of arrays: each may have few elements without bits, all together must not.
+        array(&array(&array(&empty))),
+        format!(
+            r#"{{"type":"static-length-array","length":9223372036854775807,"element-field-class":{empty}}}"#
+        ),
+        format!(
+            r#"{{"type":"static-length-array","length":60000,"element-field-class":
+            {{"type":"static-length-array","length":60000,"element-field-class":{absent}}}}}"#
+        ),
+    ];
+    for element in elements {
+        let metadata = spec2(&format!(
+            r#"{{"name":"n","field-class":{}}},{{"name":"no","field-class":{}}},
+            {{"name":"a","field-class":{}}}"#,
+            fixed("unsigned-integer", 64),
+            fixed("boolean", 8),
+            array(&element)
+        ));
+        for length in [1u64 << 63, u64::MAX, 65_536, 1000] {
+            let mut e = Encoder::default();
+            e.int(0, 64, Order::Le).raw(&[0]);
+            e.int(length.into(), 64, Order::Le).raw(&[0, 1, 2, 3]);
+            let told = quick(&element, || told(&trace(metadata.as_bytes(), &[("stream", &e.bytes)])));
+            assert!(!events(&told).is_empty());
+            assert!(damage(&told).len() <= 1);
+            if length > 1000 {
+                assert_eq!(damage(&told).len(), 1, "{element}");
+            }
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_levels() {
+    let nested = |open: &str, close: &str, inner: &str| {
+        format!("{}{inner}{}", open.repeat(10_000), close.repeat(10_000))
+    };
+    let prop1 = nested(
+        r#"{"field-type":"struct","fields":[{"name":"a","field-type":"#,
+        "}]}",
+        r#"{"field-type":"null"}"#,
+    );
+    let json = |members: &str| {
+        nested(
+            &format!(r#"{{"type":"structure","{members}":[{{"name":"a","field-class":"#),
+            "}]}",
+            r#"{"type":"structure"}"#,
+        )
+    };
+    let texts = [
+        format!(
+            "/* CTF 1.8 */ trace {{ major = 1; minor = 8; byte_order = le; }}; stream {{ }}; event {{ fields := struct {{ {} }}; }};",
+            nested("struct { ", " } a;", "integer { size = 8; } a;")
+        ),
+        format!(
+            r#"["CTF 2",{{"fragment":"trace-class"}},{{"fragment":"data-stream-class"}},
+            {{"fragment":"event-record-class","payload-field-type":{prop1}}}]"#
+        ),
+        format!(
+            r#"[{{"type":"preamble","version":2}},{{"type":"trace-class"}},{{"type":"data-stream-class"}},
+            {{"type":"event-record-class","payload-field-class":{}}}]"#,
+            json("members")
+        ),
+        spec2(&format!(r#"{{"name":"a","field-class":{}}}"#, json("member-classes"))),
+        "[".repeat(10_000),
+    ];
+    for text in texts {
+        let error = quick("nesting", || refusal(text.as_bytes()));
+        assert!(error.len() < 10_000 && !error.is_empty());
+    }
+}
+
+/// Each alias is a structure of two of the one before.
+fn doubled_spec2(levels: u32) -> String {
+    let mut text = String::from("\u{1e}{\"type\":\"preamble\",\"version\":2}\n");
+    text += &format!(
+        "\u{1e}{{\"type\":\"field-class-alias\",\"name\":\"a0\",\"field-class\":{}}}\n",
+        fixed("unsigned-integer", 8)
+    );
+    for level in 1..=levels {
+        let one = format!(r#""field-class":"a{}""#, level - 1);
+        text += &format!(
+            "\u{1e}{{\"type\":\"field-class-alias\",\"name\":\"a{level}\",\"field-class\":{{\"type\":\"structure\",\"member-classes\":[{{\"name\":\"x\",{one}}},{{\"name\":\"y\",{one}}}]}}}}\n"
+        );
+    }
+    text += "\u{1e}{\"type\":\"trace-class\"}\n\u{1e}{\"type\":\"data-stream-class\"}\n";
+    text += &format!("\u{1e}{{\"type\":\"event-record-class\",\"payload-field-class\":\"a{levels}\"}}\n");
+    text
+}
+
+fn doubled_prop1(levels: u32) -> String {
+    let mut fragments = vec![
+        r#""CTF 2""#.to_owned(),
+        r#"{"fragment":"field-type-alias","name":"a0","field-type":{"field-type":"int","size":8}}"#
+            .to_owned(),
+    ];
+    for level in 1..=levels {
+        let one = format!(r#""field-type":"a{}""#, level - 1);
+        fragments.push(format!(
+            r#"{{"fragment":"field-type-alias","name":"a{level}","field-type":{{"field-type":"struct","fields":[
+            {{"name":"x",{one}}},{{"name":"y",{one}}}]}}}}"#
+        ));
+    }
+    fragments.push(r#"{"fragment":"trace-class","default-byte-order":"le"}"#.to_owned());
+    fragments.push(r#"{"fragment":"data-stream-class"}"#.to_owned());
+    fragments.push(format!(r#"{{"fragment":"event-record-class","payload-field-type":"a{levels}"}}"#));
+    format!("[{}]", fragments.join(","))
+}
+
+fn doubled_tsdl(levels: u32) -> String {
+    let mut text = String::from(
+        "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };\ntypealias integer { size = 8; } := a0;\n",
+    );
+    for level in 1..=levels {
+        text += &format!("typealias struct {{ a{0} x; a{0} y; }} := a{level};\n", level - 1);
+    }
+    text + &format!("stream {{ }}; event {{ fields := a{levels}; }};\n")
+}
+
+#[test]
+fn aliases_that_double() {
+    let mut few = OpenOptions::default();
+    few.limits.field_classes = 50_000;
+    for (levels, options) in [(60, &OpenOptions::default()), (60, &few), (30, &few), (17, &few)] {
+        for (name, text) in [
+            ("CTF 1.8", doubled_tsdl(levels)),
+            ("PROP-1.0", doubled_prop1(levels)),
+            ("SPEC-2.0", doubled_spec2(levels)),
+        ] {
+            let opened = quick(name, || open(&[&tree(&[("metadata", text.as_bytes())])], options));
+            let error = opened.errors[0].to_string();
+            let expected = ["field classes", "field types", "nested more than 64 levels"];
+            assert!(expected.iter().any(|expected| error.contains(expected)), "{name}: {error}");
+        }
+    }
+    // What is within the limits can be read.
+    for text in [doubled_tsdl(10), doubled_prop1(10), doubled_spec2(10)] {
+        let told = quick("ten levels", || told(&trace(text.as_bytes(), &[("stream", &[7; 2048])])));
+        assert_eq!(events(&told).len(), 2);
+        assert_eq!(events(&told)[1].fields.len(), 1024);
+    }
+}
+
+/// Classes that other readers may hand on: shared ones whose tree would be endless.
+#[test]
+fn shared_classes_that_double() {
+    let doubled = |levels: u32| {
+        let mut class = Arc::new(FieldClass::new(FieldKind::Null { alignment: 32 }));
+        for _ in 0..levels {
+            let members = vec![Member::new("x", Arc::clone(&class)), Member::new("y", class)];
+            class = Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment: 1 }));
+        }
+        class
+    };
+    assert_eq!(quick("alignment", || doubled(60).alignment()), 32);
+    let event = EventRecordClass { payload: Some(doubled(60)), ..EventRecordClass::default() };
+    let stream = DataStreamClass { event_records: vec![Arc::new(event)], ..DataStreamClass::default() };
+    let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+    let mut limits = Limits::default();
+    limits.field_classes = 100_000;
+    let plans = quick("plans", || TracePlans::compile(&trace, &limits));
+    assert!(matches!(plans, Err(PlanError::FieldClasses(100_000))));
+}
+
+#[test]
+fn clocks_of_no_frequency() {
+    let texts = [
+        "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; clock { name = c; freq = 0; }; stream { };",
+        r#"["CTF 2",{"fragment":"trace-class"},{"fragment":"data-stream-clock-class","name":"c","freq":0}]"#,
+        r#"[{"type":"preamble","version":2},{"type":"trace-class"},{"type":"clock-class","name":"c","frequency":0},
+            {"type":"data-stream-class"}]"#,
+        "\u{1e}{\"type\":\"preamble\",\"version\":2}\n\u{1e}{\"type\":\"clock-class\",\"id\":\"c\",\"frequency\":0}\n\u{1e}{\"type\":\"data-stream-class\"}\n",
+    ];
+    for text in texts {
+        assert!(!refusal(text.as_bytes()).is_empty());
+    }
+}
+
+#[test]
+fn duplicate_ids() {
+    let prop2 = |more: &str| {
+        format!(
+            r#"[{{"type":"preamble","version":2}},{{"type":"trace-class"}},{{"type":"data-stream-class"}}{more}]"#
+        )
+    };
+    let texts = [
+        "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; packet.header := struct { integer { size = 8; } stream_id; }; }; stream { id = 1; }; stream { id = 1; };".to_owned(),
+        "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; stream { event.header := struct { integer { size = 8; } id; }; }; event { id = 1; name = a; }; event { id = 1; name = b; };".to_owned(),
+        r#"["CTF 2",{"fragment":"trace-class"},{"fragment":"data-stream-class"},{"fragment":"data-stream-class"}]"#.to_owned(),
+        r#"["CTF 2",{"fragment":"trace-class"},{"fragment":"data-stream-class"},{"fragment":"event-record-class"},{"fragment":"event-record-class"}]"#.to_owned(),
+        prop2(r#",{"type":"data-stream-class"}"#),
+        prop2(r#",{"type":"event-record-class"},{"type":"event-record-class"}"#),
+        spec2("") + "\u{1e}{\"type\":\"event-record-class\"}\n",
+        spec2("") + "\u{1e}{\"type\":\"data-stream-class\"}\n",
+    ];
+    for text in texts {
+        assert!(!refusal(text.as_bytes()).is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn an_unknown_event_record_class() {
+    let mut odd = Small::new(0, 100);
+    odd.events = vec![(0, 101), (9, 102), (0, 103)];
+    let good = Small::new(1, 200).bytes();
+    let (told, _) = read(&[odd.bytes(), good.clone()].concat());
+    assert_eq!(times(&told), [101, 201, 202, 203]);
+    assert_eq!(damage(&told).len(), 1);
+    assert_eq!(damage(&told)[0].kind, DamageKind::EventRecordClass { data_stream_class: 1, id: 9 });
+    assert_eq!(packets(&told).len(), 2);
+    // In a packet that is cut off as well, both are told.
+    let bytes = odd.bytes();
+    let (told, _) = read(&bytes[..bytes.len() - 1]);
+    assert_eq!(times(&told), [101]);
+    let kinds: Vec<_> = damage(&told).iter().map(|damage| damage.kind.clone()).collect();
+    assert!(
+        matches!(kinds[..], [DamageKind::EventRecordClass { .. }, DamageKind::CutOff { .. }]),
+        "{kinds:?}"
+    );
+}
+
+#[test]
+fn several_data_streams_in_a_file() {
+    let mut stream = Vec::new();
+    for n in 0..3 {
+        stream.extend(Small::new(n, 100 * (n + 1)).bytes());
+        let other = Small { class: 2, events: vec![(0, 100 * (n + 1) + 7)], ..Small::new(0, 100 * (n + 1)) };
+        stream.extend(other.bytes());
+        stream.extend(Small { instance: 5, ..Small::new(n, 1000 * (n + 1)) }.bytes());
+    }
+    let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
+    let all: Vec<Vec<u64>> =
+        trace.cursors(Window::default()).into_iter().map(|cursor| times(&all(cursor))).collect();
+    assert_eq!(
+        all,
+        [
+            vec![101, 102, 103, 201, 202, 203, 301, 302, 303],
+            vec![1001, 1002, 1003, 2001, 2002, 2003, 3001, 3002, 3003],
+            vec![107, 207, 307],
+        ]
+    );
+    assert!(trace.streams().iter().all(|stream| stream.damage.is_empty() && stream.packets == 3));
+    // One that names a class that is not there.
+    let (told, _) =
+        read(&[Small { class: 3, ..Small::new(0, 100) }.bytes(), Small::new(1, 200).bytes()].concat());
+    assert_eq!(times(&told), [201, 202, 203]);
+    assert_eq!(damage(&told)[0].kind, DamageKind::DataStreamClass(3));
+}
+
+#[test]
+fn a_foreign_uuid() {
+    let foreign = |n: u64| Small { uuid: 99, ..Small::new(n, 100 * (n + 1)) }.bytes();
+    let (told, _) = read(&[foreign(0), foreign(1)].concat());
+    assert_eq!(times(&told), [101, 102, 103, 201, 202, 203]);
+    assert_eq!(damage(&told).len(), 1);
+    assert!(matches!(damage(&told)[0].kind, DamageKind::Uuid { .. }));
+    // Behind something that is no packet.
+    let bad = Small { magic: 1, ..Small::new(0, 100) }.bytes();
+    let (told, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
+    assert_eq!(times(&told), [201, 202, 203, 301, 302, 303]);
+    assert_eq!(outside, 0);
+    // Packets with the right one are preferred.
+    let (told, _) = read(&[bad, foreign(1), Small::new(2, 300).bytes()].concat());
+    assert_eq!(times(&told), [301, 302, 303]);
+}
+
+#[test]
+fn a_clock_that_goes_backwards() {
+    let mut odd = Small::new(0, 100);
+    odd.events = vec![(0, 105), (0, 103), (0, 104), (0, u64::MAX), (0, 0)];
+    let (told, _) = read(&odd.bytes());
+    assert_eq!(times(&told), [105, 103, 104, u64::MAX, 0]);
+    let kinds: Vec<_> = damage(&told).iter().map(|damage| (damage.kind.clone(), damage.skipped)).collect();
+    assert_eq!(
+        kinds,
+        [
+            (DamageKind::ClockBackwards { from: 105, to: 103 }, 0),
+            (DamageKind::ClockBackwards { from: u64::MAX, to: 0 }, 0)
+        ]
+    );
+}
+
+#[test]
+fn counters_that_wrap_or_go_backwards() {
+    let mut stream = Vec::new();
+    for (n, discarded, sequence) in [(1, u64::MAX - 1, u64::MAX), (2, 3, 1), (3, 1, 0), (4, 0, 5), (5, 9, 4)]
+    {
+        stream.extend(Small { discarded, ..Small::new(sequence, n * 100) }.bytes());
+    }
+    let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
+    let told = told(&trace);
+    let lost: Vec<_> = told
+        .iter()
+        .filter_map(|told| match told {
+            Told::DiscardedEvents(count) => Some(("events", *count)),
+            Told::DiscardedPackets(count) => Some(("packets", *count)),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        lost,
+        [
+            ("events", None),
+            ("events", Some(5)),
+            ("packets", Some(1)),
+            // What goes back was set back.
+            ("events", Some(1)),
+            ("packets", Some(4)),
+            ("events", Some(9)),
+        ]
+    );
+    let summary = &trace.streams()[0];
+    assert_eq!((summary.discarded_events, summary.discarded_packets), (15, 5));
+}
+
+/// A packet index as LTTng writes it.
+struct Index(Vec<[u64; 9]>);
+
+impl Index {
+    fn of(packets: &[Small]) -> Self {
+        let mut offset = 0;
+        let entry = |packet: &Small| {
+            let encoder = packet.encoder();
+            let total = encoder.at;
+            let begin = offset;
+            offset += total / 8;
+            [
+                begin,
+                total,
+                total - packet.padding as u64 * 8,
+                packet.begin,
+                packet.end,
+                packet.discarded,
+                packet.class.into(),
+                packet.instance.into(),
+                packet.sequence,
+            ]
+        };
+        Self(packets.iter().map(entry).collect())
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes: Vec<u8> = [0xc1f1_dcc1u32, 1, 1, 72].iter().flat_map(|n| n.to_be_bytes()).collect();
+        bytes.extend(self.0.iter().flatten().flat_map(|n| n.to_be_bytes()));
+        bytes
+    }
+}
+
+#[test]
+fn indexes_of_lttng() {
+    let packets: Vec<Small> = (0..4).map(|n| Small::new(n, 100 * (n + 1))).collect();
+    let stream: Vec<u8> = packets.iter().flat_map(Small::bytes).collect();
+    let mixed: Vec<Small> = packets
+        .iter()
+        .enumerate()
+        .map(|(i, packet)| Small { uuid: 9 * u8::from(i == 2), ..packet.clone() })
+        .collect();
+    let foreign: Vec<u8> = mixed.iter().flat_map(Small::bytes).collect();
+    let read = |stream: &[u8], index: &[u8], use_it: bool| {
+        let files = [("metadata", SMALL.as_bytes()), ("stream", stream), ("index/stream.idx", index)];
+        let mut options = OpenOptions::default();
+        options.lttng_index = use_it;
+        let opened = open(&[&tree(&files)], &options);
+        let trace = &opened.traces[0];
+        (told(trace), format!("{:?}", trace.damage()), trace.streams().len())
+    };
+    let mut indexes = vec![Index::of(&packets).bytes(), Vec::new(), vec![0; 16], vec![0xff; 300]];
+    let good = Index::of(&packets).bytes();
+    indexes.extend((0..good.len()).step_by(7).map(|cut| good[..cut].to_vec()));
+    // Stale: of fewer and of more packets.
+    indexes.push(Index::of(&packets[..3]).bytes());
+    indexes.push(Index::of(&[&packets[..], &[Small::new(9, 900)]].concat()).bytes());
+    // Each number of each entry is another one.
+    for entry in 0..4 {
+        for field in 0..9 {
+            for value in [0, 1, 2, 8, u64::MAX, 1 << 63] {
+                let mut index = Index::of(&packets);
+                index.0[entry][field] = value;
+                indexes.push(index.bytes());
+                let mut index = Index::of(&packets);
+                index.0[entry][field] ^= value;
+                indexes.push(index.bytes());
+            }
+        }
+    }
+    // Two packets in one entry; sizes that lie, but fit each other.
+    let mut index = Index::of(&packets);
+    index.0[1][1] += index.0[2][1];
+    index.0.remove(2);
+    indexes.push(index.bytes());
+    let mut index = Index::of(&packets);
+    index.0[1][1] -= 8;
+    index.0[2][0] -= 1;
+    index.0[2][1] += 8;
+    indexes.push(index.bytes());
+    for stream in [&stream[..], &foreign, &stream[..stream.len() - 3]] {
+        let without = read(stream, &[], false);
+        for index in &indexes {
+            assert_eq!(read(stream, index, true), without, "{index:?}");
+        }
+    }
+}
+
+#[test]
+fn every_byte_of_a_stream_is_another_one() {
+    let packets: Vec<u8> = (0..3).flat_map(|n| Small::new(n, 100 * (n + 1)).bytes()).collect();
+    quick("flips", || {
+        for at in 0..packets.len() {
+            for flip in [0x01, 0x80, 0xff, 0x10] {
+                let mut stream = packets.clone();
+                stream[at] ^= flip;
+                let (told, outside) = read(&stream);
+                // At most one packet is lost, or all behind it if its size grew.
+                let is_size = (at % (packets.len() / 3)) as u64 * 8 >= TOTAL
+                    && ((at % (packets.len() / 3)) as u64) * 8 < CONTENT + 64;
+                assert!(is_size || events(&told).len() >= 6, "byte {at}: {:#?}", damage(&told));
+                assert!(damage(&told).len() + outside <= 12, "byte {at}");
+            }
+        }
+    });
+}
+
+#[test]
+fn every_byte_of_metadata_is_another_one() {
+    let stream: Vec<u8> = Small::new(0, 100).bytes();
+    let prop1 = doubled_prop1(2);
+    let spec2 = doubled_spec2(2);
+    for text in [SMALL, &prop1, &spec2] {
+        quick("flips", || {
+            for at in 0..text.len() {
+                for flip in [0x01, 0x20, 0xff] {
+                    let mut text = text.as_bytes().to_vec();
+                    text[at] ^= flip;
+                    let opened = opened(&text, &[("stream", &stream)]);
+                    assert!(opened.errors.iter().all(|error| !error.to_string().is_empty()));
+                    for trace in &opened.traces {
+                        told(trace);
+                        trace.streams();
+                    }
+                }
+                let opened = opened(&text.as_bytes()[..at], &[("stream", &stream)]);
+                opened.traces.iter().for_each(|trace| drop(told(trace)));
+            }
+        });
+    }
+}
+
+/// Many fields, each located through a variant of many options: few lines of metadata, and each
+/// field would visit each option.
+#[test]
+fn locations_through_many_options() {
+    let mut options = OpenOptions::default();
+    options.limits.field_classes = 20_000;
+    let mut spec2 = vec![
+        r#"{"type":"preamble","version":2}"#.to_owned(),
+        format!(
+            r#"{{"type":"field-class-alias","name":"o0","field-class":{}}}"#,
+            fixed("unsigned-integer", 8)
+        ),
+        r#"{"type":"field-class-alias","name":"d0","field-class":{"type":"dynamic-length-blob",
+            "length-field-location":{"origin":"event-record-payload","path":["v"]}}}"#
+            .to_owned(),
+    ];
+    let mut prop1 = vec![
+        r#""CTF 2""#.to_owned(),
+        r#"{"fragment":"field-type-alias","name":"o0","field-type":{"field-type":"int","size":8}}"#
+            .to_owned(),
+        r#"{"fragment":"field-type-alias","name":"d0","field-type":{"field-type":"textsequence",
+            "length":{"scope":"event-record-payload","path":["v"]}}}"#
+            .to_owned(),
+    ];
+    for level in 1..=13 {
+        let before = level - 1;
+        spec2.push(format!(
+            r#"{{"type":"field-class-alias","name":"o{level}","field-class":{{"type":"variant",
+            "selector-field-location":{{"origin":"event-record-payload","path":["s"]}},"options":[
+            {{"selector-field-ranges":[[0,0]],"field-class":"o{before}"}},
+            {{"selector-field-ranges":[[1,1]],"field-class":"o{before}"}}]}}}}"#
+        ));
+        spec2.push(format!(
+            r#"{{"type":"field-class-alias","name":"d{level}","field-class":{{"type":"structure","member-classes":[
+            {{"name":"x","field-class":"d{before}"}},{{"name":"y","field-class":"d{before}"}}]}}}}"#
+        ));
+        prop1.push(format!(
+            r#"{{"fragment":"field-type-alias","name":"o{level}","field-type":{{"field-type":"variant",
+            "tag":{{"scope":"event-record-payload","path":["s"]}},"choices":[
+            {{"name":"a","field-type":"o{before}"}},{{"name":"b","field-type":"o{before}"}}]}}}}"#
+        ));
+        prop1.push(format!(
+            r#"{{"fragment":"field-type-alias","name":"d{level}","field-type":{{"field-type":"struct","fields":[
+            {{"name":"x","field-type":"d{before}"}},{{"name":"y","field-type":"d{before}"}}]}}}}"#
+        ));
+    }
+    spec2.push(r#"{"type":"data-stream-class"}"#.to_owned());
+    spec2.push(format!(
+        r#"{{"type":"event-record-class","payload-field-class":{{"type":"structure","member-classes":[
+        {{"name":"s","field-class":{}}},{{"name":"v","field-class":"o12"}},{{"name":"d","field-class":"d12"}}]}}}}"#,
+        fixed("unsigned-integer", 8)
+    ));
+    prop1.push(r#"{"fragment":"trace-class","default-byte-order":"le"}"#.to_owned());
+    prop1.push(r#"{"fragment":"data-stream-class"}"#.to_owned());
+    prop1.push(
+        r#"{"fragment":"event-record-class","payload-field-type":{"field-type":"struct","fields":[
+        {"name":"s","field-type":{"field-type":"enum","size":8,"members":{"a":[0],"b":[1]}}},
+        {"name":"v","field-type":"o12"},{"name":"d","field-type":"d12"}]}}"#
+            .to_owned(),
+    );
+    let spec2: String = spec2.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    let prop1 = format!("[{}]", prop1.join(","));
+    for text in [spec2, prop1] {
+        let opened = quick("locations", || open(&[&tree(&[("metadata", text.as_bytes())])], &options));
+        let error = opened.errors[0].to_string();
+        assert!(error.contains("steps"), "{}", &error[..error.len().min(400)]);
+    }
+}
+
+/// A text that does not end in the context of everything that could be a packet.
+#[test]
+fn a_file_of_magic_numbers() {
+    let metadata = r#"/* CTF 1.8 */
+        trace { major = 1; minor = 8; byte_order = be;
+            packet.header := struct { integer { size = 32; align = 8; } magic; }; };
+        stream { packet.context := struct { string host; integer { size = 16; align = 8; } packet_size; }; };
+        event { fields := struct { integer { size = 8; } a; }; };"#;
+    let magic = [0xc1, 0xfc, 0x1f, 0xc1];
+    let packet = [&magic[..], b"host\0", &(14u16 * 8).to_be_bytes(), &[1, 2, 3]].concat();
+    let stream = [magic.repeat(1 << 18), vec![0], packet.clone(), packet].concat();
+    let trace = quick("magic numbers", || trace(metadata.as_bytes(), &[("stream", &stream)]));
+    let told = told(&trace);
+    assert_eq!(events(&told).len(), 6);
+    assert_eq!(damage(&told).len() + trace.damage().len(), 1);
+}

@@ -1,0 +1,326 @@
+//! Reads traces from memory the way everybody does, and keeps everything that is told.
+
+use ichnos_ctf::trace::{CtfTrace, OpenOptions, Opened, open};
+use ichnos_io::{Entry, Tree};
+use ichnos_model::{
+    Cursor, Damage, Event, Field, Message, MessageKind, Packet, Real, Scope, Text, TraceInput, Visitor, Wide,
+    Window,
+};
+
+/// Names of fields, and their values as texts that begin with their kind.
+pub type Fields = Vec<(String, String)>;
+
+/// A message.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    StreamBegin(Option<u64>),
+    StreamEnd,
+    PacketBegin(Facts),
+    PacketEnd,
+    Event(Happened),
+    DiscardedEvents(Option<u64>),
+    DiscardedPackets(Option<u64>),
+    Damage(Damage),
+}
+
+/// What a packet says.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    pub begin: Option<i128>,
+    pub end: Option<i128>,
+    pub sequence: Option<u64>,
+    pub discarded: Option<u64>,
+    pub total: u64,
+    pub content: u64,
+    pub fields: Fields,
+}
+
+/// An event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Happened {
+    pub id: u64,
+    pub nanoseconds: Option<i128>,
+    pub cycles: Option<u64>,
+    pub others: Vec<(u16, u64)>,
+    pub fields: Fields,
+}
+
+/// Collects fields.
+#[derive(Default)]
+pub struct Collect {
+    pub fields: Fields,
+    /// Path of what is open, and for arrays the index of the next element.
+    open: Vec<(String, Option<u64>)>,
+}
+
+impl Collect {
+    pub fn named(root: &str) -> Self {
+        Self { fields: Vec::new(), open: vec![(root.to_owned(), None)] }
+    }
+
+    fn path(&mut self, field: Field<'_>) -> String {
+        let depth = self.open.len();
+        let (parent, index) = self.open.last_mut().expect("a root");
+        let mut path = parent.clone();
+        if let Some(index) = index {
+            path.push_str(&format!("[{index}]"));
+            *index += 1;
+        } else if let Some(name) = field.name() {
+            path.push_str(&if field.node.is_variant_option() {
+                format!("<{name}>")
+            } else {
+                format!(".{name}")
+            });
+        }
+        assert!(depth < 100);
+        path
+    }
+
+    fn value(&mut self, field: Field<'_>, value: String) {
+        let path = self.path(field);
+        self.fields.push((path, value));
+    }
+
+    fn begin(&mut self, field: Field<'_>, index: Option<u64>) {
+        let path = self.path(field);
+        self.open.push((path, index));
+    }
+
+    fn end(&mut self) {
+        self.open.pop();
+    }
+}
+
+fn text_of(write: impl Fn(&mut Vec<u8>)) -> String {
+    let mut out = Vec::new();
+    write(&mut out);
+    String::from_utf8(out).expect("digits")
+}
+
+impl Visitor for Collect {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.value(field, format!("u:{value}"));
+    }
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.value(field, format!("s:{value}"));
+    }
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        use ichnos_model::{FieldKind, VariableLengthValue};
+        let text = match &field.class().kind {
+            FieldKind::Integer { .. }
+            | FieldKind::VariableLength { value: VariableLengthValue::Integer(_), .. } => {
+                let kind = if value.signed { "s" } else { "u" };
+                format!("{kind}:{}", text_of(|out| value.write_decimal(out)))
+            }
+            FieldKind::BitMap { .. } => format!("m:{}", text_of(|out| value.write_radix(4, out))),
+            _ => format!("a:{}", text_of(|out| value.write_radix(4, out))),
+        };
+        self.value(field, text);
+    }
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.value(field, format!("b:{value}"));
+    }
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, format!("a:{bits:x}"));
+    }
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.value(field, format!("m:{bits:x}"));
+    }
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        let text = match value {
+            Real::Wide(wide) => {
+                format!("r:{}={:?}", text_of(|out| wide.write_radix(4, out)), value.to_f64())
+            }
+            _ => format!("r:{:?}", value.to_f64()),
+        };
+        self.value(field, text);
+    }
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.value(field, format!("t:{}", value.to_str_lossy()));
+    }
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        self.value(field, format!("x:{digits}"));
+    }
+    fn null(&mut self, field: Field<'_>) {
+        self.value(field, "null".to_owned());
+    }
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field, None);
+    }
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.end();
+    }
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        self.begin(field, Some(0));
+        let path = self.open.last().expect("the array").0.clone();
+        self.fields.push((path, format!("#{length}")));
+    }
+    fn end_array(&mut self, _: Field<'_>) {
+        self.end();
+    }
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        self.begin(field, None);
+        if !present {
+            let path = self.open.last().expect("the optional").0.clone();
+            self.fields.push((path, "none".to_owned()));
+        }
+    }
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.end();
+    }
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.begin(field, None);
+    }
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.end();
+    }
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin(field, None);
+    }
+    fn end_union(&mut self, _: Field<'_>) {
+        self.end();
+    }
+}
+
+const SCOPES: [(Scope, &str); 6] = [
+    (Scope::PacketHeader, "header"),
+    (Scope::PacketContext, "context"),
+    (Scope::EventRecordHeader, "event"),
+    (Scope::CommonContext, "common"),
+    (Scope::SpecificContext, "specific"),
+    (Scope::Payload, "payload"),
+];
+
+fn facts(packet: Packet<'_>) -> Facts {
+    let mut fields = Vec::new();
+    for (scope, name) in &SCOPES[..2] {
+        let mut collect = Collect::named(name);
+        packet.visit(*scope, &mut collect).expect("a lent packet can be read");
+        fields.append(&mut collect.fields);
+    }
+    Facts {
+        begin: packet.begin.map(|value| value.nanoseconds),
+        end: packet.end.map(|value| value.nanoseconds),
+        sequence: packet.sequence_number,
+        discarded: packet.discarded_counter,
+        total: packet.total_length,
+        content: packet.content_length,
+        fields,
+    }
+}
+
+fn happened(event: Event<'_>) -> Happened {
+    let mut fields = Vec::new();
+    for (scope, name) in &SCOPES[2..] {
+        let mut collect = Collect::named(name);
+        event.visit(*scope, &mut collect).expect("a lent event can be read");
+        fields.append(&mut collect.fields);
+    }
+    Happened {
+        id: event.class.id,
+        nanoseconds: event.clock.map(|value| value.nanoseconds),
+        cycles: event.clock.map(|value| value.cycles),
+        others: event.other_clocks.to_vec(),
+        fields,
+    }
+}
+
+/// A tree of these files.
+pub fn tree(files: &[(&str, &[u8])]) -> Tree {
+    let entries = files.iter().map(|(name, bytes)| Entry::of_bytes(*name, bytes.to_vec())).collect();
+    Tree { name: "memory".to_owned(), entries, problems: Vec::new() }
+}
+
+/// Opens a trace of metadata and data stream files.
+pub fn opened(metadata: &[u8], streams: &[(&str, &[u8])]) -> Opened {
+    let mut files = vec![("metadata", metadata)];
+    files.extend(streams);
+    open(&[&tree(&files)], &OpenOptions::default())
+}
+
+/// Opens a trace that must be there.
+pub fn trace(metadata: &[u8], streams: &[(&str, &[u8])]) -> CtfTrace {
+    let mut opened = opened(metadata, streams);
+    let errors: Vec<String> = opened.errors.iter().map(ToString::to_string).collect();
+    assert!(errors.is_empty(), "{errors:#?}");
+    assert_eq!(opened.traces.len(), 1);
+    opened.traces.remove(0)
+}
+
+/// The error of a trace that cannot be opened.
+pub fn refusal(metadata: &[u8]) -> String {
+    let opened = opened(metadata, &[]);
+    assert!(opened.traces.is_empty(), "the trace was opened");
+    let errors: Vec<String> = opened.errors.iter().map(ToString::to_string).collect();
+    errors.join("\n")
+}
+
+/// All messages of all data streams.
+pub fn told(trace: &CtfTrace) -> Vec<Told> {
+    trace.cursors(Window::default()).into_iter().flat_map(all).collect()
+}
+
+/// All messages of a cursor; whether heads and messages agree is seen to.
+pub fn all<C: Cursor>(mut cursor: C) -> Vec<Told> {
+    let mut told = Vec::new();
+    while let Some(head) = cursor.advance() {
+        let message = cursor.current().expect("a message for each head");
+        let (kind, next) = match message {
+            Message::StreamBegin(stream) => (MessageKind::StreamBegin, Told::StreamBegin(stream.id)),
+            Message::StreamEnd(_) => (MessageKind::StreamEnd, Told::StreamEnd),
+            Message::PacketBegin(packet) => {
+                assert_eq!(head.nanoseconds, packet.begin.map(|value| value.nanoseconds));
+                (MessageKind::PacketBegin, Told::PacketBegin(facts(packet)))
+            }
+            Message::PacketEnd(_) => (MessageKind::PacketEnd, Told::PacketEnd),
+            Message::Event(event) => {
+                assert_eq!(head.nanoseconds, event.clock.map(|value| value.nanoseconds));
+                (MessageKind::Event, Told::Event(happened(event)))
+            }
+            Message::DiscardedEvents(lost) => {
+                (MessageKind::DiscardedEvents, Told::DiscardedEvents(lost.count))
+            }
+            Message::DiscardedPackets(lost) => {
+                (MessageKind::DiscardedPackets, Told::DiscardedPackets(lost.count))
+            }
+            Message::Damage(damage) => (MessageKind::Damage, Told::Damage(damage.clone())),
+            _ => panic!("an unknown message"),
+        };
+        assert_eq!(head.kind, kind);
+        told.push(next);
+    }
+    assert!(cursor.current().is_none(), "nothing is lent after the end");
+    assert!(cursor.advance().is_none(), "the end is the end");
+    told
+}
+
+/// The events among messages.
+pub fn events(told: &[Told]) -> Vec<&Happened> {
+    told.iter()
+        .filter_map(|told| match told {
+            Told::Event(event) => Some(event),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The packets among messages.
+pub fn packets(told: &[Told]) -> Vec<&Facts> {
+    told.iter()
+        .filter_map(|told| match told {
+            Told::PacketBegin(facts) => Some(facts),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The damage among messages.
+pub fn damage(told: &[Told]) -> Vec<&Damage> {
+    told.iter()
+        .filter_map(|told| match told {
+            Told::Damage(damage) => Some(damage),
+            _ => None,
+        })
+        .collect()
+}

@@ -1,0 +1,8 @@
+//! Metadata of CTF 1.8.
+#![no_main]
+
+use ichnos::ctf::metadata::Dialect;
+
+libfuzzer_sys::fuzz_target!(|text: &[u8]| {
+    ichnos_fuzz::metadata(text, Some(Dialect::Ctf18));
+});

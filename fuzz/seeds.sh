@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# Makes seeds of the fixtures and examples of the project, and a dictionary of the words of the
+# dialects: seeds.sh. They go to corpus/TARGET, beside what fuzzing finds.
+set -euo pipefail
+cd "$(dirname "$0")"
+fixtures=../crates/ctf/tests/fixtures
+ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
+ctf2=../examples/hello-ctf2/trace
+
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive; do
+	mkdir -p corpus/$target
+done
+cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
+cp $fixtures/prop2/*.json metadata/prop2.json corpus/prop2
+cp $ctf2/metadata metadata/spec2.json metadata/empty.json corpus/spec2
+cp metadata/*.tsdl corpus/tsdl
+cp $ust/metadata corpus/packetized
+
+python3 - $ust $ctf2 <<'PYTHON'
+import io, gzip, lzma, pathlib, random, re, struct, sys, tarfile, zipfile, json
+
+ust, ctf2 = map(pathlib.Path, sys.argv[1:])
+corpus = pathlib.Path("corpus")
+packed = (ust / "metadata").read_bytes()
+text, at = b"", 0
+while at < len(packed):
+    content, size = struct.unpack_from("<II", packed, at + 24)
+    text += packed[at + 37:at + content // 8]
+    at += size // 8
+(corpus / "tsdl/lttng").write_bytes(text)
+# SPEC-2.0 is close to PROP-2.0.
+for path in pathlib.Path("../crates/ctf/tests/fixtures/prop2").glob("*.json"):
+    try:
+        fragments = json.loads(path.read_text())
+    except ValueError:
+        continue
+    if isinstance(fragments, list):
+        spec2 = "".join("\x1e" + json.dumps(fragment) + "\n" for fragment in fragments)
+        spec2 = spec2.replace('"members"', '"member-classes"')
+        (corpus / "spec2" / path.name).write_text(spec2)
+
+streams = {0: [ust / "chan_0", ust / "chan_1"], 1: [ctf2 / "thermometer"]}
+for number, paths in streams.items():
+    for path in paths:
+        (corpus / "packets" / f"{number}-{path.name}").write_bytes(bytes([number]) + path.read_bytes())
+random.seed(1)
+for number in range(2, 8):
+    for i in range(8):
+        body = bytes(random.choice([0, 0, 1, 2, 3, 7, 31, 255, random.randrange(256)]) for _ in range(40 * i))
+        (corpus / "packets" / f"{number}-random-{i}").write_bytes(bytes([number]) + body)
+body = struct.pack("<HH", 400, 400) + bytes([1, 9]) + bytes(8) + bytes([0] * 7) + bytes(60)
+(corpus / "packets/2-packet").write_bytes(bytes([2]) + body)
+body = bytes.fromhex("c1fc1fc1") + bytes([0]) + struct.pack(">IIQQI", 1600, 1600, 1, 99, 0) + bytes([0] * 60) + bytes(range(60))
+(corpus / "packets/5-packet").write_bytes(bytes([5]) + body)
+
+def trace(metadata, stream, index=b""):
+    return struct.pack("<H", len(metadata)) + metadata + struct.pack("<H", len(stream)) + stream + index
+(corpus / "trace/lttng").write_bytes(trace(text, (ust / "chan_1").read_bytes(), (ust / "index/chan_1.idx").read_bytes()))
+(corpus / "trace/ctf2").write_bytes(trace((ctf2 / "metadata").read_bytes(), (ctf2 / "thermometer").read_bytes()))
+for path in pathlib.Path("metadata").iterdir():
+    (corpus / "trace" / path.name).write_bytes(trace(path.read_bytes(), bytes(random.randrange(256) for _ in range(100))))
+for i in range(50):
+    (corpus / "generated" / f"random-{i}").write_bytes(random.randbytes(60 * i))
+(corpus / "index/right").write_bytes(b"")
+(corpus / "index/longer").write_bytes(bytes(400))
+
+def tar(format):
+    file = io.BytesIO()
+    with tarfile.open(fileobj=file, mode="w", format=format) as archive:
+        for name in ["trace/metadata", "trace/" + "long/" * 30 + "stream"]:
+            member = tarfile.TarInfo(name)
+            member.size = 10
+            archive.addfile(member, io.BytesIO(b"0123456789"))
+        link = tarfile.TarInfo("trace/link")
+        link.type, link.linkname = tarfile.LNKTYPE, "trace/metadata"
+        archive.addfile(link)
+    return file.getvalue().rstrip(b"\0") + bytes(1024)
+for name, format in [("gnu", tarfile.GNU_FORMAT), ("pax", tarfile.PAX_FORMAT), ("ustar", tarfile.USTAR_FORMAT)]:
+    (corpus / "archive" / f"{name}.tar").write_bytes(tar(format))
+# A sparse member of GNU tar: 8 bytes at 0, a hole up to 1 MiB.
+header = bytearray(tarfile.TarInfo("sparse").tobuf(tarfile.GNU_FORMAT))
+header[156] = ord("S")
+header[124:136] = b"00000000010\0"
+header[386:410] = b"00000000000\0" + b"00000000010\0"
+header[410:434] = b"00004000000\0" + b"00000000000\0"
+header[483:495] = b"00004000000\0"
+header[148:156] = b" " * 8
+header[148:156] = b"%06o\0 " % sum(header)
+(corpus / "archive/sparse.tar").write_bytes(bytes(header) + b"12345678" + bytes(504 + 1024))
+small = tar(tarfile.GNU_FORMAT)
+(corpus / "archive/tar.gz").write_bytes(gzip.compress(small))
+(corpus / "archive/tar.xz").write_bytes(lzma.compress(small))
+(corpus / "archive/text.gz").write_bytes(gzip.compress(text))
+(corpus / "archive/text.xz").write_bytes(lzma.compress(text))
+for name, method in [("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DEFLATED)]:
+    with zipfile.ZipFile(corpus / "archive" / f"{name}.zip", "w", method) as archive:
+        archive.writestr("trace/metadata", text[:300])
+        archive.writestr("trace/stream", bytes(100))
+
+words = set()
+for path in pathlib.Path("../crates/ctf/src/metadata").rglob("*.rs"):
+    words |= set(re.findall(r'"([A-Za-z][A-Za-z0-9_.-]{1,40})"', path.read_text()))
+with open("corpus/words.dict", "w") as file:
+    for word in sorted(words):
+        file.write(f'"{word}"\n')
+PYTHON
+if command -v zstd >/dev/null; then
+	zstd -q -f corpus/archive/gnu.tar -o corpus/archive/tar.zst
+fi

@@ -1,0 +1,324 @@
+//! What the fuzz targets share: they feed bytes, this reads all that is in them and checks what
+//! must hold for any input.
+
+pub mod generator;
+pub mod lttng;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::{self, Write};
+
+use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
+use ichnos::ctf::trace::OpenOptions;
+use ichnos::export::{Details, DetailsOptions, JsonLines, JsonLinesOptions, Pretty, PrettyOptions};
+use ichnos::flow::{DamageCursor, Merge};
+use ichnos::io::{Bytes, Entry, Tree};
+use ichnos::model::plan::{Plan, TracePlans};
+use ichnos::model::walk::Position;
+use ichnos::model::{
+    Cursor, Event, Field, Limits, Message, Real, Scope, Scopes, Sink, Skip, Text, TraceClass, TraceInput,
+    Visitor, Wide, Window,
+};
+
+/// Metadata for the target `packets`.
+pub const METADATA: [&[u8]; 8] = [
+    lttng::METADATA,
+    include_bytes!("../../examples/hello-ctf2/trace/metadata"),
+    include_bytes!("../metadata/spec2.json"),
+    include_bytes!("../metadata/prop1.json"),
+    include_bytes!("../metadata/prop2.json"),
+    include_bytes!("../metadata/big-endian.tsdl"),
+    include_bytes!("../metadata/bare.tsdl"),
+    include_bytes!("../metadata/empty.json"),
+];
+
+/// Nothing that is read from so little may need more at once.
+const LARGEST_ALLOCATION: usize = 256 << 20;
+/// Events that are read; none of the inputs is large enough for more.
+const MOST_EVENTS: u64 = 1_000_000;
+
+struct Bounded;
+
+#[global_allocator]
+static ALLOCATOR: Bounded = Bounded;
+
+// SAFETY: all is handed on to the allocator of the system.
+unsafe impl GlobalAlloc for Bounded {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        check_size(layout.size());
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        check_size(layout.size());
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        check_size(size);
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+fn check_size(size: usize) {
+    assert!(size <= LARGEST_ALLOCATION, "an allocation of {size} bytes");
+}
+
+/// Reads metadata and compiles its plans.
+pub fn metadata(text: &[u8], dialect: Option<Dialect>) -> Option<TraceClass> {
+    let mut options = MetadataOptions::default();
+    options.dialect = dialect;
+    match metadata::parse(text, &options) {
+        Ok(metadata) => {
+            metadata.diagnostics.iter().for_each(|problem| drop(problem.to_string()));
+            if let Err(error) = TracePlans::compile(&metadata.trace, &Limits::default()) {
+                let _ = error.to_string();
+            }
+            Some(metadata.trace)
+        }
+        Err(error) => {
+            assert!(!error.diagnostics.is_empty());
+            error.diagnostics.iter().for_each(|problem| drop(problem.to_string()));
+            None
+        }
+    }
+}
+
+/// What was read of a trace.
+#[derive(Debug, Default)]
+pub struct Reading {
+    pub events: u64,
+    pub damage: u64,
+    text: Vec<u8>,
+}
+
+impl Reading {
+    /// The beginning of what [`Pretty`] wrote.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        std::str::from_utf8(&self.text).unwrap_or("?")
+    }
+}
+
+/// Keeps the beginning of what is written.
+struct Head<'a>(&'a mut Vec<u8>);
+
+impl Write for Head<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let left = (64 << 10) - self.0.len();
+        self.0.extend_from_slice(&bytes[..bytes.len().min(left)]);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a trace from memory and everything in it, and has all sinks write it.
+pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
+    let entry = |path: &str, bytes: &[u8]| Entry::of_bytes(path, Bytes::from(bytes.to_vec()));
+    let mut entries = vec![entry("metadata", metadata), entry("stream", stream)];
+    entries.extend(index.map(|index| entry("index/stream.idx", index)));
+    let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
+    let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
+    opened.errors.iter().for_each(|error| drop(error.to_string()));
+    let mut reading = Reading::default();
+    let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
+    for trace in &opened.traces {
+        for summary in trace.streams() {
+            assert!(summary.bytes <= stream.len() as u64, "{summary:?}");
+        }
+        trace.diagnostics().iter().for_each(|problem| drop(problem.to_string()));
+        cursors.push(Box::new(DamageCursor::new(trace.damage().to_vec())));
+        cursors.extend(trace.cursors(Window::default()));
+    }
+    let mut text = Vec::new();
+    let mut options = PrettyOptions::default();
+    options.clock_gmt = true;
+    let mut pretty = Pretty::new(Head(&mut text), options);
+    let mut details = Details::new(io::sink(), DetailsOptions::default());
+    let mut jsonl = JsonLines::new(io::sink(), JsonLinesOptions::default());
+    let mut merge = Merge::new(cursors);
+    while merge.advance().is_some() {
+        let message = merge.current().expect("the head of a message that is not there");
+        match &message {
+            Message::Event(event) => {
+                reading.events += 1;
+                check_event(event);
+            }
+            Message::PacketBegin(packet) | Message::PacketEnd(packet) => {
+                for scope in [Scope::PacketHeader, Scope::PacketContext] {
+                    if let Some(plan) = packet.plan(scope) {
+                        check_scope(&packet.scopes, scope as usize, plan);
+                    }
+                }
+            }
+            Message::Damage(damage) => {
+                reading.damage += 1;
+                assert!(damage.bit <= stream.len() as u64 * 8, "{damage:?}");
+                assert!(damage.bit + damage.skipped <= stream.len() as u64 * 8, "{damage:?}");
+                let _ = damage.to_string();
+            }
+            _ => {}
+        }
+        let _ = pretty.message(&message).unwrap();
+        let _ = details.message(&message).unwrap();
+        let _ = jsonl.message(&message).unwrap();
+        if reading.events >= MOST_EVENTS {
+            break;
+        }
+    }
+    pretty.finish().unwrap();
+    details.finish().unwrap();
+    jsonl.finish().unwrap();
+    drop(pretty);
+    assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
+    reading.text = text;
+    reading
+}
+
+fn check_event(event: &Event<'_>) {
+    for scope in Scope::ALL {
+        if let Some(plan) = event.plan(scope) {
+            let end = check_scope(&event.scopes, scope as usize, plan);
+            // A scope ends where the next one begins.
+            if (2..5).contains(&(scope as usize)) {
+                assert_eq!(end, event.scopes.begins[scope as usize + 1], "{scope:?}");
+            }
+        }
+    }
+}
+
+/// What was lent can be visited, and a visitor that wants no values gets as far as one that wants
+/// them.
+fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
+    let walk = |visitor: &mut Looking| {
+        let mut at = scopes.begins[scope];
+        plan.walk(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("lent, but not whole");
+        at
+    };
+    let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };
+    let end = walk(&mut looking);
+    assert_eq!(looking.open, 0);
+    let mut skipped = scopes.begins[scope];
+    plan.walk(scopes.bits, &mut skipped, scopes.slots, *scopes.limits, &mut Skip)
+        .expect("lent, but not whole");
+    assert_eq!(skipped, end);
+    end
+}
+
+/// Looks at everything.
+#[derive(Default)]
+struct Looking {
+    end: u64,
+    open: u64,
+    sum: u64,
+}
+
+impl Looking {
+    fn field(&mut self, field: Field<'_>) {
+        assert!(field.offset + field.length <= self.end);
+        self.sum = self.sum.wrapping_add(field.offset);
+    }
+
+    fn end(&mut self, field: Field<'_>) {
+        self.field(field);
+        self.open -= 1;
+    }
+
+    fn begin(&mut self, field: Field<'_>) {
+        self.field(field);
+        self.open += 1;
+    }
+}
+
+impl Visitor for Looking {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        assert!(field.length >= 64 || value >> field.length == 0);
+        self.field(field);
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        assert!(field.length >= 64 || value >> (field.length - 1) == value >> 63);
+        self.field(field);
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let _ = value.as_i128();
+        self.field(field);
+    }
+
+    fn boolean(&mut self, field: Field<'_>, _: bool, _: u64) {
+        self.field(field);
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, _: u64) {
+        self.field(field);
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, _: u64) {
+        self.field(field);
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        let _ = value.to_f64();
+        self.field(field);
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        assert!(value.bytes.len() <= value.raw.len());
+        self.field(Field { length: value.raw.len() as u64 * 8, ..field });
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.field(Field { length: bytes.len() as u64 * 8, ..field });
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.field(field);
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field);
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        self.end(field);
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.begin(field);
+    }
+
+    fn end_array(&mut self, field: Field<'_>) {
+        self.end(field);
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
+        self.begin(field);
+    }
+
+    fn end_optional(&mut self, field: Field<'_>) {
+        self.end(field);
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.begin(field);
+    }
+
+    fn end_variant(&mut self, field: Field<'_>) {
+        self.end(field);
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin(field);
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end(field);
+    }
+}
