@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::time::{self, TimePoint};
@@ -16,7 +17,7 @@ use crate::time::{self, TimePoint};
     subcommand_required = true,
     arg_required_else_help = true,
     after_help = "Exit codes: 0 all is well; 1 nothing was found, or `check` found problems; 2 wrong usage, \
-or it could not be done; 3 there is output, but the input is damaged.\n\n\
+or it could not be done; 3 there is output, but the input is damaged; 130 it was interrupted.\n\n\
 Data go to the standard output, everything else to the standard error output."
 )]
 pub(crate) struct LowArgs {
@@ -24,6 +25,37 @@ pub(crate) struct LowArgs {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+/// Reads the command line; ends the program if it is wrong or asks for help.
+pub(crate) fn parse() -> LowArgs {
+    LowArgs::try_parse().unwrap_or_else(|mut error| {
+        if let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand)
+            && let Some(hint) = hint(verb)
+        {
+            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
+            error.remove(ContextKind::SuggestedSubcommand);
+        }
+        error.exit()
+    })
+}
+
+/// What serves instead of a verb that other programs have.
+fn hint(verb: &str) -> Option<&'static str> {
+    Some(match verb {
+        "convert" => {
+            "traces cannot be written yet; `ichnos cat --format jsonl` prints events for other programs"
+        }
+        "merge" => {
+            "`ichnos cat` takes several traces and prints their events in the order of time; traces cannot be \
+             written yet"
+        }
+        "cut" | "trim" => {
+            "`ichnos cat --begin TIME --end TIME` prints the events between two times; traces cannot be \
+             written yet"
+        }
+        _ => return None,
+    })
 }
 
 /// What every verb understands.
@@ -154,6 +186,9 @@ pub(crate) struct Cat {
     /// How to print.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = CatFormat::Pretty)]
     pub(crate) format: CatFormat,
+    /// The same as `--format jsonl`.
+    #[arg(long, hide = true, conflicts_with = "format")]
+    pub(crate) json: bool,
     /// Write to this file instead of the standard output; it appears when all is written.
     #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
@@ -231,7 +266,17 @@ pub(crate) struct Cat {
     pub(crate) stats: bool,
 }
 
+impl Cat {
+    /// How to print.
+    pub(crate) fn format(&self) -> CatFormat {
+        if self.json { CatFormat::Jsonl } else { self.format }
+    }
+}
+
 #[derive(Args, Debug)]
+#[command(after_help = "Exit codes: 0 no problems; 1 there are errors (with --strict also: warnings); \
+metadata that cannot be read are one of them, where other verbs end with 2; 2 wrong usage, or there is no \
+trace.")]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) reading: Reading,

@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::Session;
 use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Null, Pretty, PrettyFields, PrettyNames,
-    PrettyOptions,
+    Details, DetailsOptions, JsonLines, JsonLinesOptions, Null, NullStatistics, Pretty, PrettyFields,
+    PrettyNames, PrettyOptions, Undecoded,
 };
 use ichnos::io::Output;
 use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
@@ -17,15 +18,16 @@ use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameNam
 use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
+use crate::interrupt;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::style::{Paint, count};
+use crate::style::{Paint, count, grouped};
 use crate::time::{self, TimePoint};
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be told.
     let mut selection = Selection::new(args)?;
-    let arithmetic = match args.format {
+    let arithmetic = match args.format() {
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
@@ -36,18 +38,24 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         session.cursor_of(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
     input::tell_emptiness(&session, report);
     tell_clockless(&session, &selection, report);
+    interrupt::watch();
     let mut output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
     let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
     let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
     let mut sink = sink(args, &mut output, paint, global);
     let mut progress =
-        Progress::new(global.progress, &session, to_terminal && args.format != CatFormat::Null, report);
+        Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     let mut tally = Tally::default();
     // Looking for one event more than is wanted could take to the end of the traces.
     while args.limit.is_none_or(|limit| tally.events < limit)
         && let Some(head) = cursor.advance()
     {
+        if interrupt::is_requested() {
+            // What there is of a file is thrown away, what there is of other output is written.
+            let _ = sink.finish();
+            return Ok(Exit::Interrupted);
+        }
         progress.step(head.nanoseconds, head.kind == MessageKind::Event);
         let current = cursor.current();
         // By reference: a message is too large to be moved about for each event.
@@ -78,7 +86,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
                 damaged = true;
                 tally.damages += 1;
                 progress.suspend(|| report.warning(&damage::line(damage)));
-                if args.format != CatFormat::Jsonl {
+                if args.format() != CatFormat::Jsonl {
                     continue;
                 }
             }
@@ -88,12 +96,21 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             break;
         }
     }
-    sink.finish()?;
+    damaged |= tell_undecoded(sink.finish(), report)?;
+    let checked = sink.checked();
     drop(sink);
     output.finish()?;
     let elapsed = progress.finish();
     if args.stats {
         tally.answer(elapsed, report);
+        if let Some(checked) = checked {
+            report.answer(&format!(
+                "{}, {}, checksum {:016x}",
+                count(checked.packets, "packet"),
+                count(checked.bytes, "byte"),
+                checked.checksum
+            ));
+        }
     }
     Ok(if damaged {
         Exit::Damaged
@@ -213,8 +230,13 @@ struct Tally {
 impl Tally {
     fn answer(&self, elapsed: Duration, report: Report) {
         let seconds = elapsed.as_secs_f64();
-        let rate = if seconds > 0.0 { self.events as f64 / seconds } else { 0.0 };
-        report.answer(&format!("{} in {seconds:.3} s ({rate:.0} per second)", count(self.events, "event")));
+        // What takes no time says nothing about how fast it is.
+        let rate = if seconds >= 0.1 {
+            format!(" ({} per second)", grouped((self.events as f64 / seconds) as u64))
+        } else {
+            String::new()
+        };
+        report.answer(&format!("{} in {seconds:.3} s{rate}", count(self.events, "event")));
         report.answer(&format!(
             "{} and {} discarded by the tracer, {}",
             count(self.discarded_events, "event"),
@@ -245,15 +267,60 @@ fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
 
 /// The format `pretty` tells losses itself, as `babeltrace2` does.
 fn tell_loss(args: &Cat, stream: &DataStream, what: &str, number: Option<u64>, report: Report) {
-    if args.format != CatFormat::Pretty {
+    if args.format() != CatFormat::Pretty {
         let number = number.map_or("an unknown number of".to_owned(), |number| number.to_string());
         report.note(&format!("the tracer discarded {number} {what} in the data stream {}", stream.name));
     }
 }
 
+/// Tells what a sink could not decode; true if there is such.
+fn tell_undecoded(result: io::Result<()>, report: Report) -> io::Result<bool> {
+    let Err(error) = result else { return Ok(false) };
+    match Undecoded::of(&error) {
+        Some(undecoded) => {
+            report.error(&format!("{undecoded}: this is a fault of ichnos, please report it"));
+            Ok(true)
+        }
+        None => Err(error),
+    }
+}
+
+/// What takes the messages.
+enum Printer<'a> {
+    Text(Box<dyn Sink + 'a>),
+    Null(Null),
+}
+
+impl Printer<'_> {
+    /// What was counted, where nothing is printed.
+    fn checked(&self) -> Option<NullStatistics> {
+        match self {
+            Self::Text(_) => None,
+            Self::Null(null) => Some(null.statistics()),
+        }
+    }
+}
+
+impl Sink for Printer<'_> {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match self {
+            Self::Text(sink) => sink.message(message),
+            Self::Null(null) => null.message(message),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Text(sink) => sink.finish(),
+            Self::Null(null) => null.finish(),
+        }
+    }
+}
+
 /// What prints in the format that was asked for.
-fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -> Box<dyn Sink + 'a> {
-    match args.format {
+fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -> Printer<'a> {
+    let text: Box<dyn Sink + 'a> = match args.format() {
         CatFormat::Pretty => {
             let sink = Pretty::new(output, pretty_options(args, paint, global));
             Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
@@ -267,8 +334,9 @@ fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -
             options.packets = args.packets;
             Box::new(JsonLines::new(output, options))
         }
-        CatFormat::Null => Box::new(Null::new()),
-    }
+        CatFormat::Null => return Printer::Null(Null::new()),
+    };
+    Printer::Text(text)
 }
 
 fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {

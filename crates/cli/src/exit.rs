@@ -16,6 +16,8 @@ pub(crate) enum Exit {
     Failure = 2,
     /// There is output, but the input is damaged.
     Damaged = 3,
+    /// Somebody pressed Ctrl-C.
+    Interrupted = 130,
 }
 
 impl From<Exit> for ExitCode {

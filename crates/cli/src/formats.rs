@@ -52,7 +52,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             root.line(format!("recognised by {}", format.recognised_by));
             root.render(&mut text);
         }
-        let mut containers = Branch::new("in");
+        let mut containers = Branch::new("reads traces from");
         containers.line("folders, at any depth");
         containers.line("archives: tar, tar.gz, tar.zst, tar.xz, zip");
         containers.line("the standard input: an archive");
@@ -84,19 +84,24 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
         )?;
         return Ok(Exit::Success);
     }
+    let source = format!("ichnos {}", env!("CARGO_PKG_VERSION"));
     let page = match &args.page {
         None => command,
         Some(verb) => match command.find_subcommand(verb) {
             Some(found) => found.clone(),
             None => {
-                let verbs: Vec<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
-                return Err(Failure::new(format!("there is no verb `{verb}`"))
-                    .help(format!("the verbs are {}", verbs.join(", "))));
+                let verbs = command.get_subcommands().map(clap::Command::get_name);
+                let verbs: Vec<&str> = verbs.filter(|name| *name != "help").collect();
+                return Err(Failure::new(format!("there is no verb `{verb}`, so it has no manual page"))
+                    .help(format!(
+                        "the verbs are {}; without one: the page of the program",
+                        verbs.join(", ")
+                    )));
             }
         },
     };
     let mut text = Vec::new();
-    clap_mangen::Man::new(page).render(&mut text)?;
+    clap_mangen::Man::new(page).source(source).render(&mut text)?;
     output::print(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Success)
 }

@@ -121,6 +121,7 @@ impl<'a> Found<'a> {
         Some((begin, end))
     }
 
+    /// Name of the format, for people, and how it is recognised.
     fn format(&self) -> (&'static str, &'static str) {
         let format = FORMATS.iter().find(|format| format.name == self.input.format());
         format.map_or((self.input.format(), ""), |format| (format.title, format.recognised_by))
@@ -303,13 +304,7 @@ impl Found<'_> {
     fn branch(&self, gmt: bool, paint: Paint) -> Branch {
         let class = &self.input.trace().class;
         let mut root = Branch::new(paint.title(&safe(self.input.path())));
-        let (title, recognised_by) = self.format();
-        let how = if recognised_by.is_empty() {
-            String::new()
-        } else {
-            format!(" ({title}, recognised by {recognised_by})")
-        };
-        root.line(format!("format: {}{how}", class.dialect));
+        root.line(format!("format: {}, {}", class.dialect, self.format().0));
         if let Some(name) = &class.name {
             root.line(format!("name: {}", paint.name(&safe(name))));
         }

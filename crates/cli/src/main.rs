@@ -12,6 +12,7 @@ mod exit;
 mod formats;
 mod info;
 mod input;
+mod interrupt;
 mod json;
 mod output;
 mod progress;
@@ -23,14 +24,12 @@ mod tree;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{LowArgs, Verb};
+use args::Verb;
 use exit::Exit;
 use report::Report;
 
 fn main() -> ExitCode {
-    let args = LowArgs::parse();
+    let args = args::parse();
     let report = Report::new(&args.global);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),

@@ -473,7 +473,7 @@ impl<W: Write> Details<W> {
             for (scope, hidden, title) in scopes {
                 if event.plan(scope).is_some() && !hidden.all() {
                     let mut lines = FieldLines::root(out, &self.palette, hidden, &mut self.scratch, title);
-                    let _ = event.visit(scope, &mut lines);
+                    self.output.failures.note(event.visit(scope, &mut lines));
                     out.push(b'\n');
                 }
             }
@@ -503,7 +503,7 @@ impl<W: Write> Details<W> {
         if shown && packet.plan(Scope::PacketContext).is_some() {
             out.extend_from_slice(b":\n");
             let mut lines = FieldLines::root(out, &self.palette, &part.packet, &mut self.scratch, "Context");
-            let _ = packet.visit(Scope::PacketContext, &mut lines);
+            self.output.failures.note(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');
         self.end(bounds)
@@ -575,7 +575,8 @@ impl<W: Write> Sink for Details<W> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
-        self.warnings.flush()
+        self.warnings.flush()?;
+        self.output.failures.tell()
     }
 }
 

@@ -190,6 +190,7 @@ impl<W: Write> JsonLines<W> {
                 let mut writer = FieldWriter::new(out, &mut self.scratch);
                 let result = event.visit(scope, &mut writer);
                 writer.finish(result.is_err());
+                self.output.failures.note(result);
             }
         }
         self.end()
@@ -222,6 +223,7 @@ impl<W: Write> JsonLines<W> {
                     let mut writer = FieldWriter::new(out, &mut self.scratch);
                     let result = packet.visit(scope, &mut writer);
                     writer.finish(result.is_err());
+                    self.output.failures.note(result);
                 }
             }
         }
@@ -298,7 +300,8 @@ impl<W: Write> Sink for JsonLines<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.output.flush()
+        self.output.flush()?;
+        self.output.failures.tell()
     }
 }
 

@@ -20,4 +20,5 @@ mod time;
 pub use details::{Details, DetailsOptions};
 pub use jsonl::{JsonLines, JsonLinesOptions};
 pub use null::{Null, NullStatistics};
+pub use output::Undecoded;
 pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions};

@@ -5,6 +5,8 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Visitor, Wide};
 
+use crate::output::Failures;
+
 /// What [`Null`] counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -33,6 +35,7 @@ pub struct NullStatistics {
 #[derive(Clone, Debug, Default)]
 pub struct Null {
     statistics: NullStatistics,
+    failures: Failures,
 }
 
 impl Null {
@@ -56,7 +59,7 @@ impl Sink for Null {
             Message::Event(event) => {
                 let mut hash = Hash::new(event.class.id);
                 hash.add_clock(event.clock);
-                let _ = event.visit_all(&mut hash);
+                self.failures.note(event.visit_all(&mut hash));
                 all.events += 1;
                 all.checksum = all.checksum.wrapping_add(hash.finish());
             }
@@ -64,7 +67,7 @@ impl Sink for Null {
                 let mut hash = Hash::new(packet.total_length);
                 hash.add_clock(packet.begin);
                 hash.add_clock(packet.end);
-                let _ = packet.visit(Scope::PacketContext, &mut hash);
+                self.failures.note(packet.visit(Scope::PacketContext, &mut hash));
                 all.packets += 1;
                 all.bytes = all.bytes.saturating_add(packet.total_length.div_ceil(8));
                 all.checksum = all.checksum.wrapping_add(hash.finish());
@@ -80,6 +83,10 @@ impl Sink for Null {
             _ => {}
         }
         Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.failures.tell()
     }
 }
 

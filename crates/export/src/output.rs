@@ -2,19 +2,69 @@
 
 use std::io::{self, Write};
 
+use ichnos_model::walk::DecodeError;
+
 /// Bytes are handed on when there are more than this.
 const FULL: usize = 64 << 10;
+
+/// Event records or packets whose fields could not all be decoded: what a sink wrote or counted of
+/// them is not whole.
+///
+/// Readers promise to lend none such, so this is a fault of a reader. Sinks tell it when they are
+/// finished, within an error of kind [`io::ErrorKind::InvalidData`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Undecoded {
+    /// How many times decoding failed.
+    pub count: u64,
+}
+
+impl Undecoded {
+    /// What an error of [`ichnos_model::Sink::finish`] says about it, if it is that.
+    #[must_use]
+    pub fn of(error: &io::Error) -> Option<Self> {
+        error.get_ref()?.downcast_ref().copied()
+    }
+}
+
+impl std::fmt::Display for Undecoded {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "fields that were read could not be decoded again, {} times", self.count)
+    }
+}
+
+impl std::error::Error for Undecoded {}
+
+/// Counts what could not be decoded.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Failures(u64);
+
+impl Failures {
+    #[inline]
+    pub(crate) fn note(&mut self, result: Result<(), DecodeError>) {
+        if result.is_err() {
+            self.0 += 1;
+        }
+    }
+
+    pub(crate) fn tell(self) -> io::Result<()> {
+        match self.0 {
+            0 => Ok(()),
+            count => Err(io::Error::new(io::ErrorKind::InvalidData, Undecoded { count })),
+        }
+    }
+}
 
 /// A writer with a buffer that sinks append to.
 #[derive(Debug)]
 pub(crate) struct Output<W> {
     writer: W,
     pub(crate) buffer: Vec<u8>,
+    pub(crate) failures: Failures,
 }
 
 impl<W: Write> Output<W> {
     pub(crate) fn new(writer: W) -> Self {
-        Self { writer, buffer: Vec::with_capacity(FULL + (FULL >> 2)) }
+        Self { writer, buffer: Vec::with_capacity(FULL + (FULL >> 2)), failures: Failures::default() }
     }
 
     /// Hands the bytes on if there are many.
@@ -37,5 +87,22 @@ impl<W: Write> Output<W> {
 
     pub(crate) fn writer(&self) -> &W {
         &self.writer
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Fixture, structure, u8_class};
+    use crate::{Details, DetailsOptions, JsonLines, JsonLinesOptions, Null, Pretty, PrettyOptions};
+
+    #[test]
+    fn every_sink_tells_what_it_could_not_decode() {
+        let fixture = Fixture::new(structure(vec![("a", u8_class())]));
+        fixture.tells_what_is_undecoded(&mut Pretty::new(io::sink(), PrettyOptions::default()));
+        fixture.tells_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
+        fixture.tells_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
+        fixture.tells_what_is_undecoded(&mut Null::new());
+        assert_eq!(Undecoded::of(&io::Error::other("full")), None);
     }
 }

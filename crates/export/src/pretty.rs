@@ -323,7 +323,7 @@ impl<W: Write> Pretty<W> {
                     flags,
                     &mut self.scratch,
                 );
-                let _ = event.visit(Scope::PacketContext, &mut printer);
+                self.output.failures.note(event.visit(Scope::PacketContext, &mut printer));
                 part.packet_text.clear();
                 part.packet_text.extend_from_slice(&out[begin..]);
                 part.packet_known = part.in_packet;
@@ -345,7 +345,7 @@ impl<W: Write> Pretty<W> {
             push_scope_name(out, names.scope, palette, name);
             let mut printer =
                 FieldPrinter::<COLOR>::new(out, palette, hidden, names_members, flags, &mut self.scratch);
-            let _ = event.visit(scope, &mut printer);
+            self.output.failures.note(event.visit(scope, &mut printer));
         }
         out.push(b'\n');
         self.output.flush_if_full()
@@ -486,7 +486,8 @@ impl<W: Write> Sink for Pretty<W> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.output.flush()?;
-        self.warnings.flush()
+        self.warnings.flush()?;
+        self.output.failures.tell()
     }
 }
 

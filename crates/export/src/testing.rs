@@ -169,6 +169,15 @@ impl Fixture {
         sink.finish().unwrap();
     }
 
+    /// Checks that a sink tells that a payload of too few bytes could not be decoded.
+    pub(crate) fn tells_what_is_undecoded(&self, sink: &mut impl Sink) {
+        self.event(sink, 0, &[]);
+        self.event(sink, 0, &[1]);
+        let error = sink.finish().unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        assert_eq!(crate::Undecoded::of(&error).map(|undecoded| undecoded.count), Some(1));
+    }
+
     pub(crate) fn discarded(&self, count: Option<u64>) -> Discarded<'_> {
         Discarded {
             stream: &self.stream,

@@ -123,6 +123,8 @@ fn json_lines() {
         let json = all.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         json.map(|line| line["type"].as_str().unwrap().to_owned()).collect()
     };
+    assert_eq!(lines(folder.as_os_str(), &["--json"]), all);
+    ichnos(["cat", "x", "--json", "--format=pretty"]).expect(2, &["cannot be used with"]);
     // Reading to the end and stopping before are two things.
     let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
     let all = types(&["--packets"]);
@@ -142,6 +144,61 @@ fn writes_files() {
     assert_eq!(std::fs::read_to_string(&target).unwrap().lines().count(), 10);
     let names: Vec<_> = std::fs::read_dir(&*folder).unwrap().flatten().map(|item| item.file_name()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
+}
+
+#[test]
+fn statistics() {
+    let folder = trace("statistics");
+    let path = folder.as_os_str();
+    let run = count(path, &[]).expect(0, &["10 events in", "3 packets, ", " bytes, checksum "]);
+    assert!(!run.err.contains("per second"), "{}", run.err);
+    let checksum = |run: Run| run.err.split_once("checksum ").unwrap().1.trim().to_owned();
+    assert_eq!(checksum(run).len(), 16);
+    assert_ne!(checksum(count(path, &[])), checksum(count(path, &["--event", "demo:tick"])));
+    let run = ichnos([OsStr::new("cat"), path, OsStr::new("--stats")]).expect(0, &["10 events in"]);
+    assert!(!run.err.contains("checksum"), "{}", run.err);
+}
+
+/// Ctrl-C: what is printed is whole, a file does not appear, nothing is left behind.
+#[cfg(unix)]
+#[test]
+fn interruptions() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::process::{Command, Stdio};
+
+    let folder = trace("interruptions");
+    let times: Vec<u64> = (0..20_000).collect();
+    std::fs::write(folder.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
+    let interrupt = |child: &std::process::Child| {
+        let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(status.unwrap().success());
+    };
+    let start = |more: &[&OsStr]| {
+        let mut command = crate::support::command();
+        command.args(["cat", "-q", "--format=jsonl"]).arg(&*folder).args(more);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    // It waits for somebody to read on.
+    let mut child = start(&[]);
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    let mut text = String::new();
+    out.read_line(&mut text).unwrap();
+    interrupt(&child);
+    out.read_to_string(&mut text).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert!(text.lines().count() < 400_000);
+    for line in text.lines() {
+        serde_json::from_str::<serde_json::Value>(line).unwrap();
+    }
+    let others = Folder::new("interruptions-out");
+    let target = others.join("out.jsonl");
+    let mut child = start(&[OsStr::new("-o"), target.as_os_str()]);
+    while std::fs::read_dir(&*others).unwrap().next().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    interrupt(&child);
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+    assert_eq!(std::fs::read_dir(&*others).unwrap().count(), 0);
 }
 
 /// However often and by whatever way a trace is named, its events come once.

@@ -260,9 +260,10 @@ Structure (3 members):
       here: Length 1:
         [0]: 10"
     );
-    let (classes, _) = payload(vec![("o", members[3].1.clone())], &[]);
+    let options = DetailsOptions { data: false, ..DetailsOptions::default() };
+    let text = print(&Fixture::new(structure(vec![("o", members[3].1.clone())])), options, &[]);
     assert_eq!(
-        classes,
+        text.split_once("Payload field class: ").unwrap().1.trim_end().replace("\n      ", "\n"),
         "\
 Structure (1 member):
   o: Option (unsigned integer selector) (Selector field location [Packet context: cpu]):

@@ -194,6 +194,10 @@ fn everything_else() {
 #[test]
 fn what_cannot_be_decoded_leaves_valid_lines() {
     let inner = structure(vec![("a", u8_class()), ("b", integer(64, IntegerProperties::default()))]);
-    let text = payload(vec![("n", u8_class()), ("s", inner)], &[1, 2, 3]);
-    assert_eq!(text, r#"{"n":1,"s":{"a":2}}"#);
+    let fixture = Fixture::new(structure(vec![("n", u8_class()), ("s", inner)]));
+    let out = Shared::default();
+    let mut sink = JsonLines::new(out.clone(), JsonLinesOptions::default());
+    fixture.event(&mut sink, 0, &[1, 2, 3]);
+    assert!(sink.finish().is_err());
+    assert!(out.text().ends_with(",\"payload\":{\"n\":1,\"s\":{\"a\":2}}}\n"), "{}", out.text());
 }
