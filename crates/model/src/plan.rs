@@ -453,6 +453,8 @@ impl Plan {
             }
             // What need not begin at a byte has to be looked at.
             Op::StaticText(..) if node.alignment % 8 != 0 => None,
+            // Such a text is only right if it ends early.
+            Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
             Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
             Op::Null => size(0),
             Op::Structure { members, .. } => {
@@ -467,6 +469,10 @@ impl Plan {
                 let layout = layouts[*element as usize]?;
                 if *length == 0 {
                     return size(0);
+                }
+                if layout.size == 0 {
+                    // Elements without bits are counted, by whoever wants them or not.
+                    return None;
                 }
                 let alignment = self.node(*element).alignment;
                 if alignment > node.alignment {
