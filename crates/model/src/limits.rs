@@ -9,7 +9,7 @@ pub struct Limits {
     pub metadata_bytes: u64,
     /// Depth of nested field classes and of nested JSON or TSDL blocks. Default: 64.
     pub depth: u32,
-    /// Number of field classes of one trace after aliases were expanded. Default: 4,194,304.
+    /// Number of field classes of one trace after aliases were expanded. Default: 1,048,576.
     pub field_classes: u64,
     /// Number of event record classes of one trace. Default: 1,048,576.
     pub event_record_classes: u64,
@@ -27,7 +27,7 @@ impl Default for Limits {
         Self {
             metadata_bytes: 256 << 20,
             depth: 64,
-            field_classes: 1 << 22,
+            field_classes: 1 << 20,
             event_record_classes: 1 << 20,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 12,

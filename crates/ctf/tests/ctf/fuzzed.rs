@@ -45,3 +45,10 @@ fn too_many_elements_of_nothing_are_damage_for_whoever_only_skips_them() {
     let told = payload(members, &[0]);
     assert_eq!((events(&told).len(), damage(&told).len()), (0, 1));
 }
+
+/// Aliases that double make as many field classes as are allowed of two thousand bytes.
+#[test]
+fn as_many_field_classes_as_are_allowed_fit_into_memory() {
+    let most = ichnos_model::Limits::default().field_classes;
+    assert!(most * size_of::<ichnos_model::plan::Node>() as u64 <= 256 << 20);
+}
