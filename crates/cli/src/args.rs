@@ -222,6 +222,10 @@ pub(crate) struct Cat {
           help_heading = "Text (format details)")]
     pub(crate) details: Vec<(Detail, bool)>,
 
+    /// Also print lines for packets, with the fields of their headers and contexts.
+    #[arg(long, help_heading = "JSON Lines (format jsonl)")]
+    pub(crate) packets: bool,
+
     /// Say at the end how many events were printed and how long it took.
     #[arg(long)]
     pub(crate) stats: bool,

@@ -14,6 +14,7 @@ use ichnos::io::Output;
 use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::progress::Progress;
@@ -31,7 +32,10 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let session = input::open(&args.reading, arithmetic)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
-    let mut cursor = session.cursor(window).map_err(input::failure)?;
+    let mut cursor =
+        session.cursor_of(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
+    input::tell_emptiness(&session, report);
+    tell_clockless(&session, &selection, report);
     let mut output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
     let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
@@ -68,12 +72,12 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
                     sink.finish()?;
                     drop(sink);
                     output.finish()?;
-                    return Err(Failure::new(damage.to_string())
+                    return Err(Failure::new(damage::line(damage))
                         .help("without --strict, reading goes on at the next good place"));
                 }
                 damaged = true;
                 tally.damages += 1;
-                progress.suspend(|| report.warning(&damage.to_string()));
+                progress.suspend(|| report.warning(&damage::line(damage)));
                 if args.format != CatFormat::Jsonl {
                     continue;
                 }
@@ -135,7 +139,6 @@ struct Selection {
     streams: Option<GlobSet>,
     events: Option<GlobSet>,
     limited: bool,
-    known_streams: HashMap<u32, bool>,
     known_classes: HashMap<usize, bool>,
 }
 
@@ -161,7 +164,6 @@ impl Selection {
             streams: set(&args.stream, "--stream")?,
             events: set(&args.event, "--event")?,
             limited: args.begin.is_some() || args.end.is_some() || args.timerange.is_some(),
-            known_streams: HashMap::new(),
             known_classes: HashMap::new(),
         })
     }
@@ -171,27 +173,21 @@ impl Selection {
         self.limited || self.streams.is_some() || self.events.is_some()
     }
 
+    /// Whether a message is printed. Those of data streams that are not wanted never come here.
     fn wants(&mut self, message: &Message<'_>) -> bool {
-        if self.streams.is_none() && self.events.is_none() {
-            return true;
-        }
-        if let Some(stream) = message.stream()
-            && !self.wants_stream(stream)
-        {
-            return false;
-        }
         match message {
             Message::Event(event) => self.wants_event(event),
+            // A file that is part of no data stream, since it cannot be read.
+            Message::Damage(damage) if damage.stream.is_none() => self.wants_file(&damage.file),
             _ => true,
         }
     }
 
-    fn wants_stream(&mut self, stream: &DataStream) -> bool {
+    /// Whether a data stream of this name is read.
+    fn wants_file(&self, path: &str) -> bool {
         let Some(set) = &self.streams else { return true };
-        *self.known_streams.entry(stream.key).or_insert_with(|| {
-            let name = stream.name.rsplit('/').next().unwrap_or_default();
-            set.is_match(&stream.name) || set.is_match(name)
-        })
+        let name = path.rsplit('/').next().unwrap_or_default();
+        set.is_match(path) || set.is_match(name)
     }
 
     fn wants_event(&mut self, event: &Event<'_>) -> bool {
@@ -228,6 +224,25 @@ impl Tally {
     }
 }
 
+/// Tells which data streams stand on no time line, if others do.
+fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
+    let streams = session.traces().iter().flat_map(|trace| trace.streams());
+    let (clocked, clockless): (Vec<_>, Vec<_>) = streams
+        .map(|summary| summary.stream)
+        .filter(|stream| selection.wants_file(&stream.name))
+        .partition(|stream| stream.clock().is_some());
+    let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
+    let which = match clockless.len() - 1 {
+        0 => format!("the data stream {} has no clock: its events", first.name),
+        more => format!(
+            "{} and {} have no clock: their events",
+            first.name,
+            count(more as u64, "more data stream")
+        ),
+    };
+    report.notice(&format!("{which} come before those that have a time"));
+}
+
 /// The format `pretty` tells losses itself, as `babeltrace2` does.
 fn tell_loss(args: &Cat, stream: &DataStream, what: &str, number: Option<u64>, report: Report) {
     if args.format != CatFormat::Pretty {
@@ -247,7 +262,11 @@ fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -
             let sink = Details::new(output, details_options(args, paint));
             Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
         }
-        CatFormat::Jsonl => Box::new(JsonLines::new(output, JsonLinesOptions::default())),
+        CatFormat::Jsonl => {
+            let mut options = JsonLinesOptions::default();
+            options.packets = args.packets;
+            Box::new(JsonLines::new(output, options))
+        }
         CatFormat::Null => Box::new(Null::new()),
     }
 }

@@ -20,7 +20,8 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     match input::try_open(&args.reading, Arithmetic::Exact)? {
         Ok(session) => {
             let mut progress = Progress::new(global.progress, &session, false, report);
-            found.session(&session, args.metadata_only, &mut progress);
+            found.session(&session, args, &mut progress);
+            input::tell_emptiness(&session, report);
         }
         // A trace that cannot be read is what a check is there to find.
         Err(OpenError::Refused(refused)) => {
@@ -90,7 +91,8 @@ impl Findings {
         self.list.push(finding);
     }
 
-    fn session(&mut self, session: &Session, metadata_only: bool, progress: &mut Progress) {
+    fn session(&mut self, session: &Session, args: &Check, progress: &mut Progress) {
+        let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         for problem in session.problems() {
             let mut json = Object::default();
             json.put("kind", "input");
@@ -138,17 +140,20 @@ impl Findings {
                 self.stream(trace.path(), &stream.stream.name, &mut cursor, progress);
             }
         }
-        if let Some(clocks) = session.uncorrelated() {
+        if !assume_correlated && let Some(clocks) = session.uncorrelated() {
             let message = clocks.to_string();
             let mut json = Object::default();
             json.put("kind", "clocks");
             json.put("message", message.as_str());
             self.add(Finding {
-                level: Level::Note,
+                level: Level::Error,
                 trace: clocks.first_trace.clone(),
                 place: clocks.first_trace.clone(),
                 message,
-                remedy: Some("read the traces one by one, or use --assume-correlated"),
+                remedy: Some(
+                    "read the traces one by one, or put them on one time line all the same with \
+                     --assume-correlated",
+                ),
                 json,
             });
         }
@@ -246,14 +251,7 @@ impl Findings {
         let mut json = Object::default();
         json.put("kind", "damage");
         json.append(&mut crate::info::damage_json(damage));
-        let mut place = format!("{}: byte {}", damage.file, damage.bit / 8);
-        if damage.bit % 8 != 0 {
-            let _ = write!(place, ", bit {}", damage.bit % 8);
-        }
-        let mut message = damage.kind.to_string();
-        if damage.skipped > 0 {
-            let _ = write!(message, "; {} skipped", count(damage.skipped.div_ceil(8), "byte"));
-        }
+        let (place, message) = (crate::damage::place(damage), crate::damage::message(damage));
         let remedy = Some(remedy(&damage.kind));
         self.add(Finding { level: Level::Error, trace: trace.to_owned(), place, message, remedy, json });
     }

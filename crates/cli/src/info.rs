@@ -7,6 +7,7 @@ use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Arithmetic, Global, Info};
+use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
 use crate::progress::Progress;
@@ -29,12 +30,13 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
             && let Some(damage) = found.damage.first()
         {
             return Err(
-                Failure::new(damage.to_string()).help("without --strict, all that can be read is shown")
+                Failure::new(damage::line(damage)).help("without --strict, all that can be read is shown")
             );
         }
         traces.push(found);
     }
     drop(progress);
+    input::tell_emptiness(&session, report);
     let text = if args.json {
         js::text(&document(&traces, &session, args.count).json())
     } else {
@@ -469,7 +471,7 @@ impl Found<'_> {
             let title = count(self.damage.len() as u64, "damaged place");
             let mut branch = Branch::new(paint.error(&title));
             for damage in self.damage.iter().take(20) {
-                branch.line(safe(&damage.to_string()));
+                branch.line(safe(&damage::line(damage)));
             }
             if self.damage.len() > 20 {
                 branch.line(format!("{} more; `ichnos check` lists all", self.damage.len() - 20));
@@ -478,7 +480,8 @@ impl Found<'_> {
         }
         let quirks = self.input.quirks();
         if !quirks.is_empty() {
-            let mut branch = Branch::new("known faults of the tracer that are taken into account");
+            let mut branch =
+                Branch::new("known faults of this version of the tracer, which are taken into account");
             quirks.iter().for_each(|quirk| branch.line(safe(quirk)));
             root.add(branch);
         }

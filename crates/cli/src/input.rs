@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::io::{Bytes, IoError};
-use ichnos::model::ClockArithmetic;
+use ichnos::model::{ClockArithmetic, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
 use crate::args::{Arithmetic, DialectName, Reading};
@@ -47,12 +47,6 @@ pub(crate) fn try_open(
             "the standard input (`-`) is a terminal: there is no trace to read from it",
         )
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
-    }
-    if reading.metadata.is_some()
-        && let Some(path) = reading.paths.iter().find(|path| path.join("metadata").is_file())
-    {
-        return Err(Failure::new(format!("{}: this trace has metadata of its own", path.display()))
-            .help("name a data stream file of it, or leave out --metadata"));
     }
     let options = options(reading, arithmetic)?;
     Ok(ichnos::open(&reading.paths, &options))
@@ -117,6 +111,8 @@ pub(crate) fn failure(error: OpenError) -> Failure {
                 .details(details)
                 .help("`ichnos check` tells more about each problem and what to do about it")
         }
+        OpenError::OwnMetadata { .. } => Failure::new(message)
+            .help("name a data stream file, or a folder without `metadata`; or leave out --metadata"),
         OpenError::Uncorrelated(_) => Failure::new(message).help(
             "read the traces one by one, or put them on one time line all the same with --assume-correlated",
         ),
@@ -144,6 +140,14 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
         }
     }
     !session.problems().is_empty() || !session.refused().is_empty()
+}
+
+/// Tells which traces have no data streams at all: there is nothing wrong with that.
+pub(crate) fn tell_emptiness(session: &Session, report: Report) {
+    let is_empty = |trace: &dyn TraceInput| trace.streams().is_empty() && trace.damage().is_empty();
+    for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
+        report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));
+    }
 }
 
 /// When the first event may be: what times from the start count from.

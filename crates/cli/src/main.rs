@@ -7,6 +7,7 @@
 mod args;
 mod cat;
 mod check;
+mod damage;
 mod exit;
 mod formats;
 mod info;

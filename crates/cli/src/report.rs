@@ -45,6 +45,13 @@ impl Report {
         }
     }
 
+    /// Something that is right, but not what people may expect.
+    pub(crate) fn notice(self, text: &str) {
+        if !self.quiet {
+            line(&format!("{}: {}", self.paint.title("note"), safe(text)));
+        }
+    }
+
     /// Good to know: only if asked for.
     pub(crate) fn note(self, text: &str) {
         if self.verbose > 0 {

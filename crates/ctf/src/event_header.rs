@@ -8,7 +8,7 @@
 
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::walk::{PacketBits, Position, Slots, read_bits};
-use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, RangeSet, Role, Roles, VariantOption};
+use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, Role, Roles, Selectors, VariantOption};
 
 use crate::packet::Clocks;
 
@@ -50,22 +50,9 @@ struct Selection {
     selector: Place,
     /// Where the selector's value is needed by other fields.
     slots: Vec<usize>,
-    /// The option of each small value of the selector.
-    small: Vec<u8>,
-    options: Vec<(RangeSet, u64, Fields)>,
-}
-
-impl Selection {
-    const SMALL: u64 = 64;
-
-    /// The alignment and the fields that the selector selects.
-    #[inline]
-    fn select(&self, selector: u64) -> Option<&(RangeSet, u64, Fields)> {
-        match self.small.get(usize::try_from(selector).ok()?) {
-            Some(option) => self.options.get(usize::from(*option)),
-            None => self.options.iter().find(|(ranges, ..)| ranges.contains(i128::from(selector))),
-        }
-    }
+    selectors: Selectors,
+    /// The alignment and the fields of each option.
+    options: Vec<(u64, Fields)>,
 }
 
 impl Place {
@@ -137,13 +124,6 @@ impl EventHeader {
                 let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind else {
                     return None;
                 };
-                if options.len() >= usize::from(u8::MAX) {
-                    return None;
-                }
-                let option_of = |value: u64| {
-                    let index = options.iter().position(|option| option.ranges.contains(i128::from(value)));
-                    index.map_or(u8::MAX, |index| index as u8)
-                };
                 // The variant must be selected by the field before it, and by nothing else.
                 let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
                 let saved = saving.next()?;
@@ -153,12 +133,12 @@ impl EventHeader {
                 }
                 let option = |option: &VariantOption| {
                     let fields = Fields::of(&option.class)?;
-                    Some((option.ranges.clone(), option.class.alignment(), fields))
+                    Some((option.class.alignment(), fields))
                 };
                 selection = Some(Selection {
                     selector,
                     slots: saved.saved_in().iter().map(|slot| usize::from(*slot)).collect(),
-                    small: (0..Selection::SMALL).map(option_of).collect(),
+                    selectors: Selectors::new(options.iter().map(|option| &option.ranges)),
                     options: options.iter().map(option).collect::<Option<_>>()?,
                 });
             }
@@ -192,7 +172,8 @@ impl EventHeader {
         let mut open_byte = self.fields.open_byte;
         if let Some(selection) = &self.selection {
             let selector = selection.selector.read(bits.data, base);
-            let (_, alignment, fields) = selection.select(selector)?;
+            let option = selection.selectors.select(i128::from(selector))?;
+            let (alignment, fields) = selection.options.get(option)?;
             let begin = align(after, *alignment)?;
             // Within a byte, all fields must have the byte order of the one before.
             let changes = fields.mixed || open_byte.zip(fields.first_order).is_some_and(|(a, b)| a != b);
@@ -225,8 +206,8 @@ mod tests {
     use ichnos_model::plan::TracePlans;
     use ichnos_model::walk::{UNKNOWN, WalkLimits};
     use ichnos_model::{
-        ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits, Member, Scope,
-        TraceClass,
+        ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits, Member,
+        RangeSet, Scope, TraceClass,
     };
     use proptest::prelude::*;
 

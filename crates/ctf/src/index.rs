@@ -7,39 +7,8 @@ use std::collections::HashMap;
 use ichnos_model::walk::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass};
 
-use crate::packet::{Clocks, Counter, PACKET_MAGIC, PacketDecoder};
-
-/// A packet of a data stream.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PacketEntry {
-    /// Which file of the stream it is in.
-    pub file: u32,
-    /// Where it begins in the file, in bytes.
-    pub offset: u64,
-    /// Size of the whole packet in bits, as it says; None: it reaches to the end of the file.
-    pub total: Option<u64>,
-    /// Size of its content in bits; None like `total`.
-    pub content: Option<u64>,
-    /// Value of the default clock at its beginning.
-    pub begin: Option<u64>,
-    /// Value of the default clock at its end.
-    pub end: Option<u64>,
-    /// Snapshot of the counter of discarded event records at its end.
-    pub discarded: Option<Counter>,
-    /// Index of the packet in its stream.
-    pub sequence: Option<Counter>,
-    /// What could not be read between the packet before in the file and this one.
-    pub damage: Option<Box<Damage>>,
-}
-
-impl PacketEntry {
-    /// Size in bytes of what there is of the packet in a file of `file_size` bytes.
-    #[must_use]
-    pub fn available(&self, file_size: u64) -> u64 {
-        let left = file_size.saturating_sub(self.offset);
-        self.total.map_or(left, |total| left.min(total / 8))
-    }
-}
+use crate::packet::{Clocks, Counter, PACKET_MAGIC, PacketDecoder, PacketInfo};
+use crate::packet_entry::PacketEntry;
 
 /// A packet that was found in a file, and which data stream it belongs to.
 #[derive(Clone, Debug)]
@@ -50,22 +19,19 @@ pub(crate) struct FoundPacket {
     pub(crate) entry: PacketEntry,
 }
 
-/// What is in a data stream file.
-#[derive(Debug, Default)]
-pub(crate) struct FileIndex {
-    pub(crate) packets: Vec<FoundPacket>,
-    /// What could not be read at the end.
-    pub(crate) rest: Option<Damage>,
-}
-
 /// Finds the packets of a file. After something that is no packet, goes on at the next place
-/// that begins like one: magic number, UUID and sizes must fit.
-pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> FileIndex {
+/// that begins like one: magic number, UUID and sizes must fit. Each is handed to `take`, as long as
+/// it takes them; what cannot be read at the end is the result.
+pub(crate) fn scan(
+    decoder: &PacketDecoder<'_>,
+    name: &str,
+    data: &[u8],
+    mut take: impl FnMut(FoundPacket) -> Result<(), TooMany>,
+) -> Option<Damage> {
     let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
     let mut clocks = Clocks::of(decoder.class);
     // Where clocks go on, those of each data stream at the end of its packet before.
     let mut clocks_after: HashMap<(usize, Option<u64>), Clocks> = HashMap::new();
-    let mut index = FileIndex::default();
     let mut offset = 0usize;
     let mut damage: Option<Box<Damage>> = None;
     let mut is_foreign = false;
@@ -101,19 +67,19 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
                         })
                     });
                 }
-                let entry = PacketEntry {
-                    file: 0,
-                    offset: offset as u64,
-                    total: info.total,
-                    content: info.content,
-                    begin: info.begin,
-                    end: info.end,
-                    discarded: info.discarded,
-                    sequence: info.sequence,
-                    damage: damage.take(),
-                };
+                let entry = PacketEntry::new(offset as u64, &info, damage.take());
                 let size = entry.available(data.len() as u64) as usize;
-                index.packets.push(FoundPacket { class: info.class, stream_id: info.stream_id, entry });
+                if let Err(TooMany(most)) =
+                    take(FoundPacket { class: info.class, stream_id: info.stream_id, entry })
+                {
+                    return Some(Damage {
+                        file: name.to_owned(),
+                        stream: None,
+                        bit: offset as u64 * 8,
+                        kind: DamageKind::TooManyPackets(most),
+                        skipped: (data.len() - offset) as u64 * 8,
+                    });
+                }
                 // `decode` saw to it that a packet is not empty, but for one without any field.
                 offset = if info.total.is_some() { offset + size.max(1) } else { data.len() };
             }
@@ -129,16 +95,19 @@ pub(crate) fn scan(decoder: &PacketDecoder<'_>, name: &str, data: &[u8]) -> File
                     skipped: (next as u64 * 8).saturating_sub(bit),
                 };
                 if next == data.len() {
-                    index.rest = Some(found);
-                } else {
-                    damage = Some(Box::new(found));
+                    return Some(found);
                 }
+                damage = Some(Box::new(found));
                 offset = next;
             }
         }
     }
-    index
+    None
 }
+
+/// There are more packets than the limits allow: so many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooMany(pub(crate) u64);
 
 /// The next place after the first byte where a whole packet header and context can be read, if
 /// packets have a magic number to look for. One with a foreign UUID only if there is no other.
@@ -184,14 +153,21 @@ fn magic_bytes(class: &TraceClass) -> Option<[u8; 4]> {
 
 /// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its
 /// entries must lie one after the other from the beginning to the end of the file, and must say
-/// what the packets say. Each is compared: what is read must not depend on the index.
+/// what the packets say. Some are compared here, spread over the file, and each when its packet is
+/// read: an index is for not having to look at all of a large file.
 ///
 /// The layout is LTTng's own, not part of CTF: all numbers big-endian; a header of magic number
 /// 0xc1f1dcc1, major and minor version and entry size; entries of byte offset, packet and content
 /// size in bits, clock values at begin and end, discarded events, data stream class id, and from
 /// version 1.1 on data stream id and sequence number.
-pub(crate) fn from_lttng_index(decoder: &PacketDecoder<'_>, data: &[u8], index: &[u8]) -> Option<FileIndex> {
+pub(crate) fn from_lttng_index(
+    decoder: &PacketDecoder<'_>,
+    data: &[u8],
+    index: &[u8],
+) -> Option<Vec<FoundPacket>> {
     const HEADER: usize = 16;
+    /// How many entries are compared at least, if there are so many.
+    const COMPARED: usize = 64;
     let number =
         |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
     let (magic, major, minor, size) = (number(0)?, number(4)?, number(8)?, number(12)? as usize);
@@ -207,9 +183,13 @@ pub(crate) fn from_lttng_index(decoder: &PacketDecoder<'_>, data: &[u8], index: 
     if clocks.go_on {
         return None;
     }
-    let mut found = FileIndex::default();
+    let header = decoder.plans.packet_header.as_ref();
+    let has_stream_ids =
+        header.is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)));
+    let count = entries.len() / size;
+    let mut found = Vec::with_capacity(count);
     let mut end = 0u64;
-    for entry in entries.chunks_exact(size) {
+    for (i, entry) in entries.chunks_exact(size).enumerate() {
         let field = |n: usize| {
             entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
         };
@@ -229,38 +209,28 @@ pub(crate) fn from_lttng_index(decoder: &PacketDecoder<'_>, data: &[u8], index: 
         };
         // Stream ids and sequence numbers of all ones say that there is none.
         let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
-        let packet = FoundPacket {
+        let stream_id = known(field(7)).filter(|_| has_stream_ids);
+        let info = PacketInfo {
             class,
-            stream_id: known(field(7)).filter(|_| {
-                decoder
-                    .plans
-                    .packet_header
-                    .as_ref()
-                    .is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)))
-            }),
-            entry: PacketEntry {
-                file: 0,
-                offset,
-                total: Some(total),
-                content: Some(content),
-                begin: field(3).filter(|_| has(Role::Timestamp)),
-                end: field(4).filter(|_| has(Role::PacketEndTimestamp)),
-                discarded: counter(Role::DiscardedEventCounter, field(5)),
-                sequence: counter(Role::PacketSequenceNumber, known(field(8))),
-                damage: None,
-            },
+            stream_id,
+            total: Some(total),
+            content: Some(content),
+            begin: field(3).filter(|_| has(Role::Timestamp)),
+            end: field(4).filter(|_| has(Role::PacketEndTimestamp)),
+            discarded: counter(Role::DiscardedEventCounter, field(5)),
+            sequence: counter(Role::PacketSequenceNumber, known(field(8))),
+            ..PacketInfo::default()
         };
-        let info = decoder.decode(data.get(offset as usize..)?, &slots, &mut clocks).ok()?;
-        let entry = &packet.entry;
-        let same = (info.class, info.stream_id, info.total, info.content)
-            == (packet.class, packet.stream_id, entry.total, entry.content)
-            && (info.begin, info.end, info.discarded, info.sequence)
-                == (entry.begin, entry.end, entry.discarded, entry.sequence);
-        // That UUIDs differ is told by those who scan.
-        if !same || info.foreign.is_some() {
-            return None;
+        let entry = PacketEntry::new(offset, &info, None);
+        if i % (count / COMPARED).max(1) == 0 || i + 1 == count {
+            let said = decoder.decode(data.get(offset as usize..)?, &slots, &mut clocks).ok()?;
+            let same = (said.class, said.stream_id) == (class, stream_id) && entry.says(&said);
+            // That UUIDs differ is told by those who scan.
+            if !same || said.foreign.is_some() {
+                return None;
+            }
         }
-        found.packets.push(packet);
+        found.push(FoundPacket { class, stream_id, entry });
     }
     (end == data.len() as u64).then_some(found)
 }
@@ -281,7 +251,7 @@ fn width_of(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> Option<u64
 
 /// The damage of a packet that the end of its file cuts off.
 pub(crate) fn cut_off(name: &str, entry: &PacketEntry, file_size: u64) -> Option<Damage> {
-    let total = entry.total?;
+    let total = entry.total()?;
     let available = file_size.saturating_sub(entry.offset).saturating_mul(8);
     (total > available).then(|| Damage {
         file: name.to_owned(),

@@ -5,6 +5,7 @@ mod event_header;
 pub mod index;
 pub mod metadata;
 pub mod packet;
+pub mod packet_entry;
 pub mod quirks;
 pub mod stream;
 pub mod trace;

@@ -147,7 +147,8 @@ impl PacketDecoder<'_> {
         clocks.begin_packet();
         let mut info = PacketInfo::default();
         let mut position = Position::default();
-        let bits = PacketBits::whole(data);
+        // Nothing is known of the packet's size yet: what ends here is the data.
+        let bits = PacketBits { data, content: u64::MAX };
         let mut class_id = 0;
         if let Some(plan) = &self.plans.packet_header {
             let mut header = HeaderVisitor::default();

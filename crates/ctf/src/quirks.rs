@@ -22,12 +22,14 @@ impl Quirk {
     pub const fn describe(self) -> &'static str {
         match self {
             Self::LttngEventAfterPacket => {
-                "this version of LTTng may write events after the end time of their packet"
+                "this version of LTTng may write events after the end time of their packet: then the packet ends with its last event"
             }
             Self::BarectfEventBeforePacket => {
-                "this version of barectf may write events before the begin time of their packet"
+                "this version of barectf may write events before the begin time of their packet: then the packet begins with its first event"
             }
-            Self::LttngCrash => "packets that LTTng recovered after a crash have no end time",
+            Self::LttngCrash => {
+                "packets that LTTng recovered after a crash may have no end time: then they end with their last event"
+            }
         }
     }
 

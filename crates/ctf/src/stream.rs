@@ -13,8 +13,9 @@ use ichnos_model::{
 };
 
 use crate::event_header::EventHeader;
-use crate::index::{PacketEntry, cut_off};
+use crate::index::cut_off;
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
+use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
 
 /// A file of a data stream.
@@ -55,7 +56,7 @@ impl StreamInput {
 
     /// Time at which a packet begins, in nanoseconds.
     fn begin_of(&self, packet: usize) -> Option<i128> {
-        Some(self.clock_value(self.packets.get(packet)?.begin)?.nanoseconds)
+        Some(self.clock_value(self.packets.get(packet)?.begin())?.nanoseconds)
     }
 
     /// The first packet that can have events at `begin` or later.
@@ -64,8 +65,8 @@ impl StreamInput {
             |cycles| self.clock_value(cycles).is_some_and(|value: ClockValue| value.nanoseconds < begin);
         // Packets begin in order, and event times never go back: what is before the last packet
         // that begins too early ends too early - if it says so, too.
-        let last = self.packets.partition_point(|packet| is_before(packet.begin)).saturating_sub(1);
-        let ends_before = |packet: &PacketEntry| packet.end.is_none() || is_before(packet.end);
+        let last = self.packets.partition_point(|packet| is_before(packet.begin())).saturating_sub(1);
+        let ends_before = |packet: &PacketEntry| packet.end().is_none() || is_before(packet.end());
         self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
     }
 
@@ -74,7 +75,7 @@ impl StreamInput {
     pub fn time_range(&self) -> Option<(i128, i128)> {
         let times = || {
             self.packets.iter().flat_map(|packet| {
-                [packet.begin, packet.end]
+                [packet.begin(), packet.end()]
                     .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
             })
         };
@@ -102,7 +103,7 @@ impl StreamInput {
         let mut before: Option<&PacketEntry> = None;
         for packet in &self.packets {
             summary.bytes += packet.available(file_size(packet));
-            if let (Some(total), Some(content)) = (packet.total, packet.content) {
+            if let (Some(total), Some(content)) = (packet.total(), packet.content()) {
                 summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
             }
             summary.damage.extend(packet.damage.as_deref().cloned());
@@ -175,6 +176,7 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: None,
+            clock_before: None,
             is_late: false,
             damage: None,
             discarded: None,
@@ -186,8 +188,8 @@ impl StreamInput {
 /// The event records that were discarded between the end of the packet before and the end of this
 /// one, by the snapshots of the counter. Within: None if nobody knows how many.
 fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
-    let now = packet.discarded?;
-    let count = match before.and_then(|before| before.discarded) {
+    let now = packet.discarded()?;
+    let count = match before.and_then(|before| before.discarded()) {
         // A counter that was set back has counted from 0 since.
         Some(before) => Some(now.since(before).unwrap_or(now.value)),
         None => (now.value == 0).then_some(0),
@@ -197,7 +199,7 @@ fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Optio
 
 /// How many packets are missing between two that follow each other, by sequence numbers.
 fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
-    let missing = packet.sequence?.since(before?.sequence?)?.checked_sub(1)?;
+    let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
     (missing > 0).then_some(missing)
 }
 
@@ -247,6 +249,9 @@ enum Phase {
     /// Before a packet: tells what could not be read before it.
     BeforePacket,
     OpenPacket,
+    /// Whether the packet is what the index says, and whether its times can be.
+    CheckIndex,
+    CheckTimes,
     DiscardedEvents,
     DiscardedPackets,
     PacketBegin,
@@ -293,6 +298,8 @@ pub struct StreamCursor {
     event_class: usize,
     event_clock: Option<ClockValue>,
     last_event: Option<u64>,
+    /// Value of the default clock before the current event.
+    clock_before: Option<u64>,
     /// Whether an event came after the window.
     is_late: bool,
     damage: Option<Damage>,
@@ -365,10 +372,10 @@ impl StreamCursor {
         let entry = &input.packets[self.packet];
         let file = &input.files[entry.file as usize].bytes;
         let begin = entry.offset as usize;
-        // `available` keeps within the file.
-        self.data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
+        // Not only what the entry says: an index of the tracer may be false.
+        self.data = file.slice(begin..file.len());
+        self.content = self.data.len() as u64 * 8;
         let data = &self.data;
-        self.content = entry.content.unwrap_or(data.len() as u64 * 8);
         match decoder.decode(data, &self.slots, &mut self.clocks) {
             // Only an untrue index says otherwise than the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
@@ -376,7 +383,10 @@ impl StreamCursor {
                 Err(self.damage_at(0, DamageKind::OtherDataStream { class: id }))
             }
             Ok(info) => {
-                self.content = info.content.unwrap_or(data.len() as u64 * 8);
+                if let Some(total) = info.total {
+                    self.data = self.data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
+                }
+                self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
@@ -389,6 +399,13 @@ impl StreamCursor {
         }
     }
 
+    /// Whether the loss, or a part of it, was at a wanted time.
+    fn is_in_window(&self, loss: &Loss) -> bool {
+        let Some((begin, end)) = loss.range else { return true };
+        self.window.begin.is_none_or(|wanted| end.nanoseconds >= wanted)
+            && self.window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
+    }
+
     /// The packet before the current one.
     fn packet_before(&self) -> Option<&PacketEntry> {
         self.input.packets.get(self.packet.checked_sub(1)?)
@@ -399,8 +416,8 @@ impl StreamCursor {
         let before = self.packet_before();
         let count = discarded_events(before, self.entry())?;
         // What was lost before anything is known has no other beginning than this packet's.
-        let begin = match before.filter(|before| before.discarded.is_some()) {
-            Some(before) => before.end,
+        let begin = match before.filter(|before| before.discarded().is_some()) {
+            Some(before) => before.end(),
             None => self.info.begin,
         };
         Some(self.loss(count, begin, self.info.end))
@@ -410,7 +427,7 @@ impl StreamCursor {
     fn discarded_packets(&self) -> Option<Loss> {
         let before = self.packet_before();
         let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end, self.info.begin))
+        Some(self.loss(Some(count), before?.end(), self.info.begin))
     }
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
@@ -436,6 +453,7 @@ impl StreamCursor {
 
     /// Gets past one event record; false at the end of the packet.
     fn next_event(&mut self) -> Result<bool, (u64, DamageKind)> {
+        self.clock_before = self.clocks.value();
         let input = &*self.input;
         let stream = &input.stream;
         let plans = stream.plans();
@@ -519,16 +537,34 @@ impl StreamCursor {
                     }
                 }
                 Phase::OpenPacket => match self.open_packet() {
-                    Ok(()) => self.phase = Phase::DiscardedEvents,
+                    Ok(()) => self.phase = Phase::CheckIndex,
                     Err(damage) => {
                         self.packet += 1;
                         self.phase = Phase::BeforePacket;
                         return self.tell_damage(damage);
                     }
                 },
+                Phase::CheckIndex => {
+                    self.phase = Phase::CheckTimes;
+                    if !self.clocks.go_on && !self.entry().says(&self.info) {
+                        return self
+                            .tell_damage(Damage { skipped: 0, ..self.damage_at(0, DamageKind::FalseIndex) });
+                    }
+                }
+                Phase::CheckTimes => {
+                    self.phase = Phase::DiscardedEvents;
+                    let crashed = |end| self.has_quirk(Quirk::LttngCrash) && end == 0;
+                    if let (Some(begin), Some(end)) = (self.info.begin, self.info.end)
+                        && begin > end
+                        && !crashed(end)
+                    {
+                        let damage = self.damage_at(0, DamageKind::EndBeforeBegin { begin, end });
+                        return self.tell_damage(Damage { skipped: 0, ..damage });
+                    }
+                }
                 Phase::DiscardedEvents => {
                     self.phase = Phase::DiscardedPackets;
-                    self.discarded = self.discarded_events();
+                    self.discarded = self.discarded_events().filter(|loss| self.is_in_window(loss));
                     if let Some(loss) = self.discarded {
                         let time = loss.range.map(|(begin, _)| begin.nanoseconds);
                         return self.tell(MessageKind::DiscardedEvents, time);
@@ -536,7 +572,7 @@ impl StreamCursor {
                 }
                 Phase::DiscardedPackets => {
                     self.phase = Phase::PacketBegin;
-                    self.discarded = self.discarded_packets();
+                    self.discarded = self.discarded_packets().filter(|loss| self.is_in_window(loss));
                     if let Some(loss) = self.discarded {
                         let time = loss.range.map(|(begin, _)| begin.nanoseconds);
                         return self.tell(MessageKind::DiscardedPackets, time);
@@ -564,6 +600,10 @@ impl StreamCursor {
                             }
                         }
                         Err((bit, kind)) => {
+                            // What the broken event says of the time may be as wrong as the rest.
+                            if let Some(before) = self.clock_before {
+                                self.clocks.set_default(before);
+                            }
                             let missing =
                                 matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
                             if let (true, Some(damage)) = (missing, self.cut_off()) {

@@ -10,12 +10,13 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     ClockArithmetic, Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits,
-    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Window,
+    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Value, Window,
 };
 
-use crate::index::{self, FileIndex, PacketEntry};
+use crate::index::{self, FoundPacket, TooMany};
 use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::packet::PacketDecoder;
+use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
 use crate::stream::{StreamFile, StreamInput};
 
@@ -142,6 +143,8 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
 struct Folder<'a> {
     tree: &'a Tree,
     path: String,
+    /// The path from the root of the tree on.
+    relative: String,
     metadata_name: String,
     metadata: std::io::Result<Bytes>,
     files: Vec<&'a Entry>,
@@ -159,6 +162,7 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
     let folder = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| Folder {
         tree,
         path: shown(tree, path),
+        relative: path.to_owned(),
         metadata_name,
         metadata,
         files: Vec::new(),
@@ -292,18 +296,38 @@ impl<'a> Described<'a> {
         self.folders.append(&mut other.folders);
     }
 
+    /// The host that the trace was recorded on and where the trace lies below what was opened: what
+    /// Babeltrace calls it. Parts in several folders lie in no certain one.
+    fn name(&self) -> String {
+        let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
+        let below = match self.folders.as_slice() {
+            [only] => &*only.relative,
+            _ => "",
+        };
+        let separator = if host.is_empty() || below.is_empty() { "" } else { "/" };
+        format!("{host}{separator}{below}")
+    }
+
     fn open(self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
         let path = match self.folders.as_slice() {
             [only] => only.path.clone(),
             several => common_folder(several.iter().map(|folder| folder.path.as_str())),
         };
-        let trace = match Trace::new(self.class, path.clone(), &options.limits) {
-            Ok(trace) => Arc::new(trace),
+        let name = self.name();
+        let trace = match Trace::new(self.class, name, &options.limits) {
+            Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
         let quirks = if options.quirks { Quirk::of(&trace.class) } else { Vec::new() };
         let limits = WalkLimits::from(&options.limits);
-        let mut builder = Builder { trace: &trace, limits, streams: BTreeMap::new(), damage: Vec::new() };
+        let mut builder = Builder {
+            trace: &trace,
+            limits,
+            streams: BTreeMap::new(),
+            damage: Vec::new(),
+            packets: 0,
+            most_packets: options.limits.packets,
+        };
         for folder in &self.folders {
             for entry in &folder.files {
                 let name = shown(folder.tree, &entry.path);
@@ -400,6 +424,9 @@ struct Builder<'a> {
     limits: WalkLimits,
     streams: BTreeMap<StreamKey, Stream>,
     damage: Vec<Damage>,
+    /// How many packets there are, and how many there may be.
+    packets: u64,
+    most_packets: u64,
 }
 
 #[derive(Default)]
@@ -427,32 +454,23 @@ impl Builder<'_> {
         };
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
-        let FileIndex { packets, rest } = lttng_index
-            .and_then(|index| index.read().ok())
-            .and_then(|index| index::from_lttng_index(&decoder, &bytes, &index))
-            .unwrap_or_else(|| index::scan(&decoder, &name, &bytes));
         let mut last: Option<StreamKey> = None;
-        for found in packets {
-            let class_id = self.trace.class.data_streams[found.class].id;
-            // Mostly all packets of a file are of one stream.
-            let key = match last.take() {
-                Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
-                _ => {
-                    let file = if found.stream_id.is_some() { String::new() } else { name.clone() };
-                    let key = (class_id, found.stream_id, file);
-                    let stream = self.streams.entry(key.clone()).or_default();
-                    stream.class = found.class;
-                    if stream.files.last().is_none_or(|file| file.name != name) {
-                        stream.files.push(StreamFile { name: name.clone(), bytes: bytes.clone() });
-                    }
-                    key
-                }
-            };
-            if let Some(stream) = self.streams.get_mut(&key) {
-                stream.packets.push(PacketEntry { file: stream.files.len() as u32 - 1, ..found.entry });
+        let from_index = lttng_index
+            .and_then(|index| index.read().ok())
+            .and_then(|index| index::from_lttng_index(&decoder, &bytes, &index));
+        let rest = match from_index {
+            Some(packets) => {
+                packets.into_iter().for_each(|found| self.push(found, &name, &bytes, &mut last));
+                None
             }
-            last = Some(key);
-        }
+            None => index::scan(&decoder, &name, &bytes, |found| {
+                if self.packets >= self.most_packets {
+                    return Err(TooMany(self.most_packets));
+                }
+                self.push(found, &name, &bytes, &mut last);
+                Ok(())
+            }),
+        };
         if let Some(rest) = rest {
             match last.and_then(|key| self.streams.get_mut(&key)) {
                 Some(stream) => stream.rest.push(rest),
@@ -461,11 +479,36 @@ impl Builder<'_> {
         }
     }
 
+    fn push(&mut self, found: FoundPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
+        let class_id = self.trace.class.data_streams[found.class].id;
+        // Mostly all packets of a file are of one stream.
+        let key = match last.take() {
+            Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
+            _ => {
+                let file = if found.stream_id.is_some() { String::new() } else { name.to_owned() };
+                let key = (class_id, found.stream_id, file);
+                let stream = self.streams.entry(key.clone()).or_default();
+                stream.class = found.class;
+                if stream.files.last().is_none_or(|file| file.name != name) {
+                    stream.files.push(StreamFile { name: name.to_owned(), bytes: bytes.clone() });
+                }
+                key
+            }
+        };
+        if let Some(stream) = self.streams.get_mut(&key) {
+            let mut entry = found.entry;
+            entry.file = stream.files.len() as u32 - 1;
+            stream.packets.push(entry);
+            self.packets += 1;
+        }
+        *last = Some(key);
+    }
+
     fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
         let mut streams = Vec::new();
         for ((_, id, _), mut found) in self.streams {
-            if found.packets.iter().all(|packet| packet.begin.is_some()) {
-                found.packets.sort_by_key(|packet| packet.begin);
+            if found.packets.iter().all(|packet| packet.begin().is_some()) {
+                found.packets.sort_by_key(|packet| packet.begin());
                 drop_copies(&mut found);
             }
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
@@ -497,15 +540,15 @@ fn drop_copies(stream: &mut Stream) {
     };
     for mut packet in stream.packets.drain(..) {
         let what = (
-            packet.begin,
-            packet.end,
-            packet.total,
-            packet.content,
-            packet.sequence.map(|counter| counter.value),
-            packet.discarded.map(|counter| counter.value),
+            packet.begin(),
+            packet.end(),
+            packet.total(),
+            packet.content(),
+            packet.sequence().map(|counter| counter.value),
+            packet.discarded().map(|counter| counter.value),
         );
         // Without an end and a number, equal packets need not be the same.
-        if packet.end.is_none() || packet.sequence.is_none() {
+        if packet.end().is_none() || packet.sequence().is_none() {
             packets.push(packet);
             continue;
         }

@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace, Value,
+    Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
+    Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
 use crate::number;
@@ -19,7 +20,7 @@ use fields::{FieldWriter, Scratch, push_string};
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct JsonLinesOptions {
-    /// Lines for the begin and the end of data streams.
+    /// Lines for the begin and the end of data streams, and for event record classes.
     pub streams: bool,
     /// Lines for the begin and the end of packets.
     pub packets: bool,
@@ -48,9 +49,20 @@ struct StreamPart {
     classes: Vec<Option<Box<[u8]>>>,
 }
 
+impl StreamPart {
+    #[cold]
+    fn add_class(&mut self, index: usize, event: &Event<'_>) {
+        if self.classes.len() <= index {
+            self.classes.resize_with(index + 1, || None);
+        }
+        self.classes[index] = Some(class_part(event));
+    }
+}
+
 /// Writes one JSON object per line and message; the documentation of the project has the format.
 ///
 /// ```text
+/// {"type":"event-class","stream":0,"id":0,"name":"my_app:temperature"}
 /// {"type":"event","stream":0,"ts":1565957302180016041,"cycles":900859125273445,"id":0,"name":"my_app:temperature","payload":{"celsius":53}}
 /// ```
 pub struct JsonLines<W> {
@@ -149,16 +161,23 @@ impl<W: Write> JsonLines<W> {
             return Ok(());
         };
         let out = &mut self.output.buffer;
+        let index = property::class_index(event.stream, event.plans);
+        if let Some(index) = index
+            && part.classes.get(index).is_none_or(Option::is_none)
+        {
+            part.add_class(index, event);
+            if self.options.streams {
+                push_class(out, event.class, part.number);
+            }
+        }
         out.extend_from_slice(&part.prefix);
         push_clock(out, event.clock, self.options.cycles);
-        match property::class_index(event.stream, event.plans) {
-            Some(index) => {
-                if part.classes.len() <= index {
-                    part.classes.resize_with(index + 1, || None);
-                }
-                out.extend_from_slice(part.classes[index].get_or_insert_with(|| class_part(event)));
-            }
+        match index.and_then(|index| part.classes.get(index)?.as_deref()) {
+            Some(class) => out.extend_from_slice(class),
             None => out.extend_from_slice(&class_part(event)),
+        }
+        if !event.other_clocks.is_empty() {
+            push_other_clocks(out, event);
         }
         let scopes = [
             (Scope::CommonContext, ",\"common_context\":"),
@@ -316,34 +335,180 @@ fn class_part(event: &Event<'_>) -> Box<[u8]> {
     let mut out = Vec::new();
     push_key(&mut out, "id");
     number::push_unsigned(&mut out, class.id);
-    push_text(&mut out, "namespace", class.namespace.as_deref());
     push_text(&mut out, "name", class.name.as_deref());
-    push_text(&mut out, "uid", class.uid.as_deref());
-    push_text(&mut out, "log_level", property::log_level(class).map(|level| level.attribute));
-    push_text(&mut out, "emf_uri", property::emf_uri(class));
+    push_log_level(&mut out, class);
     out.into_boxed_slice()
+}
+
+/// Appends the name of a log level, or its number if it has no name.
+fn push_log_level(out: &mut Vec<u8>, class: &EventRecordClass) {
+    match (property::log_level(class), class.log_level) {
+        (Some(level), _) => push_text(out, "log_level", Some(level.attribute)),
+        (None, Some(number)) => {
+            push_key(out, "log_level");
+            number::push_signed(out, number);
+        }
+        (None, None) => {}
+    }
+}
+
+#[cold]
+fn push_other_clocks(out: &mut Vec<u8>, event: &Event<'_>) {
+    let clocks = &event.stream.trace.class.clocks;
+    push_key(out, "other_clocks");
+    out.push(b'{');
+    let known = event.other_clocks.iter().filter_map(|(index, cycles)| {
+        let clock = clocks.get(usize::from(*index))?;
+        Some((clock, *cycles))
+    });
+    for (i, (clock, cycles)) in known.enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        push_string(out, &clock.id);
+        out.push(b':');
+        number::push_unsigned(out, cycles);
+    }
+    out.push(b'}');
+}
+
+/// Appends the line that introduces an event record class.
+fn push_class(out: &mut Vec<u8>, class: &EventRecordClass, stream: u64) {
+    out.extend_from_slice(b"{\"type\":\"event-class\",\"stream\":");
+    number::push_unsigned(out, stream);
+    push_key(out, "id");
+    number::push_unsigned(out, class.id);
+    push_identity(out, &class.namespace, &class.name, &class.uid);
+    push_log_level(out, class);
+    push_text(out, "emf_uri", property::emf_uri(class));
+    push_attributes(out, &class.attributes);
+    out.extend_from_slice(b"}\n");
+}
+
+fn push_identity(out: &mut Vec<u8>, namespace: &Option<String>, name: &Option<String>, uid: &Option<String>) {
+    push_text(out, "namespace", namespace.as_deref());
+    push_text(out, "name", name.as_deref());
+    push_text(out, "uid", uid.as_deref());
+}
+
+fn push_uuid(out: &mut Vec<u8>, uuid: Option<Uuid>) {
+    if let Some(uuid) = uuid {
+        push_text(out, "uuid", Some(&uuid.to_string()));
+    }
+}
+
+fn push_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
+    if !attributes.is_empty() {
+        push_key(out, "attributes");
+        push_map(out, &attributes.0);
+    }
 }
 
 /// Appends the line that introduces a data stream.
 fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
-    let (trace, class) = (&stream.trace.class, stream.class());
+    let class = stream.class();
     out.extend_from_slice(b"{\"type\":\"stream-begin\",\"stream\":");
     number::push_unsigned(out, number);
     push_text(out, "name", Some(&stream.name));
-    push_key(out, "class");
-    number::push_unsigned(out, class.id);
     if let Some(id) = stream.id {
         push_key(out, "id");
         number::push_unsigned(out, id);
     }
-    out.extend_from_slice(b",\"trace\":{\"path\":");
-    push_string(out, &stream.trace.name);
-    push_text(out, "format", Some(&trace.dialect));
-    push_text(out, "namespace", property::trace_namespace(trace));
-    push_text(out, "name", trace.name.as_deref());
-    push_text(out, "uid", property::trace_uid(trace).as_deref());
-    out.extend_from_slice(b",\"environment\":{");
-    for (i, (name, value)) in trace.environment.iter().enumerate() {
+    out.extend_from_slice(b",\"class\":{\"id\":");
+    number::push_unsigned(out, class.id);
+    push_identity(out, &class.namespace, &class.name, &class.uid);
+    push_attributes(out, &class.attributes);
+    out.push(b'}');
+    push_key(out, "trace");
+    push_trace(out, &stream.trace);
+    if let Some(clock) = stream.clock() {
+        push_key(out, "clock");
+        push_clock_class(out, clock);
+    }
+    let clocks = stream.trace.class.clocks.iter().enumerate();
+    let default = class.default_clock.map(usize::from);
+    let mut others = clocks.filter(|(i, _)| Some(*i) != default).map(|(_, clock)| clock).peekable();
+    if others.peek().is_some() {
+        push_key(out, "other_clocks");
+        for (i, clock) in others.enumerate() {
+            out.push(if i == 0 { b'[' } else { b',' });
+            push_clock_class(out, clock);
+        }
+        out.push(b']');
+    }
+    out.extend_from_slice(b"}\n");
+}
+
+fn push_trace(out: &mut Vec<u8>, trace: &Trace) {
+    let class = &trace.class;
+    out.extend_from_slice(b"{\"path\":");
+    push_string(out, &trace.path);
+    push_text(out, "format", Some(&class.dialect));
+    push_identity(out, &class.namespace, &class.name, &class.uid);
+    push_uuid(out, class.uuid);
+    push_key(out, "environment");
+    push_map(out, &class.environment);
+    push_attributes(out, &class.attributes);
+    if !class.call_sites.is_empty() {
+        push_key(out, "call_sites");
+        push_list(out, &class.call_sites);
+    }
+    out.push(b'}');
+}
+
+fn push_clock_class(out: &mut Vec<u8>, clock: &ClockClass) {
+    out.extend_from_slice(b"{\"id\":");
+    push_string(out, &clock.id);
+    push_identity(out, &clock.namespace, &clock.name, &clock.uid);
+    push_uuid(out, clock.uuid);
+    push_text(out, "description", clock.description.as_deref());
+    push_key(out, "frequency");
+    number::push_unsigned(out, clock.frequency);
+    for (name, value) in [("precision", clock.precision), ("accuracy", clock.accuracy)] {
+        if let Some(value) = value {
+            push_key(out, name);
+            number::push_unsigned(out, value);
+        }
+    }
+    push_key(out, "offset_seconds");
+    number::push_signed(out, clock.offset_seconds);
+    push_key(out, "offset_cycles");
+    number::push_unsigned(out, clock.offset_cycles);
+    match &clock.origin {
+        ClockOrigin::UnixEpoch => push_text(out, "origin", Some("unix-epoch")),
+        ClockOrigin::Named { namespace, name, uid } => {
+            push_key(out, "origin");
+            out.push(b'{');
+            if let Some(namespace) = namespace {
+                out.extend_from_slice(b"\"namespace\":");
+                push_string(out, namespace);
+                out.push(b',');
+            }
+            out.extend_from_slice(b"\"name\":");
+            push_string(out, name);
+            push_text(out, "uid", Some(uid));
+            out.push(b'}');
+        }
+        ClockOrigin::Unknown => {}
+    }
+    push_attributes(out, &clock.attributes);
+    out.push(b'}');
+}
+
+fn push_list(out: &mut Vec<u8>, elements: &[Value]) {
+    out.push(b'[');
+    for (i, element) in elements.iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
+        }
+        push_value(out, element);
+    }
+    out.push(b']');
+}
+
+fn push_map(out: &mut Vec<u8>, entries: &[(String, Value)]) {
+    out.push(b'{');
+    for (i, (name, value)) in entries.iter().enumerate() {
         if i > 0 {
             out.push(b',');
         }
@@ -351,25 +516,7 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
         out.push(b':');
         push_value(out, value);
     }
-    out.extend_from_slice(b"}}");
-    if let Some(clock) = stream.clock() {
-        out.extend_from_slice(b",\"clock\":{\"frequency\":");
-        number::push_unsigned(out, clock.frequency);
-        push_text(out, "name", clock.name.as_deref());
-        push_text(out, "uid", clock.uid.as_deref());
-        push_key(out, "offset_seconds");
-        number::push_signed(out, clock.offset_seconds);
-        push_key(out, "offset_cycles");
-        number::push_unsigned(out, clock.offset_cycles);
-        let origin = match &clock.origin {
-            ClockOrigin::UnixEpoch => Some("unix-epoch"),
-            ClockOrigin::Named { name, .. } => Some(name.as_str()),
-            ClockOrigin::Unknown => None,
-        };
-        push_text(out, "origin", origin);
-        out.push(b'}');
-    }
-    out.extend_from_slice(b"}\n");
+    out.push(b'}');
 }
 
 fn push_value(out: &mut Vec<u8>, value: &Value) {
@@ -380,28 +527,8 @@ fn push_value(out: &mut Vec<u8>, value: &Value) {
         Value::Integer(integer) => number::push_i128(out, *integer),
         Value::Number(text) => out.extend_from_slice(text.as_bytes()),
         Value::Text(text) => push_string(out, text),
-        Value::Array(elements) => {
-            out.push(b'[');
-            for (i, element) in elements.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                push_value(out, element);
-            }
-            out.push(b']');
-        }
-        Value::Map(entries) => {
-            out.push(b'{');
-            for (i, (name, value)) in entries.iter().enumerate() {
-                if i > 0 {
-                    out.push(b',');
-                }
-                push_string(out, name);
-                out.push(b':');
-                push_value(out, value);
-            }
-            out.push(b'}');
-        }
+        Value::Array(elements) => push_list(out, elements),
+        Value::Map(entries) => push_map(out, entries),
     }
 }
 

@@ -100,7 +100,8 @@ impl Fixture {
             ..TraceClass::default()
         };
         change(&mut trace);
-        let trace = Trace::new(trace, "trace", &Limits::default()).unwrap();
+        let mut trace = Trace::new(trace, "trace", &Limits::default()).unwrap();
+        trace.path = "path/trace".to_owned();
         let stream = DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap();
         Self { stream }
     }
@@ -124,13 +125,18 @@ impl Fixture {
     }
 
     pub(crate) fn event(&self, sink: &mut impl Sink, time: i64, payload: &[u8]) {
+        self.event_at(sink, time, &[], payload);
+    }
+
+    /// An event with values of further clocks.
+    pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
         self.scopes(payload, |scopes| {
             let event = Event {
                 stream: &self.stream,
                 class: &self.stream.class().event_records[0],
                 plans: &self.stream.plans().event_records[0],
                 clock: self.clock(time),
-                other_clocks: &[],
+                other_clocks: others,
                 scopes,
             };
             send(sink, &Message::Event(event));

@@ -1,10 +1,11 @@
 //! What was opened together, on one time line.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use ichnos_flow::{DamageCursor, Merge};
 use ichnos_io::{IoError, IoLimits, Tree};
-use ichnos_model::{ClockClass, Cursor, FileDiagnostic, TraceInput, Window};
+use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, TraceInput, Window};
 
 use crate::format::FORMATS;
 
@@ -43,6 +44,16 @@ pub enum OpenError {
         path: String,
         /// What was looked for, and what there is instead.
         hint: String,
+    },
+    /// Metadata were given for a path that has some of its own.
+    #[error("{path}: this has metadata of its own (`{metadata}`): those of {given} would not be used")]
+    OwnMetadata {
+        /// The path.
+        path: String,
+        /// The metadata file in it.
+        metadata: String,
+        /// The metadata file that was given.
+        given: String,
     },
     /// Traces were found, but none can be read.
     #[error("{}: the trace cannot be read", .0[0].path)]
@@ -102,6 +113,12 @@ pub fn open<P: AsRef<Path>>(
             Tree::open(path, &options.io)?
         };
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
+        if let Some((given, _)) = &options.ctf.metadata
+            && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
+        {
+            let (path, metadata) = (tree.name, own.path.clone());
+            return Err(OpenError::OwnMetadata { path, metadata, given: given.clone() });
+        }
         trees.push(tree);
     }
     session.add(&trees, options)?;
@@ -186,29 +203,39 @@ impl Session {
     /// Two clocks of which nothing says that they have the same origin, if there are such.
     #[must_use]
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
-        let mut first: Option<(ClockClass, String)> = None;
-        for trace in &self.traces {
-            for stream in trace.streams() {
-                let Some(clock) = stream.stream.clock() else { continue };
-                match &first {
-                    None => first = Some((clock.clone(), trace.path().to_owned())),
-                    Some((other, other_trace)) => {
-                        let same_trace = other_trace == trace.path() && other == clock;
-                        if !same_trace && !other.correlates_with(clock) {
-                            let name =
-                                |clock: &ClockClass| clock.name.clone().unwrap_or_else(|| clock.id.clone());
-                            return Some(UncorrelatedClocks {
-                                first: name(other),
-                                first_trace: other_trace.clone(),
-                                second: name(clock),
-                                second_trace: trace.path().to_owned(),
-                            });
-                        }
-                    }
-                }
+        let traces = self.traces.iter().enumerate();
+        let streams: Vec<(usize, Arc<DataStream>)> = traces
+            .flat_map(|(i, trace)| trace.streams().into_iter().map(move |summary| (i, summary.stream)))
+            .collect();
+        self.uncorrelated_among(streams.iter().map(|(trace, stream)| (*trace, stream)))
+    }
+
+    /// Among these data streams, with the indexes of their traces.
+    fn uncorrelated_among<'a>(
+        &self,
+        streams: impl Iterator<Item = (usize, &'a Arc<DataStream>)>,
+    ) -> Option<UncorrelatedClocks> {
+        // A clock is told by its trace and its index in there; most streams share one.
+        let mut clocks: Vec<(usize, u16, &ClockClass)> = Vec::new();
+        for (trace, stream) in streams {
+            let (Some(index), Some(clock)) = (stream.class().default_clock, stream.clock()) else { continue };
+            if !clocks.iter().any(|known| (known.0, known.1) == (trace, index)) {
+                clocks.push((trace, index, clock));
             }
         }
-        None
+        let all: Vec<&ClockClass> = clocks.iter().map(|(_, _, clock)| *clock).collect();
+        let stranger = first_uncorrelated(&all)?;
+        let name = |(_, _, clock): &(usize, u16, &ClockClass)| {
+            clock.name.clone().unwrap_or_else(|| clock.id.clone())
+        };
+        let path = |(trace, _, _): &(usize, u16, &ClockClass)| self.traces[*trace].path().to_owned();
+        let (first, second) = (clocks.first()?, clocks.get(stranger)?);
+        Some(UncorrelatedClocks {
+            first: name(first),
+            first_trace: path(first),
+            second: name(second),
+            second_trace: path(second),
+        })
     }
 
     /// All messages in the window, merged by time.
@@ -216,18 +243,92 @@ impl Session {
     /// # Errors
     /// If clocks are not correlated and nobody said to assume it.
     pub fn cursor(&self, window: Window) -> Result<Merge<Box<dyn Cursor + Send>>, OpenError> {
+        self.cursor_of(window, |_| true)
+    }
+
+    /// The messages in the window of those data streams that are wanted, merged by time. The others
+    /// are not read at all. Damage that belongs to no data stream is always told.
+    ///
+    /// # Errors
+    /// If clocks of what is wanted are not correlated and nobody said to assume it.
+    pub fn cursor_of(
+        &self,
+        window: Window,
+        mut wants: impl FnMut(&DataStream) -> bool,
+    ) -> Result<Merge<Box<dyn Cursor + Send>>, OpenError> {
+        let wanted: Vec<Vec<(Arc<DataStream>, bool)>> = self
+            .traces
+            .iter()
+            .map(|trace| {
+                let streams = trace.streams().into_iter().map(|summary| summary.stream);
+                streams.map(|stream| (Arc::clone(&stream), wants(&stream))).collect()
+            })
+            .collect();
+        let streams = wanted.iter().enumerate().flat_map(|(trace, streams)| {
+            streams.iter().filter(|(_, is)| *is).map(move |(stream, _)| (trace, stream))
+        });
         if !self.assume_correlated
-            && let Some(uncorrelated) = self.uncorrelated()
+            && let Some(uncorrelated) = self.uncorrelated_among(streams)
         {
             return Err(uncorrelated.into());
         }
         let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
-        for trace in &self.traces {
+        for (trace, wanted) in self.traces.iter().zip(&wanted) {
             if !trace.damage().is_empty() {
                 cursors.push(Box::new(DamageCursor::new(trace.damage().to_vec())));
             }
-            cursors.extend(trace.cursors(window));
+            let all = trace.cursors(window).into_iter().zip(wanted);
+            cursors.extend(all.filter(|(_, (_, is))| *is).map(|(cursor, _)| cursor));
         }
         Ok(Merge::new(cursors))
+    }
+}
+
+/// The index of the first clock that nothing relates to the first one of all, neither directly nor
+/// over others: so the order of the clocks does not decide whether there is one.
+fn first_uncorrelated(clocks: &[&ClockClass]) -> Option<usize> {
+    let mut is_related = vec![false; clocks.len()];
+    *is_related.first_mut()? = true;
+    let mut next = vec![0];
+    while let Some(known) = next.pop() {
+        for (i, clock) in clocks.iter().enumerate() {
+            if !is_related[i] && clock.correlates_with(clocks[known]) {
+                is_related[i] = true;
+                next.push(i);
+            }
+        }
+    }
+    is_related.iter().position(|is| !is)
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::ClockOrigin;
+
+    use super::*;
+
+    fn clock(uid: Option<&str>, origin: ClockOrigin) -> ClockClass {
+        ClockClass {
+            name: Some("clock".to_owned()),
+            uid: uid.map(str::to_owned),
+            origin,
+            ..ClockClass::new("c", 1_000)
+        }
+    }
+
+    #[test]
+    fn clocks_are_related_over_others() {
+        let unknown = clock(Some("1"), ClockOrigin::Unknown);
+        let epoch = clock(None, ClockOrigin::UnixEpoch);
+        let both = clock(Some("1"), ClockOrigin::UnixEpoch);
+        let alone = clock(None, ClockOrigin::Unknown);
+        assert_eq!(first_uncorrelated(&[]), None);
+        assert_eq!(first_uncorrelated(&[&alone]), None);
+        assert_eq!(first_uncorrelated(&[&unknown, &epoch]), Some(1));
+        for order in [[&unknown, &both, &epoch], [&unknown, &epoch, &both], [&both, &epoch, &unknown]] {
+            assert_eq!(first_uncorrelated(&order), None);
+        }
+        assert_eq!(first_uncorrelated(&[&epoch, &both, &alone, &unknown]), Some(2));
+        assert_eq!(first_uncorrelated(&[&alone, &alone]), Some(1));
     }
 }

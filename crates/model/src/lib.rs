@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod attribute;
+mod bits;
 mod clock;
 mod diagnostic;
 mod event;
@@ -17,6 +18,7 @@ mod place;
 pub mod plan;
 mod range;
 mod role;
+mod selectors;
 mod stream;
 mod trace_class;
 mod value;
@@ -39,6 +41,7 @@ pub use message::{Cursor, Damage, DamageKind, Discarded, Head, Message, MessageK
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
 pub use role::{Role, Roles};
+pub use selectors::Selectors;
 pub use stream::{DataStream, Trace};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass};
 pub use uuid::Uuid;

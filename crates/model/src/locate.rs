@@ -515,11 +515,11 @@ impl Search<'_> {
 
     /// The options of a variant that count: of one that encloses the dependent field only the one
     /// that it is in, since that one is selected.
-    fn options(&self, scope: Scope, options: &[(crate::RangeSet, NodeId)]) -> Vec<NodeId> {
+    fn options(&self, scope: Scope, options: &[NodeId]) -> Vec<NodeId> {
         self.count(options.len() / 16);
-        match options.iter().find(|(_, option)| self.encloses(scope, *option)) {
-            Some((_, option)) => vec![*option],
-            None => options.iter().map(|(_, option)| *option).collect(),
+        match options.iter().find(|option| self.encloses(scope, **option)) {
+            Some(option) => vec![*option],
+            None => options.to_vec(),
         }
     }
 

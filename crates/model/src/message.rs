@@ -169,6 +169,13 @@ pub enum DamageKind {
         /// Cycles at its end.
         end: u64,
     },
+    /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
+    #[error("the trace has more than {0} packets, the limit")]
+    TooManyPackets(u64),
+    /// The packet index that the tracer wrote says something else than the packet; it is the
+    /// packet that counts.
+    #[error("the packet index beside the file is false: it does not say what the packet says")]
+    FalseIndex,
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),

@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::locate::{self, LocationProblem};
+use crate::selectors::Selectors;
 use crate::{
     BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, RangeSet,
     Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
@@ -85,33 +86,9 @@ pub(crate) enum Op {
     StaticArray { element: NodeId, length: u64 },
     DynamicArray { element: NodeId, length: Slot },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
-    Variant { options: Vec<(RangeSet, NodeId)>, selector: Slot, small: SmallSelectors },
+    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot },
     Union { members: Vec<NodeId> },
     Null,
-}
-
-/// Which option small selectors select, so that the common case needs no search.
-#[derive(Debug)]
-pub(crate) struct SmallSelectors(Box<[u8]>);
-
-impl SmallSelectors {
-    const COUNT: usize = 64;
-    const SEARCH: u8 = u8::MAX;
-
-    fn new(options: &[(RangeSet, NodeId)]) -> Self {
-        let option_of = |selector: usize| {
-            let index = options.iter().position(|(ranges, _)| ranges.contains(selector as i128));
-            index.and_then(|index| u8::try_from(index).ok()).unwrap_or(Self::SEARCH)
-        };
-        Self((0..Self::COUNT).map(option_of).collect())
-    }
-
-    /// The option of a selector; None if it has to be searched for.
-    #[inline]
-    pub(crate) fn get(&self, selector: i128) -> Option<usize> {
-        let option = *self.0.get(usize::try_from(selector).ok()?)?;
-        (option != Self::SEARCH).then_some(usize::from(option))
-    }
 }
 
 /// Fixed-length bits.
@@ -372,9 +349,10 @@ impl Plan {
                 for option in options {
                     let node = child(self, option.name.as_deref(), &option.class)?;
                     self.nodes[node as usize].is_option = true;
-                    nodes.push((option.ranges.clone(), node));
+                    nodes.push(node);
                 }
-                Op::Variant { small: SmallSelectors::new(&nodes), options: nodes, selector: NO_SLOT }
+                let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
+                Op::Variant { options: nodes, selectors, selector: NO_SLOT }
             }
             FieldKind::Union { members, alignment: a } => {
                 alignment = *a;
@@ -453,7 +431,7 @@ impl Plan {
             }
             // What need not begin at a byte has to be looked at.
             Op::StaticText(..) if node.alignment % 8 != 0 => None,
-            // Such a text is only right if it ends early.
+            // Whether such a text is sound depends on what it says.
             Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
             Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
             Op::Null => size(0),
@@ -471,7 +449,7 @@ impl Plan {
                     return size(0);
                 }
                 if layout.size == 0 {
-                    // Elements without bits are counted, by whoever wants them or not.
+                    // How many elements without bits there may be is a matter of limits.
                     return None;
                 }
                 let alignment = self.node(*element).alignment;

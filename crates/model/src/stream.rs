@@ -13,18 +13,20 @@ pub struct Trace {
     pub class: TraceClass,
     /// Decode plans of the class.
     pub plans: TracePlans,
-    /// What the trace is called where it lies, for instance the path of its folder.
+    /// What people call the trace, if its class has no name; empty if there is nothing to call it.
     pub name: String,
+    /// Where the trace lies, for instance the path of its folder; empty if nowhere.
+    pub path: String,
 }
 
 impl Trace {
-    /// A trace of this class.
+    /// A trace of this class that lies nowhere.
     ///
     /// # Errors
     /// If the class cannot be compiled; see [`TracePlans::compile`].
     pub fn new(class: TraceClass, name: impl Into<String>, limits: &Limits) -> Result<Self, PlanError> {
         let plans = TracePlans::compile(&class, limits)?;
-        Ok(Self { class, plans, name: name.into() })
+        Ok(Self { class, plans, name: name.into(), path: String::new() })
     }
 }
 

@@ -39,6 +39,24 @@ fn selects_by_name() {
     count(path, &["--limit", "3"]).expect(0, &["3 events in"]);
 }
 
+/// What is wrong with data streams that are not wanted does not matter.
+#[test]
+fn unwanted_streams_are_not_read() {
+    let folder = trace("unwanted");
+    let path = folder.as_os_str();
+    let whole = std::fs::read(folder.join("stream_a")).unwrap();
+    std::fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
+    std::fs::write(folder.join("foreign"), [0x55; 64]).unwrap();
+    count(path, &[]).expect(3, &["cut off", "foreign", "9 events in"]);
+    let run = count(path, &["--stream", "stream_b"]).expect(0, &["4 events in", "0 damaged places"]);
+    assert!(!run.err.contains("warning"), "{}", run.err);
+    count(path, &["--stream", "stream_b", "--strict"]).expect(0, &["4 events in"]);
+    count(path, &["--stream", "stream_a"]).expect(3, &["cut off", "5 events in", "1 damaged place"]);
+    count(path, &["--stream", "foreign"]).expect(3, &["foreign", "0 events in"]);
+    let lines = lines(path, &["--stream", "stream_b", "--format", "jsonl"]);
+    assert!(!lines.iter().any(|line| line.contains("stream_a")), "{lines:#?}");
+}
+
 /// What `cat` prints with these arguments.
 fn lines(path: &OsStr, more: &[&str]) -> Vec<String> {
     let arguments = [OsStr::new("cat"), path, OsStr::new("--clock-gmt"), OsStr::new("-q")];
@@ -100,6 +118,17 @@ fn json_lines() {
     assert_eq!(json.iter().filter(|line| line["type"] == "event").count(), 10);
     let event = json.iter().find(|line| line["type"] == "event").unwrap();
     assert_eq!(event["payload"]["text"], "hello\x1b[31m");
+    let types = |more: &[&str]| -> Vec<String> {
+        let all = lines(folder.as_os_str(), &[&["--format", "jsonl"], more].concat());
+        let json = all.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+        json.map(|line| line["type"].as_str().unwrap().to_owned()).collect()
+    };
+    // Reading to the end and stopping before are two things.
+    let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
+    let all = types(&["--packets"]);
+    assert_eq!(["event-class", "stream-end", "packet-begin"].map(|name| count(&all, name)), [4, 2, 3]);
+    let few = types(&["--limit", "3"]);
+    assert_eq!(["event", "stream-end", "packet-begin"].map(|name| count(&few, name)), [3, 0, 0]);
 }
 
 #[test]

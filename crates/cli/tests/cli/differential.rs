@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, command, root};
+use crate::support::{Folder, command, recorded, root};
 
 /// Records a trace with the program in `examples/hello-lttng`; None (and a line that says why) if
 /// that cannot be done on this machine.
@@ -80,6 +80,8 @@ fn a_fresh_recording_prints_the_same() {
         &["--clock-seconds", "--no-delta"],
         &["--clock-cycles", "--names=all", "--fields=trace:domain,trace:hostname,loglevel"],
         &["--names=none"],
+        &["--fields=trace"],
+        &["--fields=all"],
     ];
     for options in options {
         let output = command().arg("cat").args(*options).arg(&trace).output().unwrap();
@@ -100,4 +102,35 @@ fn the_sample_prints_the_same() {
     let trace = root().join("examples/hello-lttng/trace");
     let output = command().arg("cat").arg(&trace).output().unwrap();
     same(&output.stdout, &babeltrace2(&trace, &[]), "the sample");
+}
+
+/// What a trace is called depends on where it was opened.
+#[test]
+fn traces_are_called_the_same() {
+    if Command::new("babeltrace2").arg("--version").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: `babeltrace2` is not installed");
+        return;
+    }
+    let mut traces: Vec<PathBuf> = [
+        "trace",
+        "trace/ust",
+        "trace/ust/",
+        "trace/ust/uid/65534",
+        "trace/ust/uid/65534/64-bit",
+        "trace/ust/uid/65534/64-bit/",
+        "",
+    ]
+    .map(|path| root().join("examples/hello-lttng").join(path))
+    .into();
+    if let Some(recorded) = recorded("ctf/real/lttng-ust") {
+        let below =
+            ["snapshot", "session-rot", "session-rot/archives", "perpid/ust", "exclude", "tracefile-rot"];
+        traces.extend(below.map(|path| recorded.join(path)));
+    }
+    for trace in traces {
+        for fields in ["--fields=trace", "--fields=all"] {
+            let output = command().args(["cat", "-q", fields]).arg(&trace).output().unwrap();
+            same(&output.stdout, &babeltrace2(&trace, &[fields]), &format!("{}", trace.display()));
+        }
+    }
 }

@@ -76,6 +76,18 @@ fn metadata_of_its_own() {
         ichnos([OsStr::new("info"), path, OsStr::new("--metadata"), metadata])
     };
     run(folder.as_os_str(), metadata.as_os_str()).expect(2, &["has metadata of its own"]);
+    // Deeper down, in an archive, or the file itself.
+    let above = Folder::new("own-metadata-above");
+    fs::create_dir(above.join("below")).unwrap();
+    fs::write(above.join("below/metadata"), METADATA).unwrap();
+    run(above.as_os_str(), metadata.as_os_str()).expect(2, &["(`below/metadata`)", "leave out --metadata"]);
+    run(metadata.as_os_str(), metadata.as_os_str()).expect(2, &["has metadata of its own"]);
+    let archive = above.join("trace.tar");
+    let made =
+        std::process::Command::new("tar").arg("cf").arg(&archive).arg("-C").arg(&*folder).arg(".").status();
+    if made.is_ok_and(|status| status.success()) {
+        run(archive.as_os_str(), metadata.as_os_str()).expect(2, &["has metadata of its own"]);
+    }
     let stream = folder.join("stream_a");
     run(stream.as_os_str(), OsStr::new("/does/not/exist")).expect(2, &["the metadata cannot be read"]);
     run(stream.as_os_str(), folder.as_os_str()).expect(2, &["the metadata cannot be read"]);
@@ -143,6 +155,50 @@ fn damaged_streams() {
     assert_eq!(json["findings"][0]["byte"], 0);
     fs::write(folder.join("stream_a"), b"").unwrap();
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null")]).expect(0, &[]);
+}
+
+/// Metadata alone are a trace, too.
+#[test]
+fn no_data_streams() {
+    let folder = trace("no-data-streams");
+    let metadata = folder.join("metadata");
+    for verb in ["info", "cat", "check"] {
+        ichnos([OsStr::new(verb), metadata.as_os_str()]).expect(0, &["note: ", "no data streams"]);
+        assert_eq!(ichnos([OsStr::new(verb), OsStr::new("-q"), metadata.as_os_str()]).expect(0, &[]).err, "");
+    }
+    // What is there but cannot be read is told as that.
+    fs::remove_file(folder.join("stream_a")).unwrap();
+    fs::write(folder.join("stream_b"), [0x55; 64]).unwrap();
+    let run = ichnos([OsStr::new("cat"), folder.as_os_str()]).expect(3, &["magic"]);
+    assert!(!run.err.contains("no data streams"), "{}", run.err);
+}
+
+/// Clocks that nothing relates, and data streams without any.
+#[test]
+fn clocks_apart() {
+    let folder = Folder::new("clocks-apart");
+    let clock = METADATA.lines().find(|line| line.starts_with("clock {")).unwrap();
+    let clockless =
+        METADATA.replace(clock, "").replace("map = clock.mono.value;", "").replace("timestamp", "stamp");
+    let other = METADATA.replace("absolute = true", "absolute = false");
+    for (name, metadata) in [("a", METADATA), ("b", &other), ("c", &clockless)] {
+        fs::create_dir(folder.join(name)).unwrap();
+        fs::write(folder.join(name).join("metadata"), metadata).unwrap();
+        fs::write(folder.join(name).join("stream"), packet(&[1, 2, 3], 0)).unwrap();
+    }
+    let run = |verb: &str, names: &[&str], more: &[&str]| {
+        let paths = names.iter().map(|name| folder.join(name).into_os_string());
+        let more = more.iter().map(|option| OsStr::new(option).to_owned());
+        ichnos([OsStr::new(verb).to_owned()].into_iter().chain(paths).chain(more))
+    };
+    run("cat", &["a", "b"], &[]).expect(2, &["the clock `mono` of", "--assume-correlated"]);
+    run("check", &["a", "b"], &[]).expect(1, &[]).prints(&["error: the clock `mono`", "--assume-correlated"]);
+    run("check", &["a", "b"], &["--assume-correlated"]).expect(0, &[]).prints(&["no problems"]);
+    run("cat", &["a", "b"], &["--assume-correlated", "-q"]).expect(0, &[]);
+    // Those of data streams that nobody wants do not matter.
+    run("cat", &["a", "b"], &["--stream", "*/a/*"]).expect(0, &[]);
+    run("cat", &["a", "c"], &[]).expect(0, &["note: the data stream", "c/stream has no clock"]);
+    assert_eq!(run("cat", &["c"], &[]).expect(0, &[]).err, "");
 }
 
 #[cfg(unix)]

@@ -30,8 +30,9 @@ fn all_lines() {
     let options = JsonLinesOptions { packets: true, ..JsonLinesOptions::default() };
     assert_eq!(
         print(&fixture, options, &[1]),
-        r#"{"type":"stream-begin","stream":0,"name":"stream","class":0,"id":1,"trace":{"path":"trace","format":"CTF 1.8","environment":{"hostname":"host","vpid":7}},"clock":{"frequency":1000000000,"name":"clock","offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
+        r#"{"type":"stream-begin","stream":0,"name":"stream","id":1,"class":{"id":0},"trace":{"path":"path/trace","format":"CTF 1.8","environment":{"hostname":"host","vpid":7}},"clock":{"id":"clock","name":"clock","frequency":1000000000,"offset_seconds":0,"offset_cycles":0,"origin":"unix-epoch"}}
 {"type":"packet-begin","stream":0,"ts":1000,"cycles":1000,"sequence_number":9,"context":{"number":9,"cpu":2}}
+{"type":"event-class","stream":0,"id":3,"name":"ev","log_level":"warning"}
 {"type":"event","stream":0,"ts":1000,"cycles":1000,"id":3,"name":"ev","log_level":"warning","payload":{"a":1}}
 {"type":"packet-end","stream":0,"ts":2000,"cycles":2000,"sequence_number":9,"content_bits":120,"total_bits":128}
 {"type":"stream-end","stream":0}
@@ -43,6 +44,51 @@ fn all_lines() {
         "{\"type\":\"event\",\"stream\":0,\"ts\":1000,\"id\":3,\"name\":\"ev\",\"log_level\":\"warning\",\
          \"payload\":{\"a\":1}}\n"
     );
+}
+
+/// What is said once is all that a trace says of itself.
+#[test]
+fn everything_about_classes() {
+    let text = |text: &str| Some(text.to_owned());
+    let attributes = |name: &str| Attributes(vec![(name.to_owned(), Value::Array(vec![Value::Null]))]);
+    let uuid = |byte: u8| Some(Uuid::from_bytes([byte; 16]));
+    let fixture = Fixture::with(structure(vec![("a", u8_class())]), |trace| {
+        (trace.namespace, trace.name, trace.uid, trace.uuid) = (text("tn"), text("t"), text("tu"), uuid(1));
+        trace.attributes = attributes("of the trace");
+        trace.call_sites = vec![Value::Map(vec![("name".to_owned(), Value::Text("ev".to_owned()))])];
+        let clock = &mut trace.clocks[0];
+        (clock.namespace, clock.uid, clock.uuid) = (text("cn"), text("cu"), uuid(2));
+        (clock.description, clock.precision, clock.accuracy) = (text("for \"people\""), Some(5), Some(6));
+        clock.origin =
+            ClockOrigin::Named { namespace: text("on"), name: "o".to_owned(), uid: "ou".to_owned() };
+        clock.attributes = attributes("of the clock");
+        trace.clocks.push(ClockClass::new("second", 7));
+        let stream = &mut trace.data_streams[0];
+        (stream.namespace, stream.name, stream.uid) = (text("sn"), text("s"), text("su"));
+        stream.attributes = attributes("of the stream");
+        let event = Arc::make_mut(&mut stream.event_records[0]);
+        (event.namespace, event.uid, event.emf_uri) = (text("en"), text("eu"), text("http://e"));
+        event.log_level = Some(99);
+        event.attributes = attributes("of the event");
+    });
+    let out = Shared::default();
+    let mut sink = JsonLines::new(out.clone(), JsonLinesOptions::default());
+    fixture.begin(&mut sink);
+    fixture.event_at(&mut sink, 1000, &[(1, 42)], &[1]);
+    fixture.event(&mut sink, 2000, &[2]);
+    fixture.end(&mut sink);
+    assert_eq!(
+        out.text(),
+        r#"{"type":"stream-begin","stream":0,"name":"stream","id":1,"class":{"id":0,"namespace":"sn","name":"s","uid":"su","attributes":{"of the stream":[null]}},"trace":{"path":"path/trace","format":"CTF 1.8","namespace":"tn","name":"t","uid":"tu","uuid":"01010101-0101-0101-0101-010101010101","environment":{"hostname":"host","vpid":7},"attributes":{"of the trace":[null]},"call_sites":[{"name":"ev"}]},"clock":{"id":"clock","namespace":"cn","name":"clock","uid":"cu","uuid":"02020202-0202-0202-0202-020202020202","description":"for \"people\"","frequency":1000000000,"precision":5,"accuracy":6,"offset_seconds":0,"offset_cycles":0,"origin":{"namespace":"on","name":"o","uid":"ou"},"attributes":{"of the clock":[null]}},"other_clocks":[{"id":"second","frequency":7,"offset_seconds":0,"offset_cycles":0}]}
+{"type":"event-class","stream":0,"id":3,"namespace":"en","name":"ev","uid":"eu","log_level":99,"emf_uri":"http://e","attributes":{"of the event":[null]}}
+{"type":"event","stream":0,"ts":1000,"cycles":1000,"id":3,"name":"ev","log_level":99,"other_clocks":{"second":42},"payload":{"a":1}}
+{"type":"event","stream":0,"ts":2000,"cycles":2000,"id":3,"name":"ev","log_level":99,"payload":{"a":2}}
+{"type":"stream-end","stream":0}
+"#
+    );
+    for line in out.text().lines() {
+        assert_eq!(line.matches('{').count(), line.matches('}').count());
+    }
 }
 
 #[test]

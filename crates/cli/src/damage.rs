@@ -1,0 +1,62 @@
+//! Damage, in the words that all verbs use.
+
+use std::fmt::Write as _;
+
+use ichnos::model::{Damage, DamageKind};
+
+use crate::style::count;
+
+/// Where something cannot be read: the file, and how far from its beginning.
+pub(crate) fn place(damage: &Damage) -> String {
+    let mut place = format!("{}: byte {}", damage.file, damage.bit / 8);
+    if damage.bit % 8 != 0 {
+        let _ = write!(place, ", bit {}", damage.bit % 8);
+    }
+    place
+}
+
+/// What is wrong there, and what is skipped because of it.
+pub(crate) fn message(damage: &Damage) -> String {
+    let mut message = damage.kind.to_string();
+    if damage.skipped > 0 {
+        let skipped = count(damage.skipped.div_ceil(8), "byte");
+        let _ = match damage.kind {
+            // The place is the end of the file: nothing is behind it.
+            DamageKind::CutOff { .. } => {
+                let are = if damage.skipped > 8 { "are" } else { "is" };
+                write!(message, "; {skipped} of an event before that {are} skipped")
+            }
+            _ => write!(message, "; {skipped} skipped"),
+        };
+    }
+    message
+}
+
+/// Both in one line.
+pub(crate) fn line(damage: &Damage) -> String {
+    format!("{}: {}", place(damage), message(damage))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        let cut_off = DamageKind::CutOff { total: 1056, available: 288 };
+        let mut damage =
+            Damage { file: "a/b".to_owned(), stream: None, bit: 2400, kind: cut_off, skipped: 96 };
+        assert_eq!(
+            line(&damage),
+            "a/b: byte 300: the packet of 1056 bits is cut off after 288 bits; 12 bytes of an event before that \
+             are skipped"
+        );
+        damage.skipped = 3;
+        assert!(line(&damage).ends_with("; 1 byte of an event before that is skipped"));
+        damage.kind = DamageKind::EmptyEventRecord;
+        damage.bit = 9;
+        assert_eq!(line(&damage), "a/b: byte 1, bit 1: an event record without any bits; 1 byte skipped");
+        damage.skipped = 0;
+        assert!(line(&damage).ends_with("bits"));
+    }
+}

@@ -1,0 +1,81 @@
+//! Which option of a variant a selector selects, found without a look at each.
+
+use crate::RangeSet;
+
+/// The options of a variant by the values that select them.
+#[derive(Clone, Debug)]
+pub struct Selectors {
+    /// The option of each small value: selectors mostly are small.
+    small: Box<[Option<u32>]>,
+    /// All ranges with their options, in order; if some overlap, the first option wins, and they
+    /// are searched one by one.
+    ranges: Vec<(i128, i128, u32)>,
+    are_disjoint: bool,
+}
+
+impl Selectors {
+    const SMALL: i128 = 64;
+
+    /// For options with these ranges.
+    pub fn new<'a>(options: impl IntoIterator<Item = &'a RangeSet>) -> Self {
+        let all = options.into_iter().zip(0u32..);
+        let mut ranges: Vec<(i128, i128, u32)> = all
+            .flat_map(|(set, option)| set.0.iter().map(move |range| (range.lower, range.upper, option)))
+            .collect();
+        ranges.sort_by_key(|(lower, _, _)| *lower);
+        let are_disjoint = ranges.windows(2).all(|pair| pair[0].1 < pair[1].0);
+        if !are_disjoint {
+            ranges.sort_by_key(|(_, _, option)| *option);
+        }
+        let mut selectors = Self { small: Box::default(), ranges, are_disjoint };
+        selectors.small = (0..Self::SMALL).map(|value| selectors.search(value)).collect();
+        selectors
+    }
+
+    /// The option that a value selects.
+    #[inline]
+    #[must_use]
+    pub fn select(&self, value: i128) -> Option<usize> {
+        let small = usize::try_from(value).ok().and_then(|value| self.small.get(value));
+        let option = match small {
+            Some(option) => *option,
+            None => self.search(value),
+        };
+        option.map(|option| option as usize)
+    }
+
+    fn search(&self, value: i128) -> Option<u32> {
+        let contains = |(lower, upper, _): &&(i128, i128, u32)| *lower <= value && value <= *upper;
+        let range = if self.are_disjoint {
+            let after = self.ranges.partition_point(|(lower, _, _)| *lower <= value);
+            self.ranges.get(after.checked_sub(1)?).filter(contains)
+        } else {
+            self.ranges.iter().find(contains)
+        };
+        range.map(|(_, _, option)| *option)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::IntegerRange;
+
+    fn sets(options: &[&[(i128, i128)]]) -> Vec<RangeSet> {
+        let range = |(lower, upper): &(i128, i128)| IntegerRange { lower: *lower, upper: *upper };
+        options.iter().map(|ranges| RangeSet(ranges.iter().map(range).collect())).collect()
+    }
+
+    #[test]
+    fn as_a_look_at_each_would() {
+        let disjoint = sets(&[&[(5, 5), (100, 200)], &[(-12, -3), (1000, 1000)], &[(0, 4)]]);
+        let overlapping = sets(&[&[(5, 70)], &[(-12, 300)], &[(0, i128::MAX)]]);
+        for options in [disjoint, overlapping, Vec::new()] {
+            let selectors = Selectors::new(&options);
+            for value in (-20..1100).chain([i128::MIN, i128::MAX]) {
+                let expected = options.iter().position(|ranges| ranges.contains(value));
+                assert_eq!(selectors.select(value), expected, "{value} of {options:?}");
+            }
+        }
+    }
+}
