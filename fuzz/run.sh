@@ -21,7 +21,7 @@ for target in "$@"; do
 	log=corpus/logs/$target
 	status=0
 	nice -n 10 cargo +nightly fuzz run --sanitizer none "$target" corpus/$target -- "${options[@]}" \
-		-jobs=0 -workers=1 -max_total_time="$seconds" -timeout=5 -report_slow_units=1 \
+		-workers=1 -max_total_time="$seconds" -timeout=5 -report_slow_units=1 \
 		-rss_limit_mb=512 -malloc_limit_mb=256 -print_final_stats=1 >"$log" 2>&1 || status=$?
 	executions=$(sed -n 's/^stat::number_of_executed_units: *//p' "$log")
 	echo "$target: ${executions:-no} executions, $([ $status = 0 ] && echo nothing found || echo "status $status, see fuzz/$log")"

@@ -4,6 +4,7 @@
 
 mod decode_suite;
 mod encoder;
+mod fuzzed;
 mod hostile;
 mod json_documents;
 mod json_errors;

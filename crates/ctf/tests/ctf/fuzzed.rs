@@ -1,0 +1,54 @@
+//! What fuzzing found (see the folder `fuzz` of the project), as small as it gets.
+
+use crate::reading::{Told, damage, events, told, trace};
+
+/// All messages of a data stream of SPEC-2.0 metadata with one event record class, whose payload
+/// has the members that are given.
+fn payload(members: &str, stream: &[u8]) -> Vec<Told> {
+    let metadata = format!(
+        r#"{{"type":"preamble","version":2}}
+        {{"type":"data-stream-class"}}
+        {{"type":"event-record-class","payload-field-class":
+            {{"type":"structure","member-classes":[{members}]}}}}"#
+    );
+    told(&trace(metadata.as_bytes(), &[("stream", stream)]))
+}
+
+#[test]
+fn what_is_skipped_for_a_wrong_packet_ends_with_the_file() {
+    let metadata = br#"{"type":"preamble","version":2}
+        {"type":"data-stream-class","packet-context-field-class":{"type":"structure","member-classes":[
+            {"name":"size","field-class":{"type":"fixed-length-unsigned-integer","length":16,
+                "byte-order":"little-endian","roles":["packet-total-length"]}}]}}"#;
+    // A packet of 17 bits is none; that is found behind its context of 16.
+    let trace = trace(metadata, &[("stream", &[17, 0, 0, 0, 0])]);
+    let damage = &ichnos_model::TraceInput::damage(&trace)[0];
+    assert_eq!((damage.bit, damage.skipped), (16, 24));
+}
+
+#[test]
+fn half_a_code_unit_is_damage_for_whoever_only_skips_it() {
+    let text =
+        r#"{"name":"a","field-class":{"type":"static-length-string","length":5,"encoding":"utf-16le"}}"#;
+    let told_whole = payload(text, &[65, 0, 66, 0, 67]);
+    assert_eq!((events(&told_whole).len(), damage(&told_whole).len()), (0, 1));
+    let ended = payload(text, &[65, 0, 0, 0, 67]);
+    assert_eq!((events(&ended).len(), damage(&ended).len()), (1, 0));
+}
+
+#[test]
+fn too_many_elements_of_nothing_are_damage_for_whoever_only_skips_them() {
+    let members = r#"{"name":"bit","field-class":
+            {"type":"fixed-length-boolean","length":8,"byte-order":"little-endian"}},
+        {"name":"a","field-class":{"type":"static-length-array","length":1000000000000,
+            "element-field-class":{"type":"structure"}}}"#;
+    let told = payload(members, &[0]);
+    assert_eq!((events(&told).len(), damage(&told).len()), (0, 1));
+}
+
+/// Aliases that double make as many field classes as are allowed of two thousand bytes.
+#[test]
+fn as_many_field_classes_as_are_allowed_fit_into_memory() {
+    let most = ichnos_model::Limits::default().field_classes;
+    assert!(most * size_of::<ichnos_model::plan::Node>() as u64 <= 256 << 20);
+}
