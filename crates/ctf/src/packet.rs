@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use ichnos_model::plan::TracePlans;
 use ichnos_model::walk::{DecodeError, PacketBits, Position, Slots, UNKNOWN, WalkLimits};
-use ichnos_model::{DamageKind, Field, Role, Roles, TraceClass, Uuid, Visitor, Wide};
+use ichnos_model::{DamageKind, Field, FieldKind, Role, Roles, TraceClass, Uuid, Visitor, Wide};
 
 use crate::metadata::Dialect;
 
@@ -52,15 +52,24 @@ pub(crate) struct Clocks {
     /// Index of the default clock.
     pub(crate) default: Option<u16>,
     values: Vec<u64>,
-    /// Whether they go on from packet to packet. So it is in PROP-1.0: a clock is 0 before the
-    /// data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
+    /// Whether they go on from packet to packet. So it is in PROP-1.0 and CTF 1.8: a clock is 0
+    /// before the data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
     pub(crate) go_on: bool,
 }
 
 impl Clocks {
     /// The clocks of a trace before its data stream begins.
     pub(crate) fn of(trace: &TraceClass) -> Self {
-        let go_on = trace.dialect == Dialect::Prop1.title();
+        // CTF 1.8, section 8, has clocks run on, too; as packets mostly say when they begin, that
+        // makes no difference but where they do not.
+        let begins_are_told = || {
+            trace.data_streams.iter().flat_map(|class| &class.packet_context).any(|context| {
+                let FieldKind::Structure { members, .. } = &context.kind else { return false };
+                members.iter().any(|member| member.class.roles.has(Role::Timestamp))
+            })
+        };
+        let go_on = trace.dialect == Dialect::Prop1.title()
+            || (trace.dialect == Dialect::Ctf18.title() && !begins_are_told());
         Self { default: None, values: vec![0; trace.clocks.len()], go_on }
     }
 
