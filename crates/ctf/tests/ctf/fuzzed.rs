@@ -52,3 +52,18 @@ fn as_many_field_classes_as_are_allowed_fit_into_memory() {
     let most = ichnos_model::Limits::default().field_classes;
     assert!(most * size_of::<ichnos_model::plan::Node>() as u64 <= 256 << 20);
 }
+
+/// Each packet tells a plausible loss, but all together are more than can be counted.
+#[test]
+fn discarded_events_beyond_all_numbers_are_counted_as_far_as_numbers_go() {
+    let metadata = br#"{"type":"preamble","version":2}
+        {"type":"data-stream-class","packet-context-field-class":{"type":"structure","member-classes":[
+            {"name":"size","field-class":{"type":"fixed-length-unsigned-integer","length":64,
+                "byte-order":"little-endian","roles":["packet-total-length"]}},
+            {"name":"lost","field-class":{"type":"fixed-length-unsigned-integer","length":64,
+                "byte-order":"little-endian","roles":["discarded-event-record-counter-snapshot"]}}]}}"#;
+    let counters = [0, 1 << 63, 0, 1 << 63, 0, 1u64 << 63];
+    let stream: Vec<u8> = counters.iter().flat_map(|lost| [128, *lost]).flat_map(u64::to_le_bytes).collect();
+    let trace = trace(metadata, &[("stream", &stream)]);
+    assert_eq!(ichnos_model::TraceInput::streams(&trace)[0].discarded_events, u64::MAX);
+}
