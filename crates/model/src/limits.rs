@@ -18,6 +18,9 @@ pub struct Limits {
     /// Array elements of zero size that are visited of one root field; more are an error.
     /// Default: 4,096.
     pub zero_size_elements: u64,
+    /// Field classes of one root field whose fields may have no bits: an event record can have all
+    /// of them in a single bit. Default: 65,536.
+    pub empty_fields: u64,
     /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
     pub packets: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
@@ -33,6 +36,7 @@ impl Default for Limits {
             event_record_classes: 1 << 20,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 12,
+            empty_fields: 1 << 16,
             packets: 1 << 24,
             diagnostics: 100,
         }

@@ -208,7 +208,8 @@ pub enum MessageKind {
 /// A source of messages that lends the current one.
 ///
 /// # For implementations
-/// Time of the heads never goes backwards. Errors are [`Message::Damage`]; after one, go on where
+/// Time of the heads goes backwards only where the clock of the trace does, after a
+/// [`DamageKind::ClockBackwards`] that says so. Errors are [`Message::Damage`]; after one, go on where
 /// it is possible.
 pub trait Cursor {
     /// Moves on to the next message and tells its head; None after the last one.

@@ -398,7 +398,10 @@ impl Plan {
     }
 
     /// Joins members of fixed layout into runs; the last step of making a plan.
-    pub(crate) fn finish(&mut self) {
+    ///
+    /// # Errors
+    /// If too many fields may have no bits.
+    pub(crate) fn finish(&mut self, limits: &Limits) -> Result<(), PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
             if let Op::Bits(bits) = &mut node.op {
@@ -417,6 +420,31 @@ impl Plan {
             }
         }
         self.fixed = layouts[0].filter(|layout| !layout.saves).map(|layout| layout.size);
+        let mut may_be_empty = vec![false; count];
+        for id in (0..count).rev() {
+            may_be_empty[id] = self.may_be_empty(id as NodeId, &may_be_empty);
+        }
+        if may_be_empty.iter().filter(|empty| **empty).count() as u64 > limits.empty_fields {
+            return Err(PlanError::EmptyFields(limits.empty_fields));
+        }
+        Ok(())
+    }
+
+    /// Whether an instance of the node may have no bits.
+    fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
+        let is_empty = |id: &NodeId| known[*id as usize];
+        match &self.node(id).op {
+            Op::Bits(_) | Op::Variable(_) | Op::NullTerminated(_) => false,
+            Op::StaticText(_, length) | Op::StaticBlob(length) => *length == 0,
+            Op::StaticArray { element, length } => *length == 0 || is_empty(element),
+            Op::Structure { members, .. } => members.iter().all(is_empty),
+            Op::Variant { options: any, .. } | Op::Union { members: any } => any.iter().any(is_empty),
+            Op::DynamicText(..)
+            | Op::DynamicBlob(_)
+            | Op::DynamicArray { .. }
+            | Op::Optional { .. }
+            | Op::Null => true,
+        }
     }
 
     /// Layout of the node if every instance that begins aligned has the same.
@@ -587,6 +615,9 @@ pub enum PlanError {
     /// More field classes than allowed.
     #[error("more than {0} field classes after aliases were expanded")]
     FieldClasses(u64),
+    /// More fields of one root field may have no bits than allowed.
+    #[error("more than {0} fields of one root field may have no bits at all")]
+    EmptyFields(u64),
     /// Nested too deeply.
     #[error("field classes nested more than {0} levels deep")]
     Depth(u32),
@@ -666,16 +697,16 @@ impl TracePlans {
         for stream in &mut plans.data_streams {
             let shared =
                 [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];
-            shared.into_iter().flatten().for_each(Plan::finish);
+            shared.into_iter().flatten().try_for_each(|plan| plan.finish(limits))?;
             for event in &mut stream.event_records {
                 [&mut event.specific_context, &mut event.payload]
                     .into_iter()
                     .flatten()
-                    .for_each(Plan::finish);
+                    .try_for_each(|plan| plan.finish(limits))?;
             }
         }
         if let Some(header) = &mut plans.packet_header {
-            header.finish();
+            header.finish(limits)?;
         }
         Ok(plans)
     }

@@ -67,3 +67,32 @@ fn discarded_events_beyond_all_numbers_are_counted_as_far_as_numbers_go() {
     let trace = trace(metadata, &[("stream", &stream)]);
     assert_eq!(ichnos_model::TraceInput::streams(&trace)[0].discarded_events, u64::MAX);
 }
+
+/// Three kilobytes of doubling aliases for a structure of nothing, and a hundred bytes of event
+/// records of one byte each, took 41 seconds: each record had a million fields without bits.
+#[test]
+fn a_million_fields_of_nothing_are_refused() {
+    let mut metadata = r#"{"type":"preamble","version":2}
+        {"type":"field-class-alias","name":"a0","field-class":{"type":"structure"}}"#
+        .to_owned();
+    for level in 1..19 {
+        let inner = level - 1;
+        metadata.push_str(&format!(
+            r#"
+            {{"type":"field-class-alias","name":"a{level}","field-class":{{"type":"structure","member-classes":[
+                {{"name":"x","field-class":"a{inner}"}},{{"name":"y","field-class":"a{inner}"}}]}}}}"#
+        ));
+    }
+    metadata.push_str(
+        r#"
+        {"type":"data-stream-class"}
+        {"type":"event-record-class","payload-field-class":{"type":"structure","member-classes":[
+            {"name":"bit","field-class":{"type":"fixed-length-boolean","length":8,"byte-order":"little-endian"}},
+            {"name":"nothing","field-class":"a18"}]}}"#,
+    );
+    let options = ichnos_ctf::metadata::MetadataOptions::default();
+    let error = ichnos_ctf::metadata::parse(metadata.as_bytes(), &options).unwrap_err();
+    let expected = "more than 65536 fields of one root field may have no bits at all";
+    let said = error.diagnostics.iter().any(|problem| problem.message.contains(expected));
+    assert!(said, "{:?}", error.diagnostics);
+}
