@@ -41,7 +41,8 @@ impl Bytes {
     /// The content of a plain file.
     ///
     /// # Errors
-    /// If it cannot be opened, or is a folder, a pipe or a device.
+    /// If it cannot be opened, is a folder, a pipe or a device, or says that it is larger than both
+    /// the address space and the memory.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         // Before it is opened: to open a pipe may wait forever.
         plain(&std::fs::metadata(path)?)?;
@@ -61,7 +62,7 @@ impl Bytes {
                 return Ok(Self::of_storage(Storage::Mapped(mapped)));
             }
         }
-        let mut bytes = Vec::with_capacity(usize::try_from(len).unwrap_or_default());
+        let mut bytes = room_for(len)?;
         // Not more than the file had: a tracer may be writing faster than this reads.
         Read::by_ref(&mut file).take(len).read_to_end(&mut bytes)?;
         Ok(bytes.into())
@@ -83,6 +84,13 @@ impl Bytes {
         let part = &self[begin..range.end.clamp(begin, self.len)];
         Self { begin: NonNull::from(part).cast(), len: part.len(), storage: Arc::clone(&self.storage) }
     }
+}
+
+/// The length of a sparse file can be anything: what memory does not have is an error, no abort.
+fn room_for(len: u64) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX))?;
+    Ok(bytes)
 }
 
 fn plain(metadata: &std::fs::Metadata) -> io::Result<()> {
@@ -152,6 +160,13 @@ mod tests {
         assert!(bytes.slice(300_000..300_001).is_empty());
         assert!(Bytes::of_file(&folder.join("empty")).unwrap().is_empty());
         assert!(Bytes::of_file(folder.path()).unwrap_err().to_string().contains("a folder"));
+    }
+
+    #[test]
+    fn a_length_beyond_all_memory_is_an_error() {
+        for len in [1 << 62, u64::MAX] {
+            assert_eq!(room_for(len).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        }
     }
 
     #[test]
