@@ -45,6 +45,8 @@ struct StreamPart {
     number: u64,
     /// How the lines of its events begin.
     prefix: Vec<u8>,
+    /// Whether event record headers have more than what all events are told with.
+    has_header: bool,
     /// By index of the event record class: what stands between time and scopes.
     classes: Vec<Option<Box<[u8]>>>,
 }
@@ -128,6 +130,7 @@ impl<W: Write> JsonLines<W> {
             _trace: Arc::clone(&stream.trace),
             number,
             prefix,
+            has_header: stream.plans().event_record_header.as_ref().is_some_and(property::has_plain_field),
             classes: Vec::new(),
         }));
         if self.options.streams {
@@ -180,11 +183,13 @@ impl<W: Write> JsonLines<W> {
             push_other_clocks(out, event);
         }
         let scopes = [
+            (Scope::EventRecordHeader, ",\"header\":"),
             (Scope::CommonContext, ",\"common_context\":"),
             (Scope::SpecificContext, ",\"specific_context\":"),
             (Scope::Payload, ",\"payload\":"),
         ];
-        for (scope, name) in scopes {
+        let scopes = if part.has_header { &scopes[..] } else { &scopes[1..] };
+        for &(scope, name) in scopes {
             if event.plan(scope).is_some() {
                 out.extend_from_slice(name.as_bytes());
                 let mut writer = FieldWriter::new(out, &mut self.scratch);

@@ -182,6 +182,21 @@ fn mark(nodes: &[&Node], index: usize, hidden: &mut [bool]) -> usize {
     next
 }
 
+/// Whether a field of a scope has a value of its own and no role.
+pub(crate) fn has_plain_field(plan: &Plan) -> bool {
+    plan.nodes().any(|node| {
+        let has_value = !matches!(
+            node.class.kind,
+            FieldKind::Structure { .. }
+                | FieldKind::Array { .. }
+                | FieldKind::Optional { .. }
+                | FieldKind::Variant { .. }
+                | FieldKind::Union { .. }
+        );
+        has_value && node.roles.is_empty()
+    })
+}
+
 /// How many nodes lie directly within that of a class.
 fn child_count(class: &FieldClass) -> usize {
     match &class.kind {

@@ -1,6 +1,6 @@
 use ichnos_model::{
     DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mapping,
-    Mappings, RangeSet, StringEncoding, StringLength,
+    Mappings, RangeSet, Role, StringEncoding, StringLength,
 };
 
 use super::*;
@@ -200,4 +200,28 @@ fn what_cannot_be_decoded_leaves_valid_lines() {
     fixture.event(&mut sink, 0, &[1, 2, 3]);
     assert!(sink.finish().is_err());
     assert!(out.text().ends_with(",\"payload\":{\"n\":1,\"s\":{\"a\":2}}}\n"), "{}", out.text());
+}
+
+/// What an event record header says beside id and time is told, and only then.
+#[test]
+fn headers_with_fields_of_their_own() {
+    let print_header = |flags: bool| {
+        let fixture = Fixture::with(structure(vec![("a", u8_class()), ("b", u8_class())]), |trace| {
+            let mut id = FieldClass::clone(&u8_class());
+            id.roles.insert(Role::EventRecordClassId);
+            let mut members = vec![("id", Arc::new(id))];
+            if flags {
+                members.push(("flags", u8_class()));
+            }
+            trace.data_streams[0].event_record_header = Some(structure(members));
+        });
+        let options = JsonLinesOptions { streams: false, ..JsonLinesOptions::default() };
+        print(&fixture, options, &[3, 7])
+    };
+    assert!(
+        print_header(true).contains(r#","header":{"id":3,"flags":7},"payload""#),
+        "{}",
+        print_header(true)
+    );
+    assert!(!print_header(false).contains("header"), "{}", print_header(false));
 }
