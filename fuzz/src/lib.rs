@@ -273,11 +273,11 @@ impl Visitor for Looking {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         assert!(value.bytes.len() <= value.raw.len());
-        self.field(Field { length: value.raw.len() as u64 * 8, ..field });
+        self.field(field.with_length(value.raw.len() as u64 * 8));
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.field(Field { length: bytes.len() as u64 * 8, ..field });
+        self.field(field.with_length(bytes.len() as u64 * 8));
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -7,8 +7,8 @@
 //! knows everything and tells what is wrong where.
 
 use ichnos_model::plan::{Plan, align};
-use ichnos_model::walk::{PacketBits, Position, Slots, read_bits};
-use ichnos_model::{BitField, ByteOrder, FieldClass, FieldKind, Role, Roles, Selectors, VariantOption};
+use ichnos_model::walk::{PacketBits, Position, Slots, Word, read_bits};
+use ichnos_model::{ByteOrder, FieldClass, FieldKind, Role, Roles, Selectors, VariantOption};
 
 use crate::packet::Clocks;
 
@@ -23,7 +23,9 @@ pub(crate) struct EventHeader {
 /// Unsigned integers at fixed places.
 #[derive(Debug, Default)]
 struct Fields {
-    /// Size in bits.
+    /// The bit of a byte that they begin with.
+    begin: u64,
+    /// Size in bits, from the beginning of that byte on.
     size: u64,
     /// The last field with the role of the id.
     id: Option<Place>,
@@ -37,11 +39,14 @@ struct Fields {
     mixed: bool,
 }
 
+/// Where an integer is, from the byte on in which the fields begin.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    offset: u64,
-    length: u64,
-    big_endian: bool,
+    byte: u32,
+    /// None: it is big-endian.
+    word: Option<Word>,
+    bit: u8,
+    length: u8,
 }
 
 /// What follows the fields: which fields depends on a selector among them.
@@ -56,25 +61,29 @@ struct Selection {
 }
 
 impl Place {
-    #[inline]
-    fn read(self, data: &[u8], base: u64) -> u64 {
-        read_bits(data, base + self.offset, self.length, self.big_endian)
+    #[inline(always)]
+    fn read(self, data: &[u8], begin: usize) -> u64 {
+        let byte = begin + self.byte as usize;
+        match self.word {
+            Some(word) => word.unsigned(data, byte),
+            None => read_bits(data, byte as u64 * 8 + u64::from(self.bit), self.length.into(), true),
+        }
     }
 }
 
 impl Fields {
     /// The fields of a structure, if all are unsigned integers of up to 64 bits in their natural
     /// bit order, and none is needed by others.
-    fn of(class: &FieldClass) -> Option<Self> {
+    fn of(class: &FieldClass, begin: u64) -> Option<Self> {
         let FieldKind::Structure { members, .. } = &class.kind else { return None };
-        let mut fields = Self::default();
+        let mut fields = Self { begin, size: begin, ..Self::default() };
         members.iter().try_for_each(|member| fields.add(&member.class).map(|_| ()))?;
         Some(fields)
     }
 
     fn add(&mut self, class: &FieldClass) -> Option<Place> {
         let FieldKind::Integer { bits, integer } = &class.kind else { return None };
-        let fits = !integer.signed && bits.length <= 64 && !bits.is_reversed();
+        let fits = !integer.signed && (1..=64).contains(&bits.length) && !bits.is_reversed();
         let offset = self.size.checked_next_multiple_of(bits.alignment)?;
         let opens = !offset.is_multiple_of(8) || !bits.length.is_multiple_of(8);
         if !fits || (opens && self.open_byte.is_some_and(|order| order != bits.byte_order)) {
@@ -84,7 +93,13 @@ impl Fields {
             self.open_byte = Some(bits.byte_order);
         }
         self.mixed |= *self.first_order.get_or_insert(bits.byte_order) != bits.byte_order;
-        let place = place(bits, offset);
+        let (bit, length) = (offset % 8, bits.length);
+        let word = match bits.byte_order {
+            ByteOrder::LittleEndian => Some(Word::new(bit, length)?),
+            ByteOrder::BigEndian => None,
+        };
+        let place =
+            Place { byte: u32::try_from(offset / 8).ok()?, word, bit: bit as u8, length: length as u8 };
         self.size = offset + bits.length;
         if class.roles.has(Role::EventRecordClassId) {
             self.id = Some(place);
@@ -96,18 +111,14 @@ impl Fields {
     }
 
     #[inline(always)]
-    fn decode(&self, data: &[u8], base: u64, id: &mut Option<u64>, clocks: &mut Clocks) {
+    fn decode(&self, data: &[u8], begin: usize, id: &mut Option<u64>, clocks: &mut Clocks) {
         if let Some(place) = self.id {
-            *id = Some(place.read(data, base));
+            *id = Some(place.read(data, begin));
         }
         for (place, roles) in &self.timestamps {
-            clocks.update(*roles, place.read(data, base), place.length);
+            clocks.update(*roles, place.read(data, begin), place.length.into());
         }
     }
-}
-
-fn place(bits: &BitField, offset: u64) -> Place {
-    Place { offset, length: bits.length, big_endian: bits.byte_order == ByteOrder::BigEndian }
 }
 
 impl EventHeader {
@@ -132,8 +143,10 @@ impl EventHeader {
                     return None;
                 }
                 let option = |option: &VariantOption| {
-                    let fields = Fields::of(&option.class)?;
-                    Some((option.class.alignment(), fields))
+                    let alignment = option.class.alignment();
+                    // The header begins at a byte.
+                    let begin = align(fields.size, alignment.min(8))?;
+                    Some((alignment, Fields::of(&option.class, begin % 8)?))
                 };
                 selection = Some(Selection {
                     selector,
@@ -167,21 +180,24 @@ impl EventHeader {
         if !base.is_multiple_of(8) || self.fields.size > end.checked_sub(base)? {
             return None;
         }
+        let byte = (base / 8) as usize;
         let mut id = None;
         let mut after = base + self.fields.size;
         let mut open_byte = self.fields.open_byte;
         if let Some(selection) = &self.selection {
-            let selector = selection.selector.read(bits.data, base);
-            let option = selection.selectors.select(i128::from(selector))?;
+            let selector = selection.selector.read(bits.data, byte);
+            let option = selection.selectors.select_unsigned(selector)?;
             let (alignment, fields) = selection.options.get(option)?;
-            let begin = align(after, *alignment)?;
+            let begin = align(after, *alignment)? & !7;
             // Within a byte, all fields must have the byte order of the one before.
-            let changes = fields.mixed || open_byte.zip(fields.first_order).is_some_and(|(a, b)| a != b);
-            if fields.size > end.checked_sub(begin)? || (changes && !begin.is_multiple_of(8)) {
+            if fields.size > end.checked_sub(begin)?
+                || (fields.begin != 0
+                    && (fields.mixed || open_byte.zip(fields.first_order).is_some_and(|(a, b)| a != b)))
+            {
                 return None;
             }
-            self.fields.decode(bits.data, base, &mut id, clocks);
-            fields.decode(bits.data, begin, &mut id, clocks);
+            self.fields.decode(bits.data, byte, &mut id, clocks);
+            fields.decode(bits.data, (begin / 8) as usize, &mut id, clocks);
             for slot in &selection.slots {
                 if let Some(slot) = slots.get(*slot) {
                     slot.set(i128::from(selector));
@@ -190,7 +206,7 @@ impl EventHeader {
             after = begin + fields.size;
             open_byte = fields.open_byte.or(open_byte);
         } else {
-            self.fields.decode(bits.data, base, &mut id, clocks);
+            self.fields.decode(bits.data, byte, &mut id, clocks);
         }
         *at = Position { bit: after, open_byte: open_byte.filter(|_| !after.is_multiple_of(8)) };
         Some(id)
@@ -206,8 +222,8 @@ mod tests {
     use ichnos_model::plan::TracePlans;
     use ichnos_model::walk::{UNKNOWN, WalkLimits};
     use ichnos_model::{
-        ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits, Member,
-        RangeSet, Scope, TraceClass,
+        BitField, ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits,
+        Member, RangeSet, Scope, TraceClass,
     };
     use proptest::prelude::*;
 

@@ -254,7 +254,7 @@ impl Visitor for HeaderVisitor {
         if self.in_uuid {
             self.push_uuid(value as u8);
         }
-        let roles = field.node.roles;
+        let roles = field.node().roles;
         if roles.is_empty() {
             return;
         }
@@ -291,7 +291,7 @@ impl Visitor for HeaderVisitor {
 
 impl HeaderVisitor {
     fn begin_uuid(&mut self, field: Field<'_>) {
-        if field.node.roles.has(Role::MetadataStreamUuid) {
+        if field.node().roles.has(Role::MetadataStreamUuid) {
             self.in_uuid = true;
             self.uuid_bytes = 0;
             self.uuid_bit = field.offset;
@@ -308,7 +308,7 @@ struct ContextVisitor<'a> {
 
 impl Visitor for ContextVisitor<'_> {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        let roles = field.node.roles;
+        let roles = field.node().roles;
         if roles.is_empty() {
             return;
         }
@@ -340,10 +340,10 @@ impl Visitor for ContextVisitor<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         // A special field of more than 64 bits: its value counts if it fits.
-        if !field.node.roles.is_empty()
+        if !field.node().roles.is_empty()
             && let Some(value) = value.as_i128().and_then(|value| u64::try_from(value).ok())
         {
-            self.unsigned(Field { length: 64, ..field }, value);
+            self.unsigned(field.with_length(64), value);
         }
     }
 }
@@ -357,7 +357,7 @@ pub(crate) struct EventVisitor<'a> {
 impl Visitor for EventVisitor<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        let roles = field.node.roles;
+        let roles = field.node().roles;
         if roles.is_empty() {
             return;
         }
@@ -370,10 +370,10 @@ impl Visitor for EventVisitor<'_> {
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        if !field.node.roles.is_empty()
+        if !field.node().roles.is_empty()
             && let Some(value) = value.as_i128().and_then(|value| u64::try_from(value).ok())
         {
-            self.unsigned(Field { length: 64, ..field }, value);
+            self.unsigned(field.with_length(64), value);
         }
     }
 }

@@ -135,12 +135,8 @@ impl StreamInput {
         let plans = stream.plans();
         let classes = &stream.class().event_records;
         let by_id = classes.iter().enumerate().map(|(i, class)| (class.id, i as u32)).collect();
-        let body_has_roles = |plans: &EventRecordPlans| {
-            [&plans.specific_context, &plans.payload]
-                .into_iter()
-                .flatten()
-                .any(|plan| plan.nodes().any(|node| !node.roles.is_empty()))
-        };
+        let common = plans.common_context.as_ref();
+        let bodies = plans.event_records.iter().map(|plans| Body::new(common, plans)).collect();
         let default_clock = stream.class().default_clock;
         let has_default_time = |plan: &Option<Plan>| {
             let is_default = |roles: Roles| roles.clock.is_none() || roles.clock == default_clock;
@@ -159,7 +155,7 @@ impl StreamInput {
                 .is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
             time_in_common: !has_default_time(&plans.event_record_header)
                 && has_default_time(&plans.common_context),
-            body_has_roles: plans.event_records.iter().map(body_has_roles).collect(),
+            bodies,
             slots: vec![Cell::new(UNKNOWN); plans.slots],
             clocks,
             has_other_clocks: stream.trace.class.clocks.len() > 1,
@@ -247,6 +243,42 @@ impl EventRecordClasses {
     }
 }
 
+/// What is known of the events of a class behind their headers.
+#[derive(Clone, Copy, Debug)]
+struct Body {
+    /// Whether fields of the specific context or the payload have roles.
+    has_roles: bool,
+    layout: Option<BodyLayout>,
+}
+
+/// Where the scopes of a body lie, in bits from its beginning, if that is the same for all that
+/// begin at a byte.
+#[derive(Clone, Copy, Debug)]
+struct BodyLayout {
+    specific_context: u64,
+    payload: u64,
+    size: u64,
+}
+
+impl Body {
+    fn new(common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
+        let has_roles = |plan: &Plan| plan.nodes().any(|node| !node.roles.is_empty());
+        let size = |plan: Option<&Plan>| {
+            let Some(plan) = plan else { return Some(0) };
+            let is_aligned = 8 % plan.root().alignment() == 0;
+            plan.fixed_size().filter(|size| is_aligned && size % 8 == 0 && !has_roles(plan))
+        };
+        let (specific, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
+        let layout = || {
+            let specific_context = size(common_context)?;
+            let begin = specific_context.checked_add(size(specific)?)?;
+            Some(BodyLayout { specific_context, payload: begin, size: begin.checked_add(size(payload)?)? })
+        };
+        let has_roles = [specific, payload].into_iter().flatten().any(has_roles);
+        Self { has_roles, layout: layout() }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
     Begin,
@@ -281,7 +313,8 @@ pub struct StreamCursor {
     common_has_roles: bool,
     /// The time of event records is in their common contexts: PROP-1.0 allows it.
     time_in_common: bool,
-    body_has_roles: Vec<bool>,
+    /// By index of the event record class.
+    bodies: Vec<Body>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     has_other_clocks: bool,
@@ -487,29 +520,39 @@ impl StreamCursor {
         if self.has_other_clocks {
             header.clocks.others(&mut self.other_clocks);
         }
-        let event_plans = &plans.event_records[class];
+        let body = self.bodies[class];
         self.begins[3] = at;
-        if let Some(plan) = &plans.common_context {
-            let result = if self.common_has_roles {
-                plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
-            } else {
-                plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
-            };
-            result.map_err(|e| (e.bit, e.kind.into()))?;
-            if self.time_in_common {
-                cycles = header.clocks.value();
-                header.clocks.others(&mut self.other_clocks);
-            }
-        }
-        for (scope, plan) in [(4, &event_plans.specific_context), (5, &event_plans.payload)] {
-            self.begins[scope] = at;
-            if let Some(plan) = plan {
-                let result = if self.body_has_roles[class] {
+        if let Some(layout) = body.layout.filter(|layout| {
+            at.bit.is_multiple_of(8) && bits.end().checked_sub(at.bit).is_some_and(|left| layout.size <= left)
+        }) {
+            let after = |bits: u64| Position { bit: at.bit + bits, open_byte: None };
+            self.begins[4] = after(layout.specific_context);
+            self.begins[5] = after(layout.payload);
+            at = after(layout.size);
+        } else {
+            let event_plans = &plans.event_records[class];
+            if let Some(plan) = &plans.common_context {
+                let result = if self.common_has_roles {
                     plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
                 } else {
                     plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
                 };
                 result.map_err(|e| (e.bit, e.kind.into()))?;
+                if self.time_in_common {
+                    cycles = header.clocks.value();
+                    header.clocks.others(&mut self.other_clocks);
+                }
+            }
+            for (scope, plan) in [(4, &event_plans.specific_context), (5, &event_plans.payload)] {
+                self.begins[scope] = at;
+                if let Some(plan) = plan {
+                    let result = if body.has_roles {
+                        plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
+                    } else {
+                        plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
+                    };
+                    result.map_err(|e| (e.bit, e.kind.into()))?;
+                }
             }
         }
         if at.bit == begin.bit {

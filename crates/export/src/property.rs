@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use ichnos_model::plan::{EventRecordPlans, Node, Plan};
-use ichnos_model::{Attributes, DataStream, EventRecordClass, FieldClass, FieldKind, TraceClass, Value};
+use ichnos_model::{
+    Attributes, DataStream, EventRecordClass, Field, FieldClass, FieldKind, TraceClass, Value,
+};
 
 /// Namespaces of attributes that carry log levels and EMF URIs in CTF 2.
 const NAMESPACES: [&str; 2] = ["babeltrace.org,2020", "lttng.org,2009"];
@@ -115,8 +117,6 @@ pub(crate) fn class_index(stream: &DataStream, plans: &EventRecordPlans) -> Opti
 /// nothing else.
 #[derive(Debug, Default)]
 pub(crate) struct Hidden {
-    /// Address of the root node.
-    root: usize,
     /// By index of the node; empty if nothing is hidden.
     nodes: Vec<bool>,
 }
@@ -132,18 +132,13 @@ impl Hidden {
         if !hidden.contains(&true) {
             hidden.clear();
         }
-        Self { root: std::ptr::from_ref(plan.root()).addr(), nodes: hidden }
+        Self { nodes: hidden }
     }
 
-    /// Whether the field of this node is hidden.
+    /// Whether a field is hidden.
     #[inline]
-    pub(crate) fn has(&self, node: &Node) -> bool {
-        !self.nodes.is_empty() && self.is_hidden(node)
-    }
-
-    fn is_hidden(&self, node: &Node) -> bool {
-        let offset = std::ptr::from_ref(node).addr().wrapping_sub(self.root);
-        self.nodes.get(offset / size_of::<Node>()).copied().unwrap_or(false)
+    pub(crate) fn has(&self, field: Field<'_>) -> bool {
+        !self.nodes.is_empty() && self.at(field.index())
     }
 
     /// Whether the field of the node with this index, in the order of [`Plan::nodes`], is hidden.

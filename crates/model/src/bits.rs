@@ -8,10 +8,62 @@ pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
     bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
 }
 
-/// The bytes of a field of a run; the run was seen to be there.
-#[inline]
-pub(crate) fn load<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes.get(at..at + N).and_then(|bytes| bytes.try_into().ok()).unwrap_or([0; N])
+/// Where a little-endian value of up to 64 bits lies in the eight bytes from its first one on,
+/// found out once so that to read it takes two shifts.
+#[derive(Clone, Copy, Debug)]
+pub struct Word {
+    /// By how many bits to shift up, so that the value is at the top.
+    up: u8,
+    /// By how many bits to shift down then.
+    down: u8,
+}
+
+impl Word {
+    /// A value of `length` bits from bit `bit` of a byte on; None if eight bytes do not have all of
+    /// it, or it has no bits.
+    #[must_use]
+    pub fn new(bit: u64, length: u64) -> Option<Self> {
+        let up = 64u64.checked_sub(bit.checked_add(length)?).filter(|_| length > 0)?;
+        Some(Self { up: up as u8, down: (64 - length) as u8 })
+    }
+
+    /// Length of the value in bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn length(self) -> u64 {
+        64 - u64::from(self.down)
+    }
+
+    /// The value whose first byte is `bytes[at]`, unsigned. Bytes beyond the data are 0.
+    #[inline(always)]
+    #[must_use]
+    pub fn unsigned(self, bytes: &[u8], at: usize) -> u64 {
+        word(bytes, at) << (self.up & 63) >> (self.down & 63)
+    }
+
+    /// The same, signed.
+    #[inline(always)]
+    #[must_use]
+    pub fn signed(self, bytes: &[u8], at: usize) -> i64 {
+        (word(bytes, at) << (self.up & 63)) as i64 >> (self.down & 63)
+    }
+}
+
+#[inline(always)]
+fn word(bytes: &[u8], at: usize) -> u64 {
+    match at.checked_add(8).and_then(|end| bytes.get(at..end)?.try_into().ok()) {
+        Some(word) => u64::from_le_bytes(word),
+        None => word_at_end(bytes, at),
+    }
+}
+
+#[cold]
+fn word_at_end(bytes: &[u8], at: usize) -> u64 {
+    let rest = bytes.get(at..).unwrap_or_default();
+    let mut word = [0; 8];
+    let count = rest.len().min(8);
+    word[..count].copy_from_slice(&rest[..count]);
+    u64::from_le_bytes(word)
 }
 
 /// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least

@@ -6,6 +6,7 @@
 mod attribute;
 mod bits;
 mod clock;
+mod decode_error;
 mod diagnostic;
 mod event;
 mod field_class;

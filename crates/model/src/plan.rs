@@ -8,6 +8,7 @@
 
 use std::sync::Arc;
 
+use crate::bits::Word;
 use crate::locate::{self, LocationProblem};
 use crate::selectors::Selectors;
 use crate::{
@@ -83,8 +84,8 @@ pub(crate) enum Op {
     StaticBlob(u64),
     DynamicBlob(Slot),
     Structure { members: Vec<NodeId>, parts: Vec<Part> },
-    StaticArray { element: NodeId, length: u64 },
-    DynamicArray { element: NodeId, length: Slot },
+    StaticArray { element: NodeId, length: u64, plain: Option<Load> },
+    DynamicArray { element: NodeId, length: Slot, plain: Option<Load> },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
     Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot },
     Union { members: Vec<NodeId> },
@@ -126,6 +127,13 @@ pub(crate) enum VariableOp {
 #[derive(Debug)]
 pub(crate) enum Part {
     Run(Run),
+    /// A string of code units of one byte that ends with a zero, and begins at the next byte.
+    Text(NodeId),
+    /// An array of plain elements whose length is in a slot, and which begins at the next byte.
+    Array(NodeId),
+    /// A string of code units of one byte whose length is in a slot, and which begins at the next
+    /// byte.
+    DynamicText(NodeId),
     Field(NodeId),
 }
 
@@ -147,52 +155,47 @@ pub(crate) struct Run {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RunField {
     pub(crate) node: NodeId,
+    /// The byte of the run that the field begins in.
+    pub(crate) byte: u32,
+    pub(crate) load: Load,
+    /// Where its value is from that byte on.
+    pub(crate) word: Word,
     /// Offset in bits from the beginning of the run.
     pub(crate) offset: u64,
-    pub(crate) load: Load,
-    /// Layout, if `load` is anything but [`Load::Any`].
-    pub(crate) bits: Bits,
 }
 
-/// How to load a field of a run.
-#[derive(Clone, Copy, Debug)]
+/// How to load a field of a run, or the elements of an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Unsigned, whole bytes, little-endian; nothing but the visitor needs the value. These and
-    /// the following are what most fields of most traces are.
-    U8,
-    U16,
-    U32,
-    U64,
-    /// The same, signed.
-    I8,
-    I16,
-    I32,
-    I64,
+    /// Little-endian integers that a [`Word`] has; nothing but the visitor needs the value. These
+    /// are what most fields of most traces are.
+    Unsigned,
+    Signed,
+    /// The same, unsigned; one slot takes the value.
+    Saved,
+    /// Floating-point numbers of 32 and 64 bits, whole bytes, little-endian.
+    Real,
     /// Any kind of bits, up to 64 of them at any place.
     Bits,
-    /// A string of so many bytes, of code units of one byte.
-    Text(u64),
+    /// A string of static length, of code units of one byte.
+    Text,
+    /// An array of static length, of elements that are whole bytes.
+    Array,
     /// Whatever the node says.
     Any,
 }
 
 impl Load {
-    pub(crate) fn of(bits: &Bits, offset: u64) -> Self {
-        if bits.length > 64 {
-            return Self::Any;
-        }
-        let is_plain = offset.is_multiple_of(8) && !bits.reversed && !bits.saved;
-        let is_little = !bits.big_endian || bits.length == 8;
-        match (bits.kind, bits.length) {
-            _ if !is_plain || !is_little => Self::Bits,
-            (BitsKind::Unsigned, 8) => Self::U8,
-            (BitsKind::Unsigned, 16) => Self::U16,
-            (BitsKind::Unsigned, 32) => Self::U32,
-            (BitsKind::Unsigned, 64) => Self::U64,
-            (BitsKind::Signed, 8) => Self::I8,
-            (BitsKind::Signed, 16) => Self::I16,
-            (BitsKind::Signed, 32) => Self::I32,
-            (BitsKind::Signed, 64) => Self::I64,
+    /// For the field of a node, which begins at bit `bit` of a byte.
+    fn of(node: &Node, bits: &Bits, bit: u64) -> Self {
+        let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
+        let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
+        match (bits.kind, node.saves.len()) {
+            _ if bits.length > 64 => Self::Any,
+            (BitsKind::Unsigned, 0) if is_simple => Self::Unsigned,
+            (BitsKind::Signed, 0) if is_simple => Self::Signed,
+            (BitsKind::Unsigned, 1) if is_simple => Self::Saved,
+            (BitsKind::Real, 0) if is_simple && bit == 0 && matches!(bits.length, 32 | 64) => Self::Real,
             _ => Self::Bits,
         }
     }
@@ -226,6 +229,7 @@ impl Plan {
         self.fixed
     }
 
+    #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id as usize]
     }
@@ -335,8 +339,8 @@ impl Plan {
                     alignment = alignment.max(self.node(element).alignment);
                 }
                 match length {
-                    Length::Static(length) => Op::StaticArray { element, length: *length },
-                    Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT },
+                    Length::Static(length) => Op::StaticArray { element, length: *length, plain: None },
+                    Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT, plain: None },
                 }
             }
             FieldKind::Optional { field, ranges, .. } => {
@@ -408,6 +412,15 @@ impl Plan {
                 bits.saved = !node.saves.is_empty();
             }
         }
+        for id in 0..count {
+            let found = match self.nodes[id].op {
+                Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => self.plain(element),
+                _ => None,
+            };
+            if let Op::StaticArray { plain, .. } | Op::DynamicArray { plain, .. } = &mut self.nodes[id].op {
+                *plain = found;
+            }
+        }
         // Children come after their parents, so backwards each is known before it is needed.
         let mut layouts: Vec<Option<Layout>> = vec![None; count];
         for id in (0..count).rev() {
@@ -430,13 +443,42 @@ impl Plan {
         Ok(())
     }
 
+    /// How to load elements that are whole bytes, follow each other without gaps, and which
+    /// nothing but the visitor needs.
+    fn plain(&self, element: NodeId) -> Option<Load> {
+        let node = self.node(element);
+        let Op::Bits(bits) = node.op else { return None };
+        let is_plain = matches!(bits.length, 8 | 16 | 32 | 64)
+            && node.alignment % 8 == 0
+            && node.alignment <= bits.length
+            && !bits.saved
+            && !bits.reversed;
+        is_plain.then(|| Load::of(node, &bits, 0))
+    }
+
+    /// How to decode a member of a structure whose layout is not fixed.
+    fn part(&self, id: NodeId) -> Part {
+        let node = self.node(id);
+        match &node.op {
+            Op::NullTerminated(StringEncoding::Utf8) if node.alignment == 8 => Part::Text(id),
+            Op::DynamicText(StringEncoding::Utf8, _) if node.alignment == 8 => Part::DynamicText(id),
+            // Elements may be aligned to more than the array, which may be empty.
+            Op::DynamicArray { plain: Some(_), element, .. }
+                if node.alignment == 8 && self.node(*element).alignment == 8 =>
+            {
+                Part::Array(id)
+            }
+            _ => Part::Field(id),
+        }
+    }
+
     /// Whether an instance of the node may have no bits.
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
         match &self.node(id).op {
             Op::Bits(_) | Op::Variable(_) | Op::NullTerminated(_) => false,
             Op::StaticText(_, length) | Op::StaticBlob(length) => *length == 0,
-            Op::StaticArray { element, length } => *length == 0 || is_empty(element),
+            Op::StaticArray { element, length, .. } => *length == 0 || is_empty(element),
             Op::Structure { members, .. } => members.iter().all(is_empty),
             Op::Variant { options: any, .. } | Op::Union { members: any } => any.iter().any(is_empty),
             Op::DynamicText(..)
@@ -471,7 +513,7 @@ impl Plan {
                 }
                 Some(all)
             }
-            Op::StaticArray { element, length } => {
+            Op::StaticArray { element, length, .. } => {
                 let layout = layouts[*element as usize]?;
                 if *length == 0 {
                     return size(0);
@@ -513,7 +555,7 @@ impl Plan {
             let node = self.node(*member);
             let Some(layout) = layouts[*member as usize] else {
                 close(&mut run, &mut parts);
-                parts.push(Part::Field(*member));
+                parts.push(self.part(*member));
                 known = 1;
                 continue;
             };
@@ -521,9 +563,10 @@ impl Plan {
                 && node.alignment <= open.alignment
             {
                 let mut joined = *all;
-                if let Some(offset) = joined.append(layout, node.alignment) {
+                if let Some(offset) = joined.append(layout, node.alignment)
+                    && let Some(field) = self.run_field(*member, offset)
+                {
                     *all = joined;
-                    let field = self.run_field(*member, offset);
                     open.fields.push(field);
                     if layout.saves {
                         open.saving.push(field);
@@ -534,8 +577,8 @@ impl Plan {
             close(&mut run, &mut parts);
             let begin = known.max(node.alignment);
             known = 1;
-            if begin % 8 == 0 {
-                let fields = vec![self.run_field(*member, 0)];
+            if let Some(field) = self.run_field(*member, 0).filter(|_| begin % 8 == 0) {
+                let fields = vec![field];
                 let saving = if layout.saves { fields.clone() } else { Vec::new() };
                 run = Some((Run { alignment: begin, size: 0, fields, saving, open_byte: None }, layout));
             } else {
@@ -546,19 +589,19 @@ impl Plan {
         parts
     }
 
-    fn run_field(&self, id: NodeId, offset: u64) -> RunField {
-        let load = match &self.node(id).op {
-            Op::Bits(bits) => Load::of(bits, offset),
-            Op::StaticText(StringEncoding::Utf8, length) => Load::Text(*length),
-            _ => Load::Any,
+    /// The field of a run; None if it is farther from the beginning than runs are long.
+    fn run_field(&self, id: NodeId, offset: u64) -> Option<RunField> {
+        let node = self.node(id);
+        let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);
+        let (load, length) = match &node.op {
+            Op::Bits(bits) => (Load::of(node, bits, bit), bits.length),
+            Op::StaticText(StringEncoding::Utf8, _) => (Load::Text, 0),
+            Op::StaticArray { plain: Some(_), .. } if bit == 0 => (Load::Array, 0),
+            _ => (Load::Any, 0),
         };
-        let bits = match self.node(id).op {
-            Op::Bits(bits) => bits,
-            _ => {
-                Bits { length: 0, big_endian: false, reversed: false, kind: BitsKind::BitArray, saved: false }
-            }
-        };
-        RunField { node: id, offset, load, bits }
+        // Where a value is in more than eight bytes, only the first bit counts.
+        let word = Word::new(bit, length.clamp(1, 64 - bit))?;
+        Some(RunField { node: id, byte, load, word, offset })
     }
 }
 

@@ -36,10 +36,19 @@ impl Selectors {
     #[inline]
     #[must_use]
     pub fn select(&self, value: i128) -> Option<usize> {
-        let small = usize::try_from(value).ok().and_then(|value| self.small.get(value));
-        let option = match small {
-            Some(option) => *option,
-            None => self.search(value),
+        match u64::try_from(value) {
+            Ok(value) => self.select_unsigned(value),
+            Err(_) => self.search(value).map(|option| option as usize),
+        }
+    }
+
+    /// The option that a value selects which is not negative.
+    #[inline]
+    #[must_use]
+    pub fn select_unsigned(&self, value: u64) -> Option<usize> {
+        let option = match self.small.get(value as usize) {
+            Some(option) if value < Self::SMALL as u64 => *option,
+            _ => self.search(value.into()),
         };
         option.map(|option| option as usize)
     }

@@ -1,13 +1,13 @@
 //! How sinks are told the fields of an event: one after the other, in the order they lie there.
 
-use crate::plan::Node;
+use crate::plan::{Node, NodeId, Plan};
 use crate::{FieldClass, Real, Text, Wide};
 
 /// The field that a [`Visitor`] is being told about.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
-    /// The node of the decode plan.
-    pub node: &'a Node,
+    plan: &'a Plan,
+    id: NodeId,
     /// Where the field begins, in bits from the beginning of the packet.
     pub offset: u64,
     /// Of fields of bits: how many bits the value has. Of a variable-length one that is 7 for
@@ -16,17 +16,50 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
+    #[inline(always)]
+    pub(crate) fn new(plan: &'a Plan, id: NodeId, offset: u64, length: u64) -> Self {
+        Self { plan, id, offset, length }
+    }
+
+    /// The same field at another place.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_offset(self, offset: u64) -> Self {
+        Self { offset, ..self }
+    }
+
+    /// The same field with another length.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_length(self, length: u64) -> Self {
+        Self { length, ..self }
+    }
+
+    /// The node of the decode plan.
+    #[inline]
+    #[must_use]
+    pub fn node(&self) -> &'a Node {
+        self.plan.node(self.id)
+    }
+
+    /// Which of the nodes that is, in the order of [`Plan::nodes`].
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> usize {
+        self.id as usize
+    }
+
     /// Name of the structure or union member; None for elements of arrays, options of variants
     /// and fields of optionals.
     #[must_use]
     pub fn name(&self) -> Option<&'a str> {
-        self.node.name.as_deref()
+        self.node().name.as_deref()
     }
 
     /// Class of the field.
     #[must_use]
     pub fn class(&self) -> &'a FieldClass {
-        &self.node.class
+        &self.node().class
     }
 }
 

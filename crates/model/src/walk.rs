@@ -2,18 +2,32 @@
 
 use std::cell::Cell;
 
-pub use crate::bits::read_bits;
-use crate::bits::{first_zero, load, reverse, sign_extend, terminator};
-use crate::plan::{Bits, BitsKind, Load, NodeId, Op, Part, Plan, Run, Slot, VariableOp, align};
+pub use crate::bits::{Word, read_bits};
+use crate::bits::{first_zero, reverse, sign_extend, terminator};
+pub use crate::decode_error::{DecodeError, DecodeErrorKind};
+use crate::plan::{
+    Bits, BitsKind, Load, Node, NodeId, Op, Part, Plan, Run, RunField, Slot, VariableOp, align,
+};
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Real, StringEncoding, Text, Wide};
 
-/// Values of fields that other fields need, by slot. [`UNKNOWN`] where none was decoded.
+/// Values of fields that other fields need, by slot. [`UNKNOWN`] where none was decoded. Values
+/// below [`LEAST`] are saved as that.
 pub type Slots = [Cell<i128>];
 
 /// The value of a slot whose field was not decoded.
 pub const UNKNOWN: i128 = i128::MIN;
+
+/// The least value that a slot takes. So the upper half alone tells whether a value is known: to
+/// load all of a slot at once shortly after its halves were stored takes long.
+pub const LEAST: i128 = i128::MIN + (1 << 64);
+
+/// Whether the value of a slot is one.
+#[inline(always)]
+fn is_known(value: i128) -> bool {
+    (value >> 64) as i64 != i64::MIN
+}
 
 /// Where decoding is in a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -45,72 +59,6 @@ impl<'a> PacketBits<'a> {
     pub fn end(&self) -> u64 {
         self.content.min(self.data.len() as u64 * 8)
     }
-}
-
-/// Why a field cannot be decoded.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{kind}")]
-pub struct DecodeError {
-    /// Offset in bits from the beginning of the packet.
-    pub bit: u64,
-    /// What is wrong there.
-    pub kind: DecodeErrorKind,
-}
-
-/// What can be wrong with a field.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum DecodeErrorKind {
-    /// The field would reach beyond the content of its packet.
-    #[error("a field of {needed} bits begins here, but the packet's content ends after {left} bits")]
-    BeyondContent {
-        /// Bits that the field needs.
-        needed: u64,
-        /// Bits of content that are left.
-        left: u64,
-    },
-    /// The data ends within the packet.
-    #[error("a field of {needed} bits begins here, but the data ends after {left} bits")]
-    BeyondData {
-        /// Bits that the field needs.
-        needed: u64,
-        /// Bits of data that are left.
-        left: u64,
-    },
-    /// Byte order changes within a byte.
-    #[error("a {} field begins within a byte, after a {} one", .to.name(), .from.name())]
-    ByteOrderChange {
-        /// Byte order of the field before.
-        from: ByteOrder,
-        /// Byte order of this field.
-        to: ByteOrder,
-    },
-    /// A variable-length integer is longer than allowed.
-    #[error("a variable-length integer has more than {0} bits")]
-    OversizedInteger(u64),
-    /// No option of a variant has this value of the selector.
-    #[error("{0} selects no option of the variant")]
-    InvalidSelector(i128),
-    /// The field that says a length or selects was not decoded before: it is in an optional that
-    /// is absent or an option that is not selected.
-    #[error("the field that decides on this one is not there")]
-    MissingSelector,
-    /// The length of a string is no multiple of the size of its code units.
-    #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
-    BrokenCodeUnit(u64, u64),
-    /// A text begins within a byte, which only PROP-1.0 allows: its document does not say how the
-    /// bits of such a text lie, since texts have no byte order.
-    #[error("a text begins within a byte")]
-    TextWithinByte,
-    /// Arrays have too many elements without any bits.
-    #[error("a root field has more than {0} array elements of zero size")]
-    TooManyEmptyElements(u64),
-    /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
-    #[error("the members of a union take {0} and {1} bits")]
-    UnionSizes(u64, u64),
-    /// The size of a field overflows.
-    #[error("a field is larger than any packet can be")]
-    Overflow,
 }
 
 /// Limits that decoding needs.
@@ -165,7 +113,14 @@ impl Plan {
             idle: 0,
             visitor,
         };
-        let result = walk.node(0);
+        let root = self.root();
+        let result = match &root.op {
+            Op::Structure { parts, .. } => walk.align(root.alignment).and_then(|()| {
+                let field = walk.field(0, walk.at.bit);
+                walk.structure(field, parts)
+            }),
+            _ => walk.node(0),
+        };
         *position = walk.at;
         result
     }
@@ -242,8 +197,8 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     fn slot(&self, slot: Slot) -> Result<i128, DecodeError> {
         match self.slots.get(usize::from(slot)).map(Cell::get) {
-            Some(UNKNOWN) | None => self.error(DecodeErrorKind::MissingSelector),
-            Some(value) => Ok(value),
+            Some(value) if is_known(value) => Ok(value),
+            _ => self.error(DecodeErrorKind::MissingSelector),
         }
     }
 
@@ -260,7 +215,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     fn field(&self, id: NodeId, offset: u64) -> Field<'a> {
-        Field { node: self.plan.node(id), offset, length: 0 }
+        Field::new(self.plan, id, offset, 0)
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
@@ -276,8 +231,10 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::StaticBlob(length) => self.blob(field, *length),
             Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
             Op::Structure { parts, .. } => self.structure(field, parts),
-            Op::StaticArray { element, length } => self.array(field, *element, *length),
-            Op::DynamicArray { element, length } => self.array(field, *element, self.length(*length)?),
+            Op::StaticArray { element, length, plain } => self.array(field, *element, *length, *plain),
+            Op::DynamicArray { element, length, plain } => {
+                self.array(field, *element, self.length(*length)?, *plain)
+            }
             Op::Optional { field: inner, selector, ranges } => {
                 self.optional(field, *inner, *selector, ranges.as_ref())
             }
@@ -295,28 +252,94 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     #[inline]
-    fn structure(&mut self, field: Field<'a>, parts: &[Part]) -> Result<(), DecodeError> {
+    fn structure(&mut self, field: Field<'a>, parts: &'a [Part]) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_structure(field);
         }
         for part in parts {
             match part {
                 Part::Run(run) => self.run(run)?,
+                Part::Text(id) => self.null_terminated_bytes(*id)?,
+                Part::Array(id) => self.plain_array(*id)?,
+                Part::DynamicText(id) => self.dynamic_bytes(*id)?,
                 Part::Field(id) => self.node(*id)?,
             }
         }
         if V::WANTS_VALUES {
-            self.visitor.end_structure(Field { offset: self.at.bit, ..field });
+            self.visitor.end_structure(field.with_offset(self.at.bit));
+        }
+        Ok(())
+    }
+
+    /// The next byte, and where reading must end, both as offsets in bytes.
+    #[inline(always)]
+    fn bytes_left(&self) -> (usize, usize) {
+        (self.at.bit.div_ceil(8) as usize, (self.end / 8) as usize)
+    }
+
+    /// Moves to a byte.
+    #[inline(always)]
+    fn move_to(&mut self, byte: usize) {
+        self.at = Position { bit: byte as u64 * 8, open_byte: None };
+    }
+
+    #[inline]
+    fn null_terminated_bytes(&mut self, id: NodeId) -> Result<(), DecodeError> {
+        let (begin, end) = self.bytes_left();
+        let Some((rest, length)) = self.data.get(begin..end).and_then(|rest| Some((rest, first_zero(rest)?)))
+        else {
+            // It tells what is missing.
+            return self.node(id);
+        };
+        self.move_to(begin + length + 1);
+        if V::WANTS_VALUES {
+            let text = Text { bytes: &rest[..length], raw: &rest[..=length], encoding: StringEncoding::Utf8 };
+            self.visitor.text(self.field(id, begin as u64 * 8), text);
         }
         Ok(())
     }
 
     #[inline]
-    fn run(&mut self, run: &Run) -> Result<(), DecodeError> {
+    fn dynamic_bytes(&mut self, id: NodeId) -> Result<(), DecodeError> {
+        let (begin, end) = self.bytes_left();
+        let field = self.field(id, begin as u64 * 8);
+        let Op::DynamicText(_, slot) = field.node().op else { return self.node(id) };
+        let length = self.length(slot)?;
+        let raw = self.data.get(begin..end).and_then(|rest| rest.get(..usize::try_from(length).ok()?));
+        let Some(raw) = raw else { return self.node(id) };
+        self.move_to(begin + raw.len());
+        if V::WANTS_VALUES {
+            self.visitor.text(field, static_text(raw));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn plain_array(&mut self, id: NodeId) -> Result<(), DecodeError> {
+        let (begin, end) = self.bytes_left();
+        let field = self.field(id, begin as u64 * 8);
+        let Op::DynamicArray { element, length, plain: Some(load) } = field.node().op else {
+            return self.node(id);
+        };
+        let length = self.length(length)?;
+        let size = length
+            .checked_mul(element_size(self.plan.node(element)) as u64)
+            .and_then(|size| usize::try_from(size).ok());
+        let bytes = size.and_then(|size| self.data.get(begin..end)?.get(..size));
+        let Some(bytes) = bytes else { return self.node(id) };
+        self.move_to(begin + bytes.len());
+        if V::WANTS_VALUES {
+            self.visitor.begin_array(field, length);
+            self.elements(element, load, field.offset, bytes);
+            self.visitor.end_array(field.with_offset(self.at.bit));
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn run(&mut self, run: &'a Run) -> Result<(), DecodeError> {
         let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
-        let fits = self.end.checked_sub(begin).is_some_and(|left| run.size <= left);
-        let after = Position { bit: begin.wrapping_add(run.size), open_byte: run.open_byte };
-        if !fits {
+        if self.end.checked_sub(begin).is_none_or(|left| run.size > left) {
             // One by one, to tell how far the fields fit.
             for field in &run.fields {
                 self.node(field.node)?;
@@ -324,48 +347,92 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return Ok(());
         }
         let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
-        if !fields.is_empty() {
-            let data = self.data;
-            let bytes = data.get((begin / 8) as usize..(after.bit.div_ceil(8)) as usize).unwrap_or_default();
-            for part in fields {
-                let at = (part.offset / 8) as usize;
-                let node = self.plan.node(part.node);
-                let field = Field { node, offset: begin + part.offset, length: part.bits.length };
-                match part.load {
-                    Load::U8 => self.visitor.unsigned(field, u8::from_le_bytes(load(bytes, at)).into()),
-                    Load::U16 => self.visitor.unsigned(field, u16::from_le_bytes(load(bytes, at)).into()),
-                    Load::U32 => self.visitor.unsigned(field, u32::from_le_bytes(load(bytes, at)).into()),
-                    Load::U64 => self.visitor.unsigned(field, u64::from_le_bytes(load(bytes, at))),
-                    Load::I8 => self.visitor.signed(field, i8::from_le_bytes(load(bytes, at)).into()),
-                    Load::I16 => self.visitor.signed(field, i16::from_le_bytes(load(bytes, at)).into()),
-                    Load::I32 => self.visitor.signed(field, i32::from_le_bytes(load(bytes, at)).into()),
-                    Load::I64 => self.visitor.signed(field, i64::from_le_bytes(load(bytes, at))),
-                    Load::Bits => {
-                        let bits = part.bits;
-                        let value = read_bits(data, field.offset, bits.length, bits.big_endian);
-                        let value = if bits.reversed { reverse(value, bits.length) } else { value };
-                        self.narrow(field, bits, value);
-                    }
-                    Load::Text(length) => {
-                        let raw = bytes.get(at..at + length as usize).unwrap_or_default();
-                        let content = first_zero(raw).unwrap_or(raw.len());
-                        let text = Text { bytes: &raw[..content], raw, encoding: StringEncoding::Utf8 };
-                        self.visitor.text(field, text);
-                    }
-                    Load::Any => {
-                        self.at = Position { bit: field.offset, open_byte: None };
-                        self.node(part.node)?;
-                    }
-                }
+        if let (false, Some(bytes)) = (fields.is_empty(), self.data.get((begin / 8) as usize..)) {
+            for field in fields {
+                self.run_field(field, begin, bytes)?;
             }
         }
-        self.at = after;
+        self.at = Position { bit: begin + run.size, open_byte: run.open_byte };
         Ok(())
+    }
+
+    /// A field of a run that begins at bit `begin`, where `bytes` begin.
+    #[inline(always)]
+    fn run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) -> Result<(), DecodeError> {
+        let field = Field::new(self.plan, part.node, begin + part.offset, part.word.length());
+        let at = part.byte as usize;
+        // What most fields are comes first: a comparison is better foreseen than a jump.
+        if part.load == Load::Unsigned {
+            self.visitor.unsigned(field, part.word.unsigned(bytes, at));
+        } else if part.load == Load::Signed {
+            self.visitor.signed(field, part.word.signed(bytes, at));
+        } else {
+            self.other_run_field(field, part, bytes)?;
+        }
+        Ok(())
+    }
+
+    fn other_run_field(
+        &mut self,
+        field: Field<'a>,
+        part: &RunField,
+        bytes: &'a [u8],
+    ) -> Result<(), DecodeError> {
+        let at = part.byte as usize;
+        match part.load {
+            Load::Saved => {
+                let value = part.word.unsigned(bytes, at);
+                let slot = field.node().saves.first().and_then(|slot| self.slots.get(usize::from(*slot)));
+                if let Some(cell) = slot {
+                    cell.set(value.into());
+                }
+                if V::WANTS_VALUES {
+                    self.visitor.unsigned(field, value);
+                }
+            }
+            Load::Real => {
+                let bits = part.word.unsigned(bytes, at);
+                self.visitor.real(field, real(bits, field.length));
+            }
+            Load::Text => {
+                let Op::StaticText(_, length) = field.node().op else { return Ok(()) };
+                let raw = bytes.get(at..).and_then(|bytes| bytes.get(..length as usize)).unwrap_or_default();
+                self.visitor.text(field.with_length(0), static_text(raw));
+            }
+            Load::Array => self.run_array(field.with_length(0)),
+            Load::Any => {
+                self.at = Position { bit: field.offset, open_byte: None };
+                self.node(part.node)?;
+            }
+            Load::Bits | Load::Unsigned | Load::Signed => self.run_bits(field),
+        }
+        Ok(())
+    }
+
+    /// An array of plain elements in a run.
+    #[inline(never)]
+    fn run_array(&mut self, field: Field<'a>) {
+        let Op::StaticArray { element, length, plain: Some(load) } = field.node().op else { return };
+        let size = length as usize * element_size(self.plan.node(element));
+        let begin = (field.offset / 8) as usize;
+        let bytes = self.data.get(begin..).and_then(|bytes| bytes.get(..size)).unwrap_or_default();
+        self.visitor.begin_array(field, length);
+        self.elements(element, load, field.offset, bytes);
+        self.visitor.end_array(field.with_offset(field.offset + size as u64 * 8));
+    }
+
+    /// Bits of a run: they are there, and their byte order was looked at.
+    #[inline(never)]
+    fn run_bits(&mut self, field: Field<'a>) {
+        let Op::Bits(bits) = field.node().op else { return };
+        let value = read_bits(self.data, field.offset, bits.length, bits.big_endian);
+        let value = if bits.reversed { reverse(value, bits.length) } else { value };
+        self.narrow(field.with_length(bits.length), bits, value);
     }
 
     /// Fixed-length bits at the current position.
     fn bits(&mut self, field: Field<'a>, bits: Bits) -> Result<(), DecodeError> {
-        let field = Field { length: bits.length, ..field };
+        let field = field.with_length(bits.length);
         if bits.length > self.end.saturating_sub(self.at.bit) {
             return self.beyond(bits.length);
         }
@@ -401,7 +468,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 BitsKind::Boolean => i128::from(value != 0),
                 _ => i128::from(value),
             };
-            self.save(&field.node.saves, value);
+            self.save(&field.node().saves, value);
         }
         if !V::WANTS_VALUES {
             return;
@@ -412,14 +479,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             BitsKind::Boolean => self.visitor.boolean(field, value != 0, value),
             BitsKind::BitArray => self.visitor.bit_array(field, value),
             BitsKind::BitMap => self.visitor.bit_map(field, value),
-            BitsKind::Real => {
-                let real = match bits.length {
-                    16 => Real::Half(value as u16),
-                    32 => Real::Single(f32::from_bits(value as u32)),
-                    _ => Real::Double(f64::from_bits(value)),
-                };
-                self.visitor.real(field, real);
-            }
+            BitsKind::Real => self.visitor.real(field, real(value, bits.length)),
         }
     }
 
@@ -453,12 +513,12 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let wide = Wide { words: &words, length: bits.length, signed };
         let is_true = words.iter().any(|word| *word != 0);
-        if !field.node.saves.is_empty() {
+        if !field.node().saves.is_empty() {
             let value = match bits.kind {
                 BitsKind::Boolean => i128::from(is_true),
-                _ => wide.as_i128().unwrap_or(i128::MAX),
+                _ => wide.as_i128().unwrap_or(i128::MAX).max(LEAST),
             };
-            self.save(&field.node.saves, value);
+            self.save(&field.node().saves, value);
         }
         if V::WANTS_VALUES {
             match bits.kind {
@@ -522,9 +582,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
         }
         let length = groups * 7;
-        let field = Field { length, ..field };
+        let field = field.with_length(length);
         self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None };
-        if !V::WANTS_VALUES && field.node.saves.is_empty() {
+        if !V::WANTS_VALUES && field.node().saves.is_empty() {
             return Ok(());
         }
         if !wide.is_empty() {
@@ -539,7 +599,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             };
             if !fits {
                 let wide = Wide { words: &wide, length, signed };
-                self.save(&field.node.saves, wide.as_i128().unwrap_or(i128::MAX));
+                self.save(&field.node().saves, wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
                 if V::WANTS_VALUES {
                     match op {
                         VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),
@@ -558,7 +618,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             VariableOp::Boolean => i128::from(low != 0),
             _ => i128::from(low),
         };
-        self.save(&field.node.saves, value);
+        self.save(&field.node().saves, value);
         if V::WANTS_VALUES {
             match op {
                 VariableOp::Unsigned => self.visitor.unsigned(field, low),
@@ -605,6 +665,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
             _ => self.take(length)?,
         };
         let unit = encoding.unit();
+        if unit == 1 && !V::WANTS_VALUES {
+            return Ok(());
+        }
         let content = terminator(raw, unit);
         if content.is_none() && raw.len() % unit != 0 {
             self.at.bit = field.offset;
@@ -627,29 +690,28 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     #[inline(never)]
-    fn array(&mut self, field: Field<'a>, element: NodeId, length: u64) -> Result<(), DecodeError> {
+    fn array(
+        &mut self,
+        field: Field<'a>,
+        element: NodeId,
+        length: u64,
+        plain: Option<Load>,
+    ) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_array(field, length);
         }
-        let node = self.plan.node(element);
-        if let Op::Bits(bits) = node.op
-            && matches!(bits.length, 8 | 16 | 32 | 64)
-            && node.alignment % 8 == 0
-            && node.alignment <= bits.length
-            && !bits.saved
-            && !bits.reversed
-            && length > 0
-        {
+        if let Some(load) = plain.filter(|_| length > 0) {
+            let node = self.plan.node(element);
             self.align(node.alignment)?;
-            let size = bits.length / 8;
-            let fit = (self.end.saturating_sub(self.at.bit) / bits.length).min(length);
+            let size = element_size(node) as u64;
+            let fit = (self.end.saturating_sub(self.at.bit) / (size * 8)).min(length);
             let begin = self.at.bit;
-            self.take(fit * size)?;
+            let bytes = self.take(fit * size)?;
             if V::WANTS_VALUES {
-                self.elements(Field { node, offset: begin, length: bits.length }, bits, fit);
+                self.elements(element, load, begin, bytes);
             }
             if fit < length {
-                return self.beyond(bits.length);
+                return self.beyond(size * 8);
             }
         } else {
             for _ in 0..length {
@@ -666,41 +728,46 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
         }
         if V::WANTS_VALUES {
-            self.visitor.end_array(Field { offset: self.at.bit, ..field });
+            self.visitor.end_array(field.with_offset(self.at.bit));
         }
         Ok(())
     }
 
-    /// Tells `count` elements of whole bytes, one after the other, that are seen to be there.
+    /// Tells the elements of an array that are whole bytes, one after the other from bit `begin`
+    /// on: `bytes` is all of them.
     #[inline]
-    fn elements(&mut self, mut field: Field<'a>, bits: Bits, count: u64) {
+    fn elements(&mut self, element: NodeId, kind: Load, begin: u64, bytes: &'a [u8]) {
+        let node = self.plan.node(element);
+        let mut field = Field::new(self.plan, element, begin, element_size(node) as u64 * 8);
         macro_rules! each {
-            ($method:ident, $type:ty) => {{
-                const SIZE: usize = size_of::<$type>();
-                let begin = (field.offset / 8) as usize;
-                let bytes = self.data.get(begin..begin + count as usize * SIZE).unwrap_or_default();
-                for element in bytes.as_chunks::<SIZE>().0 {
+            ($method:ident, $type:ty) => {
+                for element in bytes.as_chunks().0 {
                     self.visitor.$method(field, <$type>::from_le_bytes(*element).into());
-                    field.offset += SIZE as u64 * 8;
+                    field.offset += field.length;
                 }
-            }};
+            };
         }
-        match Load::of(&bits, field.offset) {
-            Load::U8 => each!(unsigned, u8),
-            Load::U16 => each!(unsigned, u16),
-            Load::U32 => each!(unsigned, u32),
-            Load::U64 => each!(unsigned, u64),
-            Load::I8 => each!(signed, i8),
-            Load::I16 => each!(signed, i16),
-            Load::I32 => each!(signed, i32),
-            Load::I64 => each!(signed, i64),
-            _ => {
-                for _ in 0..count {
-                    let value = read_bits(self.data, field.offset, bits.length, bits.big_endian);
-                    self.narrow(field, bits, value);
-                    field.offset += bits.length;
-                }
-            }
+        let is_little = matches!(node.op, Op::Bits(bits) if !bits.big_endian);
+        match (kind, field.length) {
+            _ if !is_little => self.each_bits(field, bytes),
+            (Load::Unsigned, 8) => each!(unsigned, u8),
+            (Load::Unsigned, 16) => each!(unsigned, u16),
+            (Load::Unsigned, 32) => each!(unsigned, u32),
+            (Load::Unsigned, 64) => each!(unsigned, u64),
+            (Load::Signed, 8) => each!(signed, i8),
+            (Load::Signed, 16) => each!(signed, i16),
+            (Load::Signed, 32) => each!(signed, i32),
+            (Load::Signed, 64) => each!(signed, i64),
+            _ => self.each_bits(field, bytes),
+        }
+    }
+
+    /// The same for elements of any kind.
+    #[inline(never)]
+    fn each_bits(&mut self, mut field: Field<'a>, bytes: &[u8]) {
+        for _ in 0..bytes.len() / element_size(field.node()) {
+            self.run_bits(field);
+            field.offset += field.length;
         }
     }
 
@@ -713,7 +780,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         ranges: Option<&RangeSet>,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
-        self.save(&field.node.clears, UNKNOWN);
+        self.save(&field.node().clears, UNKNOWN);
         let present = match ranges {
             None => selector != 0,
             Some(ranges) => ranges.contains(selector),
@@ -725,7 +792,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             self.node(inner)?;
         }
         if V::WANTS_VALUES {
-            self.visitor.end_optional(Field { offset: self.at.bit, ..field });
+            self.visitor.end_optional(field.with_offset(self.at.bit));
         }
         Ok(())
     }
@@ -739,7 +806,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         selector: Slot,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
-        self.save(&field.node.clears, UNKNOWN);
+        self.save(&field.node().clears, UNKNOWN);
         let found = selectors.select(selector);
         let Some((index, option)) = found.and_then(|index| Some((index, options.get(index)?))) else {
             return self.error(DecodeErrorKind::InvalidSelector(selector));
@@ -749,7 +816,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         self.node(*option)?;
         if V::WANTS_VALUES {
-            self.visitor.end_variant(Field { offset: self.at.bit, ..field });
+            self.visitor.end_variant(field.with_offset(self.at.bit));
         }
         Ok(())
     }
@@ -773,8 +840,34 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
         }
         if V::WANTS_VALUES {
-            self.visitor.end_union(Field { offset: self.at.bit, ..field });
+            self.visitor.end_union(field.with_offset(self.at.bit));
         }
         Ok(())
+    }
+}
+
+/// Bytes of an element of an array of plain elements.
+#[inline(always)]
+fn element_size(element: &Node) -> usize {
+    match element.op {
+        Op::Bits(bits) => (bits.length / 8).max(1) as usize,
+        _ => 1,
+    }
+}
+
+/// A text of code units of one byte, which ends with the first zero if there is one.
+#[inline(always)]
+fn static_text(raw: &[u8]) -> Text<'_> {
+    let length = first_zero(raw).unwrap_or(raw.len());
+    Text { bytes: &raw[..length], raw, encoding: StringEncoding::Utf8 }
+}
+
+/// The number that so many bits are.
+#[inline(always)]
+fn real(bits: u64, length: u64) -> Real<'static> {
+    match length {
+        16 => Real::Half(bits as u16),
+        32 => Real::Single(f32::from_bits(bits as u32)),
+        _ => Real::Double(f64::from_bits(bits)),
     }
 }

@@ -73,7 +73,7 @@ impl Dump<'_> {
 
 /// Whether the name of the field is the one of an option.
 fn is_option(field: Field<'_>) -> bool {
-    field.node.is_variant_option()
+    field.node().is_variant_option()
 }
 
 fn kind_of(field: Field<'_>) -> &'static str {
@@ -102,7 +102,7 @@ impl Visitor for Dump<'_> {
         }
         self.value(kind_of(field), field, &value.to_string());
         let after = field.offset + field.length;
-        let roles = field.node.roles;
+        let roles = field.node().roles;
         if roles.has(Role::PacketMagicNumber) {
             self.line(after, &format!("PMN:{value}"));
         }
@@ -183,7 +183,7 @@ impl Visitor for Dump<'_> {
     }
 
     fn begin_array(&mut self, field: Field<'_>, _: u64) {
-        if field.node.roles.has(Role::MetadataStreamUuid) {
+        if field.node().roles.has(Role::MetadataStreamUuid) {
             self.uuid = Some(Vec::new());
         }
         let named = Self::named(kind_of(field), field);
@@ -201,7 +201,7 @@ impl Visitor for Dump<'_> {
         let named = Self::named(kind_of(field), field);
         self.open(field.offset, &named);
         self.line(field.offset, &format!("RD:{}", bytes.len()));
-        if field.node.roles.has(Role::MetadataStreamUuid) {
+        if field.node().roles.has(Role::MetadataStreamUuid) {
             let at = field.offset + bytes.len() as u64 * 8;
             self.line(at, &format!("MSU:{}", Uuid::from_slice(bytes).unwrap()));
         }

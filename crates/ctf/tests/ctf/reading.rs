@@ -66,7 +66,7 @@ impl Collect {
             path.push_str(&format!("[{index}]"));
             *index += 1;
         } else if let Some(name) = field.name() {
-            path.push_str(&if field.node.is_variant_option() {
+            path.push_str(&if field.node().is_variant_option() {
                 format!("<{name}>")
             } else {
                 format!(".{name}")

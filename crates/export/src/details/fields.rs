@@ -54,7 +54,7 @@ impl<'a> FieldLines<'a> {
     /// Appends what stands before a field; false if the field is hidden.
     #[inline]
     fn lead(&mut self, field: Field<'_>) -> bool {
-        if self.hidden.has(field.node) {
+        if self.hidden.has(field) {
             return false;
         }
         match &mut self.around {
@@ -271,7 +271,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field.node) {
+        if !self.hidden.has(field) {
             self.leave(2);
         }
     }
@@ -301,7 +301,7 @@ impl Visitor for FieldLines<'_> {
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field.node) {
+        if !self.hidden.has(field) {
             self.leave(0);
         }
     }

@@ -55,7 +55,7 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
     /// Appends what stands before a field; false if the field is hidden.
     #[inline]
     fn lead(&mut self, field: Field<'_>) -> bool {
-        if self.hidden.has(field.node) {
+        if self.hidden.has(field) {
             return false;
         }
         match &mut self.around {
@@ -377,7 +377,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field.node) {
+        if !self.hidden.has(field) {
             self.push(" }");
             self.leave();
         }
@@ -391,7 +391,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_array(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field.node) {
+        if !self.hidden.has(field) {
             self.push(" ]");
             self.leave();
         }
@@ -405,7 +405,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field.node) {
+        if !self.hidden.has(field) {
             if matches!(self.around, Around::Alone) {
                 self.push(" }");
             }
@@ -421,7 +421,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_variant(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field.node) {
+        if !self.hidden.has(field) {
             self.push(" }");
             self.leave();
         }
