@@ -1,6 +1,7 @@
 //! The Common Trace Format, 1.8 and 2, for ichnos.
 #![forbid(unsafe_code)]
 
+mod event_class;
 mod event_header;
 pub mod index;
 pub mod metadata;

@@ -1,17 +1,17 @@
 //! A data stream of a CTF trace: its files, its packets, and the cursor that reads them.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::plan::{EventRecordPlans, Plan};
+use ichnos_model::plan::Plan;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
     MessageKind, Packet, Role, Roles, Scopes, Skip, StreamSummary, Window,
 };
 
+use crate::event_class::{Body, EventRecordClasses};
 use crate::event_header::EventHeader;
 use crate::index::cut_off;
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
@@ -168,7 +168,10 @@ impl StreamInput {
             packet_begin: None,
             packet_end: None,
             at: Position::default(),
+            end: 0,
             begins: [Position::default(); 6],
+            broken: None,
+            common_cycles: None,
             event_class: 0,
             event_clock: None,
             last_event: None,
@@ -209,74 +212,6 @@ struct Loss {
     /// None: unknown.
     count: Option<u64>,
     range: Option<(ClockValue, ClockValue)>,
-}
-
-/// Finds the event record class of an id: by position where ids are small, as they mostly are.
-#[derive(Debug)]
-enum EventRecordClasses {
-    Dense(Vec<u32>),
-    Sparse(HashMap<u64, u32>),
-}
-
-impl EventRecordClasses {
-    const NONE: u32 = u32::MAX;
-
-    fn new(by_id: HashMap<u64, u32>) -> Self {
-        let most = by_id.keys().copied().max().unwrap_or(0);
-        if most > 4 * by_id.len() as u64 + 1024 {
-            return Self::Sparse(by_id);
-        }
-        let mut dense = vec![Self::NONE; most as usize + 1];
-        for (id, index) in by_id {
-            dense[id as usize] = index;
-        }
-        Self::Dense(dense)
-    }
-
-    #[inline]
-    fn get(&self, id: u64) -> Option<usize> {
-        let index = match self {
-            Self::Dense(dense) => *dense.get(usize::try_from(id).ok()?)?,
-            Self::Sparse(sparse) => *sparse.get(&id)?,
-        };
-        (index != Self::NONE).then_some(index as usize)
-    }
-}
-
-/// What is known of the events of a class behind their headers.
-#[derive(Clone, Copy, Debug)]
-struct Body {
-    /// Whether fields of the specific context or the payload have roles.
-    has_roles: bool,
-    layout: Option<BodyLayout>,
-}
-
-/// Where the scopes of a body lie, in bits from its beginning, if that is the same for all that
-/// begin at a byte.
-#[derive(Clone, Copy, Debug)]
-struct BodyLayout {
-    specific_context: u64,
-    payload: u64,
-    size: u64,
-}
-
-impl Body {
-    fn new(common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
-        let has_roles = |plan: &Plan| plan.nodes().any(|node| !node.roles.is_empty());
-        let size = |plan: Option<&Plan>| {
-            let Some(plan) = plan else { return Some(0) };
-            let is_aligned = 8 % plan.root().alignment() == 0;
-            plan.fixed_size().filter(|size| is_aligned && size % 8 == 0 && !has_roles(plan))
-        };
-        let (specific, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
-        let layout = || {
-            let specific_context = size(common_context)?;
-            let begin = specific_context.checked_add(size(specific)?)?;
-            Some(BodyLayout { specific_context, payload: begin, size: begin.checked_add(size(payload)?)? })
-        };
-        let has_roles = [specific, payload].into_iter().flatten().any(has_roles);
-        Self { has_roles, layout: layout() }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -331,7 +266,13 @@ pub struct StreamCursor {
     packet_end: Option<ClockValue>,
     /// Where the next event record begins.
     at: Position,
+    /// Where the content of the current packet ends, or before that its data.
+    end: u64,
     begins: [Position; 6],
+    /// What is wrong with the event record at `begins[2]`, and at which bit.
+    broken: Option<(u64, DamageKind)>,
+    /// Value of the default clock behind the common context of the current event.
+    common_cycles: Option<u64>,
     event_class: usize,
     event_clock: Option<ClockValue>,
     last_event: Option<u64>,
@@ -426,6 +367,7 @@ impl StreamCursor {
                     self.data = self.data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
                 }
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
+                self.end = self.bits().end();
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
@@ -490,83 +432,154 @@ impl StreamCursor {
         clocks.value()
     }
 
-    /// Gets past one event record; false at the end of the packet.
-    fn next_event(&mut self) -> Result<bool, (u64, DamageKind)> {
-        self.clock_before = self.clocks.value();
-        let input = &*self.input;
-        let stream = &input.stream;
-        let plans = stream.plans();
-        let bits = PacketBits { data: &self.data, content: self.content };
+    /// Gets past one event record; false at the end of the packet, or if it is broken: then
+    /// `broken` says how.
+    #[inline]
+    fn next_event(&mut self) -> bool {
         let begin = self.at;
-        if begin.bit >= bits.end() {
+        if begin.bit >= self.end {
             // A packet without event record classes, or one whose data is all there.
-            return Ok(false);
+            return false;
         }
-        let mut at = begin;
-        self.begins[2] = at;
-        let fast = self.header.as_ref();
-        let fast = fast.and_then(|header| header.decode(bits, &mut at, &self.slots, &mut self.clocks));
-        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: fast.flatten() };
-        if let (Some(plan), None) = (&plans.event_record_header, fast) {
-            plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
-                .map_err(|e| (e.bit, e.kind.into()))?;
-        }
-        let id = header.class_id.or(self.only_class).unwrap_or(0);
+        self.clock_before = self.clocks.value();
+        self.begins[2] = begin;
+        let Some(id) = self.header() else { return false };
         let Some(class) = self.by_id.get(id) else {
-            let data_stream_class = stream.class().id;
-            return Err((at.bit, DamageKind::EventRecordClass { data_stream_class, id }));
+            let data_stream_class = self.input.stream.class().id;
+            return self.is_broken(self.at.bit, DamageKind::EventRecordClass { data_stream_class, id });
         };
-        let mut cycles = header.clocks.value();
-        if self.has_other_clocks {
-            header.clocks.others(&mut self.other_clocks);
-        }
-        let body = self.bodies[class];
-        self.begins[3] = at;
-        if let Some(layout) = body.layout.filter(|layout| {
-            at.bit.is_multiple_of(8) && bits.end().checked_sub(at.bit).is_some_and(|left| layout.size <= left)
-        }) {
-            let after = |bits: u64| Position { bit: at.bit + bits, open_byte: None };
-            self.begins[4] = after(layout.specific_context);
-            self.begins[5] = after(layout.payload);
-            at = after(layout.size);
-        } else {
-            let event_plans = &plans.event_records[class];
-            if let Some(plan) = &plans.common_context {
-                let result = if self.common_has_roles {
-                    plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
-                } else {
-                    plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
-                };
-                result.map_err(|e| (e.bit, e.kind.into()))?;
-                if self.time_in_common {
-                    cycles = header.clocks.value();
-                    header.clocks.others(&mut self.other_clocks);
-                }
-            }
-            for (scope, plan) in [(4, &event_plans.specific_context), (5, &event_plans.payload)] {
-                self.begins[scope] = at;
-                if let Some(plan) = plan {
-                    let result = if body.has_roles {
-                        plan.walk(bits, &mut at, &self.slots, input.limits, &mut header)
-                    } else {
-                        plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
-                    };
-                    result.map_err(|e| (e.bit, e.kind.into()))?;
-                }
-            }
-        }
-        if at.bit == begin.bit {
-            return Err((at.bit, DamageKind::EmptyEventRecord));
-        }
-        self.at = at;
         self.event_class = class;
+        let mut cycles = self.clocks.value();
+        if self.has_other_clocks {
+            self.clocks.others(&mut self.other_clocks);
+        }
+        let at = self.at.bit;
+        self.begins[3] = self.at;
+        let layout = self.bodies.get(class).and_then(|body| body.layout);
+        match layout.filter(|layout| at.is_multiple_of(8) && layout.size <= self.end.saturating_sub(at)) {
+            Some(layout) => {
+                let after = |bits: u64| Position { bit: at + bits, open_byte: None };
+                self.begins[4] = after(layout.specific_context);
+                self.begins[5] = after(layout.payload);
+                self.at = after(layout.size);
+            }
+            None => {
+                if !self.body() {
+                    return false;
+                }
+                if self.time_in_common {
+                    cycles = self.common_cycles;
+                }
+            }
+        }
+        if self.at.bit == begin.bit {
+            return self.is_broken(begin.bit, DamageKind::EmptyEventRecord);
+        }
         self.event_clock = match (cycles, self.nanoseconds_at_zero) {
             (Some(cycles), Some(zero)) => Some(ClockValue { nanoseconds: zero + i128::from(cycles), cycles }),
-            _ => input.clock_value(cycles),
+            _ => self.input.clock_value(cycles),
         };
-        Ok(true)
+        true
     }
 
+    /// Notes how an event record is broken.
+    #[cold]
+    #[inline(never)]
+    fn is_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
+        self.broken = Some((bit, kind));
+        false
+    }
+
+    /// Gets past an event record header; gives the id of the class.
+    #[inline]
+    fn header(&mut self) -> Option<u64> {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let fast = self.header.as_ref();
+        let fast = fast.and_then(|header| header.decode(bits, &mut self.at, &self.slots, &mut self.clocks));
+        match fast {
+            Some(id) => Some(id.or(self.only_class).unwrap_or(0)),
+            None => self.any_header(),
+        }
+    }
+
+    #[inline(never)]
+    fn any_header(&mut self) -> Option<u64> {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: None };
+        let limits = self.input.limits;
+        let plan = self.input.stream.plans().event_record_header.as_ref();
+        let result =
+            plan.map_or(Ok(()), |plan| plan.walk(bits, &mut self.at, &self.slots, limits, &mut header));
+        let id = header.class_id;
+        if let Err(error) = result {
+            self.is_broken(error.bit, error.kind.into());
+            return None;
+        }
+        Some(id.or(self.only_class).unwrap_or(0))
+    }
+
+    /// Gets past the scopes behind an event record header; false if they are broken.
+    #[inline(never)]
+    fn body(&mut self) -> bool {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let input = &*self.input;
+        let plans = input.stream.plans();
+        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
+        let has_roles = self.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
+        let scopes = [
+            (3, &plans.common_context, self.common_has_roles),
+            (4, &event_plans.specific_context, has_roles),
+            (5, &event_plans.payload, has_roles),
+        ];
+        let mut at = self.at;
+        let mut broken = None;
+        for (scope, plan, has_roles) in scopes {
+            self.begins[scope] = at;
+            let Some(plan) = plan else { continue };
+            let result = if has_roles {
+                let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
+                plan.walk(bits, &mut at, &self.slots, input.limits, &mut visitor)
+            } else {
+                plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
+            };
+            if let Err(error) = result {
+                broken = Some(error);
+                break;
+            }
+            if scope == 3 && self.time_in_common {
+                self.common_cycles = self.clocks.value();
+                self.clocks.others(&mut self.other_clocks);
+            }
+        }
+        self.at = at;
+        broken.is_none_or(|error| self.is_broken(error.bit, error.kind.into()))
+    }
+
+    /// Tells the event record that was got past, if it is in the window.
+    #[inline]
+    fn tell_event(&mut self) -> Option<Head> {
+        let time = self.event_clock.map(|value| value.nanoseconds);
+        if let Some(ClockValue { nanoseconds, cycles: to }) = self.event_clock {
+            if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
+                return None;
+            }
+            if self.window.end.is_some_and(|end| nanoseconds > end) {
+                // Only this event: a clock that is wrong here may be right again later.
+                self.is_late = true;
+                return None;
+            }
+            if let Some(from) = self.last_event.replace(to).filter(|from| *from > to) {
+                self.phase = Phase::HeldEvent;
+                let mut damage = self.damage_at(self.begins[2].bit, DamageKind::ClockBackwards { from, to });
+                damage.skipped = 0;
+                return self.tell_damage(damage);
+            }
+        }
+        self.tell(MessageKind::Event, time)
+    }
+
+    /// What comes next where that is anything but one more event record.
+    #[inline(never)]
     fn next(&mut self) -> Option<Head> {
         loop {
             match self.phase {
@@ -641,60 +654,32 @@ impl StreamCursor {
                     let time = self.packet_begin.map(|begin| begin.nanoseconds);
                     return self.tell(MessageKind::PacketBegin, time);
                 }
-                Phase::Events => {
-                    match self.next_event() {
-                        Ok(true) => {}
-                        Ok(false) => {
+                Phase::Events => match self.broken.take() {
+                    None => {
+                        self.phase = Phase::PacketEnd;
+                        if let Some(damage) = self.cut_off() {
+                            return self.tell_damage(damage);
+                        }
+                    }
+                    Some((bit, kind)) => {
+                        // What the broken event says of the time may be as wrong as the rest.
+                        self.at = self.begins[2];
+                        if let Some(before) = self.clock_before {
+                            self.clocks.set_default(before);
+                        }
+                        let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
+                        if let (true, Some(damage)) = (missing, self.cut_off()) {
+                            // The data ends within an event record: that is all that is wrong.
                             self.phase = Phase::PacketEnd;
-                            match self.cut_off() {
-                                Some(damage) => return self.tell_damage(damage),
-                                None => continue,
-                            }
+                            let begin = self.entry().offset * 8 + self.at.bit;
+                            let skipped = damage.bit.saturating_sub(begin);
+                            return self.tell_damage(Damage { skipped, ..damage });
                         }
-                        Err((bit, kind)) => {
-                            // What the broken event says of the time may be as wrong as the rest.
-                            if let Some(before) = self.clock_before {
-                                self.clocks.set_default(before);
-                            }
-                            let missing =
-                                matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
-                            if let (true, Some(damage)) = (missing, self.cut_off()) {
-                                // The data ends within an event record: that is all that is wrong.
-                                self.phase = Phase::PacketEnd;
-                                let begin = self.entry().offset * 8 + self.at.bit;
-                                let skipped = damage.bit.saturating_sub(begin);
-                                return self.tell_damage(Damage { skipped, ..damage });
-                            }
-                            self.phase = Phase::BrokenPacket;
-                            let damage = self.damage_at(bit, kind);
-                            return self.tell_damage(damage);
-                        }
+                        self.phase = Phase::BrokenPacket;
+                        let damage = self.damage_at(bit, kind);
+                        return self.tell_damage(damage);
                     }
-                    let time = self.event_clock.map(|value| value.nanoseconds);
-                    if let (Some(begin), Some(time)) = (self.window.begin, time)
-                        && time < begin
-                    {
-                        continue;
-                    }
-                    if let (Some(end), Some(time)) = (self.window.end, time)
-                        && time > end
-                    {
-                        // Only this event: a clock that is wrong here may be right again later.
-                        self.is_late = true;
-                        continue;
-                    }
-                    if let Some(ClockValue { cycles: to, .. }) = self.event_clock {
-                        let from = self.last_event.replace(to);
-                        if let Some(from) = from.filter(|from| *from > to) {
-                            self.phase = Phase::HeldEvent;
-                            let mut damage =
-                                self.damage_at(self.begins[2].bit, DamageKind::ClockBackwards { from, to });
-                            damage.skipped = 0;
-                            return self.tell_damage(damage);
-                        }
-                    }
-                    return self.tell(MessageKind::Event, time);
-                }
+                },
                 Phase::BrokenPacket => {
                     self.phase = Phase::PacketEnd;
                     if let Some(damage) = self.cut_off() {
@@ -745,11 +730,23 @@ impl StreamCursor {
 
 impl Cursor for StreamCursor {
     fn advance(&mut self) -> Option<Head> {
-        // The packet is left only when its end has been lent.
-        if self.current == Some(MessageKind::PacketEnd) {
-            self.packet += 1;
+        loop {
+            if self.phase == Phase::Events && self.next_event() {
+                match self.tell_event() {
+                    Some(head) => return Some(head),
+                    None => continue,
+                }
+            }
+            // The packet is left only when its end has been lent.
+            if self.current == Some(MessageKind::PacketEnd) {
+                self.packet += 1;
+            }
+            let head = self.next();
+            // At the beginning of a packet's events there is nothing to tell.
+            if head.is_some() || self.phase == Phase::Done {
+                return head;
+            }
         }
-        self.next()
     }
 
     fn current(&self) -> Option<Message<'_>> {

@@ -1,7 +1,7 @@
 //! Events and packets as they are lent: where they lie, and the plans to decode them.
 
 use crate::plan::{EventRecordPlans, Node, Plan};
-use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits};
+use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all};
 use crate::{DataStream, EventRecordClass, Scope, Visitor};
 
 /// A value of a clock.
@@ -90,10 +90,13 @@ impl<'a> Event<'a> {
     /// # Errors
     /// See [`Event::visit`].
     pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
-            self.visit(scope, visitor)?;
-        }
-        Ok(())
+        let common_context = self.stream.plans().common_context.as_ref();
+        let Scopes { bits, begins, slots, limits } = self.scopes;
+        let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
+        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+        let all = plans.into_iter().zip(scopes);
+        let all = all.filter_map(|(plan, scope)| Some((plan?, begins[scope as usize])));
+        walk_all(all, bits, slots, *limits, visitor)
     }
 }
 

@@ -12,8 +12,8 @@ use crate::bits::Word;
 use crate::locate::{self, LocationProblem};
 use crate::selectors::Selectors;
 use crate::{
-    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, RangeSet,
-    Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, Length, Limits,
+    RangeSet, Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
 };
 
 /// Number of a saved value.
@@ -162,6 +162,14 @@ pub(crate) struct RunField {
     pub(crate) word: Word,
     /// Offset in bits from the beginning of the run.
     pub(crate) offset: u64,
+}
+
+impl RunField {
+    /// The field of a run of `plan` that begins at bit `begin`.
+    #[inline(always)]
+    pub(crate) fn field<'a>(&self, plan: &'a Plan, begin: u64) -> Field<'a> {
+        Field::new(plan, self.node, begin + self.offset, self.word.length())
+    }
 }
 
 /// How to load a field of a run, or the elements of an array.

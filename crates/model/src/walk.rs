@@ -102,28 +102,34 @@ impl Plan {
             *position = Position { bit: end, open_byte: None };
             return Ok(());
         }
-        let mut walk = Walk {
-            plan: self,
-            data: bits.data,
-            end: bits.end(),
-            bits,
-            at: *position,
-            slots,
-            limits,
-            idle: 0,
-            visitor,
-        };
-        let root = self.root();
-        let result = match &root.op {
-            Op::Structure { parts, .. } => walk.align(root.alignment).and_then(|()| {
-                let field = walk.field(0, walk.at.bit);
-                walk.structure(field, parts)
-            }),
-            _ => walk.node(0),
-        };
+        let mut walk = Walk::new(self, bits, slots, limits, visitor);
+        walk.at = *position;
+        let result = walk.root();
         *position = walk.at;
         result
     }
+}
+
+/// Carries out several plans, each from its position on, as [`Plan::walk`] does.
+pub(crate) fn walk_all<'a, V: Visitor>(
+    plans: impl Iterator<Item = (&'a Plan, Position)>,
+    bits: PacketBits<'a>,
+    slots: &'a Slots,
+    limits: WalkLimits,
+    visitor: &mut V,
+) -> Result<(), DecodeError> {
+    let mut walk: Option<Walk<'_, V>> = None;
+    let mut visitor = Some(visitor);
+    for (plan, position) in plans {
+        let walk = match (&mut walk, visitor.take()) {
+            (Some(walk), _) => walk,
+            (walk, Some(visitor)) => walk.insert(Walk::new(plan, bits, slots, limits, visitor)),
+            (None, None) => return Ok(()),
+        };
+        (walk.plan, walk.at, walk.idle) = (plan, position, 0);
+        walk.root()?;
+    }
+    Ok(())
 }
 
 struct Walk<'a, V> {
@@ -141,6 +147,29 @@ struct Walk<'a, V> {
 }
 
 impl<'a, V: Visitor> Walk<'a, V> {
+    fn new(
+        plan: &'a Plan,
+        bits: PacketBits<'a>,
+        slots: &'a Slots,
+        limits: WalkLimits,
+        visitor: &'a mut V,
+    ) -> Self {
+        let (data, end, at) = (bits.data, bits.end(), Position::default());
+        Self { plan, data, end, bits, at, slots, limits, idle: 0, visitor }
+    }
+
+    /// The root field of the plan.
+    fn root(&mut self) -> Result<(), DecodeError> {
+        let root = self.plan.root();
+        match &root.op {
+            Op::Structure { parts, .. } => {
+                self.align(root.alignment)?;
+                self.structure(self.field(0, self.at.bit), parts)
+            }
+            _ => self.node(0),
+        }
+    }
+
     fn error<T>(&self, kind: DecodeErrorKind) -> Result<T, DecodeError> {
         Err(DecodeError { bit: self.at.bit, kind })
     }
@@ -359,52 +388,50 @@ impl<'a, V: Visitor> Walk<'a, V> {
     /// A field of a run that begins at bit `begin`, where `bytes` begin.
     #[inline(always)]
     fn run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) -> Result<(), DecodeError> {
-        let field = Field::new(self.plan, part.node, begin + part.offset, part.word.length());
         let at = part.byte as usize;
-        // What most fields are comes first: a comparison is better foreseen than a jump.
+        // What most fields are comes first: a comparison is better foreseen than a jump. And each
+        // arm makes the field anew, as few visitors look at it.
         if part.load == Load::Unsigned {
-            self.visitor.unsigned(field, part.word.unsigned(bytes, at));
+            self.visitor.unsigned(part.field(self.plan, begin), part.word.unsigned(bytes, at));
         } else if part.load == Load::Signed {
-            self.visitor.signed(field, part.word.signed(bytes, at));
+            self.visitor.signed(part.field(self.plan, begin), part.word.signed(bytes, at));
         } else {
-            self.other_run_field(field, part, bytes)?;
+            self.other_run_field(part, begin, bytes)?;
         }
         Ok(())
     }
 
-    fn other_run_field(
-        &mut self,
-        field: Field<'a>,
-        part: &RunField,
-        bytes: &'a [u8],
-    ) -> Result<(), DecodeError> {
+    #[inline]
+    fn other_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) -> Result<(), DecodeError> {
         let at = part.byte as usize;
+        let plan = self.plan;
         match part.load {
             Load::Saved => {
                 let value = part.word.unsigned(bytes, at);
-                let slot = field.node().saves.first().and_then(|slot| self.slots.get(usize::from(*slot)));
+                let slot =
+                    plan.node(part.node).saves.first().and_then(|slot| self.slots.get(usize::from(*slot)));
                 if let Some(cell) = slot {
                     cell.set(value.into());
                 }
                 if V::WANTS_VALUES {
-                    self.visitor.unsigned(field, value);
+                    self.visitor.unsigned(part.field(plan, begin), value);
                 }
             }
             Load::Real => {
                 let bits = part.word.unsigned(bytes, at);
-                self.visitor.real(field, real(bits, field.length));
+                self.visitor.real(part.field(plan, begin), real(bits, part.word.length()));
             }
             Load::Text => {
-                let Op::StaticText(_, length) = field.node().op else { return Ok(()) };
+                let Op::StaticText(_, length) = plan.node(part.node).op else { return Ok(()) };
                 let raw = bytes.get(at..).and_then(|bytes| bytes.get(..length as usize)).unwrap_or_default();
-                self.visitor.text(field.with_length(0), static_text(raw));
+                self.visitor.text(part.field(plan, begin).with_length(0), static_text(raw));
             }
-            Load::Array => self.run_array(field.with_length(0)),
+            Load::Array => self.run_array(part.field(plan, begin).with_length(0)),
             Load::Any => {
-                self.at = Position { bit: field.offset, open_byte: None };
+                self.at = Position { bit: begin + part.offset, open_byte: None };
                 self.node(part.node)?;
             }
-            Load::Bits | Load::Unsigned | Load::Signed => self.run_bits(field),
+            Load::Bits | Load::Unsigned | Load::Signed => self.run_bits(part.field(plan, begin)),
         }
         Ok(())
     }
