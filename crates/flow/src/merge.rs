@@ -4,23 +4,31 @@ use std::io;
 
 use ichnos_model::{Cursor, Damage, Head, Message, MessageKind, Sink};
 
-/// When, and whose turn it is among equals: the index of the cursor in the lower 32 bits, above
-/// them the time. One comparison tells who is first.
-type Key = u128;
+/// A message that a cursor is at: how early it comes, and the cursor's index.
+///
+/// Times are cut to 64 bits here, for these are quickly compared. Where two are equal, the messages
+/// themselves decide.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    key: u64,
+    index: u32,
+}
 
-/// The key of a cursor that has come to its end.
-const OVER: Key = Key::MAX;
+/// A cursor that has come to its end.
+const OVER: u32 = u32::MAX;
 
 /// The key of a message.
 #[inline]
-fn key(nanoseconds: Option<i128>, index: u32) -> Key {
-    // Clock classes hold all times within 96 bits but for the most extreme ones.
-    const MOST: i128 = (1 << 95) - 1;
-    let time = match nanoseconds {
-        Some(nanoseconds) => (nanoseconds.clamp(-MOST, MOST - 1) + MOST + 1) as u128,
+fn key(nanoseconds: Option<i128>) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    match nanoseconds {
         None => 0,
-    };
-    time << 32 | Key::from(index)
+        Some(nanoseconds) => match i64::try_from(nanoseconds) {
+            Ok(nanoseconds) => nanoseconds as u64 ^ SIGN,
+            Err(_) if nanoseconds < 0 => 0,
+            Err(_) => u64::MAX,
+        },
+    }
 }
 
 /// Merges cursors by time.
@@ -30,15 +38,15 @@ fn key(nanoseconds: Option<i128>, index: u32) -> Key {
 /// step costs one comparison, otherwise one for each doubling of the number of streams.
 pub struct Merge<C> {
     cursors: Vec<C>,
+    /// The messages that the cursors are at; that of the winner may be an old one.
+    heads: Vec<Option<Head>>,
     /// A tournament: cursor `i` enters at `cursors.len() + i`, who meets at place `p` goes on to
-    /// `p / 2`. Each place keeps the key of who lost there; place 0 is not used.
-    losers: Vec<Key>,
+    /// `p / 2`. Each place keeps who lost there; place 0 is not used.
+    losers: Vec<Entry>,
     /// The cursor that lends now.
     winner: Option<u32>,
-    /// The least of those who lost against the winner.
-    runner_up: Key,
-    /// The messages that the cursors are at, but for the winner's.
-    heads: Vec<Option<Head>>,
+    /// The first of those who lost against the winner.
+    runner_up: Entry,
     started: bool,
 }
 
@@ -46,69 +54,95 @@ impl<C: Cursor> Merge<C> {
     /// Merges these cursors.
     #[must_use]
     pub fn new(cursors: Vec<C>) -> Self {
-        Self { cursors, losers: Vec::new(), winner: None, runner_up: OVER, heads: Vec::new(), started: false }
+        let runner_up = Entry { key: u64::MAX, index: OVER };
+        Self { cursors, heads: Vec::new(), losers: Vec::new(), winner: None, runner_up, started: false }
     }
 
-    /// Moves a cursor on.
+    /// Whether `a` comes before `b`.
     #[inline]
-    fn step(&mut self, index: u32) -> (Key, Option<Head>) {
-        match self.cursors.get_mut(index as usize).and_then(Cursor::advance) {
-            Some(head) => (key(head.nanoseconds, index), Some(head)),
-            None => (OVER, None),
+    fn is_before(&self, a: Entry, b: Entry) -> bool {
+        if a.key == b.key { self.is_exactly_before(a, b) } else { a.key < b.key }
+    }
+
+    #[cold]
+    fn is_exactly_before(&self, a: Entry, b: Entry) -> bool {
+        let when = |entry: Entry| match self.heads.get(entry.index as usize) {
+            Some(Some(head)) => (false, head.nanoseconds, entry.index),
+            _ => (true, None, entry.index),
+        };
+        when(a) < when(b)
+    }
+
+    fn entry(&self, index: u32) -> Entry {
+        match self.heads.get(index as usize) {
+            Some(Some(head)) => Entry { key: key(head.nanoseconds), index },
+            _ => Entry { key: u64::MAX, index: OVER },
         }
     }
 
-    /// Moves all cursors to their first messages and lets them play.
+    /// Moves all cursors to their first messages and lets them play; gives the winner.
     #[cold]
-    fn start(&mut self) -> Key {
+    fn start(&mut self) -> Entry {
         self.started = true;
+        self.heads = self.cursors.iter_mut().map(Cursor::advance).collect();
         let count = self.cursors.len();
-        let mut winners = vec![OVER; 2 * count];
-        for index in 0..count as u32 {
-            let (key, head) = self.step(index);
-            self.heads.push(head);
-            if let Some(place) = winners.get_mut(count + index as usize) {
-                *place = key;
-            }
-        }
-        self.losers = vec![OVER; count.max(1)];
+        let mut winners = vec![Entry { key: u64::MAX, index: OVER }; count];
+        winners.extend((0..count as u32).map(|index| self.entry(index)));
+        self.losers = winners[..count.min(winners.len())].to_vec();
         for place in (1..count).rev() {
             let (a, b) = (winners[2 * place], winners[2 * place + 1]);
-            winners[place] = a.min(b);
-            self.losers[place] = a.max(b);
+            (winners[place], self.losers[place]) = if self.is_before(b, a) { (b, a) } else { (a, b) };
         }
         // With one cursor, that is it.
-        winners.get(1).copied().unwrap_or(OVER)
+        winners.get(1).copied().unwrap_or(Entry { key: u64::MAX, index: OVER })
     }
 
-    /// Lets the winner with its new key play again; gives the key of who wins now.
+    /// Lets the cursor of this index play again with its new message; gives who wins now.
     #[inline]
-    fn play(&mut self, index: u32, key: Key) -> Key {
-        let mut winner = key;
+    fn play(&mut self, index: u32) -> Entry {
+        let mut winner = self.entry(index);
         let mut place = (self.cursors.len() + index as usize) / 2;
-        while let Some(loser) = self.losers.get_mut(place).filter(|_| place > 0) {
-            (winner, *loser) = (winner.min(*loser), winner.max(*loser));
+        while place > 0
+            && let Some(loser) = self.losers.get(place).copied()
+        {
+            if self.is_before(loser, winner) {
+                self.losers[place] = std::mem::replace(&mut winner, loser);
+            }
             place /= 2;
         }
         winner
     }
 
-    /// Makes the one with this key the winner; gives its message.
+    /// Makes this one the winner; gives its message.
     #[inline]
-    fn crown(&mut self, key: Key) -> Option<Head> {
-        if key == OVER {
+    fn crown(&mut self, winner: Entry) -> Option<Head> {
+        if winner.index == OVER {
             self.winner = None;
             return None;
         }
-        let index = key as u32;
-        self.winner = Some(index);
-        self.runner_up = OVER;
-        let mut place = (self.cursors.len() + index as usize) / 2;
-        while let Some(loser) = self.losers.get(place).filter(|_| place > 0) {
-            self.runner_up = self.runner_up.min(*loser);
+        self.winner = Some(winner.index);
+        let mut runner_up = Entry { key: u64::MAX, index: OVER };
+        let mut place = (self.cursors.len() + winner.index as usize) / 2;
+        while place > 0
+            && let Some(loser) = self.losers.get(place)
+        {
+            if self.is_before(*loser, runner_up) {
+                runner_up = *loser;
+            }
             place /= 2;
         }
-        self.heads.get(index as usize).copied().flatten()
+        self.runner_up = runner_up;
+        self.heads.get(winner.index as usize).copied().flatten()
+    }
+
+    /// What comes next if the winner, which is at `head` now, may have lost.
+    #[inline(never)]
+    fn next(&mut self, index: u32, head: Option<Head>) -> Option<Head> {
+        if let Some(place) = self.heads.get_mut(index as usize) {
+            *place = head;
+        }
+        let winner = self.play(index);
+        self.crown(winner)
     }
 }
 
@@ -122,15 +156,11 @@ impl<C: Cursor> Cursor for Merge<C> {
             let first = self.start();
             return self.crown(first);
         };
-        let (key, head) = self.step(index);
-        if key < self.runner_up {
-            return head;
+        let head = self.cursors.get_mut(index as usize).and_then(Cursor::advance);
+        match &head {
+            Some(first) if key(first.nanoseconds) < self.runner_up.key => head,
+            _ => self.next(index, head),
         }
-        if let Some(place) = self.heads.get_mut(index as usize) {
-            *place = head;
-        }
-        let winner = self.play(index, key);
-        self.crown(winner)
     }
 
     #[inline]
@@ -177,4 +207,71 @@ pub fn pump(cursor: &mut impl Cursor, sink: &mut impl Sink) -> io::Result<()> {
         }
     }
     sink.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Lends messages at these times.
+    struct Times(Vec<Option<i128>>, usize);
+
+    impl Cursor for Times {
+        fn advance(&mut self) -> Option<Head> {
+            let nanoseconds = *self.0.get(self.1)?;
+            self.1 += 1;
+            Some(Head { nanoseconds, kind: MessageKind::Event })
+        }
+
+        fn current(&self) -> Option<Message<'_>> {
+            None
+        }
+    }
+
+    /// What merging must give: always the first of the messages that the cursors are at.
+    fn expected(streams: &[Vec<Option<i128>>]) -> Vec<(Option<i128>, usize)> {
+        let mut at = vec![0; streams.len()];
+        let mut all = Vec::new();
+        loop {
+            let heads = streams.iter().enumerate().filter_map(|(i, times)| Some((*times.get(at[i])?, i)));
+            let Some((time, i)) = heads.min() else { return all };
+            at[i] += 1;
+            all.push((time, i));
+        }
+    }
+
+    #[test]
+    fn any_number_of_cursors_in_the_order_of_time() {
+        // A generator of its own: equal times, none at all, extreme ones, and some that go back.
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        for count in (0..40).chain([100, 127, 128, 129, 1000]) {
+            let streams: Vec<Vec<Option<i128>>> = (0..count)
+                .map(|_| {
+                    let mut time = i128::from(random(20)) - 10;
+                    (0..random(30))
+                        .map(|_| {
+                            time += i128::from(random(4)) - i128::from(random(20) == 0);
+                            match random(12) {
+                                0 => None,
+                                1 => Some(i128::MAX - i128::from(random(2))),
+                                2 => Some(i128::MIN + i128::from(random(2))),
+                                _ => Some(time),
+                            }
+                        })
+                        .collect()
+                })
+                .collect();
+            let mut merge = Merge::new(streams.iter().map(|times| Times(times.clone(), 0)).collect());
+            let mut found = Vec::new();
+            while let Some(head) = merge.advance() {
+                found.push((head.nanoseconds, merge.winner.unwrap() as usize));
+            }
+            assert_eq!(found, expected(&streams), "{count}");
+            assert!(merge.advance().is_none());
+        }
+    }
 }

@@ -89,14 +89,13 @@ impl<'a> Event<'a> {
     ///
     /// # Errors
     /// See [`Event::visit`].
+    #[inline]
     pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
         let common_context = self.stream.plans().common_context.as_ref();
         let Scopes { bits, begins, slots, limits } = self.scopes;
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
-        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
-        let all = plans.into_iter().zip(scopes);
-        let all = all.filter_map(|(plan, scope)| Some((plan?, begins[scope as usize])));
-        walk_all(all, bits, slots, *limits, visitor)
+        let begins = [begins[3], begins[4], begins[5]];
+        walk_all(plans, begins, bits, slots, *limits, visitor)
     }
 }
 

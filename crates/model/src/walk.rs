@@ -110,24 +110,23 @@ impl Plan {
     }
 }
 
-/// Carries out several plans, each from its position on, as [`Plan::walk`] does.
+/// Carries out the plans that there are, each from its position on, as [`Plan::walk`] does.
+#[inline]
 pub(crate) fn walk_all<'a, V: Visitor>(
-    plans: impl Iterator<Item = (&'a Plan, Position)>,
+    plans: [Option<&'a Plan>; 3],
+    begins: [Position; 3],
     bits: PacketBits<'a>,
     slots: &'a Slots,
     limits: WalkLimits,
-    visitor: &mut V,
+    visitor: &'a mut V,
 ) -> Result<(), DecodeError> {
-    let mut walk: Option<Walk<'_, V>> = None;
-    let mut visitor = Some(visitor);
-    for (plan, position) in plans {
-        let walk = match (&mut walk, visitor.take()) {
-            (Some(walk), _) => walk,
-            (walk, Some(visitor)) => walk.insert(Walk::new(plan, bits, slots, limits, visitor)),
-            (None, None) => return Ok(()),
-        };
-        (walk.plan, walk.at, walk.idle) = (plan, position, 0);
-        walk.root()?;
+    let Some(first) = plans.iter().flatten().next() else { return Ok(()) };
+    let mut walk = Walk::new(first, bits, slots, limits, visitor);
+    for (plan, at) in plans.iter().zip(begins) {
+        if let Some(plan) = plan {
+            (walk.plan, walk.at, walk.idle) = (plan, at, 0);
+            walk.root()?;
+        }
     }
     Ok(())
 }
@@ -367,21 +366,25 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     #[inline]
     fn run(&mut self, run: &'a Run) -> Result<(), DecodeError> {
-        let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
-        if self.end.checked_sub(begin).is_none_or(|left| run.size > left) {
+        let mut begin = self.at.bit;
+        if begin & (run.alignment - 1) != 0 {
+            begin = align(begin, run.alignment).unwrap_or(u64::MAX);
+        }
+        let after = begin.wrapping_add(run.size);
+        if after > self.end || after < begin {
             // One by one, to tell how far the fields fit.
             for field in &run.fields {
                 self.node(field.node)?;
             }
             return Ok(());
         }
+        self.at = Position { bit: after, open_byte: run.open_byte };
         let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
         if let (false, Some(bytes)) = (fields.is_empty(), self.data.get((begin / 8) as usize..)) {
             for field in fields {
                 self.run_field(field, begin, bytes)?;
             }
         }
-        self.at = Position { bit: begin + run.size, open_byte: run.open_byte };
         Ok(())
     }
 
@@ -428,8 +431,10 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
             Load::Array => self.run_array(part.field(plan, begin).with_length(0)),
             Load::Any => {
+                let after = self.at;
                 self.at = Position { bit: begin + part.offset, open_byte: None };
                 self.node(part.node)?;
+                self.at = after;
             }
             Load::Bits | Load::Unsigned | Load::Signed => self.run_bits(part.field(plan, begin)),
         }

@@ -1,0 +1,73 @@
+//! What is known of the event record classes of a data stream once and for all.
+
+use std::collections::HashMap;
+
+use ichnos_model::plan::{EventRecordPlans, Plan};
+
+/// Finds the event record class of an id: by position where ids are small, as they mostly are.
+#[derive(Debug)]
+pub(crate) enum EventRecordClasses {
+    Dense(Vec<u32>),
+    Sparse(HashMap<u64, u32>),
+}
+
+impl EventRecordClasses {
+    const NONE: u32 = u32::MAX;
+
+    pub(crate) fn new(by_id: HashMap<u64, u32>) -> Self {
+        let most = by_id.keys().copied().max().unwrap_or(0);
+        if most > 4 * by_id.len() as u64 + 1024 {
+            return Self::Sparse(by_id);
+        }
+        let mut dense = vec![Self::NONE; most as usize + 1];
+        for (id, index) in by_id {
+            dense[id as usize] = index;
+        }
+        Self::Dense(dense)
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, id: u64) -> Option<usize> {
+        let index = match self {
+            Self::Dense(dense) => *dense.get(usize::try_from(id).ok()?)?,
+            Self::Sparse(sparse) => *sparse.get(&id)?,
+        };
+        (index != Self::NONE).then_some(index as usize)
+    }
+}
+
+/// What is known of the events of a class behind their headers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Body {
+    /// Whether fields of the specific context or the payload have roles.
+    pub(crate) has_roles: bool,
+    pub(crate) layout: Option<BodyLayout>,
+}
+
+/// Where the scopes of a body lie, in bits from its beginning, if that is the same for all that
+/// begin at a byte.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BodyLayout {
+    pub(crate) specific_context: u64,
+    pub(crate) payload: u64,
+    pub(crate) size: u64,
+}
+
+impl Body {
+    pub(crate) fn new(common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
+        let has_roles = |plan: &Plan| plan.nodes().any(|node| !node.roles.is_empty());
+        let size = |plan: Option<&Plan>| {
+            let Some(plan) = plan else { return Some(0) };
+            let is_aligned = 8 % plan.root().alignment() == 0;
+            plan.fixed_size().filter(|size| is_aligned && size % 8 == 0 && !has_roles(plan))
+        };
+        let (specific, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
+        let layout = || {
+            let specific_context = size(common_context)?;
+            let begin = specific_context.checked_add(size(specific)?)?;
+            Some(BodyLayout { specific_context, payload: begin, size: begin.checked_add(size(payload)?)? })
+        };
+        let has_roles = [specific, payload].into_iter().flatten().any(has_roles);
+        Self { has_roles, layout: layout() }
+    }
+}
