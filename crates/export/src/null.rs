@@ -112,12 +112,21 @@ impl Hash {
         }
     }
 
-    fn add_bytes(&mut self, bytes: &[u8]) {
+    /// Adds bytes; `raw` begins with them, and may have more.
+    #[inline]
+    fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
         self.add(bytes.len() as u64);
-        let (words, rest) = bytes.as_chunks::<8>();
-        words.iter().for_each(|word| self.add(u64::from_le_bytes(*word)));
-        if !rest.is_empty() {
-            self.add(rest.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        if let (Some(first), 1..8) = (raw.first_chunk::<8>(), bytes.len()) {
+            return self.add(u64::from_le_bytes(*first) & !(u64::MAX << (bytes.len() * 8)));
+        }
+        for word in bytes.as_chunks::<8>().0 {
+            self.add(u64::from_le_bytes(*word));
+        }
+        let rest = bytes.len() % 8;
+        match bytes.last_chunk::<8>() {
+            _ if rest == 0 => {}
+            Some(last) => self.add(u64::from_le_bytes(*last) >> (64 - rest * 8)),
+            None => self.add(bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))),
         }
     }
 
@@ -164,12 +173,13 @@ impl Visitor for Hash {
         }
     }
 
+    #[inline]
     fn text(&mut self, _: Field<'_>, value: Text<'_>) {
-        self.add_bytes(value.bytes);
+        self.add_bytes(value.bytes, value.raw);
     }
 
     fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
-        self.add_bytes(bytes);
+        self.add_bytes(bytes, bytes);
     }
 
     fn begin_array(&mut self, _: Field<'_>, length: u64) {
@@ -199,6 +209,25 @@ mod tests {
             fixture.event(&mut sink, 0, payload);
         }
         sink.statistics()
+    }
+
+    #[test]
+    fn bytes_count_however_they_lie() {
+        let hash = |bytes: &[u8], raw: &[u8]| {
+            let mut hash = Hash::new(0);
+            hash.add_bytes(bytes, raw);
+            hash.finish()
+        };
+        let all: Vec<u8> = (1..=40).collect();
+        for length in 0..=30 {
+            let bytes = &all[..length];
+            assert_eq!(hash(bytes, bytes), hash(bytes, &all), "{length}");
+            for other in 0..length {
+                let mut changed = bytes.to_vec();
+                changed[other] ^= 0x80;
+                assert_ne!(hash(bytes, bytes), hash(&changed, &changed), "{length} {other}");
+            }
+        }
     }
 
     #[test]

@@ -144,9 +144,9 @@ pub(crate) struct Run {
     pub(crate) alignment: u64,
     /// Size in bits.
     pub(crate) size: u64,
-    pub(crate) fields: Vec<RunField>,
+    pub(crate) fields: Box<[RunField]>,
     /// Those of the fields that save their value, themselves or deeper within.
-    pub(crate) saving: Vec<RunField>,
+    pub(crate) saving: Box<[RunField]>,
     /// Byte order of the last field, if the run ends within a byte.
     pub(crate) open_byte: Option<ByteOrder>,
 }
@@ -548,15 +548,15 @@ impl Plan {
         // What is known of the place where the next member may begin: at the beginning of the
         // structure all that its alignment says, after a field of unknown size nothing.
         let mut known = alignment;
-        let mut run: Option<(Run, Layout)> = None;
-        let close = |run: &mut Option<(Run, Layout)>, parts: &mut Vec<Part>| {
-            if let Some((mut run, layout)) = run.take() {
-                run.size = layout.size;
-                run.open_byte = match layout.order {
+        let mut run: Option<OpenRun> = None;
+        let close = |run: &mut Option<OpenRun>, parts: &mut Vec<Part>| {
+            if let Some(OpenRun { alignment, fields, saving, layout }) = run.take() {
+                let open_byte = match layout.order {
                     Order::Only(order) if layout.size % 8 != 0 => Some(order),
                     _ => None,
                 };
-                parts.push(Part::Run(run));
+                let (fields, saving) = (fields.into(), saving.into());
+                parts.push(Part::Run(Run { alignment, size: layout.size, fields, saving, open_byte }));
             }
         };
         for member in members {
@@ -567,14 +567,14 @@ impl Plan {
                 known = 1;
                 continue;
             };
-            if let Some((open, all)) = &mut run
+            if let Some(open) = &mut run
                 && node.alignment <= open.alignment
             {
-                let mut joined = *all;
+                let mut joined = open.layout;
                 if let Some(offset) = joined.append(layout, node.alignment)
                     && let Some(field) = self.run_field(*member, offset)
                 {
-                    *all = joined;
+                    open.layout = joined;
                     open.fields.push(field);
                     if layout.saves {
                         open.saving.push(field);
@@ -588,7 +588,7 @@ impl Plan {
             if let Some(field) = self.run_field(*member, 0).filter(|_| begin % 8 == 0) {
                 let fields = vec![field];
                 let saving = if layout.saves { fields.clone() } else { Vec::new() };
-                run = Some((Run { alignment: begin, size: 0, fields, saving, open_byte: None }, layout));
+                run = Some(OpenRun { alignment: begin, fields, saving, layout });
             } else {
                 parts.push(Part::Field(*member));
             }
@@ -627,6 +627,14 @@ struct Layout {
     size: u64,
     saves: bool,
     order: Order,
+}
+
+/// A run that further fields may join.
+struct OpenRun {
+    alignment: u64,
+    fields: Vec<RunField>,
+    saving: Vec<RunField>,
+    layout: Layout,
 }
 
 /// The byte orders that occur.
