@@ -261,12 +261,22 @@ pub(crate) struct Cat {
     #[arg(long, help_heading = "JSON Lines (format jsonl)")]
     pub(crate) packets: bool,
 
+    /// Read on so many threads; without it, on as many as there are processors. What is printed does
+    /// not depend on it. The formats `pretty` and `null` make use of more than one.
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) threads: Option<u16>,
     /// Say at the end how many events were printed and how long it took.
     #[arg(long)]
     pub(crate) stats: bool,
 }
 
 impl Cat {
+    /// On how many threads to read.
+    pub(crate) fn threads(&self) -> usize {
+        let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        self.threads.map_or_else(available, usize::from)
+    }
+
     /// How to print.
     pub(crate) fn format(&self) -> CatFormat {
         if self.json { CatFormat::Jsonl } else { self.format }

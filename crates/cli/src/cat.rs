@@ -1,32 +1,26 @@
 //! `ichnos cat`: the events of traces in the order of time.
 
-use std::collections::HashMap;
 use std::io;
-use std::ops::ControlFlow;
-use std::time::Duration;
 
-use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::Session;
-use ichnos::export::{
-    Details, DetailsOptions, JsonLines, JsonLinesOptions, Null, NullStatistics, Pretty, PrettyFields,
-    PrettyNames, PrettyOptions, Undecoded,
-};
-use ichnos::io::Output;
-use ichnos::model::{Cursor, DataStream, Event, Message, MessageKind, Sink, Window};
+use ichnos::export::{DetailsOptions, PrettyFields, PrettyNames, PrettyOptions, Undecoded};
+use ichnos::model::Window;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
-use crate::damage;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
+use crate::parts::{self, Job};
+use crate::pass::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::style::{Paint, count, grouped};
+use crate::selection::Selection;
+use crate::style::{Paint, count};
 use crate::time::{self, TimePoint};
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be told.
-    let mut selection = Selection::new(args)?;
+    let selection = Selection::new(args)?;
     let arithmetic = match args.format() {
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
@@ -34,76 +28,39 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let session = input::open(&args.reading, arithmetic)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
-    let mut cursor =
-        session.cursor_of(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
+    let reader =
+        session.reader(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
     input::tell_emptiness(&session, report);
     tell_clockless(&session, &selection, report);
     interrupt::watch();
     let mut output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
     let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
-    let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
-    let mut sink = sink(args, &mut output, paint, global);
+    let style = Style::new(args, global);
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
-    let mut tally = Tally::default();
-    // Looking for one event more than is wanted could take to the end of the traces.
-    while args.limit.is_none_or(|limit| tally.events < limit)
-        && let Some(head) = cursor.advance()
-    {
-        if interrupt::is_requested() {
-            // What there is of a file is thrown away, what there is of other output is written.
-            let _ = sink.finish();
-            return Ok(Exit::Interrupted);
-        }
-        progress.step(head.nanoseconds, head.kind == MessageKind::Event);
-        let current = cursor.current();
-        // By reference: a message is too large to be moved about for each event.
-        let Some(message) = &current else { continue };
-        if !selection.wants(message) {
-            continue;
-        }
-        match message {
-            Message::Event(_) => tally.events += 1,
-            Message::DiscardedEvents(discarded) => {
-                let count = discarded.count.unwrap_or(0);
-                tally.discarded_events = tally.discarded_events.saturating_add(count);
-                tell_loss(args, discarded.stream, "events", discarded.count, report);
-            }
-            Message::DiscardedPackets(discarded) => {
-                let count = discarded.count.unwrap_or(0);
-                tally.discarded_packets = tally.discarded_packets.saturating_add(count);
-                tell_loss(args, discarded.stream, "packets", discarded.count, report);
-            }
-            Message::Damage(damage) => {
-                if args.reading.strict {
-                    sink.finish()?;
-                    drop(sink);
-                    output.finish()?;
-                    return Err(Failure::new(damage::line(damage))
-                        .help("without --strict, reading goes on at the next good place"));
-                }
-                damaged = true;
-                tally.damages += 1;
-                progress.suspend(|| report.warning(&damage::line(damage)));
-                if args.format() != CatFormat::Jsonl {
-                    continue;
-                }
-            }
-            _ => {}
-        }
-        if sink.message(message)?.is_break() {
-            break;
+    let is_limited = selection.is_some();
+    let done = parts::print(
+        &Job { args, style: &style, reader: &reader, selection },
+        &mut output,
+        &mut progress,
+        report,
+    )?;
+    match done.ended {
+        Ended::Over => {}
+        // What there is of a file is thrown away, what there is of other output is written.
+        Ended::Interrupted => return Ok(Exit::Interrupted),
+        Ended::Refused(line) => {
+            output.finish()?;
+            return Err(Failure::new(line).help("without --strict, reading goes on at the next good place"));
         }
     }
-    damaged |= tell_undecoded(sink.finish(), report)?;
-    let checked = sink.checked();
-    drop(sink);
     output.finish()?;
     let elapsed = progress.finish();
+    damaged |= done.tally.damages > 0 || tell_undecoded(done.undecoded, report);
     if args.stats {
-        tally.answer(elapsed, report);
-        if let Some(checked) = checked {
+        done.tally.answer(elapsed, report);
+        if let Some(checked) = done.checked {
             report.answer(&format!(
                 "{}, {}, checksum {:016x}",
                 count(checked.packets, "packet"),
@@ -114,11 +71,25 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     }
     Ok(if damaged {
         Exit::Damaged
-    } else if tally.events == 0 && selection.is_some() {
+    } else if done.tally.events == 0 && is_limited {
         Exit::Nothing
     } else {
         Exit::Success
     })
+}
+
+/// How to print.
+pub(crate) struct Style {
+    pub(crate) pretty: PrettyOptions,
+    pub(crate) paint: Paint,
+    pub(crate) quiet: bool,
+}
+
+impl Style {
+    fn new(args: &Cat, global: &Global) -> Self {
+        let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
+        Self { pretty: pretty_options(args, paint, global), paint, quiet: global.quiet }
+    }
 }
 
 fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
@@ -151,101 +122,6 @@ fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
     Ok(Window { begin, end })
 }
 
-/// Which streams and events are printed.
-struct Selection {
-    streams: Option<GlobSet>,
-    events: Option<GlobSet>,
-    limited: bool,
-    known_classes: HashMap<usize, bool>,
-}
-
-impl Selection {
-    fn new(args: &Cat) -> Result<Self, Failure> {
-        let set = |patterns: &[String], option: &str| {
-            if patterns.is_empty() {
-                return Ok(None);
-            }
-            let mut builder = GlobSetBuilder::new();
-            for pattern in patterns {
-                let glob = Glob::new(pattern).map_err(|error| {
-                    Failure::new(format!("the pattern of {option} cannot be used: {error}"))
-                        .help("`*` is any text, `?` any character, `[a-z]` one of them, `{a,b}` a or b")
-                })?;
-                builder.add(glob);
-            }
-            let set = builder.build();
-            set.map(Some)
-                .map_err(|error| Failure::new(format!("the patterns of {option} cannot be used: {error}")))
-        };
-        Ok(Self {
-            streams: set(&args.stream, "--stream")?,
-            events: set(&args.event, "--event")?,
-            limited: args.begin.is_some() || args.end.is_some() || args.timerange.is_some(),
-            known_classes: HashMap::new(),
-        })
-    }
-
-    /// Whether something may be left out.
-    fn is_some(&self) -> bool {
-        self.limited || self.streams.is_some() || self.events.is_some()
-    }
-
-    /// Whether a message is printed. Those of data streams that are not wanted never come here.
-    fn wants(&mut self, message: &Message<'_>) -> bool {
-        match message {
-            Message::Event(event) => self.wants_event(event),
-            // A file that is part of no data stream, since it cannot be read.
-            Message::Damage(damage) if damage.stream.is_none() => self.wants_file(&damage.file),
-            _ => true,
-        }
-    }
-
-    /// Whether a data stream of this name is read.
-    fn wants_file(&self, path: &str) -> bool {
-        let Some(set) = &self.streams else { return true };
-        let name = path.rsplit('/').next().unwrap_or_default();
-        set.is_match(path) || set.is_match(name)
-    }
-
-    fn wants_event(&mut self, event: &Event<'_>) -> bool {
-        let Some(set) = &self.events else { return true };
-        // Classes stay where they are as long as their trace is open.
-        let address = std::ptr::from_ref(event.class) as usize;
-        *self
-            .known_classes
-            .entry(address)
-            .or_insert_with(|| event.class.name.as_deref().is_some_and(|name| set.is_match(name)))
-    }
-}
-
-/// What was printed.
-#[derive(Default)]
-struct Tally {
-    events: u64,
-    discarded_events: u64,
-    discarded_packets: u64,
-    damages: u64,
-}
-
-impl Tally {
-    fn answer(&self, elapsed: Duration, report: Report) {
-        let seconds = elapsed.as_secs_f64();
-        // What takes no time says nothing about how fast it is.
-        let rate = if seconds >= 0.1 {
-            format!(" ({} per second)", grouped((self.events as f64 / seconds) as u64))
-        } else {
-            String::new()
-        };
-        report.answer(&format!("{} in {seconds:.3} s{rate}", count(self.events, "event")));
-        report.answer(&format!(
-            "{} and {} discarded by the tracer, {}",
-            count(self.discarded_events, "event"),
-            count(self.discarded_packets, "packet"),
-            count(self.damages, "damaged place")
-        ));
-    }
-}
-
 /// Tells which data streams stand on no time line, if others do.
 fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
     let streams = session.traces().iter().flat_map(|trace| trace.streams());
@@ -265,78 +141,12 @@ fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
     report.notice(&format!("{which} come before those that have a time"));
 }
 
-/// The format `pretty` tells losses itself, as `babeltrace2` does.
-fn tell_loss(args: &Cat, stream: &DataStream, what: &str, number: Option<u64>, report: Report) {
-    if args.format() != CatFormat::Pretty {
-        let number = number.map_or("an unknown number of".to_owned(), |number| number.to_string());
-        report.note(&format!("the tracer discarded {number} {what} in the data stream {}", stream.name));
+/// Tells how often sinks could not decode something; true if they could not.
+fn tell_undecoded(count: u64, report: Report) -> bool {
+    if count > 0 {
+        report.error(&format!("{}: this is a fault of ichnos, please report it", Undecoded { count }));
     }
-}
-
-/// Tells what a sink could not decode; true if there is such.
-fn tell_undecoded(result: io::Result<()>, report: Report) -> io::Result<bool> {
-    let Err(error) = result else { return Ok(false) };
-    match Undecoded::of(&error) {
-        Some(undecoded) => {
-            report.error(&format!("{undecoded}: this is a fault of ichnos, please report it"));
-            Ok(true)
-        }
-        None => Err(error),
-    }
-}
-
-/// What takes the messages.
-enum Printer<'a> {
-    Text(Box<dyn Sink + 'a>),
-    Null(Null),
-}
-
-impl Printer<'_> {
-    /// What was counted, where nothing is printed.
-    fn checked(&self) -> Option<NullStatistics> {
-        match self {
-            Self::Text(_) => None,
-            Self::Null(null) => Some(null.statistics()),
-        }
-    }
-}
-
-impl Sink for Printer<'_> {
-    #[inline]
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        match self {
-            Self::Text(sink) => sink.message(message),
-            Self::Null(null) => null.message(message),
-        }
-    }
-
-    fn finish(&mut self) -> io::Result<()> {
-        match self {
-            Self::Text(sink) => sink.finish(),
-            Self::Null(null) => null.finish(),
-        }
-    }
-}
-
-/// What prints in the format that was asked for.
-fn sink<'a>(args: &Cat, output: &'a mut Output, paint: Paint, global: &Global) -> Printer<'a> {
-    let text: Box<dyn Sink + 'a> = match args.format() {
-        CatFormat::Pretty => {
-            let sink = Pretty::new(output, pretty_options(args, paint, global));
-            Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
-        }
-        CatFormat::Details => {
-            let sink = Details::new(output, details_options(args, paint));
-            Box::new(if global.quiet { sink.warnings_to(io::sink()) } else { sink })
-        }
-        CatFormat::Jsonl => {
-            let mut options = JsonLinesOptions::default();
-            options.packets = args.packets;
-            Box::new(JsonLines::new(output, options))
-        }
-        CatFormat::Null => return Printer::Null(Null::new()),
-    };
-    Printer::Text(text)
+    count > 0
 }
 
 fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
@@ -385,7 +195,7 @@ fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
     options
 }
 
-fn details_options(args: &Cat, paint: Paint) -> DetailsOptions {
+pub(crate) fn details_options(args: &Cat, paint: Paint) -> DetailsOptions {
     let mut options = DetailsOptions::default();
     options.color = paint.is_on();
     for (detail, value) in &args.details {

@@ -78,6 +78,12 @@ impl Progress {
         }
     }
 
+    /// So many events more were done, up to this time of the traces.
+    pub(crate) fn add(&mut self, nanoseconds: Option<i128>, events: u64) {
+        self.events += events;
+        self.look(nanoseconds);
+    }
+
     #[cold]
     fn look(&mut self, nanoseconds: Option<i128>) {
         let now = Instant::now();

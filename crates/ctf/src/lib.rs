@@ -8,5 +8,6 @@ pub mod metadata;
 pub mod packet;
 pub mod packet_entry;
 pub mod quirks;
+mod seek;
 pub mod stream;
 pub mod trace;

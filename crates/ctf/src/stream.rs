@@ -8,7 +8,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
-    MessageKind, Packet, Role, Roles, Scopes, Skip, StreamSummary, Window,
+    MessageKind, Packet, Place, Role, Roles, Scopes, Skip, StreamSummary, Window,
 };
 
 use crate::event_class::{Body, EventRecordClasses};
@@ -48,14 +48,14 @@ pub struct StreamInput {
 
 impl StreamInput {
     /// The value of the default clock.
-    fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
+    pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;
         let nanoseconds = self.stream.clock()?.nanoseconds_in(self.clock_arithmetic, cycles);
         Some(ClockValue { nanoseconds, cycles })
     }
 
     /// Time at which a packet begins, in nanoseconds.
-    fn begin_of(&self, packet: usize) -> Option<i128> {
+    pub(crate) fn begin_of(&self, packet: usize) -> Option<i128> {
         Some(self.clock_value(self.packets.get(packet)?.begin())?.nanoseconds)
     }
 
@@ -82,12 +82,14 @@ impl StreamInput {
         Some((times().flatten().min()?, times().flatten().max()?))
     }
 
+    /// Size of the file that a packet is in.
+    pub(crate) fn file_size(&self, packet: &PacketEntry) -> u64 {
+        self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
+    }
+
     /// What its packets tell.
     #[must_use]
     pub fn summary(&self) -> StreamSummary {
-        let file_size = |packet: &PacketEntry| {
-            self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
-        };
         let mut summary = StreamSummary {
             stream: Arc::clone(&self.stream),
             files: self.files.iter().map(|file| file.name.clone()).collect(),
@@ -102,7 +104,7 @@ impl StreamInput {
         };
         let mut before: Option<&PacketEntry> = None;
         for packet in &self.packets {
-            summary.bytes += packet.available(file_size(packet));
+            summary.bytes += packet.available(self.file_size(packet));
             if let (Some(total), Some(content)) = (packet.total(), packet.content()) {
                 summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
             }
@@ -215,7 +217,7 @@ struct Loss {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     Begin,
     /// Before a packet: tells what could not be read before it.
     BeforePacket,
@@ -237,6 +239,29 @@ enum Phase {
     Done,
 }
 
+impl Phase {
+    /// A number of its own for each phase; that of [`Phase::Rest`] does not say which one.
+    pub(crate) fn number(self) -> u8 {
+        match self {
+            Self::Begin => 0,
+            Self::BeforePacket => 1,
+            Self::OpenPacket => 2,
+            Self::CheckIndex => 3,
+            Self::CheckTimes => 4,
+            Self::DiscardedEvents => 5,
+            Self::DiscardedPackets => 6,
+            Self::PacketBegin => 7,
+            Self::Events => 8,
+            Self::BrokenPacket => 9,
+            Self::HeldEvent => 10,
+            Self::PacketEnd => 11,
+            Self::Rest(_) => 12,
+            Self::End => 13,
+            Self::Done => 14,
+        }
+    }
+}
+
 /// Reads a data stream, one message after the other.
 #[derive(Debug)]
 pub struct StreamCursor {
@@ -254,9 +279,9 @@ pub struct StreamCursor {
     clocks: Clocks,
     has_other_clocks: bool,
     other_clocks: Vec<(u16, u64)>,
-    phase: Phase,
+    pub(crate) phase: Phase,
     /// Index of the current packet, or of the next one before the first.
-    packet: usize,
+    pub(crate) packet: usize,
     /// The bytes of the current packet, as far as they are there.
     data: Bytes,
     /// End of its content in bits.
@@ -265,7 +290,7 @@ pub struct StreamCursor {
     packet_begin: Option<ClockValue>,
     packet_end: Option<ClockValue>,
     /// Where the next event record begins.
-    at: Position,
+    pub(crate) at: Position,
     /// Where the content of the current packet ends, or before that its data.
     end: u64,
     begins: [Position; 6],
@@ -275,7 +300,7 @@ pub struct StreamCursor {
     common_cycles: Option<u64>,
     event_class: usize,
     event_clock: Option<ClockValue>,
-    last_event: Option<u64>,
+    pub(crate) last_event: Option<u64>,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
     nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
@@ -774,6 +799,10 @@ impl Cursor for StreamCursor {
             MessageKind::Damage => Message::Damage(self.damage.as_ref()?),
             _ => return None,
         })
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(self.place_in_stream())
     }
 }
 

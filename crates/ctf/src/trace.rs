@@ -9,8 +9,8 @@ use ichnos_io::{Bytes, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    ClockArithmetic, Cursor, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits,
-    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Value, Window,
+    BegunCursor, ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic,
+    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Value, Window,
 };
 
 use crate::index::{self, FoundPacket, TooMany};
@@ -600,5 +600,14 @@ impl TraceInput for CtfTrace {
 
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
         self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect()
+    }
+
+    fn cuts(&self, stream: usize, grain: u64) -> Option<Vec<Cut>> {
+        self.streams.get(stream)?.cuts(grain)
+    }
+
+    fn cursors_from(&self, window: Window, begin: i128) -> Vec<BegunCursor> {
+        let cursors = self.streams.iter().map(|stream| stream.cursor_from(window, begin));
+        cursors.map(|(cursor, head)| (Box::new(cursor) as _, head)).collect()
     }
 }

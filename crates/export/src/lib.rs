@@ -21,4 +21,4 @@ pub use details::{Details, DetailsOptions};
 pub use jsonl::{JsonLines, JsonLinesOptions};
 pub use null::{Null, NullStatistics};
 pub use output::Undecoded;
-pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions};
+pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState, Seam};

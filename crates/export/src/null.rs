@@ -30,6 +30,19 @@ pub struct NullStatistics {
     pub checksum: u64,
 }
 
+impl std::ops::AddAssign for NullStatistics {
+    fn add_assign(&mut self, other: Self) {
+        self.streams += other.streams;
+        self.packets += other.packets;
+        self.bytes = self.bytes.saturating_add(other.bytes);
+        self.events += other.events;
+        self.discarded_events = self.discarded_events.saturating_add(other.discarded_events);
+        self.discarded_packets = self.discarded_packets.saturating_add(other.discarded_packets);
+        self.damages += other.damages;
+        self.checksum = self.checksum.wrapping_add(other.checksum);
+    }
+}
+
 /// Visits every field and looks at every clock value, as the fastest of all sinks and to tell
 /// whether two ways to read give the same.
 #[derive(Clone, Debug, Default)]

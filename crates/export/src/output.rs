@@ -59,12 +59,19 @@ impl Failures {
 pub(crate) struct Output<W> {
     writer: W,
     pub(crate) buffer: Vec<u8>,
+    /// How many bytes were handed on.
+    written: u64,
     pub(crate) failures: Failures,
 }
 
 impl<W: Write> Output<W> {
     pub(crate) fn new(writer: W) -> Self {
-        Self { writer, buffer: Vec::with_capacity(FULL + (FULL >> 2)), failures: Failures::default() }
+        Self {
+            writer,
+            buffer: Vec::with_capacity(FULL + (FULL >> 2)),
+            written: 0,
+            failures: Failures::default(),
+        }
     }
 
     /// Hands the bytes on if there are many.
@@ -75,8 +82,14 @@ impl<W: Write> Output<W> {
 
     fn write_out(&mut self) -> io::Result<()> {
         let result = self.writer.write_all(&self.buffer);
+        self.written += self.buffer.len() as u64;
         self.buffer.clear();
         result
+    }
+
+    /// How many bytes there are until here.
+    pub(crate) fn position(&self) -> u64 {
+        self.written + self.buffer.len() as u64
     }
 
     /// Hands all bytes on.

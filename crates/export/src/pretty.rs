@@ -1,6 +1,7 @@
 //! One line per event, as people know it from the terminal.
 
 mod fields;
+mod part;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -14,6 +15,8 @@ use crate::output::Output;
 use crate::property::{self, Hidden};
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, Scratch};
+use part::Resumed;
+pub use part::{PrettyState, Seam};
 
 /// Which properties of an event and its trace [`Pretty`] shows before the event's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -202,8 +205,9 @@ pub struct Pretty<W> {
     scratch: Scratch,
     /// By key of the data stream.
     streams: Vec<Option<Box<StreamPart>>>,
-    last: Option<u64>,
-    delta: Option<u64>,
+    past: PrettyState,
+    /// None: what came before is known, or nothing did.
+    resumed: Option<Resumed>,
 }
 
 impl<W: std::fmt::Debug> std::fmt::Debug for Pretty<W> {
@@ -223,8 +227,8 @@ impl<W: Write> Pretty<W> {
             options,
             scratch: Scratch::default(),
             streams: Vec::new(),
-            last: None,
-            delta: None,
+            past: PrettyState::default(),
+            resumed: None,
         }
     }
 
@@ -272,7 +276,8 @@ impl<W: Write> Pretty<W> {
             classes: Vec::new(),
             packet_text: Vec::new(),
             packet_known: false,
-            in_packet: false,
+            // Who goes on in the middle does so in the middle of a packet.
+            in_packet: self.resumed.is_some(),
         }));
     }
 
@@ -373,12 +378,9 @@ impl<W: Write> Pretty<W> {
         } else {
             self.clock.push(out, value);
         }
-        if let Some(value) = value {
-            let now = if cycles { value.cycles } else { value.nanoseconds as u64 };
-            if let Some(last) = self.last {
-                self.delta = Some(now.wrapping_sub(last)).filter(|delta| *delta != u64::MAX);
-            }
-            self.last = Some(now).filter(|now| *now != u64::MAX);
+        let now = value.map(|value| if cycles { value.cycles } else { value.nanoseconds as u64 });
+        if let Some(now) = now {
+            self.past.advance(now);
         }
         out.extend_from_slice(palette.reset.as_bytes());
         if !header_names {
@@ -394,16 +396,17 @@ impl<W: Write> Pretty<W> {
             out.push(b'(');
         }
         out.push(b'+');
-        match self.delta {
-            None if cycles => out.extend_from_slice(b"????????????"),
-            None => out.extend_from_slice(b"?.?????????"),
-            Some(delta) if cycles => number::push_padded(out, delta, 12),
-            Some(delta) => {
-                number::push_unsigned(out, delta / 1_000_000_000);
-                out.push(b'.');
-                number::push_nanoseconds(out, (delta % 1_000_000_000) as u32);
+        match &mut self.resumed {
+            Some(resumed) if resumed.seam.is_none() => {
+                // What comes next depends on the event before.
+                match now.filter(|now| *now != u64::MAX) {
+                    Some(now) => resumed.seam = Some(Seam::new(self.output.position(), now)),
+                    None => resumed.is_unsure = true,
+                }
             }
+            _ => push_delta(&mut self.output.buffer, self.past.delta, cycles),
         }
+        let out = &mut self.output.buffer;
         if !header_names {
             out.extend_from_slice(b") ");
         }
@@ -488,6 +491,21 @@ impl<W: Write> Sink for Pretty<W> {
         self.output.flush()?;
         self.warnings.flush()?;
         self.output.failures.tell()
+    }
+}
+
+/// Appends the time between two events.
+#[inline]
+fn push_delta(out: &mut Vec<u8>, delta: Option<u64>, cycles: bool) {
+    match delta {
+        None if cycles => out.extend_from_slice(b"????????????"),
+        None => out.extend_from_slice(b"?.?????????"),
+        Some(delta) if cycles => number::push_padded(out, delta, 12),
+        Some(delta) => {
+            number::push_unsigned(out, delta / 1_000_000_000);
+            out.push(b'.');
+            number::push_nanoseconds(out, (delta % 1_000_000_000) as u32);
+        }
     }
 }
 

@@ -18,7 +18,9 @@ pub(crate) struct ClockDisplay {
     /// The zone of times of day.
     pub(crate) zone: TimeZone,
     /// Whether a value before the origin was shown already.
-    negative_seen: bool,
+    pub(crate) negative_seen: bool,
+    /// Whether it mattered if one was shown already.
+    pub(crate) negative_mattered: bool,
     /// The second that `text` is for.
     second: i64,
     /// Date and time of day of that second, with the point that the fraction follows.
@@ -28,7 +30,15 @@ pub(crate) struct ClockDisplay {
 impl ClockDisplay {
     pub(crate) fn new(seconds: bool, date: bool, gmt: bool) -> Self {
         let zone = if gmt { TimeZone::UTC } else { TimeZone::system() };
-        Self { seconds, date, zone, negative_seen: false, second: i64::MIN, text: Vec::new() }
+        Self {
+            seconds,
+            date,
+            zone,
+            negative_seen: false,
+            negative_mattered: false,
+            second: i64::MIN,
+            text: Vec::new(),
+        }
     }
 
     /// Appends a clock value.
@@ -52,6 +62,7 @@ impl ClockDisplay {
         if !self.seconds {
             // The tool whose output this is falls back to seconds for the first value before the
             // origin only, and shows the magnitude of all others as a time of day.
+            self.negative_mattered |= negative && !self.negative_seen;
             let fall_back = negative && !std::mem::replace(&mut self.negative_seen, true);
             if let Ok(second) = i64::try_from(second)
                 && !fall_back

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use ichnos_model::{Cursor, Damage, Head, Message, MessageKind, Sink};
+use ichnos_model::{Cursor, Damage, Head, Message, MessageKind, Place, Sink};
 
 /// A message that a cursor is at: how early it comes, and the cursor's index.
 ///
@@ -48,6 +48,12 @@ pub struct Merge<C> {
     /// The first of those who lost against the winner.
     runner_up: Entry,
     started: bool,
+    /// A message of the winner with a key below this one comes next.
+    limit: u64,
+    /// Where to pause.
+    until: Option<i128>,
+    /// The message of the winner, which has not been told yet because it comes after the pause.
+    paused: Option<Head>,
 }
 
 impl<C: Cursor> Merge<C> {
@@ -55,7 +61,40 @@ impl<C: Cursor> Merge<C> {
     #[must_use]
     pub fn new(cursors: Vec<C>) -> Self {
         let runner_up = Entry { key: u64::MAX, index: OVER };
-        Self { cursors, heads: Vec::new(), losers: Vec::new(), winner: None, runner_up, started: false }
+        Self {
+            cursors,
+            heads: Vec::new(),
+            losers: Vec::new(),
+            winner: None,
+            runner_up,
+            started: false,
+            until: None,
+            paused: None,
+            limit: 0,
+        }
+    }
+
+    /// Merges cursors that are at the messages with which to begin, but for those that have come to
+    /// their ends.
+    #[must_use]
+    pub fn of_begun(cursors: Vec<C>, heads: Vec<Option<Head>>) -> Self {
+        let mut merge = Self::new(cursors);
+        merge.heads = heads;
+        merge
+    }
+
+    /// Makes [`Cursor::advance`] give None as soon as no message before this time is left; None: it
+    /// goes on to the end. It can be called again and again, each time with a later one.
+    pub fn pause_at(&mut self, until: Option<i128>) {
+        self.until = until;
+        self.limit = self.limit_of(self.runner_up);
+    }
+
+    /// Where the cursors are, which is all that later messages depend on; None if one of them
+    /// cannot tell.
+    #[must_use]
+    pub fn places(&self) -> Option<Vec<Place>> {
+        self.cursors.iter().map(Cursor::place).collect()
     }
 
     /// Whether `a` comes before `b`.
@@ -84,7 +123,9 @@ impl<C: Cursor> Merge<C> {
     #[cold]
     fn start(&mut self) -> Entry {
         self.started = true;
-        self.heads = self.cursors.iter_mut().map(Cursor::advance).collect();
+        if self.heads.is_empty() {
+            self.heads = self.cursors.iter_mut().map(Cursor::advance).collect();
+        }
         let count = self.cursors.len();
         let mut winners = vec![Entry { key: u64::MAX, index: OVER }; count];
         winners.extend((0..count as u32).map(|index| self.entry(index)));
@@ -132,7 +173,33 @@ impl<C: Cursor> Merge<C> {
             place /= 2;
         }
         self.runner_up = runner_up;
-        self.heads.get(winner.index as usize).copied().flatten()
+        self.limit = self.limit_of(runner_up);
+        let head = self.heads.get(winner.index as usize).copied().flatten();
+        if let (Some(until), Some(time)) = (self.until, head.and_then(|head| head.nanoseconds))
+            && time >= until
+        {
+            self.paused = head;
+            return None;
+        }
+        head
+    }
+
+    /// Below which key a message of the winner comes next for sure.
+    fn limit_of(&self, runner_up: Entry) -> u64 {
+        self.until.map_or(runner_up.key, |until| runner_up.key.min(key(Some(until))))
+    }
+
+    /// The first message of all, or the one that came after the pause.
+    #[cold]
+    fn begin_or_resume(&mut self) -> Option<Head> {
+        if !self.started {
+            let first = self.start();
+            return self.crown(first);
+        }
+        self.paused = None;
+        // It may be after the new pause, too.
+        let winner = self.winner?;
+        self.crown(self.entry(winner))
     }
 
     /// What comes next if the winner, which is at `head` now, may have lost.
@@ -149,16 +216,14 @@ impl<C: Cursor> Merge<C> {
 impl<C: Cursor> Cursor for Merge<C> {
     #[inline]
     fn advance(&mut self) -> Option<Head> {
-        let Some(index) = self.winner else {
-            if self.started {
-                return None;
-            }
-            let first = self.start();
-            return self.crown(first);
+        let index = match self.winner {
+            Some(index) if self.paused.is_none() => index,
+            None if self.started => return None,
+            _ => return self.begin_or_resume(),
         };
         let head = self.cursors.get_mut(index as usize).and_then(Cursor::advance);
         match &head {
-            Some(first) if key(first.nanoseconds) < self.runner_up.key => head,
+            Some(first) if key(first.nanoseconds) < self.limit => head,
             _ => self.next(index, head),
         }
     }
@@ -166,6 +231,10 @@ impl<C: Cursor> Cursor for Merge<C> {
     #[inline]
     fn current(&self) -> Option<Message<'_>> {
         self.cursors.get(self.winner? as usize)?.current()
+    }
+
+    fn place(&self) -> Option<Place> {
+        None
     }
 }
 
@@ -191,6 +260,14 @@ impl Cursor for DamageCursor {
 
     fn current(&self) -> Option<Message<'_>> {
         self.damage.get(self.next.checked_sub(1)?).map(Message::Damage)
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(if self.next > self.damage.len() || self.damage.is_empty() {
+            Place::End
+        } else {
+            Place::At([self.next as u64, 0, 0, 0])
+        })
     }
 }
 
@@ -272,6 +349,17 @@ mod tests {
             }
             assert_eq!(found, expected(&streams), "{count}");
             assert!(merge.advance().is_none());
+            // With pauses, it is the same, and nothing comes before it has to.
+            let mut merge = Merge::new(streams.iter().map(|times| Times(times.clone(), 0)).collect());
+            let mut paused = Vec::new();
+            for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
+                merge.pause_at(until);
+                while let Some(head) = merge.advance() {
+                    assert!(until.is_none_or(|until| head.nanoseconds.is_none_or(|time| time < until)));
+                    paused.push((head.nanoseconds, merge.winner.unwrap() as usize));
+                }
+            }
+            assert_eq!(paused, found, "{count}");
         }
     }
 }

@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod format;
+mod reader;
 mod session;
 
 pub use format::{FORMATS, Format};
@@ -26,6 +27,7 @@ pub use ichnos_export as export;
 pub use ichnos_flow as flow;
 pub use ichnos_io as io;
 pub use ichnos_model as model;
+pub use reader::{Merged, Reader};
 pub use session::{OpenError, OpenOptions, Refused, Session, UncorrelatedClocks, open};
 
 /// What most programs need.

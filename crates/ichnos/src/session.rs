@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ichnos_flow::{DamageCursor, Merge};
+use ichnos_flow::Merge;
 use ichnos_io::{IoError, IoLimits, Tree};
 use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, TraceInput, Window};
 
 use crate::format::FORMATS;
+use crate::reader::Reader;
 
 /// How to open traces.
 #[derive(Clone, Debug, Default)]
@@ -254,8 +255,20 @@ impl Session {
     pub fn cursor_of(
         &self,
         window: Window,
-        mut wants: impl FnMut(&DataStream) -> bool,
+        wants: impl FnMut(&DataStream) -> bool,
     ) -> Result<Merge<Box<dyn Cursor + Send>>, OpenError> {
+        Ok(self.reader(window, wants)?.cursor())
+    }
+
+    /// What makes cursors over the messages in the window of those data streams that are wanted.
+    ///
+    /// # Errors
+    /// See [`Session::cursor_of`].
+    pub fn reader(
+        &self,
+        window: Window,
+        mut wants: impl FnMut(&DataStream) -> bool,
+    ) -> Result<Reader<'_>, OpenError> {
         let wanted: Vec<Vec<(Arc<DataStream>, bool)>> = self
             .traces
             .iter()
@@ -272,15 +285,8 @@ impl Session {
         {
             return Err(uncorrelated.into());
         }
-        let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
-        for (trace, wanted) in self.traces.iter().zip(&wanted) {
-            if !trace.damage().is_empty() {
-                cursors.push(Box::new(DamageCursor::new(trace.damage().to_vec())));
-            }
-            let all = trace.cursors(window).into_iter().zip(wanted);
-            cursors.extend(all.filter(|(_, (_, is))| *is).map(|(cursor, _)| cursor));
-        }
-        Ok(Merge::new(cursors))
+        let wanted = wanted.iter().map(|streams| streams.iter().map(|(_, is)| *is).collect()).collect();
+        Ok(Reader { session: self, window, wanted })
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Cursor, Damage, DataStream, Diagnostic, Trace};
+use crate::{Cursor, Damage, DataStream, Diagnostic, Head, Trace};
 
 /// The part of the time line that is wanted, in nanoseconds from the origin, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -79,4 +79,49 @@ pub trait TraceInput: Send + Sync {
 
     /// A cursor for each data stream, in the order of [`TraceInput::streams`].
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>>;
+
+    /// Where on the time line the data stream of this index, in the order of
+    /// [`TraceInput::streams`], can be cut so that reading from there on needs little of what lies
+    /// before, in order of time: about one such place in `grain` bytes. None if reading has to
+    /// begin at the beginning.
+    fn cuts(&self, stream: usize, grain: u64) -> Option<Vec<Cut>> {
+        let _ = (stream, grain);
+        None
+    }
+
+    /// Like [`TraceInput::cursors`], but each cursor is at its first message at `begin` or later, as
+    /// far as that can be known without looking at everything before; a cursor without such a message
+    /// is at the end. [`Cursor::place`] tells whether it is right. Only where all data streams have
+    /// [`TraceInput::cuts`].
+    fn cursors_from(&self, window: Window, begin: i128) -> Vec<BegunCursor> {
+        let begin_at = |mut cursor: Box<dyn Cursor + Send>| {
+            let head = advance_to(&mut cursor, begin);
+            (cursor, head)
+        };
+        self.cursors(window).into_iter().map(begin_at).collect()
+    }
+}
+
+/// A cursor, and the message that it is at; None at its end.
+pub type BegunCursor = (Box<dyn Cursor + Send>, Option<Head>);
+
+/// Moves a cursor to its first message at `begin` or later.
+pub fn advance_to(cursor: &mut (impl Cursor + ?Sized), begin: i128) -> Option<Head> {
+    loop {
+        let head = cursor.advance()?;
+        if head.nanoseconds.is_some_and(|time| time >= begin) {
+            return Some(head);
+        }
+    }
+}
+
+/// A place where a data stream can be cut.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cut {
+    /// When, in nanoseconds from the origin.
+    pub time: i128,
+    /// Bytes between the cut before and this one.
+    pub bytes: u64,
+    /// Bytes that are read in vain if the cut is made just before this one.
+    pub overlap: u64,
 }

@@ -34,11 +34,11 @@ pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
-pub use input::{FileDiagnostic, StreamSummary, TraceInput, Window};
+pub use input::{BegunCursor, Cut, FileDiagnostic, StreamSummary, TraceInput, Window, advance_to};
 pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};
-pub use message::{Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Sink};
+pub use message::{Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Place, Sink};
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
 pub use role::{Role, Roles};

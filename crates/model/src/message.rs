@@ -218,6 +218,21 @@ pub trait Cursor {
     /// The message that [`Cursor::advance`] moved to; None before the first and after the last
     /// one.
     fn current(&self) -> Option<Message<'_>>;
+
+    /// Where the cursor is; None if it cannot tell. See [`Place`].
+    fn place(&self) -> Option<Place> {
+        None
+    }
+}
+
+/// Where a cursor is in its stream: two cursors of the same stream at equal places lend the same
+/// message, and the same ones from there on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Behind the last message.
+    End,
+    /// Somewhere else, in numbers that only mean something to the reader.
+    At([u64; 4]),
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {
@@ -227,6 +242,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn current(&self) -> Option<Message<'_>> {
         (**self).current()
+    }
+
+    fn place(&self) -> Option<Place> {
+        (**self).place()
     }
 }
 

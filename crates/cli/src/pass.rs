@@ -1,0 +1,253 @@
+//! One pass over messages: from a cursor to what prints them, with a look at each.
+
+use std::io::{self, Write};
+use std::ops::{AddAssign, ControlFlow};
+use std::time::Duration;
+
+use ichnos::Merged;
+use ichnos::export::{Details, JsonLines, JsonLinesOptions, Null, NullStatistics, Pretty, PrettyState};
+use ichnos::model::{Cursor, Damage, Discarded, Head, Message, MessageKind, Sink};
+
+use crate::args::{Cat, CatFormat};
+use crate::cat::{Style, details_options};
+use crate::damage;
+use crate::interrupt;
+use crate::report::Report;
+use crate::selection::Selection;
+use crate::style::{count, grouped};
+
+/// What was printed.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Tally {
+    pub(crate) events: u64,
+    pub(crate) discarded_events: u64,
+    pub(crate) discarded_packets: u64,
+    pub(crate) damages: u64,
+}
+
+impl Tally {
+    pub(crate) fn answer(&self, elapsed: Duration, report: Report) {
+        let seconds = elapsed.as_secs_f64();
+        // What takes no time says nothing about how fast it is.
+        let rate = if seconds >= 0.1 {
+            format!(" ({} per second)", grouped((self.events as f64 / seconds) as u64))
+        } else {
+            String::new()
+        };
+        report.answer(&format!("{} in {seconds:.3} s{rate}", count(self.events, "event")));
+        report.answer(&format!(
+            "{} and {} discarded by the tracer, {}",
+            count(self.discarded_events, "event"),
+            count(self.discarded_packets, "packet"),
+            count(self.damages, "damaged place")
+        ));
+    }
+}
+
+impl AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.events += other.events;
+        self.discarded_events = self.discarded_events.saturating_add(other.discarded_events);
+        self.discarded_packets = self.discarded_packets.saturating_add(other.discarded_packets);
+        self.damages += other.damages;
+    }
+}
+
+/// Why a pass has ended.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// There are no more messages, or as many as were wanted.
+    Over,
+    /// Somebody pressed Ctrl-C.
+    Interrupted,
+    /// Something is damaged, which is not to be tolerated: what it is.
+    Refused(String),
+}
+
+/// Is told what happens in a pass.
+pub(crate) trait Watcher {
+    /// The cursor was moved on.
+    fn step(&mut self, head: &Head) {
+        let _ = head;
+    }
+
+    /// Something is damaged.
+    fn damage(&mut self, line: String);
+
+    /// Something was lost that is not printed otherwise.
+    fn note(&mut self, line: String);
+
+    /// A message was printed; false if that is enough.
+    #[inline]
+    fn printed(&mut self, printer: &Printer<'_>) -> bool {
+        let _ = printer;
+        true
+    }
+}
+
+/// One pass over messages.
+pub(crate) struct Pass<'a> {
+    pub(crate) args: &'a Cat,
+    pub(crate) selection: Selection,
+    pub(crate) tally: Tally,
+}
+
+impl Pass<'_> {
+    /// Hands the wanted messages of a cursor to a printer.
+    pub(crate) fn run(
+        &mut self,
+        cursor: &mut Merged,
+        printer: &mut Printer<'_>,
+        watcher: &mut impl Watcher,
+    ) -> io::Result<Ended> {
+        let tally = &mut self.tally;
+        // Looking for one event more than is wanted could take to the end of the traces.
+        while self.args.limit.is_none_or(|limit| tally.events < limit)
+            && let Some(head) = cursor.advance()
+        {
+            if interrupt::is_requested() {
+                return Ok(Ended::Interrupted);
+            }
+            watcher.step(&head);
+            let current = cursor.current();
+            // By reference: a message is too large to be moved about for each event.
+            let Some(message) = &current else { continue };
+            if !self.selection.wants(message) {
+                continue;
+            }
+            if head.kind == MessageKind::Event {
+                tally.events += 1;
+            } else {
+                match tally.note(self.args, message, watcher) {
+                    ControlFlow::Continue(true) => {}
+                    ControlFlow::Continue(false) => continue,
+                    ControlFlow::Break(refused) => return Ok(Ended::Refused(refused)),
+                }
+            }
+            if printer.message(message)?.is_break() || !watcher.printed(printer) {
+                break;
+            }
+        }
+        Ok(Ended::Over)
+    }
+}
+
+impl Tally {
+    /// Notes a message that is no event; gives whether it is to be printed, or why not to go on.
+    fn note(
+        &mut self,
+        args: &Cat,
+        message: &Message<'_>,
+        watcher: &mut impl Watcher,
+    ) -> ControlFlow<String, bool> {
+        match message {
+            Message::DiscardedEvents(discarded) => {
+                self.discarded_events = self.discarded_events.saturating_add(discarded.count.unwrap_or(0));
+                tell_loss(args, discarded, "events", watcher);
+            }
+            Message::DiscardedPackets(discarded) => {
+                self.discarded_packets = self.discarded_packets.saturating_add(discarded.count.unwrap_or(0));
+                tell_loss(args, discarded, "packets", watcher);
+            }
+            Message::Damage(found) => {
+                let found: &Damage = found;
+                if args.reading.strict {
+                    return ControlFlow::Break(damage::line(found));
+                }
+                self.damages += 1;
+                watcher.damage(damage::line(found));
+                return ControlFlow::Continue(args.format() == CatFormat::Jsonl);
+            }
+            _ => {}
+        }
+        ControlFlow::Continue(true)
+    }
+}
+
+/// The format `pretty` tells losses itself, as `babeltrace2` does.
+fn tell_loss(args: &Cat, discarded: &Discarded<'_>, what: &str, watcher: &mut impl Watcher) {
+    if args.format() != CatFormat::Pretty {
+        let number = discarded.count.map_or("an unknown number of".to_owned(), |number| number.to_string());
+        watcher.note(format!(
+            "the tracer discarded {number} {what} in the data stream {}",
+            discarded.stream.name
+        ));
+    }
+}
+
+/// What takes the messages.
+pub(crate) enum Printer<'a> {
+    Pretty(Box<Pretty<Box<dyn Write + 'a>>>),
+    Text(Box<dyn Sink + 'a>),
+    Null(Null),
+}
+
+impl<'a> Printer<'a> {
+    /// What prints in the format that was asked for.
+    pub(crate) fn new(args: &Cat, style: &Style, output: impl Write + 'a) -> Self {
+        match args.format() {
+            CatFormat::Pretty => {
+                let sink = Pretty::new(Box::new(output) as Box<dyn Write + 'a>, style.pretty.clone());
+                let sink = if style.quiet { sink.warnings_to(io::sink()) } else { sink };
+                Self::Pretty(Box::new(sink))
+            }
+            CatFormat::Details => {
+                let sink = Details::new(output, details_options(args, style.paint));
+                let sink = if style.quiet { sink.warnings_to(io::sink()) } else { sink };
+                Self::Text(Box::new(sink))
+            }
+            CatFormat::Jsonl => {
+                let mut options = JsonLinesOptions::default();
+                options.packets = args.packets;
+                Self::Text(Box::new(JsonLines::new(output, options)))
+            }
+            CatFormat::Null => Self::Null(Null::new()),
+        }
+    }
+
+    /// The same printer, where it is one of text.
+    pub(crate) fn map_pretty(
+        self,
+        change: impl FnOnce(Pretty<Box<dyn Write + 'a>>) -> Pretty<Box<dyn Write + 'a>>,
+    ) -> Self {
+        match self {
+            Self::Pretty(sink) => Self::Pretty(Box::new(change(*sink))),
+            other => other,
+        }
+    }
+
+    /// What was counted, where nothing is printed.
+    pub(crate) fn checked(&self) -> Option<NullStatistics> {
+        match self {
+            Self::Pretty(_) | Self::Text(_) => None,
+            Self::Null(null) => Some(null.statistics()),
+        }
+    }
+
+    /// What later lines need to know of those that were printed.
+    pub(crate) fn state(&self) -> PrettyState {
+        match self {
+            Self::Pretty(sink) => sink.state(),
+            _ => PrettyState::default(),
+        }
+    }
+}
+
+impl Sink for Printer<'_> {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match self {
+            Self::Pretty(sink) => sink.message(message),
+            Self::Text(sink) => sink.message(message),
+            Self::Null(null) => null.message(message),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Pretty(sink) => sink.finish(),
+            Self::Text(sink) => sink.finish(),
+            Self::Null(null) => null.finish(),
+        }
+    }
+}

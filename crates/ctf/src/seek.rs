@@ -1,0 +1,81 @@
+//! Reading a data stream from the middle on.
+
+use std::sync::Arc;
+
+use ichnos_model::{Cut, Head, Place, Window, advance_to};
+
+use crate::packet::Clocks;
+use crate::quirks::Quirk;
+use crate::stream::{Phase, StreamCursor, StreamInput};
+
+impl StreamInput {
+    /// Whether what a packet says can be understood without those before it.
+    fn packets_stand_alone(&self) -> bool {
+        !Clocks::of(&self.stream.trace.class).go_on
+            && self.stream.clock().is_some()
+            && self.packets.iter().all(|packet| packet.begin().is_some())
+            // Such packets begin earlier than they say.
+            && !self.quirks.contains(&Quirk::BarectfEventBeforePacket)
+    }
+
+    /// See [`ichnos_model::TraceInput::cuts`].
+    pub(crate) fn cuts(&self, grain: u64) -> Option<Vec<Cut>> {
+        if self.stream.clock().is_none() {
+            // All of it comes at once.
+            return Some(Vec::new());
+        }
+        if !self.packets_stand_alone() {
+            return None;
+        }
+        let mut cuts: Vec<Cut> = Vec::new();
+        let (mut bytes, mut largest) = (0u64, 0);
+        for (i, packet) in self.packets.iter().enumerate() {
+            if bytes >= grain
+                && let Some(time) = self.begin_of(i)
+            {
+                cuts.push(Cut { time, bytes, overlap: largest / 2 });
+                (bytes, largest) = (0, 0);
+            }
+            let size = packet.available(self.file_size(packet));
+            bytes = bytes.saturating_add(size);
+            largest = largest.max(size);
+        }
+        if let Some((_, end)) = self.time_range() {
+            cuts.push(Cut { time: end, bytes, overlap: largest / 2 });
+        }
+        Some(cuts)
+    }
+
+    /// A cursor at the first message at `begin` or later.
+    pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> (StreamCursor, Option<Head>) {
+        let mut cursor = self.cursor(window);
+        if self.stream.clock().is_none() {
+            cursor.phase = Phase::Done;
+            return (cursor, None);
+        }
+        if self.packets_stand_alone() {
+            let after = self.packets.partition_point(|packet| {
+                self.clock_value(packet.begin()).is_some_and(|value| value.nanoseconds < begin)
+            });
+            // The last packet that begins before.
+            if let Some(packet) = after.checked_sub(1).filter(|packet| *packet > cursor.packet) {
+                cursor.packet = packet;
+                cursor.phase = Phase::BeforePacket;
+            }
+        }
+        let head = advance_to(&mut cursor, begin);
+        (cursor, head)
+    }
+}
+
+impl StreamCursor {
+    /// See [`ichnos_model::Cursor::place`]. The clock needs no place of its own: each packet sets it.
+    pub(crate) fn place_in_stream(&self) -> Place {
+        let phase = match self.phase {
+            Phase::Done => return Place::End,
+            Phase::Rest(i) => 1 << 32 | i as u64,
+            phase => u64::from(phase.number()),
+        };
+        Place::At([self.packet as u64, phase, self.at.bit, self.last_event.unwrap_or(u64::MAX)])
+    }
+}

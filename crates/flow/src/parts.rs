@@ -1,0 +1,181 @@
+//! Work that is cut into parts, which several threads do and one takes in order.
+
+use std::collections::HashMap;
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Where a part delivers what it makes, piece by piece.
+#[derive(Debug)]
+pub struct Outlet<T>(SyncSender<T>);
+
+impl<T> Clone for Outlet<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T> Outlet<T> {
+    /// Delivers a piece; waits until there is room for it. False: nobody wants more of this part.
+    pub fn send(&self, piece: T) -> bool {
+        self.0.send(piece).is_ok()
+    }
+}
+
+/// What is going on.
+struct State<T> {
+    /// The part that the next idle thread begins.
+    next: usize,
+    /// How many parts were taken to their ends.
+    taken: usize,
+    /// The parts that were begun and not yet taken.
+    begun: HashMap<usize, Receiver<T>>,
+    /// Nobody wants any more parts.
+    is_over: bool,
+}
+
+struct Board<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+impl<T> Board<T> {
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the work however it is left.
+struct Ending<'a, T>(&'a Board<T>);
+
+impl<T> Drop for Ending<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_over = true;
+        // Those who wait for room find that nobody listens any more.
+        state.begun.clear();
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+/// Has `threads` threads make `count` parts, and this thread take them in order.
+///
+/// Each part is begun by `make` on one of the threads, and delivers its pieces through the outlet;
+/// `take` is given the part's number and its pieces, and says whether to go on. At most two parts a
+/// thread are begun and not yet taken, and each has at most `room` pieces waiting: what all of them
+/// hold is bounded, however long a part is.
+///
+/// ```
+/// let squares = |part: usize, outlet: &ichnos_flow::Outlet<usize>| {
+///     outlet.send(part * part);
+/// };
+/// let mut all = Vec::new();
+/// ichnos_flow::in_order(10, 3, 1, squares, |_, pieces| {
+///     all.extend(pieces);
+///     true
+/// });
+/// assert_eq!(all, [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
+/// ```
+pub fn in_order<T: Send>(
+    count: usize,
+    threads: usize,
+    room: usize,
+    make: impl Fn(usize, &Outlet<T>) + Sync,
+    mut take: impl FnMut(usize, Receiver<T>) -> bool,
+) {
+    let state = State { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
+    let board = Board { state: Mutex::new(state), changed: Condvar::new() };
+    let most_begun = threads.saturating_mul(2);
+    let work = || {
+        loop {
+            let mut state = board.lock();
+            while !state.is_over && state.next < count && state.next - state.taken >= most_begun {
+                state = board.wait(state);
+            }
+            if state.is_over || state.next >= count {
+                return;
+            }
+            let part = state.next;
+            state.next += 1;
+            let (sender, receiver) = sync_channel(room);
+            state.begun.insert(part, receiver);
+            drop(state);
+            board.changed.notify_all();
+            make(part, &Outlet(sender));
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..threads.min(count) {
+            scope.spawn(work);
+        }
+        let _ending = Ending(&board);
+        for part in 0..count {
+            let mut state = board.lock();
+            let pieces = loop {
+                match state.begun.remove(&part) {
+                    Some(pieces) => break pieces,
+                    None => state = board.wait(state),
+                }
+            };
+            drop(state);
+            if !take(part, pieces) {
+                return;
+            }
+            board.lock().taken = part + 1;
+            board.changed.notify_all();
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn pieces_come_in_order_and_no_more_than_there_is_room_for() {
+        for (count, threads, room) in [(0, 2, 1), (1, 4, 0), (50, 1, 1), (200, 3, 4), (30, 16, 0)] {
+            let waiting = AtomicUsize::new(0);
+            let make = |part: usize, outlet: &Outlet<(usize, usize)>| {
+                for piece in 0..part % 7 {
+                    let most = (threads * 2) * (room + 1);
+                    assert!(waiting.fetch_add(1, Ordering::SeqCst) <= most);
+                    assert!(outlet.send((part, piece)));
+                }
+            };
+            let mut found = Vec::new();
+            in_order(count, threads, room, make, |part, pieces| {
+                for piece in pieces {
+                    waiting.fetch_sub(1, Ordering::SeqCst);
+                    assert_eq!(piece.0, part);
+                    found.push(piece);
+                }
+                true
+            });
+            let expected: Vec<_> = (0..count).flat_map(|p| (0..p % 7).map(move |i| (p, i))).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn ends_when_nobody_wants_more() {
+        let made = AtomicUsize::new(0);
+        let make = |part: usize, outlet: &Outlet<usize>| {
+            made.fetch_add(1, Ordering::SeqCst);
+            // Without end, if anybody listened.
+            while outlet.send(part) {}
+        };
+        let mut taken = 0;
+        in_order(1000, 4, 2, make, |_, pieces| {
+            taken += pieces.iter().take(10).count();
+            taken < 30
+        });
+        assert_eq!(taken, 30);
+        assert!(made.load(Ordering::SeqCst) <= 3 + 8);
+    }
+}
