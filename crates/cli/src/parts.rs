@@ -26,7 +26,7 @@ use crate::selection::Selection;
 /// Bytes of a piece of text.
 const PIECE: usize = 256 << 10;
 /// How many pieces of a part may wait to be written.
-const ROOM: usize = 16;
+const ROOM: usize = 32;
 /// Bytes to read for a part that is printed: text is some four times as long.
 const TEXT_PART: u64 = 2 << 20;
 /// Bytes to read for a part of which nothing is printed.

@@ -65,8 +65,8 @@ impl<T> Drop for Ending<'_, T> {
 /// Has `threads` threads make `count` parts, and this thread take them in order.
 ///
 /// Each part is begun by `make` on one of the threads, and delivers its pieces through the outlet;
-/// `take` is given the part's number and its pieces, and says whether to go on. At most two parts a
-/// thread are begun and not yet taken, and each has at most `room` pieces waiting: what all of them
+/// `take` is given the part's number and its pieces, and says whether to go on. At most one part more
+/// than there are threads is begun and not yet taken, and each has at most `room` pieces waiting: what all of them
 /// hold is bounded, however long a part is.
 ///
 /// ```
@@ -89,7 +89,7 @@ pub fn in_order<T: Send>(
 ) {
     let state = State { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
     let board = Board { state: Mutex::new(state), changed: Condvar::new() };
-    let most_begun = threads.saturating_mul(2);
+    let most_begun = threads.saturating_add(1);
     let work = || {
         loop {
             let mut state = board.lock();
@@ -143,7 +143,7 @@ mod tests {
             let waiting = AtomicUsize::new(0);
             let make = |part: usize, outlet: &Outlet<(usize, usize)>| {
                 for piece in 0..part % 7 {
-                    let most = (threads * 2) * (room + 1);
+                    let most = (threads + 1) * (room + 1);
                     assert!(waiting.fetch_add(1, Ordering::SeqCst) <= most);
                     assert!(outlet.send((part, piece)));
                 }
@@ -176,6 +176,6 @@ mod tests {
             taken < 30
         });
         assert_eq!(taken, 30);
-        assert!(made.load(Ordering::SeqCst) <= 3 + 8);
+        assert!(made.load(Ordering::SeqCst) <= 3 + 5);
     }
 }

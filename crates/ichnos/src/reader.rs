@@ -59,7 +59,7 @@ impl Reader<'_> {
         // So that the cuts of many streams, each of which has its own, are fine enough.
         const GRAINS: u64 = 8;
         /// How many bytes to read for each one that is read twice.
-        const WORTH: u64 = 4;
+        const WORTH: u64 = 2;
         let mut all: Vec<Cut> = Vec::new();
         let mut overlap = 0u64;
         for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
