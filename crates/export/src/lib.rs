@@ -5,6 +5,7 @@
 //! it is full; nothing is allocated per event.
 #![forbid(unsafe_code)]
 
+mod block;
 mod color;
 mod details;
 mod jsonl;

@@ -2,20 +2,91 @@
 
 use std::io::Write;
 
+/// The digits of the numbers below 100.
+static PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut number = 0;
+    while number < 100 {
+        pairs[number] = [b'0' + (number / 10) as u8, b'0' + (number % 10) as u8];
+        number += 1;
+    }
+    pairs
+};
+
+/// The two digits of a number below 100.
+#[inline(always)]
+fn pair(number: u32) -> [u8; 2] {
+    PAIRS.get(number as usize).copied().unwrap_or_default()
+}
+
+/// The four digits of a number below 10,000.
+#[inline(always)]
+fn four_digits(number: u32) -> [u8; 4] {
+    let ([a, b], [c, d]) = (pair(number / 100), pair(number % 100));
+    [a, b, c, d]
+}
+
+/// The eight digits of a number below 100,000,000.
+#[inline(always)]
+fn eight_digits(number: u32) -> [u8; 8] {
+    let ([a, b, c, d], [e, f, g, h]) = (four_digits(number / 10_000), four_digits(number % 10_000));
+    [a, b, c, d, e, f, g, h]
+}
+
 /// Appends an unsigned integer in decimal.
 #[inline]
 pub(crate) fn push_unsigned(out: &mut Vec<u8>, value: u64) {
     if value < 10 {
         out.push(b'0' + value as u8);
+    } else if value < 100 {
+        out.extend_from_slice(&pair(value as u32));
     } else {
-        out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+        push_large(out, value);
     }
+}
+
+#[inline(never)]
+fn push_large(out: &mut Vec<u8>, value: u64) {
+    const EIGHT: u64 = 100_000_000;
+    let low = if value < EIGHT {
+        value
+    } else {
+        let high = value / EIGHT;
+        if high < EIGHT {
+            push_up_to_eight(out, high as u32);
+        } else {
+            push_up_to_eight(out, (high / EIGHT) as u32);
+            out.extend_from_slice(&eight_digits((high % EIGHT) as u32));
+        }
+        return out.extend_from_slice(&eight_digits((value % EIGHT) as u32));
+    };
+    push_up_to_eight(out, low as u32);
+}
+
+/// Appends a number below 100,000,000.
+#[inline(always)]
+fn push_up_to_eight(out: &mut Vec<u8>, value: u32) {
+    let (digits, zeros) = if value < 10_000 {
+        let digits = u64::from(u32::from_le_bytes(four_digits(value)));
+        (digits, u32::from(value < 1000) + u32::from(value < 100) + u32::from(value < 10))
+    } else {
+        let zeros = u32::from(value < 10_000_000) + u32::from(value < 1_000_000) + u32::from(value < 100_000);
+        (u64::from_le_bytes(eight_digits(value)), zeros)
+    };
+    let length = if value < 10_000 { 4 } else { 8 } - zeros as usize;
+    // As one block of a fixed size, of which what is too much is taken away again.
+    let end = out.len() + length;
+    out.extend_from_slice(&(digits >> (zeros * 8)).to_le_bytes());
+    out.truncate(end);
 }
 
 /// Appends a signed integer in decimal.
 #[inline]
 pub(crate) fn push_signed(out: &mut Vec<u8>, value: i64) {
-    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    if value < 0 {
+        out.push(b'-');
+    }
+    push_unsigned(out, value.unsigned_abs());
 }
 
 /// Appends an integer of up to 128 bits in decimal.
@@ -40,13 +111,8 @@ pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
 /// Appends the nine digits of a fraction of a second; `value` is below 1,000,000,000.
 #[inline]
 pub(crate) fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
-    let mut digits = [b'0'; 9];
-    let mut rest = value;
-    for digit in digits.iter_mut().rev() {
-        *digit = b'0' + (rest % 10) as u8;
-        rest /= 10;
-    }
-    out.extend_from_slice(&digits);
+    out.push(b'0' + (value / 100_000_000 % 10) as u8);
+    out.extend_from_slice(&eight_digits(value % 100_000_000));
 }
 
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
@@ -259,6 +325,24 @@ mod tests {
         let mut out = Vec::new();
         f(&mut out);
         String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn integers() {
+        let mut values = vec![0, u64::MAX];
+        for digits in 0..20 {
+            let power = 10u64.pow(digits);
+            values.extend([power - 1, power, power + 1, power.wrapping_mul(7) / 3, power / 9 * 5]);
+        }
+        values.extend(0..11_000);
+        for value in values {
+            assert_eq!(text(|out| push_unsigned(out, value)), value.to_string());
+            let signed = value as i64;
+            assert_eq!(text(|out| push_signed(out, signed)), signed.to_string());
+            let nanoseconds = (value % 1_000_000_000) as u32;
+            assert_eq!(text(|out| push_nanoseconds(out, nanoseconds)), format!("{nanoseconds:09}"));
+        }
+        assert_eq!(text(|out| push_signed(out, i64::MIN)), i64::MIN.to_string());
     }
 
     #[test]

@@ -1,20 +1,24 @@
 //! One line per event, as people know it from the terminal.
 
 mod fields;
+mod labels;
 mod part;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use ichnos_model::plan::{Plan, align};
 use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Trace, Value};
 
+use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
 use crate::output::Output;
-use crate::property::{self, Hidden};
+use crate::property;
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, Scratch};
+use labels::Labels;
 use part::Resumed;
 pub use part::{PrettyState, Seam};
 
@@ -169,18 +173,22 @@ pub struct PrettyOptions {
 #[derive(Debug)]
 struct ClassPart {
     /// What stands between the time and the scopes.
-    prefix: Vec<u8>,
-    specific: Hidden,
-    payload: Hidden,
+    prefix: Block,
+    specific: Labels,
+    payload: Labels,
 }
 
 /// What is known of a data stream.
 #[derive(Debug)]
 struct StreamPart {
-    /// Keeps the plans where they are: [`Hidden`] goes by their addresses.
+    /// Keeps the classes where they are, which are known by their addresses.
     trace: Arc<Trace>,
-    packet: Hidden,
-    common: Hidden,
+    packet: Labels,
+    common: Labels,
+    /// The common context of the event before, as it lies in the packet and as it is written: mostly
+    /// it is that of the next one, too.
+    common_bytes: Vec<u8>,
+    common_text: Vec<u8>,
     /// By index of the class.
     classes: Vec<Option<Box<ClassPart>>>,
     /// The packet context of the current packet, as it is written.
@@ -269,10 +277,15 @@ impl<W: Write> Pretty<W> {
             self.streams.resize_with(key + 1, || None);
         }
         let plans = stream.plans();
+        let labels = |plan: &Option<Plan>| {
+            Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+        };
         self.streams[key] = Some(Box::new(StreamPart {
             trace: Arc::clone(&stream.trace),
-            packet: Hidden::of(plans.packet_context.as_ref()),
-            common: Hidden::of(plans.common_context.as_ref()),
+            packet: labels(&plans.packet_context),
+            common: labels(&plans.common_context),
+            common_bytes: Vec::new(),
+            common_text: Vec::new(),
             classes: Vec::new(),
             packet_text: Vec::new(),
             packet_known: false,
@@ -309,11 +322,11 @@ impl<W: Write> Pretty<W> {
             }
         };
         let out = &mut self.output.buffer;
-        out.extend_from_slice(&class.prefix);
+        class.prefix.push(out, false);
         let names = self.options.names;
         let (palette, flags) = (&self.palette, self.options.enum_flags);
         let mut first = true;
-        if event.plan(Scope::PacketContext).is_some() && !part.packet.all() {
+        if event.plan(Scope::PacketContext).is_some() && !part.packet.hide_all() {
             first = false;
             if part.packet_known {
                 out.extend_from_slice(&part.packet_text);
@@ -334,13 +347,38 @@ impl<W: Write> Pretty<W> {
                 part.packet_known = part.in_packet;
             }
         }
+        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !part.common.hide_all()) {
+            if !first {
+                out.extend_from_slice(b", ");
+            }
+            first = false;
+            let bytes = repeating_bytes(event, plan);
+            if let Some(bytes) = bytes
+                && *bytes == part.common_bytes[..]
+            {
+                out.extend_from_slice(&part.common_text);
+            } else {
+                let begin = out.len();
+                push_scope_name(out, names.scope, palette, "stream.event.context");
+                let scratch = &mut self.scratch;
+                let mut printer =
+                    FieldPrinter::<COLOR>::new(out, palette, &part.common, names.context, flags, scratch);
+                let result = event.visit(Scope::CommonContext, &mut printer);
+                part.common_bytes.clear();
+                part.common_text.clear();
+                if let (Some(bytes), Ok(())) = (bytes, result) {
+                    part.common_bytes.extend_from_slice(bytes);
+                    part.common_text.extend_from_slice(&out[begin..]);
+                }
+                self.output.failures.note(result);
+            }
+        }
         let scopes = [
-            (Scope::CommonContext, &part.common, "stream.event.context", names.context),
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
             (Scope::Payload, &class.payload, "event.fields", names.payload),
         ];
-        for (scope, hidden, name, names_members) in scopes {
-            if event.plan(scope).is_none() || hidden.all() {
+        for (scope, labels, name, names_members) in scopes {
+            if event.plan(scope).is_none() || labels.hide_all() {
                 continue;
             }
             if !first {
@@ -349,7 +387,7 @@ impl<W: Write> Pretty<W> {
             first = false;
             push_scope_name(out, names.scope, palette, name);
             let mut printer =
-                FieldPrinter::<COLOR>::new(out, palette, hidden, names_members, flags, &mut self.scratch);
+                FieldPrinter::<COLOR>::new(out, palette, labels, names_members, flags, &mut self.scratch);
             self.output.failures.note(event.visit(scope, &mut printer));
         }
         out.push(b'\n');
@@ -494,6 +532,18 @@ impl<W: Write> Sink for Pretty<W> {
     }
 }
 
+/// The bytes of a scope that say all of it, where that is easily told: its size is fixed, which means
+/// that nothing before decides on what it is.
+#[inline]
+fn repeating_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
+    // Longer ones do not repeat.
+    const MOST: u64 = 256 * 8;
+    let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
+    let begin = align(event.scopes.begins[Scope::CommonContext as usize].bit, plan.root().alignment())?;
+    let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
+    event.scopes.bits.data.get(first..)?.get(..(size / 8) as usize).filter(|bytes| !bytes.is_empty())
+}
+
 /// Appends the time between two events.
 #[inline]
 fn push_delta(out: &mut Vec<u8>, delta: Option<u64>, cycles: bool) {
@@ -615,10 +665,11 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
         }
     }
     out.extend_from_slice(if names { b", " } else { b": " });
+    let labels = |plan: &Option<Plan>, names| Labels::of(plan.as_ref(), palette, names, options.color);
     ClassPart {
-        prefix: out,
-        specific: Hidden::of(event.plans.specific_context.as_ref()),
-        payload: Hidden::of(event.plans.payload.as_ref()),
+        prefix: Block::new(&out),
+        specific: labels(&event.plans.specific_context, options.names.context),
+        payload: labels(&event.plans.payload, options.names.payload),
     }
 }
 

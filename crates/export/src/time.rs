@@ -4,6 +4,7 @@ use ichnos_model::ClockValue;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
+use crate::block::Block;
 use crate::number;
 
 const BILLION: i128 = 1_000_000_000;
@@ -24,7 +25,7 @@ pub(crate) struct ClockDisplay {
     /// The second that `text` is for.
     second: i64,
     /// Date and time of day of that second, with the point that the fraction follows.
-    text: Vec<u8>,
+    text: Option<Block>,
 }
 
 impl ClockDisplay {
@@ -37,7 +38,7 @@ impl ClockDisplay {
             negative_seen: false,
             negative_mattered: false,
             second: i64::MIN,
-            text: Vec::new(),
+            text: None,
         }
     }
 
@@ -81,22 +82,26 @@ impl ClockDisplay {
     /// Appends date and time of day, which are made anew only when the second changes.
     #[inline]
     fn push_clock(&mut self, out: &mut Vec<u8>, second: i64, nanoseconds: u32) {
-        if second != self.second || self.text.is_empty() {
-            self.make_text(second);
+        match &self.text {
+            Some(text) if second == self.second => text.push(out, false),
+            _ => {
+                let text = self.make_text(second);
+                out.extend_from_slice(&text);
+                (self.second, self.text) = (second, Some(Block::new(&text)));
+            }
         }
-        out.extend_from_slice(&self.text);
         number::push_nanoseconds(out, nanoseconds);
     }
 
-    fn make_text(&mut self, second: i64) {
-        self.second = second;
-        self.text.clear();
-        let text = &mut self.text;
+    #[cold]
+    fn make_text(&self, second: i64) -> Vec<u8> {
+        let mut made = Vec::new();
+        let text = &mut made;
         let Ok(timestamp) = Timestamp::from_second(second) else {
             // Beyond what calendars know.
             number::push_signed(text, second);
             text.push(b'.');
-            return;
+            return made;
         };
         let civil = self.zone.to_datetime(timestamp);
         if self.date {
@@ -111,6 +116,7 @@ impl ClockDisplay {
             number::push_padded(text, part as u64, 2);
             text.push(end);
         }
+        made
     }
 }
 

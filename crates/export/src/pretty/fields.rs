@@ -5,9 +5,9 @@ use ichnos_model::{
     Wide,
 };
 
+use super::labels::Labels;
 use crate::color::Palette;
 use crate::number;
-use crate::property::Hidden;
 
 /// What the field that is being written is in.
 #[derive(Clone, Copy, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Scratch {
 pub(crate) struct FieldPrinter<'a, const COLOR: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
-    pub(crate) hidden: &'a Hidden,
+    pub(crate) labels: &'a Labels,
     /// Whether members and elements are named.
     pub(crate) names: bool,
     /// Whether unnamed values of enumerations are split into bits.
@@ -43,49 +43,52 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
     pub(crate) fn new(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
-        hidden: &'a Hidden,
+        labels: &'a Labels,
         names: bool,
         enum_flags: bool,
         scratch: &'a mut Scratch,
     ) -> Self {
         scratch.around.clear();
-        Self { out, palette, hidden, names, enum_flags, scratch, around: Around::Alone }
+        Self { out, palette, labels, names, enum_flags, scratch, around: Around::Alone }
     }
 
     /// Appends what stands before a field; false if the field is hidden.
     #[inline]
     fn lead(&mut self, field: Field<'_>) -> bool {
-        if self.hidden.has(field) {
+        let Some(label) = self.labels.get(field) else { return true };
+        if label.is_hidden {
             return false;
         }
         match &mut self.around {
             Around::Alone => {}
             Around::Structure(count) => {
-                self.out.extend_from_slice(if *count > 0 { b", " } else { b" " });
+                label.lead.push(self.out, *count == 0);
                 *count += 1;
-                if self.names {
-                    if COLOR {
-                        self.push(self.palette.cyan);
-                    }
-                    self.push(field.name().unwrap_or_default());
-                    if COLOR {
-                        self.push(self.palette.reset);
-                    }
-                    self.push(" = ");
-                }
             }
             Around::Array(count) => {
                 let index = *count;
                 *count += 1;
-                self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
                 if self.names {
-                    self.out.push(b'[');
+                    if index > 0 {
+                        self.out.extend_from_slice(b", [");
+                    } else {
+                        self.out.extend_from_slice(b" [");
+                    }
                     number::push_unsigned(self.out, index);
-                    self.push("] = ");
+                    self.out.extend_from_slice(b"] = ");
+                } else {
+                    self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
                 }
             }
         }
         true
+    }
+
+    /// Writes an integer in decimal without any names for values, as most are; false if it is
+    /// another one, or hidden.
+    #[inline]
+    fn decimal(&mut self, field: Field<'_>) -> bool {
+        self.labels.get(field).is_some_and(|label| label.is_decimal) && self.lead(field)
     }
 
     #[inline]
@@ -124,6 +127,7 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
         self.reset();
     }
 
+    #[inline(never)]
     fn integer(&mut self, field: Field<'_>, value: u64, signed: bool) {
         if !self.lead(field) {
             return;
@@ -258,12 +262,20 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
 impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        self.integer(field, value, false);
+        if !COLOR && self.decimal(field) {
+            number::push_unsigned(self.out, value);
+        } else {
+            self.integer(field, value, false);
+        }
     }
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        self.integer(field, value as u64, true);
+        if !COLOR && self.decimal(field) {
+            number::push_signed(self.out, value);
+        } else {
+            self.integer(field, value as u64, true);
+        }
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
@@ -377,7 +389,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_structure(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field) {
+        if !self.labels.hide(field) {
             self.push(" }");
             self.leave();
         }
@@ -391,7 +403,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_array(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field) {
+        if !self.labels.hide(field) {
             self.push(" ]");
             self.leave();
         }
@@ -405,7 +417,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field) {
+        if !self.labels.hide(field) {
             if matches!(self.around, Around::Alone) {
                 self.push(" }");
             }
@@ -421,7 +433,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
     }
 
     fn end_variant(&mut self, field: Field<'_>) {
-        if !self.hidden.has(field) {
+        if !self.labels.hide(field) {
             self.push(" }");
             self.leave();
         }

@@ -1,0 +1,73 @@
+//! What is known of the fields of a scope once and for all.
+
+use ichnos_model::plan::{Node, Plan};
+use ichnos_model::{DisplayBase, Field, FieldKind, VariableLengthValue};
+
+use crate::block::Block;
+use crate::color::Palette;
+use crate::property::Hidden;
+
+/// What stands before a field, and how to write it.
+#[derive(Debug)]
+pub(crate) struct Label {
+    /// What stands before it as a member of a structure that is not the first; without the comma,
+    /// if it is the first.
+    pub(crate) lead: Block,
+    pub(crate) is_hidden: bool,
+    /// Whether it is an integer in decimal without any names for values.
+    pub(crate) is_decimal: bool,
+}
+
+/// The labels of all fields of a scope.
+#[derive(Debug, Default)]
+pub(crate) struct Labels {
+    /// By index of the node.
+    labels: Vec<Label>,
+    is_hidden: bool,
+}
+
+impl Labels {
+    /// `names`: with the names of members; `color`: in colours.
+    pub(crate) fn of(plan: Option<&Plan>, palette: &Palette, names: bool, color: bool) -> Self {
+        let Some(plan) = plan else { return Self::default() };
+        let hidden = Hidden::of(Some(plan));
+        let label = |(index, node): (usize, &Node)| {
+            let mut lead = b", ".to_vec();
+            if names {
+                let (begin, end) = if color { (palette.cyan, palette.reset) } else { ("", "") };
+                for text in [begin, node.name.as_deref().unwrap_or_default(), end, " = "] {
+                    lead.extend_from_slice(text.as_bytes());
+                }
+            }
+            let integer = match &node.class.kind {
+                FieldKind::Integer { integer, .. }
+                | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                    Some(integer)
+                }
+                _ => None,
+            };
+            let is_decimal = integer.is_some_and(|integer| {
+                integer.mappings.is_none() && integer.preferred_base == DisplayBase::Decimal
+            });
+            Label { lead: Block::new(&lead), is_hidden: hidden.at(index), is_decimal }
+        };
+        Self { labels: plan.nodes().enumerate().map(label).collect(), is_hidden: hidden.all() }
+    }
+
+    /// That of a field, which is one of the plan that the labels were made of.
+    #[inline]
+    pub(crate) fn get(&self, field: Field<'_>) -> Option<&Label> {
+        self.labels.get(field.index())
+    }
+
+    /// Whether a field is hidden.
+    #[inline]
+    pub(crate) fn hide(&self, field: Field<'_>) -> bool {
+        self.get(field).is_some_and(|label| label.is_hidden)
+    }
+
+    /// Whether the whole scope is hidden.
+    pub(crate) fn hide_all(&self) -> bool {
+        self.is_hidden
+    }
+}
