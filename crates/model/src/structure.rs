@@ -1,0 +1,242 @@
+//! Walking over structures, part by part.
+//!
+//! Nearly all parts of nearly all packets are whole bytes that are there, and need no more than to
+//! be loaded. What a part takes beyond that - a part that does not fit, to begin with - is left to
+//! [`Walk::node`], field by field, which knows everything and tells what is wrong where.
+
+use crate::bits::{first_zero, read_bits, reverse};
+use crate::decode_error::DecodeError;
+use crate::part::{ElementKind, Elements, Load, Part, Run, RunField};
+use crate::plan::{Op, align};
+use crate::visitor::{Field, Visitor};
+use crate::walk::{Position, Walk, is_known, real};
+use crate::{StringEncoding, Text};
+
+impl<'a, V: Visitor> Walk<'a, V> {
+    #[inline]
+    pub(crate) fn structure(&mut self, field: Field<'a>, parts: &'a [Part]) -> Result<(), DecodeError> {
+        if V::WANTS_VALUES {
+            self.visitor.begin_structure(field);
+        }
+        // The current bit: here, rather than in the walk, it need not be stored for each part.
+        let mut at = self.at.bit;
+        for part in parts {
+            if let Some(after) = self.sound_part(part, at) {
+                at = after;
+                continue;
+            }
+            self.at.bit = at;
+            self.any_part(part)?;
+            at = self.at.bit;
+        }
+        if at % 8 == 0 {
+            self.at.open_byte = None;
+        }
+        self.at.bit = at;
+        if V::WANTS_VALUES {
+            self.visitor.end_structure(field.with_offset(at));
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    fn any_part(&mut self, part: &'a Part) -> Result<(), DecodeError> {
+        match part {
+            Part::Run(run) => self.any_run(run),
+            Part::Text(id) | Part::DynamicText(id, _) | Part::Array(id, ..) | Part::Field(id) => {
+                self.node(*id)
+            }
+        }
+    }
+
+    /// A part from bit `at` on, if it is made of bytes that are all there; gives the bit behind it.
+    /// None: nothing was done.
+    #[inline(always)]
+    fn sound_part(&mut self, part: &'a Part, at: u64) -> Option<u64> {
+        match part {
+            Part::Run(run) => {
+                if !run.is_sound {
+                    return None;
+                }
+                let begin = (at + run.mask) & !run.mask;
+                let bytes = self.bytes.get((begin / 8) as usize..)?;
+                if run.size > bytes.len() as u64 * 8 {
+                    return None;
+                }
+                let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
+                for field in fields {
+                    self.run_field(field, begin, bytes);
+                }
+                Some(begin + run.size)
+            }
+            Part::Text(id) => {
+                let begin = at.div_ceil(8);
+                let rest = self.bytes.get(begin as usize..)?;
+                let length = first_zero(rest)?;
+                if V::WANTS_VALUES {
+                    let (bytes, raw) = (&rest[..length], &rest[..=length]);
+                    let text = Text { bytes, raw, encoding: StringEncoding::Utf8 };
+                    self.visitor.text(self.field(*id, begin * 8), text);
+                }
+                Some((begin + length as u64 + 1) * 8)
+            }
+            Part::DynamicText(id, slot) => {
+                let begin = at.div_ceil(8);
+                let raw = self.bytes.get(begin as usize..)?.get(..self.known_length(*slot)?)?;
+                if V::WANTS_VALUES {
+                    self.visitor.text(self.field(*id, begin * 8), static_text(raw));
+                }
+                Some((begin + raw.len() as u64) * 8)
+            }
+            Part::Array(id, slot, elements) => {
+                let begin = at.div_ceil(8);
+                let length = self.known_length(*slot)?;
+                let size = length.checked_mul(usize::from(elements.size))?;
+                let bytes = self.bytes.get(begin as usize..)?.get(..size)?;
+                let after = (begin + size as u64) * 8;
+                if V::WANTS_VALUES {
+                    let field = self.field(*id, begin * 8);
+                    self.visitor.begin_array(field, length as u64);
+                    self.elements(*elements, begin * 8, bytes);
+                    self.visitor.end_array(field.with_offset(after));
+                }
+                Some(after)
+            }
+            Part::Field(_) => None,
+        }
+    }
+
+    /// A length that is in a slot, if it is one that can be.
+    #[inline(always)]
+    fn known_length(&self, slot: u16) -> Option<usize> {
+        let value = self.slots.get(usize::from(slot))?.get();
+        if is_known(value) { usize::try_from(value).ok() } else { None }
+    }
+
+    /// A run of any kind.
+    fn any_run(&mut self, run: &'a Run) -> Result<(), DecodeError> {
+        let begin = align(self.at.bit, run.mask + 1).unwrap_or(u64::MAX);
+        let after = begin.wrapping_add(run.size);
+        if after > self.end || after < begin {
+            // One by one, to tell how far the fields fit.
+            for field in &run.fields {
+                self.node(field.node)?;
+            }
+            return Ok(());
+        }
+        let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
+        let bytes = self.data.get((begin / 8) as usize..).unwrap_or_default();
+        for field in fields {
+            if field.load == Load::Any {
+                self.at = Position { bit: begin + field.offset(), open_byte: None };
+                self.node(field.node)?;
+            } else {
+                self.run_field(field, begin, bytes);
+            }
+        }
+        self.at = Position { bit: after, open_byte: run.open_byte };
+        Ok(())
+    }
+
+    /// A field, but for [`Load::Any`], of a run that begins at bit `begin`, where `bytes` begin; all
+    /// of the run is there.
+    #[inline(always)]
+    fn run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
+        let at = part.byte as usize;
+        // What most fields are comes first: a comparison is better foreseen than a jump. And each
+        // arm makes the field anew, as few visitors look at it.
+        if part.load == Load::Unsigned {
+            self.visitor.unsigned(part.field(self.plan, begin), part.word.unsigned(bytes, at));
+        } else if part.load == Load::Signed {
+            self.visitor.signed(part.field(self.plan, begin), part.word.signed(bytes, at));
+        } else {
+            self.other_run_field(part, begin, bytes);
+        }
+    }
+
+    #[inline]
+    fn other_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
+        let at = part.byte as usize;
+        let field = part.field(self.plan, begin);
+        match part.load {
+            Load::Saved => {
+                let value = part.word.unsigned(bytes, at);
+                if let Some(cell) = self.slots.get(part.more as usize) {
+                    cell.set(value.into());
+                }
+                if V::WANTS_VALUES {
+                    self.visitor.unsigned(field, value);
+                }
+            }
+            Load::Text => {
+                let raw = bytes.get(at..).and_then(|bytes| bytes.get(..part.more as usize));
+                self.visitor.text(field.with_length(0), static_text(raw.unwrap_or_default()));
+            }
+            Load::Real => {
+                let bits = part.word.unsigned(bytes, at);
+                self.visitor.real(field, real(bits, part.word.length()));
+            }
+            Load::Array => self.run_array(field.with_length(0)),
+            Load::Bits | Load::Unsigned | Load::Signed | Load::Any => self.run_bits(field),
+        }
+    }
+
+    /// An array of plain elements in a run.
+    #[inline(never)]
+    fn run_array(&mut self, field: Field<'a>) {
+        let Op::StaticArray { length, elements: Some(elements), .. } = field.node().op else { return };
+        let size = length as usize * usize::from(elements.size);
+        let begin = (field.offset / 8) as usize;
+        let bytes = self.data.get(begin..).and_then(|bytes| bytes.get(..size)).unwrap_or_default();
+        self.visitor.begin_array(field, length);
+        self.elements(elements, field.offset, bytes);
+        self.visitor.end_array(field.with_offset(field.offset + size as u64 * 8));
+    }
+
+    /// Bits of a run: they are there, and their byte order was looked at.
+    #[inline(never)]
+    fn run_bits(&mut self, field: Field<'a>) {
+        let Op::Bits(bits) = field.node().op else { return };
+        let value = read_bits(self.data, field.offset, bits.length, bits.big_endian);
+        let value = if bits.reversed { reverse(value, bits.length) } else { value };
+        self.narrow(field.with_length(bits.length), bits, value);
+    }
+
+    /// Tells the elements of an array one after the other from bit `begin` on: `bytes` is all of
+    /// them.
+    #[inline]
+    pub(crate) fn elements(&mut self, elements: Elements, begin: u64, bytes: &'a [u8]) {
+        let mut field = Field::new(self.plan, elements.node, begin, u64::from(elements.size) * 8);
+        macro_rules! each {
+            ($method:ident, $type:ty) => {
+                for element in bytes.as_chunks().0 {
+                    self.visitor.$method(field, <$type>::from_le_bytes(*element).into());
+                    field.offset += field.length;
+                }
+            };
+        }
+        match (elements.kind, elements.size) {
+            (ElementKind::Unsigned, 1) => each!(unsigned, u8),
+            (ElementKind::Unsigned, 2) => each!(unsigned, u16),
+            (ElementKind::Unsigned, 4) => each!(unsigned, u32),
+            (ElementKind::Unsigned, 8) => each!(unsigned, u64),
+            (ElementKind::Signed, 1) => each!(signed, i8),
+            (ElementKind::Signed, 2) => each!(signed, i16),
+            (ElementKind::Signed, 4) => each!(signed, i32),
+            (ElementKind::Signed, 8) => each!(signed, i64),
+            _ => {
+                for _ in 0..bytes.len() / usize::from(elements.size.max(1)) {
+                    self.run_bits(field);
+                    field.offset += field.length;
+                }
+            }
+        }
+    }
+}
+
+/// A text of code units of one byte, which ends with the first zero if there is one.
+#[inline(always)]
+fn static_text(raw: &[u8]) -> Text<'_> {
+    let length = first_zero(raw).unwrap_or(raw.len());
+    Text { bytes: &raw[..length], raw, encoding: StringEncoding::Utf8 }
+}
