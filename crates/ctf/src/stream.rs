@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::plan::Plan;
-use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits, walk_all};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
     MessageKind, Packet, Place, Role, Roles, Scopes, Skip, StreamSummary, Window,
@@ -148,7 +148,7 @@ impl StreamInput {
         StreamCursor {
             input: Arc::clone(self),
             window,
-            header: plans.event_record_header.as_ref().and_then(EventHeader::new),
+            header: plans.event_record_header.as_ref().and_then(|plan| EventHeader::new(plan, default_clock)),
             by_id: EventRecordClasses::new(by_id),
             only_class: (classes.len() == 1).then(|| classes[0].id),
             common_has_roles: plans
@@ -518,9 +518,9 @@ impl StreamCursor {
     /// Gets past an event record header; gives the id of the class.
     #[inline]
     fn header(&mut self) -> Option<u64> {
-        let bits = PacketBits { data: &self.data, content: self.content };
-        let fast = self.header.as_ref();
-        let fast = fast.and_then(|header| header.decode(bits, &mut self.at, &self.slots, &mut self.clocks));
+        let fast = self.header.as_ref().and_then(|header| {
+            header.decode(&self.data, self.end, &mut self.at, &self.slots, &mut self.clocks)
+        });
         match fast {
             Some(id) => Some(id.or(self.only_class).unwrap_or(0)),
             None => self.any_header(),
@@ -546,28 +546,45 @@ impl StreamCursor {
     /// Gets past the scopes behind an event record header; false if they are broken.
     #[inline(never)]
     fn body(&mut self) -> bool {
+        let has_roles = self.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
+        if has_roles || self.common_has_roles {
+            return self.body_with_roles();
+        }
         let bits = PacketBits { data: &self.data, content: self.content };
         let input = &*self.input;
         let plans = input.stream.plans();
         let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
-        let has_roles = self.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
-        let scopes = [
-            (3, &plans.common_context, self.common_has_roles),
-            (4, &event_plans.specific_context, has_roles),
-            (5, &event_plans.payload, has_roles),
-        ];
-        let mut at = self.at;
+        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
+        let begins = &mut self.begins;
+        let result = walk_all(
+            scopes.map(Option::as_ref),
+            bits,
+            &mut self.at,
+            &self.slots,
+            input.limits,
+            &mut Skip,
+            |scope, at| begins[3 + scope] = at,
+        );
+        match result {
+            Ok(()) => true,
+            Err(error) => self.is_broken(error.bit, error.kind.into()),
+        }
+    }
+
+    /// The same where fields bring clocks up to date.
+    #[inline(never)]
+    fn body_with_roles(&mut self) -> bool {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let input = &*self.input;
+        let plans = input.stream.plans();
+        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
+        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
         let mut broken = None;
-        for (scope, plan, has_roles) in scopes {
-            self.begins[scope] = at;
+        for (scope, plan) in (3..).zip(scopes) {
+            self.begins[scope] = self.at;
             let Some(plan) = plan else { continue };
-            let result = if has_roles {
-                let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
-                plan.walk(bits, &mut at, &self.slots, input.limits, &mut visitor)
-            } else {
-                plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
-            };
-            if let Err(error) = result {
+            let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
+            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, input.limits, &mut visitor) {
                 broken = Some(error);
                 break;
             }
@@ -576,7 +593,6 @@ impl StreamCursor {
                 self.clocks.others(&mut self.other_clocks);
             }
         }
-        self.at = at;
         broken.is_none_or(|error| self.is_broken(error.bit, error.kind.into()))
     }
 
@@ -774,7 +790,23 @@ impl Cursor for StreamCursor {
         }
     }
 
+    #[inline]
     fn current(&self) -> Option<Message<'_>> {
+        if self.current == Some(MessageKind::Event) {
+            return Some(Message::Event(self.current_event()));
+        }
+        self.other_message()
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(self.place_in_stream())
+    }
+}
+
+impl StreamCursor {
+    /// The current message where it is no event record.
+    #[inline(never)]
+    fn other_message(&self) -> Option<Message<'_>> {
         let stream = &*self.input.stream;
         let discarded = || {
             let Loss { count, range } = self.discarded?;
@@ -786,14 +818,6 @@ impl Cursor for StreamCursor {
             MessageKind::StreamEnd => Message::StreamEnd(stream),
             MessageKind::PacketBegin => Message::PacketBegin(self.current_packet()),
             MessageKind::PacketEnd => Message::PacketEnd(self.current_packet()),
-            MessageKind::Event => Message::Event(Event {
-                stream,
-                class: &stream.class().event_records[self.event_class],
-                plans: &stream.plans().event_records[self.event_class],
-                clock: self.event_clock,
-                other_clocks: &self.other_clocks,
-                scopes: self.scopes(),
-            }),
             MessageKind::DiscardedEvents => Message::DiscardedEvents(discarded()?),
             MessageKind::DiscardedPackets => Message::DiscardedPackets(discarded()?),
             MessageKind::Damage => Message::Damage(self.damage.as_ref()?),
@@ -801,12 +825,19 @@ impl Cursor for StreamCursor {
         })
     }
 
-    fn place(&self) -> Option<Place> {
-        Some(self.place_in_stream())
+    #[inline]
+    fn current_event(&self) -> Event<'_> {
+        let stream = &*self.input.stream;
+        Event {
+            stream,
+            class: &stream.class().event_records[self.event_class],
+            plans: &stream.plans().event_records[self.event_class],
+            clock: self.event_clock,
+            other_clocks: &self.other_clocks,
+            scopes: self.scopes(),
+        }
     }
-}
 
-impl StreamCursor {
     fn scopes(&self) -> Scopes<'_> {
         Scopes { bits: self.bits(), begins: &self.begins, slots: &self.slots, limits: &self.input.limits }
     }

@@ -94,8 +94,8 @@ impl<'a> Event<'a> {
         let common_context = self.stream.plans().common_context.as_ref();
         let Scopes { bits, begins, slots, limits } = self.scopes;
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
-        let begins = [begins[3], begins[4], begins[5]];
-        walk_all(plans, begins, bits, slots, *limits, visitor)
+        let mut at = begins[Scope::CommonContext as usize];
+        walk_all(plans, bits, &mut at, slots, *limits, visitor, |_, _| {})
     }
 }
 

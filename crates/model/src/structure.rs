@@ -154,10 +154,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn other_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
-        let at = part.byte as usize;
-        let field = part.field(self.plan, begin);
+        let (at, plan) = (part.byte as usize, self.plan);
         match part.load {
             Load::Saved => {
                 let value = part.word.unsigned(bytes, at);
@@ -165,25 +164,27 @@ impl<'a, V: Visitor> Walk<'a, V> {
                     cell.set(value.into());
                 }
                 if V::WANTS_VALUES {
-                    self.visitor.unsigned(field, value);
+                    self.visitor.unsigned(part.field(plan, begin), value);
                 }
             }
             Load::Text => {
                 let raw = bytes.get(at..).and_then(|bytes| bytes.get(..part.more as usize));
-                self.visitor.text(field.with_length(0), static_text(raw.unwrap_or_default()));
+                let field = part.field(plan, begin).with_length(0);
+                self.visitor.text(field, static_text(raw.unwrap_or_default()));
             }
             Load::Real => {
                 let bits = part.word.unsigned(bytes, at);
-                self.visitor.real(field, real(bits, part.word.length()));
+                self.visitor.real(part.field(plan, begin), real(bits, part.word.length()));
             }
-            Load::Array => self.run_array(field.with_length(0)),
-            Load::Bits | Load::Unsigned | Load::Signed | Load::Any => self.run_bits(field),
+            Load::Array => self.run_array(part, begin),
+            Load::Bits | Load::Unsigned | Load::Signed | Load::Any => self.run_bits(part.field(plan, begin)),
         }
     }
 
     /// An array of plain elements in a run.
     #[inline(never)]
-    fn run_array(&mut self, field: Field<'a>) {
+    fn run_array(&mut self, part: &RunField, begin: u64) {
+        let field = part.field(self.plan, begin).with_length(0);
         let Op::StaticArray { length, elements: Some(elements), .. } = field.node().op else { return };
         let size = length as usize * usize::from(elements.size);
         let begin = (field.offset / 8) as usize;

@@ -90,43 +90,49 @@ impl Plan {
         limits: WalkLimits,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
-        if !V::WANTS_VALUES
-            && let Some(size) = self.fixed
-            && let Some(begin) = align(position.bit, self.nodes[0].alignment)
-            && let Some(end) = begin.checked_add(size)
-            && end <= bits.end()
-            && begin % 8 == 0
-            && end % 8 == 0
-        {
-            *position = Position { bit: end, open_byte: None };
-            return Ok(());
-        }
         let mut walk = Walk::new(self, bits, slots, limits, visitor);
         walk.at = *position;
-        let result = walk.root();
+        let result = if walk.skip(self) { Ok(()) } else { walk.root() };
         *position = walk.at;
         result
     }
 }
 
-/// Carries out the plans that there are, each from its position on, as [`Plan::walk`] does.
+/// Carries out the plans that there are, as [`Plan::walk`] does: the first from `position` on, each
+/// other one from where the one before ended. `begins` is told where each begins, and then where the
+/// last one ended; `position` is there, too, or where the trouble is.
+///
+/// # Errors
+/// Where the bits do not fit the plan.
 #[inline]
-pub(crate) fn walk_all<'a, V: Visitor>(
+pub fn walk_all<'a, V: Visitor>(
     plans: [Option<&'a Plan>; 3],
-    begins: [Position; 3],
     bits: PacketBits<'a>,
+    position: &mut Position,
     slots: &'a Slots,
     limits: WalkLimits,
     visitor: &'a mut V,
+    mut begins: impl FnMut(usize, Position),
 ) -> Result<(), DecodeError> {
-    let Some(first) = plans.iter().flatten().next() else { return Ok(()) };
+    let Some(first) = plans.iter().flatten().next() else {
+        (0..plans.len()).for_each(|i| begins(i, *position));
+        return Ok(());
+    };
     let mut walk = Walk::new(first, bits, slots, limits, visitor);
-    for (plan, at) in plans.iter().zip(begins) {
-        if let Some(plan) = plan {
-            (walk.plan, walk.at, walk.idle) = (plan, at, 0);
-            walk.root()?;
+    walk.at = *position;
+    for (i, plan) in plans.into_iter().enumerate() {
+        begins(i, walk.at);
+        let Some(plan) = plan else { continue };
+        if walk.skip(plan) {
+            continue;
+        }
+        (walk.plan, walk.idle) = (plan, 0);
+        if let Err(error) = walk.root() {
+            *position = walk.at;
+            return Err(error);
         }
     }
+    *position = walk.at;
     Ok(())
 }
 
@@ -157,6 +163,23 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let (data, end, at) = (bits.data, bits.end(), Position::default());
         let bytes = data.get(..(end / 8) as usize).unwrap_or_default();
         Self { plan, data, bytes, end, bits, at, slots, limits, idle: 0, visitor }
+    }
+
+    /// Gets past an instance of a plan of fixed size at once, if nobody wants its values.
+    #[inline(always)]
+    fn skip(&mut self, plan: &Plan) -> bool {
+        if !V::WANTS_VALUES
+            && let Some(size) = plan.fixed
+            && let Some(begin) = align(self.at.bit, plan.root().alignment)
+            && let Some(after) = begin.checked_add(size)
+            && after <= self.end
+            && begin % 8 == 0
+            && after % 8 == 0
+        {
+            self.at = Position { bit: after, open_byte: None };
+            return true;
+        }
+        false
     }
 
     /// The root field of the plan.
