@@ -115,7 +115,8 @@ impl Hash {
 
     #[inline]
     fn add(&mut self, value: u64) {
-        self.0 = (self.0.rotate_left(5) ^ value).wrapping_mul(FACTOR);
+        // The product does not wait for the hash before: so many values are mixed in at once.
+        self.0 = self.0.rotate_left(23).wrapping_add(value.wrapping_mul(FACTOR));
     }
 
     fn add_clock(&mut self, value: Option<ClockValue>) {

@@ -7,9 +7,15 @@ use crate::visitor::Field;
 use crate::{ByteOrder, StringEncoding};
 
 /// A part of a structure.
+// With a tag of its own: the compiler would take a byte of a run for it, which is slower to read.
 #[derive(Debug)]
+#[repr(u8)]
 pub(crate) enum Part {
+    /// A run that ends with a byte, and with whose fields nothing can be wrong if the packet has
+    /// all its bytes.
     Run(Run),
+    /// Any other run; and the byte order of its last field, if it ends within a byte.
+    OpenRun(Run, Option<ByteOrder>),
     /// A string of code units of one byte that ends with a zero, and begins at the next byte.
     Text(NodeId),
     /// A string of code units of one byte whose length is in a slot, and which begins at the next
@@ -24,18 +30,17 @@ pub(crate) enum Part {
 /// the run on. A run begins at a byte.
 #[derive(Debug)]
 pub(crate) struct Run {
-    /// The alignment in bits, minus one.
-    pub(crate) mask: u64,
+    /// Alignment in bits.
+    pub(crate) alignment: u64,
     /// Size in bits.
     pub(crate) size: u64,
-    /// Whether the run ends with a byte and nothing can be wrong with its fields if the packet has
-    /// all its bytes.
-    pub(crate) is_sound: bool,
+    /// Alignment in bytes, minus one.
+    pub(crate) mask: usize,
+    /// The whole bytes of the size.
+    pub(crate) bytes: usize,
     pub(crate) fields: Box<[RunField]>,
     /// Those of the fields that save their value, themselves or deeper within.
     pub(crate) saving: Box<[RunField]>,
-    /// Byte order of the last field, if the run ends within a byte.
-    pub(crate) open_byte: Option<ByteOrder>,
 }
 
 /// A field of a run.
@@ -113,12 +118,17 @@ pub(crate) struct Elements {
     pub(crate) kind: ElementKind,
 }
 
-/// What elements are; the integers are little-endian, and as long as their size says.
+/// What elements are: little-endian integers, or any kind of bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementKind {
-    Unsigned,
-    Signed,
-    /// Any kind of bits.
+    U8,
+    U16,
+    U32,
+    U64,
+    I8,
+    I16,
+    I32,
+    I64,
     Bits,
 }
 
@@ -132,9 +142,15 @@ impl Plan {
             && node.alignment <= bits.length
             && !bits.saved
             && !bits.reversed;
-        let kind = match Load::of(node, &bits, 0) {
-            Load::Unsigned => ElementKind::Unsigned,
-            Load::Signed => ElementKind::Signed,
+        let kind = match (Load::of(node, &bits, 0), bits.length) {
+            (Load::Unsigned, 8) => ElementKind::U8,
+            (Load::Unsigned, 16) => ElementKind::U16,
+            (Load::Unsigned, 32) => ElementKind::U32,
+            (Load::Unsigned, 64) => ElementKind::U64,
+            (Load::Signed, 8) => ElementKind::I8,
+            (Load::Signed, 16) => ElementKind::I16,
+            (Load::Signed, 32) => ElementKind::I32,
+            (Load::Signed, 64) => ElementKind::I64,
             _ => ElementKind::Bits,
         };
         is_plain.then_some(Elements { node: element, size: (bits.length / 8) as u8, kind })
@@ -212,7 +228,7 @@ impl Plan {
         let mut known = alignment;
         let mut run: Option<OpenRun> = None;
         let close = |run: &mut Option<OpenRun>, parts: &mut Vec<Part>| {
-            parts.extend(run.take().map(|run| Part::Run(run.close())));
+            parts.extend(run.take().map(OpenRun::close));
         };
         for member in members {
             let node = self.node(*member);
@@ -320,22 +336,26 @@ struct OpenRun {
 }
 
 impl OpenRun {
-    fn close(self) -> Run {
+    fn close(self) -> Part {
         let Layout { size, order, .. } = self.layout;
-        let open_byte = match order {
-            Order::Only(order) if size % 8 != 0 => Some(order),
-            _ => None,
-        };
-        Run {
-            mask: self.alignment - 1,
-            size,
+        let (mask, bytes) = (usize::try_from(self.alignment / 8 - 1), usize::try_from(size / 8));
+        let is_sound = size % 8 == 0
             // Of a greater alignment, an offset in the packet could overflow.
-            is_sound: size % 8 == 0
-                && self.alignment <= 1 << 32
-                && self.fields.iter().all(|field| field.load != Load::Any),
+            && self.alignment <= 1 << 32
+            && bytes.is_ok()
+            && self.fields.iter().all(|field| field.load != Load::Any);
+        let run = Run {
+            alignment: self.alignment,
+            size,
+            mask: mask.unwrap_or(usize::MAX),
+            bytes: bytes.unwrap_or(usize::MAX),
             fields: self.fields.into(),
             saving: self.saving.into(),
-            open_byte,
+        };
+        match order {
+            _ if is_sound => Part::Run(run),
+            Order::Only(order) if size % 8 != 0 => Part::OpenRun(run, Some(order)),
+            _ => Part::OpenRun(run, None),
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::part::{ElementKind, Elements, Load, Part, Run, RunField};
 use crate::plan::{Op, align};
 use crate::visitor::{Field, Visitor};
 use crate::walk::{Position, Walk, is_known, real};
-use crate::{StringEncoding, Text};
+use crate::{ByteOrder, StringEncoding, Text};
 
 impl<'a, V: Visitor> Walk<'a, V> {
     #[inline]
@@ -18,23 +18,27 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if V::WANTS_VALUES {
             self.visitor.begin_structure(field);
         }
-        // The current bit: here, rather than in the walk, it need not be stored for each part.
-        let mut at = self.at.bit;
+        // The next byte: here, rather than in the walk, it need not be stored for each part.
+        let mut at = self.at.bit.div_ceil(8) as usize;
+        let mut has_moved = false;
         for part in parts {
             if let Some(after) = self.sound_part(part, at) {
                 at = after;
+                has_moved = true;
                 continue;
             }
-            self.at.bit = at;
+            if has_moved {
+                self.at = Position { bit: at as u64 * 8, open_byte: None };
+                has_moved = false;
+            }
             self.any_part(part)?;
-            at = self.at.bit;
+            at = self.at.bit.div_ceil(8) as usize;
         }
-        if at % 8 == 0 {
-            self.at.open_byte = None;
+        if has_moved {
+            self.at = Position { bit: at as u64 * 8, open_byte: None };
         }
-        self.at.bit = at;
         if V::WANTS_VALUES {
-            self.visitor.end_structure(field.with_offset(at));
+            self.visitor.end_structure(field.with_offset(self.at.bit));
         }
         Ok(())
     }
@@ -42,67 +46,61 @@ impl<'a, V: Visitor> Walk<'a, V> {
     #[inline(never)]
     fn any_part(&mut self, part: &'a Part) -> Result<(), DecodeError> {
         match part {
-            Part::Run(run) => self.any_run(run),
+            Part::Run(run) => self.any_run(run, None),
+            Part::OpenRun(run, open_byte) => self.any_run(run, *open_byte),
             Part::Text(id) | Part::DynamicText(id, _) | Part::Array(id, ..) | Part::Field(id) => {
                 self.node(*id)
             }
         }
     }
 
-    /// A part from bit `at` on, if it is made of bytes that are all there; gives the bit behind it.
-    /// None: nothing was done.
+    /// A part that begins at byte `at` or behind it, if it is made of bytes that are all there; gives
+    /// the byte behind it. None: nothing was done.
     #[inline(always)]
-    fn sound_part(&mut self, part: &'a Part, at: u64) -> Option<u64> {
+    fn sound_part(&mut self, part: &'a Part, at: usize) -> Option<usize> {
         match part {
             Part::Run(run) => {
-                if !run.is_sound {
-                    return None;
-                }
                 let begin = (at + run.mask) & !run.mask;
-                let bytes = self.bytes.get((begin / 8) as usize..)?;
-                if run.size > bytes.len() as u64 * 8 {
+                let bytes = self.bytes.get(begin..)?;
+                if run.bytes > bytes.len() {
                     return None;
                 }
                 let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
                 for field in fields {
-                    self.run_field(field, begin, bytes);
+                    self.run_field(field, begin as u64 * 8, bytes);
                 }
-                Some(begin + run.size)
+                Some(begin + run.bytes)
             }
             Part::Text(id) => {
-                let begin = at.div_ceil(8);
-                let rest = self.bytes.get(begin as usize..)?;
+                let rest = self.bytes.get(at..)?;
                 let length = first_zero(rest)?;
                 if V::WANTS_VALUES {
                     let (bytes, raw) = (&rest[..length], &rest[..=length]);
                     let text = Text { bytes, raw, encoding: StringEncoding::Utf8 };
-                    self.visitor.text(self.field(*id, begin * 8), text);
+                    self.visitor.text(self.field(*id, at as u64 * 8), text);
                 }
-                Some((begin + length as u64 + 1) * 8)
+                Some(at + length + 1)
             }
             Part::DynamicText(id, slot) => {
-                let begin = at.div_ceil(8);
-                let raw = self.bytes.get(begin as usize..)?.get(..self.known_length(*slot)?)?;
+                let raw = self.bytes.get(at..)?.get(..self.known_length(*slot)?)?;
                 if V::WANTS_VALUES {
-                    self.visitor.text(self.field(*id, begin * 8), static_text(raw));
+                    self.visitor.text(self.field(*id, at as u64 * 8), static_text(raw));
                 }
-                Some((begin + raw.len() as u64) * 8)
+                Some(at + raw.len())
             }
             Part::Array(id, slot, elements) => {
-                let begin = at.div_ceil(8);
                 let length = self.known_length(*slot)?;
                 let size = length.checked_mul(usize::from(elements.size))?;
-                let bytes = self.bytes.get(begin as usize..)?.get(..size)?;
-                let after = (begin + size as u64) * 8;
+                let bytes = self.bytes.get(at..)?.get(..size)?;
                 if V::WANTS_VALUES {
-                    let field = self.field(*id, begin * 8);
+                    let field = self.field(*id, at as u64 * 8);
                     self.visitor.begin_array(field, length as u64);
-                    self.elements(*elements, begin * 8, bytes);
-                    self.visitor.end_array(field.with_offset(after));
+                    self.elements(*elements, field.offset, bytes);
+                    self.visitor.end_array(field.with_offset(field.offset + size as u64 * 8));
                 }
-                Some(after)
+                Some(at + size)
             }
-            Part::Field(_) => None,
+            Part::OpenRun(..) | Part::Field(_) => None,
         }
     }
 
@@ -114,8 +112,8 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     /// A run of any kind.
-    fn any_run(&mut self, run: &'a Run) -> Result<(), DecodeError> {
-        let begin = align(self.at.bit, run.mask + 1).unwrap_or(u64::MAX);
+    fn any_run(&mut self, run: &'a Run, open_byte: Option<ByteOrder>) -> Result<(), DecodeError> {
+        let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
         let after = begin.wrapping_add(run.size);
         if after > self.end || after < begin {
             // One by one, to tell how far the fields fit.
@@ -134,7 +132,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 self.run_field(field, begin, bytes);
             }
         }
-        self.at = Position { bit: after, open_byte: run.open_byte };
+        self.at = Position { bit: after, open_byte };
         Ok(())
     }
 
@@ -216,16 +214,16 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 }
             };
         }
-        match (elements.kind, elements.size) {
-            (ElementKind::Unsigned, 1) => each!(unsigned, u8),
-            (ElementKind::Unsigned, 2) => each!(unsigned, u16),
-            (ElementKind::Unsigned, 4) => each!(unsigned, u32),
-            (ElementKind::Unsigned, 8) => each!(unsigned, u64),
-            (ElementKind::Signed, 1) => each!(signed, i8),
-            (ElementKind::Signed, 2) => each!(signed, i16),
-            (ElementKind::Signed, 4) => each!(signed, i32),
-            (ElementKind::Signed, 8) => each!(signed, i64),
-            _ => {
+        match elements.kind {
+            ElementKind::U8 => each!(unsigned, u8),
+            ElementKind::U16 => each!(unsigned, u16),
+            ElementKind::U32 => each!(unsigned, u32),
+            ElementKind::U64 => each!(unsigned, u64),
+            ElementKind::I8 => each!(signed, i8),
+            ElementKind::I16 => each!(signed, i16),
+            ElementKind::I32 => each!(signed, i32),
+            ElementKind::I64 => each!(signed, i64),
+            ElementKind::Bits => {
                 for _ in 0..bytes.len() / usize::from(elements.size.max(1)) {
                     self.run_bits(field);
                     field.offset += field.length;
