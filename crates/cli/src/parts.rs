@@ -460,7 +460,7 @@ struct Direct<'a> {
 impl Watcher for Direct<'_> {
     #[inline]
     fn step(&mut self, head: &Head) {
-        self.progress.step(head.nanoseconds, head.kind == MessageKind::Event);
+        self.progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
     }
 
     fn damage(&mut self, line: String) {

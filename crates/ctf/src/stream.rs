@@ -329,7 +329,7 @@ impl StreamCursor {
 
     fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
         self.current = Some(kind);
-        Some(Head { nanoseconds, kind })
+        Some(Head::new(kind, nanoseconds))
     }
 
     fn tell_damage(&mut self, damage: Damage) -> Option<Head> {
@@ -832,7 +832,7 @@ impl StreamCursor {
             stream,
             class: &stream.class().event_records[self.event_class],
             plans: &stream.plans().event_records[self.event_class],
-            clock: self.event_clock,
+            clock: self.event_clock.as_ref(),
             other_clocks: &self.other_clocks,
             scopes: self.scopes(),
         }

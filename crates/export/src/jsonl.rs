@@ -174,7 +174,7 @@ impl<W: Write> JsonLines<W> {
             }
         }
         out.extend_from_slice(&part.prefix);
-        push_clock(out, event.clock, self.options.cycles);
+        push_clock(out, event.clock.copied(), self.options.cycles);
         match index.and_then(|index| part.classes.get(index)?.as_deref()) {
             Some(class) => out.extend_from_slice(class),
             None => out.extend_from_slice(&class_part(event)),

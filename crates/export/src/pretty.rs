@@ -396,7 +396,7 @@ impl<W: Write> Pretty<W> {
 
     /// Appends when an event was recorded, and how long after the one before.
     #[inline]
-    fn push_time(&mut self, value: Option<ClockValue>) {
+    fn push_time(&mut self, value: Option<&ClockValue>) {
         let out = &mut self.output.buffer;
         let header_names = self.options.names.header;
         let palette = &self.palette;
@@ -466,9 +466,9 @@ impl<W: Write> Pretty<W> {
         match (discarded.begin, discarded.end) {
             (Some(begin), Some(end)) => {
                 out.extend_from_slice(b"between [");
-                self.clock.push(out, Some(begin));
+                self.clock.push(out, Some(&begin));
                 out.extend_from_slice(b"] and [");
-                self.clock.push(out, Some(end));
+                self.clock.push(out, Some(&end));
                 out.push(b']');
             }
             _ => out.extend_from_slice(b"(unknown time range)"),

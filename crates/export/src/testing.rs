@@ -130,12 +130,13 @@ impl Fixture {
 
     /// An event with values of further clocks.
     pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
+        let clock = self.clock(time);
         self.scopes(payload, |scopes| {
             let event = Event {
                 stream: &self.stream,
                 class: &self.stream.class().event_records[0],
                 plans: &self.stream.plans().event_records[0],
-                clock: self.clock(time),
+                clock: clock.as_ref(),
                 other_clocks: others,
                 scopes,
             };

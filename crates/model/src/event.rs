@@ -43,7 +43,7 @@ pub struct Event<'a> {
     /// The decode plans of its class.
     pub plans: &'a EventRecordPlans,
     /// When it was recorded, by the default clock of its stream.
-    pub clock: Option<ClockValue>,
+    pub clock: Option<&'a ClockValue>,
     /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
     /// PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],

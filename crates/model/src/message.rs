@@ -184,10 +184,32 @@ pub enum DamageKind {
 /// What the merge needs to know of a message, without borrowing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// When, in nanoseconds from the origin of the stream's clock; None: at once.
-    pub nanoseconds: Option<i128>,
+    // The halves of the time: what is stored at once and loaded in halves, or the other way round,
+    // takes long, and a head is loaded right after it was stored.
+    low: u64,
+    high: u64,
+    has_time: bool,
     /// Which kind of message.
     pub kind: MessageKind,
+}
+
+impl Head {
+    /// The head of a message of this time, in nanoseconds from the origin of the stream's clock;
+    /// None: at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(kind: MessageKind, nanoseconds: Option<i128>) -> Self {
+        let time = nanoseconds.unwrap_or_default();
+        Self { low: time as u64, high: (time >> 64) as u64, has_time: nanoseconds.is_some(), kind }
+    }
+
+    /// When, in nanoseconds from the origin of the stream's clock; None: at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<i128> {
+        let time = (u128::from(self.high) << 64 | u128::from(self.low)) as i128;
+        self.has_time.then_some(time)
+    }
 }
 
 /// The kinds of messages.

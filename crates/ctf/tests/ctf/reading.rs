@@ -270,12 +270,12 @@ pub fn all<C: Cursor>(mut cursor: C) -> Vec<Told> {
             Message::StreamBegin(stream) => (MessageKind::StreamBegin, Told::StreamBegin(stream.id)),
             Message::StreamEnd(_) => (MessageKind::StreamEnd, Told::StreamEnd),
             Message::PacketBegin(packet) => {
-                assert_eq!(head.nanoseconds, packet.begin.map(|value| value.nanoseconds));
+                assert_eq!(head.nanoseconds(), packet.begin.map(|value| value.nanoseconds));
                 (MessageKind::PacketBegin, Told::PacketBegin(facts(packet)))
             }
             Message::PacketEnd(_) => (MessageKind::PacketEnd, Told::PacketEnd),
             Message::Event(event) => {
-                assert_eq!(head.nanoseconds, event.clock.map(|value| value.nanoseconds));
+                assert_eq!(head.nanoseconds(), event.clock.map(|value| value.nanoseconds));
                 (MessageKind::Event, Told::Event(happened(event)))
             }
             Message::DiscardedEvents(lost) => {
