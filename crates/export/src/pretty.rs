@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::plan::{Plan, align};
+use ichnos_model::plan::Plan;
 use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Trace, Value};
 
 use crate::block::Block;
@@ -16,6 +16,7 @@ use crate::color::Palette;
 use crate::number;
 use crate::output::Output;
 use crate::property;
+use crate::repeated::Repeated;
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, Scratch};
 use labels::Labels;
@@ -185,10 +186,7 @@ struct StreamPart {
     trace: Arc<Trace>,
     packet: Labels,
     common: Labels,
-    /// The common context of the event before, as it lies in the packet and as it is written: mostly
-    /// it is that of the next one, too.
-    common_bytes: Vec<u8>,
-    common_text: Vec<u8>,
+    common_context: Repeated,
     /// By index of the class.
     classes: Vec<Option<Box<ClassPart>>>,
     /// The packet context of the current packet, as it is written.
@@ -284,8 +282,7 @@ impl<W: Write> Pretty<W> {
             trace: Arc::clone(&stream.trace),
             packet: labels(&plans.packet_context),
             common: labels(&plans.common_context),
-            common_bytes: Vec::new(),
-            common_text: Vec::new(),
+            common_context: Repeated::default(),
             classes: Vec::new(),
             packet_text: Vec::new(),
             packet_known: false,
@@ -352,26 +349,14 @@ impl<W: Write> Pretty<W> {
                 out.extend_from_slice(b", ");
             }
             first = false;
-            let bytes = repeating_bytes(event, plan);
-            if let Some(bytes) = bytes
-                && *bytes == part.common_bytes[..]
-            {
-                out.extend_from_slice(&part.common_text);
-            } else {
-                let begin = out.len();
+            let (labels, scratch) = (&part.common, &mut self.scratch);
+            let result = part.common_context.push(out, event, plan, |out| {
                 push_scope_name(out, names.scope, palette, "stream.event.context");
-                let scratch = &mut self.scratch;
                 let mut printer =
-                    FieldPrinter::<COLOR>::new(out, palette, &part.common, names.context, flags, scratch);
-                let result = event.visit(Scope::CommonContext, &mut printer);
-                part.common_bytes.clear();
-                part.common_text.clear();
-                if let (Some(bytes), Ok(())) = (bytes, result) {
-                    part.common_bytes.extend_from_slice(bytes);
-                    part.common_text.extend_from_slice(&out[begin..]);
-                }
-                self.output.failures.note(result);
-            }
+                    FieldPrinter::<COLOR>::new(out, palette, labels, names.context, flags, scratch);
+                event.visit(Scope::CommonContext, &mut printer)
+            });
+            self.output.failures.note(result);
         }
         let scopes = [
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
@@ -530,18 +515,6 @@ impl<W: Write> Sink for Pretty<W> {
         self.warnings.flush()?;
         self.output.failures.tell()
     }
-}
-
-/// The bytes of a scope that say all of it, where that is easily told: its size is fixed, which means
-/// that nothing before decides on what it is.
-#[inline]
-fn repeating_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
-    // Longer ones do not repeat.
-    const MOST: u64 = 256 * 8;
-    let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
-    let begin = align(event.scopes.begins[Scope::CommonContext as usize].bit, plan.root().alignment())?;
-    let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
-    event.scopes.bits.data.get(first..)?.get(..(size / 8) as usize).filter(|bytes| !bytes.is_empty())
 }
 
 /// Appends the time between two events.
