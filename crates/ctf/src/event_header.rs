@@ -202,7 +202,7 @@ impl EventHeader {
         {
             slot.set(i128::from(value));
         }
-        *at = Position { bit: after, open_byte: shape.open_byte };
+        *at = Position { bit: after, open_byte: shape.open_byte, ..*at };
         if let (Some(place), Some(now)) = (&shape.timestamp, clocks.value()) {
             clocks.set_default(update_masked(now, place.read(header), place.mask));
         }
@@ -286,7 +286,7 @@ mod tests {
         let plan = plans.data_streams[0].event_record_header.as_ref().unwrap();
         let Some(fast) = EventHeader::new(plan, Some(0)) else { return Ok(false) };
         let bits = PacketBits { data, content };
-        let begin = Position { bit: begin, open_byte: None };
+        let begin = Position { bit: begin, ..Position::default() };
         let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
         let mut clocks = Clocks::of(&TraceClass {
             clocks: vec![ClockClass::new("a", 1), ClockClass::new("b", 1)],

@@ -483,7 +483,8 @@ impl StreamCursor {
         let layout = self.bodies.get(class).and_then(|body| body.layout);
         match layout.filter(|layout| at.is_multiple_of(8) && layout.size <= self.end.saturating_sub(at)) {
             Some(layout) => {
-                let after = |bits: u64| Position { bit: at + bits, open_byte: None };
+                let begin = self.at;
+                let after = |bits: u64| Position { bit: at + bits, open_byte: None, ..begin };
                 self.begins[4] = after(layout.specific_context);
                 self.begins[5] = after(layout.payload);
                 self.at = after(layout.size);

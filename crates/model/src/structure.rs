@@ -28,14 +28,14 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 continue;
             }
             if has_moved {
-                self.at = Position { bit: at as u64 * 8, open_byte: None };
+                self.at = Position { bit: at as u64 * 8, open_byte: None, ..self.at };
                 has_moved = false;
             }
             self.any_part(part)?;
             at = self.at.bit.div_ceil(8) as usize;
         }
         if has_moved {
-            self.at = Position { bit: at as u64 * 8, open_byte: None };
+            self.at = Position { bit: at as u64 * 8, open_byte: None, ..self.at };
         }
         if V::WANTS_VALUES {
             self.visitor.end_structure(field.with_offset(self.at.bit));
@@ -126,13 +126,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let bytes = self.data.get((begin / 8) as usize..).unwrap_or_default();
         for field in fields {
             if field.load == Load::Any {
-                self.at = Position { bit: begin + field.offset(), open_byte: None };
+                self.at = Position { bit: begin + field.offset(), open_byte: None, ..self.at };
                 self.node(field.node)?;
             } else {
                 self.run_field(field, begin, bytes);
             }
         }
-        self.at = Position { bit: after, open_byte };
+        self.at = Position { bit: after, open_byte, ..self.at };
         Ok(())
     }
 

@@ -35,6 +35,9 @@ pub struct Position {
     pub bit: u64,
     /// Byte order of the field before, if this is within a byte: it must not change there.
     pub open_byte: Option<ByteOrder>,
+    /// Array elements without bits since the beginning of the packet, which
+    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
+    pub empty_elements: u32,
 }
 
 /// The bits of a packet.
@@ -126,7 +129,7 @@ pub fn walk_all<'a, V: Visitor>(
         if walk.skip(plan) {
             continue;
         }
-        (walk.plan, walk.idle) = (plan, 0);
+        walk.plan = plan;
         if let Err(error) = walk.root() {
             *position = walk.at;
             return Err(error);
@@ -147,8 +150,6 @@ pub(crate) struct Walk<'a, V> {
     pub(crate) at: Position,
     pub(crate) slots: &'a Slots,
     limits: WalkLimits,
-    /// Array elements of zero size so far.
-    idle: u64,
     pub(crate) visitor: &'a mut V,
 }
 
@@ -162,7 +163,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
     ) -> Self {
         let (data, end, at) = (bits.data, bits.end(), Position::default());
         let bytes = data.get(..(end / 8) as usize).unwrap_or_default();
-        Self { plan, data, bytes, end, bits, at, slots, limits, idle: 0, visitor }
+        Self { plan, data, bytes, end, bits, at, slots, limits, visitor }
     }
 
     /// Gets past an instance of a plan of fixed size at once, if nobody wants its values.
@@ -176,7 +177,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             && begin % 8 == 0
             && after % 8 == 0
         {
-            self.at = Position { bit: after, open_byte: None };
+            self.at = Position { bit: after, open_byte: None, ..self.at };
             return true;
         }
         false
@@ -244,7 +245,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.beyond(size);
         }
         let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
-        self.at = Position { bit: self.at.bit + size, open_byte: None };
+        self.at = Position { bit: self.at.bit + size, open_byte: None, ..self.at };
         Ok(bytes)
     }
 
@@ -458,7 +459,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let length = groups * 7;
         let field = field.with_length(length);
-        self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None };
+        self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None, ..self.at };
         if !V::WANTS_VALUES && field.node().saves.is_empty() {
             return Ok(());
         }
@@ -524,7 +525,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
             return self.beyond((content + unit) as u64 * 8);
         }
-        self.at = Position { bit: self.at.bit + (content + unit) as u64 * 8, open_byte: None };
+        self.at = Position { bit: self.at.bit + (content + unit) as u64 * 8, open_byte: None, ..self.at };
         if V::WANTS_VALUES {
             let raw = &data[..content + unit];
             self.visitor.text(field, Text { bytes: &raw[..content], raw, encoding });
@@ -592,9 +593,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 let before = self.at.bit;
                 self.node(element)?;
                 if self.at.bit == before {
-                    // All arrays together: nested ones would multiply what each may have.
-                    self.idle += 1;
-                    if self.idle > self.limits.zero_size_elements {
+                    // All arrays of a packet together: many small ones are as much work as a large
+                    // one, and nested ones would multiply what each may have.
+                    self.at.empty_elements = self.at.empty_elements.saturating_add(1);
+                    let most = self.limits.zero_size_elements.saturating_add(before);
+                    if u64::from(self.at.empty_elements) > most {
                         return self
                             .error(DecodeErrorKind::TooManyEmptyElements(self.limits.zero_size_elements));
                     }
