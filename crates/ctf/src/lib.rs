@@ -10,6 +10,7 @@ pub mod packet;
 mod packet_check;
 pub mod packet_entry;
 mod packet_order;
+mod packet_times;
 pub mod quirks;
 mod seek;
 pub mod stream;

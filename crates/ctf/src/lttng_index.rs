@@ -85,7 +85,8 @@ pub(crate) fn packets(
             let rest = data.get(packet.entry.offset as usize..).ok_or(error)?;
             let said = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
             let same = (said.class, said.stream_id) == (packet.class, packet.stream_id);
-            if same && packet.entry.says(&said) { Ok(said.foreign.is_some()) } else { Err(error) }
+            let is_foreign = said.foreign.is_some();
+            if is_foreign || same && packet.entry.says(&said) { Ok(is_foreign) } else { Err(error) }
         };
         let is_odd = found.last().is_some_and(|before| !follows(before, &packet));
         let is_compared = is_odd || i % (count / COMPARED).max(1) == 0 || i + 1 == count;

@@ -9,7 +9,7 @@ use crate::packet::{Counter, PacketInfo};
 pub struct PacketEntry {
     /// Which file of the stream it is in.
     pub file: u32,
-    /// Which of the following numbers are known, a bit each.
+    /// Which of the following numbers are known, a bit each; and whether the UUID is a foreign one.
     known: u8,
     discarded_width: u8,
     sequence_width: u8,
@@ -45,11 +45,12 @@ const BEGIN: u8 = 1 << 2;
 const END: u8 = 1 << 3;
 const DISCARDED: u8 = 1 << 4;
 const SEQUENCE: u8 = 1 << 5;
+const FOREIGN: u8 = 1 << 6;
 
 impl PacketEntry {
     /// The packet at an offset of its file, by what its header and its context say.
     pub(crate) fn new(offset: u64, info: &PacketInfo, before: Vec<Damage>) -> Self {
-        let mut known = 0;
+        let mut known = if info.foreign.is_some() { FOREIGN } else { 0 };
         let mut number = |number: Option<u64>, bit: u8| {
             known |= if number.is_some() { bit } else { 0 };
             number.unwrap_or(0)
@@ -79,6 +80,11 @@ impl PacketEntry {
     /// To note what is wrong around it.
     pub(crate) fn flaws_mut(&mut self) -> &mut Flaws {
         self.flaws.get_or_insert_default()
+    }
+
+    /// Whether it is known to have the UUID of another recording.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.known & FOREIGN != 0
     }
 
     /// What could not be read before it.

@@ -38,32 +38,74 @@ impl PacketOrder {
 }
 
 /// Notes which packets of a file begin at times that do not fit between those of the packets around
-/// them. Where only the begin is wrong, because the end fits, the packet begins when the one before
-/// it ends; other packets lie where they do not belong, and the time says where they do.
+/// them. Where they lie in the right place all the same, only their begin is wrong: they begin when
+/// the one before ends. Others lie where they do not belong, and the time says where they do.
 fn find_misplaced(packets: &mut [PacketEntry]) {
     if packets.is_sorted_by_key(PacketEntry::begin) {
         return;
     }
     let begins: Vec<Option<u64>> = packets.iter().map(PacketEntry::begin).collect();
     let fits = longest_in_order(&begins);
-    let mut before: Option<Option<u64>> = None;
-    let mut next = packets.len();
-    let mut next_begins = vec![None; packets.len()];
+    let mut nexts = vec![None; packets.len()];
+    let mut next = None;
     for i in (0..packets.len()).rev() {
-        next_begins[i] = begins.get(next).copied().flatten();
+        nexts[i] = next;
         if fits[i] {
-            next = i;
+            next = Some(i);
         }
     }
-    for (i, packet) in packets.iter_mut().enumerate() {
+    let mut before = None;
+    for i in 0..packets.len() {
         if fits[i] {
-            before = Some(packet.end().or(packet.begin()));
+            before = Some(i);
             continue;
         }
-        let end = packet.end();
-        let is_after = |before: &u64| end.is_some_and(|end| *before <= end);
-        let is_before = next_begins[i].zip(end).is_none_or(|(next, end)| end <= next);
-        packet.misplace(before.flatten().filter(is_after).filter(|_| is_before));
+        let around = Around {
+            before: before.and_then(|before: usize| packets.get(before)),
+            next: nexts[i].and_then(|next: usize| packets.get(next)),
+        };
+        let begin = around.begin_within(&packets[i]);
+        packets[i].misplace(begin);
+    }
+}
+
+/// The packets before and after a packet in the file, of which the times fit.
+struct Around<'a> {
+    before: Option<&'a PacketEntry>,
+    next: Option<&'a PacketEntry>,
+}
+
+impl Around<'_> {
+    /// When a packet begins that lies in the right place; None: it does not.
+    fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
+        if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
+            return None;
+        }
+        let end = |packet: &PacketEntry| packet.end().max(packet.begin());
+        let begin = self.before.map_or(packet.end(), end)?;
+        Some(self.next.and_then(PacketEntry::begin).map_or(begin, |next| begin.min(next)))
+    }
+
+    /// Whether the sequence number of a packet is between those of the others, if there are such.
+    fn in_sequence(&self, packet: &PacketEntry) -> Option<bool> {
+        let number = packet.sequence()?;
+        let before = self.before.and_then(PacketEntry::sequence);
+        let next = self.next.and_then(PacketEntry::sequence);
+        Some(match (before, next) {
+            (Some(before), Some(next)) => {
+                let steps = [number.since(before)?, next.since(number)?];
+                !steps.contains(&0) && steps[0].checked_add(steps[1]) == next.since(before)
+            }
+            (Some(before), None) => number.since(before) == Some(1),
+            (None, Some(next)) => next.since(number) == Some(1),
+            (None, None) => return None,
+        })
+    }
+
+    /// Whether the end of a packet is between the others.
+    fn end_fits(&self, packet: &PacketEntry) -> bool {
+        let is_after = self.before.is_some_and(|before| before.end().max(before.begin()) <= packet.end());
+        is_after && self.next.is_none_or(|next| packet.end() <= next.begin())
     }
 }
 
@@ -140,17 +182,21 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Dama
     damage
 }
 
-/// Notes which packets end after the next one has begun: they end there.
+/// Notes which packets end after the next one has begun: they end there. Those that are out of place
+/// limit no others.
 fn limit_ends(packets: &mut [PacketEntry]) {
     let mut next: Option<u64> = None;
-    for packet in packets.iter_mut().rev().filter(|packet| !packet.is_misplaced()) {
-        if let (Some(begin), Some(end), Some(next)) = (packet.begin(), packet.end(), next)
-            && begin <= end
+    for packet in packets.iter_mut().rev() {
+        let is_misplaced = packet.is_misplaced();
+        if let (Some(end), Some(next)) = (packet.end(), next)
+            && (is_misplaced || packet.begin() <= Some(end))
             && end > next
         {
             packet.end_at(next);
         }
-        next = packet.begin();
+        if !is_misplaced {
+            next = packet.begin();
+        }
     }
 }
 

@@ -16,6 +16,7 @@ use crate::event_header::EventHeader;
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
+use crate::packet_times::PacketTimes;
 use crate::quirks::Quirk;
 
 /// A file of a data stream.
@@ -206,6 +207,7 @@ impl StreamInput {
             last_event: None,
             most_cycles: self.most_cycles(),
             last_time: u64::MAX,
+            times: PacketTimes::default(),
             latest: u64::MAX,
             is_late_told: false,
             held_time: None,
@@ -343,6 +345,7 @@ pub struct StreamCursor {
     most_cycles: u64,
     /// When the packet ends, if that is known and to be believed.
     last_time: u64,
+    times: PacketTimes,
     /// Events above this one need a closer look.
     latest: u64,
     /// Whether an event of the packet was after its end.
@@ -453,31 +456,26 @@ impl StreamCursor {
                 let id = classes.get(info.class).map_or(0, |class| class.id);
                 Err(self.damage_at(0, DamageKind::OtherDataStream { class: id }))
             }
-            Ok(mut info) => {
+            Ok(info) => {
                 if let Some(total) = info.total {
                     self.data = self.data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
                 }
-                if entry.has_other_begin()
-                    && let Some(begin) = entry.begin()
-                {
-                    info.begin = Some(begin);
+                let times = PacketTimes::of(&input, self.packet, &info);
+                if let Some(begin) = times.begin.filter(|_| times.begin != info.begin) {
                     self.clocks.set_default(begin);
                 }
-                if let Some(end) = info.end
-                    && info.begin.is_none_or(|begin| begin <= end)
-                    && !self.has_quirk(Quirk::LttngEventAfterPacket)
-                {
-                    self.last_time = end;
-                    self.latest = end.min(self.most_cycles);
-                }
+                self.last_time = times.last.unwrap_or(u64::MAX);
+                self.latest = self.last_time.min(self.most_cycles);
+                self.is_late_told = times.are_mended;
+                self.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
                 self.end = self.bits().end();
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
                 self.at = info.begins[2];
-                self.packet_begin = input.clock_value(info.begin);
-                self.packet_end = input.clock_value(info.end);
+                self.packet_begin = input.clock_value(times.begin);
+                self.packet_end = input.clock_value(times.end);
                 Ok(())
             }
             Err(error) => Err(self.damage_at(error.bit, error.kind)),
@@ -498,16 +496,16 @@ impl StreamCursor {
         // What was lost before anything is known has no other beginning than this packet's.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),
-            None => self.info.begin,
+            None => self.times.begin,
         };
-        Some(self.loss(count, begin, self.info.end))
+        Some(self.loss(count, begin, self.times.end))
     }
 
     /// The packets that are missing before the current one, by sequence numbers.
     fn discarded_packets(&self) -> Option<Loss> {
         let before = self.input.packet_before(self.packet);
         let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.info.begin))
+        Some(self.loss(Some(count), before?.end(), self.times.begin))
     }
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
@@ -743,6 +741,7 @@ impl StreamCursor {
                 Phase::CheckPacket(which) => {
                     self.phase = Phase::CheckPacket(which + 1);
                     let check = PacketCheck {
+                        stream: &self.input.stream,
                         entry: self.entry(),
                         before: self.input.packet_before(self.packet),
                         info: &self.info,
@@ -773,9 +772,10 @@ impl StreamCursor {
                     self.phase = Phase::Events;
                     if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
                         // No event may be earlier.
-                        let end = self.info.end.unwrap_or(u64::MAX).min(self.most_cycles);
-                        self.last_event = self.last_event.max(self.info.begin.filter(|begin| *begin <= end));
-                    } else if let (Some(begin), Some(first)) = (self.info.begin, self.first_event_clock())
+                        let end = self.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
+                        let begin = self.times.begin.filter(|begin| *begin <= end);
+                        self.last_event = self.last_event.max(begin);
+                    } else if let (Some(begin), Some(first)) = (self.times.begin, self.first_event_clock())
                         && first < begin
                     {
                         self.packet_begin = self.input.clock_value(Some(first));
@@ -822,18 +822,17 @@ impl StreamCursor {
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
                     let now = self.clocks.value();
-                    if let (Some(end), Some(now)) = (self.info.end, now) {
+                    if let (Some(end), Some(now)) = (self.times.end, now) {
                         let crashed = self.has_quirk(Quirk::LttngCrash)
                             && end == 0
-                            && self.info.begin.is_some_and(|begin| begin != 0);
+                            && self.times.begin.is_some_and(|begin| begin != 0);
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
                         if crashed || early {
                             self.packet_end = self.input.clock_value(Some(now));
-                        } else if self.entry().flaws().is_some_and(|flaws| flaws.late_end.is_some()) {
-                            let end = self.entry().end().max(self.last_event);
-                            self.packet_end = self.input.clock_value(end);
-                            self.clocks.set_default(end.unwrap_or(now));
                         } else {
+                            let last = if self.times.are_mended { self.last_event } else { None };
+                            let end = end.max(last.unwrap_or(end));
+                            self.packet_end = self.input.clock_value(Some(end));
                             self.clocks.set_default(end);
                         }
                     }

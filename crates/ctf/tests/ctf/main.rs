@@ -4,6 +4,8 @@
 
 mod decode_suite;
 mod encoder;
+mod fire;
+mod fire_trace;
 mod fuzzed;
 mod hostile;
 mod json_documents;
