@@ -254,7 +254,9 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
             (Some(before), Some(after)) if is_same_stream => {
                 after.since(before) != Some(1) && self.size_before != Some(size)
             }
-            _ => size > self.largest.max(next.total.unwrap_or(0) / 8),
+            // The next one may say too much, too.
+            _ if self.largest > 0 => size > self.largest,
+            _ => size > next.total.unwrap_or(0) / 8,
         }
     }
 

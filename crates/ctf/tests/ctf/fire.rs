@@ -166,7 +166,7 @@ const PACKETS: usize = 1000;
 
 /// Compares a table with what a document says between two markers; `ICHNOS_WRITE_TABLES=1` writes it
 /// there.
-fn compare(name: &str, table: &str) {
+pub fn compare(name: &str, table: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/robustness.md");
     let document = std::fs::read_to_string(&path).unwrap();
     let (begin, end) = (format!("<!-- table: {name} -->\n"), "<!-- end of table -->");

@@ -8,8 +8,8 @@ use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::plan::{PlanError, TracePlans};
 use ichnos_model::{
-    DamageKind, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Limits, Member, TraceClass,
-    TraceInput, Window,
+    DamageKind, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Limits, Member, MessageKind,
+    TraceClass, TraceInput, Window,
 };
 
 use crate::encoder::{Encoder, Order};
@@ -814,6 +814,48 @@ fn locations_through_many_options() {
         let opened = quick("locations", || open(&[&tree(&[("metadata", text.as_bytes())])], &options));
         let error = opened.errors[0].to_string();
         assert!(error.contains("steps"), "{}", &error[..error.len().min(400)]);
+    }
+}
+
+/// Looking for packets where sizes lie takes no longer than the file is long: all of these took
+/// minutes if each packet were a reason to look through the rest.
+#[test]
+fn a_file_of_lies() {
+    const COUNT: u64 = 50_000;
+    let small = Small { class: 2, events: Vec::new(), padding: 0, ..Small::new(0, 0) }.bytes();
+    let size = small.len() as u64 * 8;
+    let packet = |n: u64, total: u64| {
+        let mut bytes = small.clone();
+        for (at, value) in [(22, total), (30, size), (38, n * 100), (46, n * 100 + 90)] {
+            bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        }
+        bytes
+    };
+    let lies: [(&str, &dyn Fn(u64) -> Vec<u8>); 5] = [
+        ("beyond the file", &|n| packet(n, 1 << 40)),
+        ("a byte between packets", &|n| [packet(n, size), vec![0]].concat()),
+        ("into the next packet", &|n| packet(n, size + 16)),
+        ("each of another recording", &|n| {
+            let mut bytes = packet(n, size + 16);
+            bytes[4..12].copy_from_slice(&(n + 1).to_le_bytes());
+            bytes
+        }),
+        ("backwards", &|n| packet(COUNT - n, size)),
+    ];
+    for (what, lie) in lies {
+        let stream: Vec<u8> = (0..COUNT).flat_map(lie).collect();
+        let (packets, damages) = quick(what, || {
+            let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
+            let (mut packets, mut damages) = (0, 0);
+            for mut cursor in trace.cursors(Window::default()) {
+                while let Some(head) = cursor.advance() {
+                    packets += u64::from(head.kind == MessageKind::PacketBegin);
+                    damages += u64::from(head.kind == MessageKind::Damage);
+                }
+            }
+            (packets, damages)
+        });
+        assert!(packets >= COUNT / 2 && damages >= COUNT / 2, "{what}: {packets} packets, {damages} damages");
     }
 }
 
