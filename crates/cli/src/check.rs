@@ -209,7 +209,13 @@ impl Findings {
 
     fn diagnostic(&mut self, trace: &str, problem: &FileDiagnostic) {
         let diagnostic = &problem.diagnostic;
+        // The names that LTTng gives to the packet indexes beside its data streams.
+        let is_index = problem.file.ends_with(".idx");
         let (level, remedy) = match diagnostic.severity {
+            Severity::Slip if is_index => (
+                Level::Warning,
+                Some("remove the packet index, or copy the trace again when the recording has ended"),
+            ),
             Severity::Error => (
                 Level::Error,
                 Some(if diagnostic.place.is_unknown() {
@@ -225,7 +231,7 @@ impl Findings {
             _ => (Level::Note, None),
         };
         let mut json = Object::default();
-        json.put("kind", "metadata");
+        json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
         json.append(&mut js::diagnostic(diagnostic));
         let place = if diagnostic.place.is_unknown() {

@@ -821,7 +821,7 @@ fn locations_through_many_options() {
 /// minutes if each packet were a reason to look through the rest.
 #[test]
 fn a_file_of_lies() {
-    const COUNT: u64 = 50_000;
+    const COUNT: u64 = 20_000;
     let small = Small { class: 2, events: Vec::new(), padding: 0, ..Small::new(0, 0) }.bytes();
     let size = small.len() as u64 * 8;
     let packet = |n: u64, total: u64| {
