@@ -53,8 +53,8 @@ impl PacketCheck<'_> {
 
     fn end_before_begin(&self) -> Option<DamageKind> {
         let (begin, end) = (self.info.begin?, self.info.end?);
-        let is_known = !(self.may_lack_end && end == 0) && !self.entry.has_other_begin();
-        (begin > end && is_known).then_some(DamageKind::EndBeforeBegin { begin, end })
+        let is_told_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
+        (begin > end && !is_told_or_absent).then_some(DamageKind::EndBeforeBegin { begin, end })
     }
 
     fn goes_back(

@@ -43,3 +43,32 @@ impl PacketTimes {
         Self { begin, end, last, are_mended: are_mended || is_backwards }
     }
 }
+
+impl StreamInput {
+    /// The packet before the given one that tells what was lost since.
+    pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
+        // Not further than that, lest a file of misplaced packets takes forever.
+        const FURTHEST: usize = 64;
+        self.packets.get(..packet)?.iter().rev().take(FURTHEST).find(|before| !before.is_misplaced())
+    }
+
+    /// The largest value of the default clock that is a time of 64 bits; 0 if time begins too early.
+    pub(crate) fn most_cycles(&self) -> u64 {
+        let fits =
+            |cycles| self.clock_value(Some(cycles)).is_none_or(|value| is_of_64_bits(value.nanoseconds));
+        if !fits(0) || fits(u64::MAX) {
+            return if fits(0) { u64::MAX } else { 0 };
+        }
+        let (mut most, mut too_many) = (0, u64::MAX);
+        while too_many - most > 1 {
+            let middle = most + (too_many - most) / 2;
+            *(if fits(middle) { &mut most } else { &mut too_many }) = middle;
+        }
+        most
+    }
+}
+
+/// Whether a time fits in a signed number of 64 bits.
+pub(crate) fn is_of_64_bits(nanoseconds: i128) -> bool {
+    i64::try_from(nanoseconds).is_ok()
+}

@@ -16,7 +16,7 @@ use crate::event_header::EventHeader;
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
-use crate::packet_times::PacketTimes;
+use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
 
 /// A file of a data stream.
@@ -87,28 +87,6 @@ impl StreamInput {
             })
         };
         Some((times().flatten().min()?, times().flatten().max()?))
-    }
-
-    /// The packet before the given one that tells what was lost since.
-    pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
-        // Not further than that, lest a file of misplaced packets takes forever.
-        const FURTHEST: usize = 64;
-        self.packets.get(..packet)?.iter().rev().take(FURTHEST).find(|before| !before.is_misplaced())
-    }
-
-    /// The largest value of the default clock that is a time of 64 bits; 0 if time begins too early.
-    fn most_cycles(&self) -> u64 {
-        let fits =
-            |cycles| self.clock_value(Some(cycles)).is_none_or(|value| is_of_64_bits(value.nanoseconds));
-        if !fits(0) || fits(u64::MAX) {
-            return if fits(0) { u64::MAX } else { 0 };
-        }
-        let (mut most, mut too_many) = (0, u64::MAX);
-        while too_many - most > 1 {
-            let middle = most + (too_many - most) / 2;
-            *(if fits(middle) { &mut most } else { &mut too_many }) = middle;
-        }
-        most
     }
 
     /// Size of the file that a packet is in.
@@ -240,10 +218,6 @@ fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Optio
 fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
     let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
     (missing > 0 && !packet.is_misplaced()).then_some(missing)
-}
-
-fn is_of_64_bits(nanoseconds: i128) -> bool {
-    i64::try_from(nanoseconds).is_ok()
 }
 
 /// What a tracer discarded, and between which times if that is known.
@@ -694,7 +668,7 @@ impl StreamCursor {
             Some(from) if from > cycles => {
                 self.hold_event(DamageKind::ClockBackwards { from, to: cycles }, nanoseconds)
             }
-            from if has_no_time && !from.is_some_and(|from| from > self.most_cycles) => {
+            from if has_no_time && from.is_none_or(|from| from <= self.most_cycles) => {
                 self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
             }
             _ => self.tell(MessageKind::Event, Some(nanoseconds)),

@@ -455,7 +455,7 @@ impl Builder<'_> {
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
         let mut last: Option<StreamKey> = None;
         let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
-            Some((name, index)) => self.from_lttng_index(&decoder, &bytes, name, index),
+            Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
             None => None,
         };
         let rest = match from_index {
@@ -480,7 +480,7 @@ impl Builder<'_> {
     }
 
     /// The packets of a file by the index that LTTng wrote, if that is true.
-    fn from_lttng_index(
+    fn indexed_packets(
         &mut self,
         decoder: &PacketDecoder<'_>,
         bytes: &[u8],

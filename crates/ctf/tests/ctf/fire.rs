@@ -66,10 +66,8 @@ fn read(trace: &CtfTrace) -> Told {
                 }
                 Some(Message::Damage(damage)) => told.damage.push(damage.clone()),
                 Some(Message::DiscardedPackets(_)) => lost = true,
-                Some(Message::PacketBegin(packet)) => {
-                    if std::mem::take(&mut lost) {
-                        told.losses.extend(packet.sequence_number);
-                    }
+                Some(Message::PacketBegin(packet)) if std::mem::take(&mut lost) => {
+                    told.losses.extend(packet.sequence_number);
                 }
                 _ => {}
             }

@@ -831,7 +831,8 @@ fn a_file_of_lies() {
         }
         bytes
     };
-    let lies: [(&str, &dyn Fn(u64) -> Vec<u8>); 5] = [
+    type Lie<'a> = &'a dyn Fn(u64) -> Vec<u8>;
+    let lies: [(&str, Lie<'_>); 5] = [
         ("beyond the file", &|n| packet(n, 1 << 40)),
         ("a byte between packets", &|n| [packet(n, size), vec![0]].concat()),
         ("into the next packet", &|n| packet(n, size + 16)),
