@@ -140,6 +140,8 @@ pub(crate) struct PacketInfo {
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<Counter>,
     pub(crate) sequence: Option<Counter>,
+    /// Whether it has the UUID of the metadata.
+    pub(crate) is_own: bool,
     /// The UUID, and where it is, if it is not that of the metadata.
     pub(crate) foreign: Option<(Uuid, u64)>,
     /// Where the header, the context and the first event record begin.
@@ -188,10 +190,9 @@ impl PacketDecoder<'_> {
                 return Err(PacketError { bit, kind: DamageKind::Magic(found) });
             }
             result?;
-            if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid())
-                && expected != found
-            {
-                info.foreign = Some((found, bit));
+            if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid()) {
+                info.is_own = expected == found;
+                info.foreign = (expected != found).then_some((found, bit));
             }
             class_id = header.class_id.unwrap_or(0);
             info.stream_id = header.stream_id;

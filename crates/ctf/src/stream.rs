@@ -13,9 +13,10 @@ use ichnos_model::{
 
 use crate::event_class::{Body, EventRecordClasses};
 use crate::event_header::EventHeader;
-use crate::index::cut_off;
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
+use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
+use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
 
 /// A file of a data stream.
@@ -47,6 +48,12 @@ pub struct StreamInput {
 }
 
 impl StreamInput {
+    /// What decodes packet headers and contexts.
+    pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
+        let trace = &self.stream.trace;
+        PacketDecoder { class: &trace.class, plans: &trace.plans, limits: self.limits }
+    }
+
     /// The value of the default clock.
     pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;
@@ -102,15 +109,15 @@ impl StreamInput {
             discarded_packets: 0,
             damage: Vec::new(),
         };
-        let mut before: Option<&PacketEntry> = None;
-        for packet in &self.packets {
+        for (i, packet) in self.packets.iter().enumerate() {
+            let before = self.packet_before(i);
             summary.bytes += packet.available(self.file_size(packet));
             if let (Some(total), Some(content)) = (packet.total(), packet.content()) {
                 summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
             }
-            summary.damage.extend(packet.damage.as_deref().cloned());
+            summary.damage.extend(packet.damage_before().iter().cloned());
             if let Some(file) = self.files.get(packet.file as usize) {
-                summary.damage.extend(cut_off(&file.name, packet, file.bytes.len() as u64));
+                summary.damage.extend(packet.cut_off(&file.name, file.bytes.len() as u64));
             }
             match discarded_events(before, packet) {
                 Some(Some(count)) => {
@@ -121,7 +128,6 @@ impl StreamInput {
             }
             let packets = discarded_packets(before, packet).unwrap_or(0);
             summary.discarded_packets = summary.discarded_packets.saturating_add(packets);
-            before = Some(packet);
         }
         summary.damage.extend(self.rest.iter().cloned());
         summary
@@ -177,6 +183,12 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: None,
+            most_cycles: self.most_cycles(),
+            last_time: u64::MAX,
+            times: PacketTimes::default(),
+            latest: u64::MAX,
+            is_late_told: false,
+            held_time: None,
             nanoseconds_at_zero: stream
                 .clock()
                 .filter(|clock| clock.frequency == 1_000_000_000)
@@ -193,7 +205,7 @@ impl StreamInput {
 /// The event records that were discarded between the end of the packet before and the end of this
 /// one, by the snapshots of the counter. Within: None if nobody knows how many.
 fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
-    let now = packet.discarded()?;
+    let now = packet.discarded().filter(|_| !packet.is_misplaced())?;
     let count = match before.and_then(|before| before.discarded()) {
         // A counter that was set back has counted from 0 since.
         Some(before) => Some(now.since(before).unwrap_or(now.value)),
@@ -205,7 +217,7 @@ fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Optio
 /// How many packets are missing between two that follow each other, by sequence numbers.
 fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
     let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
-    (missing > 0).then_some(missing)
+    (missing > 0 && !packet.is_misplaced()).then_some(missing)
 }
 
 /// What a tracer discarded, and between which times if that is known.
@@ -219,12 +231,12 @@ struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Begin,
-    /// Before a packet: tells what could not be read before it.
     BeforePacket,
+    /// Tells what could not be read before a packet, one after the other.
+    DamageBefore(usize),
     OpenPacket,
-    /// Whether the packet is what the index says, and whether its times can be.
-    CheckIndex,
-    CheckTimes,
+    /// Tells what is wrong with a packet, one after the other.
+    CheckPacket(u8),
     DiscardedEvents,
     DiscardedPackets,
     PacketBegin,
@@ -240,25 +252,26 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// A number of its own for each phase; that of [`Phase::Rest`] does not say which one.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Self::Begin => 0,
-            Self::BeforePacket => 1,
-            Self::OpenPacket => 2,
-            Self::CheckIndex => 3,
-            Self::CheckTimes => 4,
-            Self::DiscardedEvents => 5,
-            Self::DiscardedPackets => 6,
-            Self::PacketBegin => 7,
-            Self::Events => 8,
-            Self::BrokenPacket => 9,
-            Self::HeldEvent => 10,
-            Self::PacketEnd => 11,
-            Self::Rest(_) => 12,
-            Self::End => 13,
-            Self::Done => 14,
-        }
+    /// A number of its own for each phase.
+    pub(crate) fn number(self) -> u64 {
+        let (kind, which) = match self {
+            Self::Begin => (0, 0),
+            Self::BeforePacket => (1, 0),
+            Self::DamageBefore(which) => (2, which),
+            Self::OpenPacket => (3, 0),
+            Self::CheckPacket(which) => (4, which.into()),
+            Self::DiscardedEvents => (5, 0),
+            Self::DiscardedPackets => (6, 0),
+            Self::PacketBegin => (7, 0),
+            Self::Events => (8, 0),
+            Self::BrokenPacket => (9, 0),
+            Self::HeldEvent => (10, 0),
+            Self::PacketEnd => (11, 0),
+            Self::Rest(which) => (12, which),
+            Self::End => (13, 0),
+            Self::Done => (14, 0),
+        };
+        (which as u64) << 8 | kind
     }
 }
 
@@ -300,7 +313,19 @@ pub struct StreamCursor {
     common_cycles: Option<u64>,
     event_class: usize,
     event_clock: Option<ClockValue>,
+    /// Time of the last event, or of the beginning of its packet.
     pub(crate) last_event: Option<u64>,
+    /// Values of the default clock above this one are no times of 64 bits.
+    most_cycles: u64,
+    /// When the packet ends, if that is known and to be believed.
+    last_time: u64,
+    times: PacketTimes,
+    /// Events above this one need a closer look.
+    latest: u64,
+    /// Whether an event of the packet was after its end.
+    pub(crate) is_late_told: bool,
+    /// The time of the event that is held.
+    held_time: Option<i128>,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
     nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
@@ -334,8 +359,18 @@ impl StreamCursor {
 
     fn tell_damage(&mut self, damage: Damage) -> Option<Head> {
         self.damage = Some(Damage { stream: Some(self.input.stream.name.clone()), ..damage });
-        let time = self.input.clock_value(self.clocks.value()).map(|value| value.nanoseconds);
+        let now = self.clocks.value().map(|now| now.min(self.last_time));
+        let time = self.input.clock_value(now).map(|value| value.nanoseconds);
         self.tell(MessageKind::Damage, time)
+    }
+
+    /// Tells what is wrong with an event, which follows at a time.
+    #[cold]
+    fn hold_event(&mut self, kind: DamageKind, time: i128) -> Option<Head> {
+        self.phase = Phase::HeldEvent;
+        self.held_time = Some(time);
+        let damage = self.damage_at(self.begins[2].bit, kind);
+        self.tell_damage(Damage { skipped: 0, ..damage })
     }
 
     /// Damage at a bit of the current packet that reaches to the end of its content.
@@ -354,7 +389,7 @@ impl StreamCursor {
     /// The damage of the current packet if the end of its file cuts it off.
     fn cut_off(&self) -> Option<Damage> {
         let file = self.input.files.get(self.entry().file as usize)?;
-        cut_off(&file.name, self.entry(), file.bytes.len() as u64)
+        self.entry().cut_off(&file.name, file.bytes.len() as u64)
     }
 
     /// Whether no event from the next packet on can be in the window.
@@ -363,7 +398,15 @@ impl StreamCursor {
         // Where packets do not say when they begin, or not the truth, the events before must do.
         let begin = self.input.begin_of(self.packet);
         let begin = begin.filter(|_| !self.has_quirk(Quirk::BarectfEventBeforePacket));
-        begin.map_or(self.is_late, |begin| begin > end)
+        begin.map_or(self.is_late, |begin| begin > end && self.entry_is_true())
+    }
+
+    /// Whether the packet says what its entry says, as far as it can be read.
+    fn entry_is_true(&self) -> bool {
+        let Some(file) = self.input.files.get(self.entry().file as usize) else { return true };
+        let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
+        let decoded = self.input.decoder().decode(data, &self.slots, &mut self.clocks.clone());
+        self.clocks.go_on || decoded.map_or(true, |info| self.entry().says(&info))
     }
 
     fn has_quirk(&self, quirk: Quirk) -> bool {
@@ -372,33 +415,41 @@ impl StreamCursor {
 
     fn open_packet(&mut self) -> Result<(), Damage> {
         let input = Arc::clone(&self.input);
-        let trace = &input.stream.trace;
-        let decoder = PacketDecoder { class: &trace.class, plans: &trace.plans, limits: input.limits };
         let entry = &input.packets[self.packet];
         let file = &input.files[entry.file as usize].bytes;
         let begin = entry.offset as usize;
-        // Not only what the entry says: an index of the tracer may be false.
-        self.data = file.slice(begin..file.len());
+        // What the packet says may be wrong: another one begins behind what the entry says.
+        self.data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         self.content = self.data.len() as u64 * 8;
         let data = &self.data;
-        match decoder.decode(data, &self.slots, &mut self.clocks) {
+        (self.last_time, self.latest, self.is_late_told) = (u64::MAX, self.most_cycles, false);
+        match input.decoder().decode(data, &self.slots, &mut self.clocks) {
             // Only an untrue index says otherwise than the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
-                let id = trace.class.data_streams.get(info.class).map_or(0, |class| class.id);
+                let classes = &input.stream.trace.class.data_streams;
+                let id = classes.get(info.class).map_or(0, |class| class.id);
                 Err(self.damage_at(0, DamageKind::OtherDataStream { class: id }))
             }
             Ok(info) => {
                 if let Some(total) = info.total {
                     self.data = self.data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
                 }
+                let times = PacketTimes::of(&input, self.packet, &info);
+                if let Some(begin) = times.begin.filter(|_| times.begin != info.begin) {
+                    self.clocks.set_default(begin);
+                }
+                self.last_time = times.last.unwrap_or(u64::MAX);
+                self.latest = self.last_time.min(self.most_cycles);
+                self.is_late_told = times.are_mended;
+                self.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
                 self.end = self.bits().end();
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
                 self.at = info.begins[2];
-                self.packet_begin = input.clock_value(info.begin);
-                self.packet_end = input.clock_value(info.end);
+                self.packet_begin = input.clock_value(times.begin);
+                self.packet_end = input.clock_value(times.end);
                 Ok(())
             }
             Err(error) => Err(self.damage_at(error.bit, error.kind)),
@@ -412,28 +463,23 @@ impl StreamCursor {
             && self.window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
     }
 
-    /// The packet before the current one.
-    fn packet_before(&self) -> Option<&PacketEntry> {
-        self.input.packets.get(self.packet.checked_sub(1)?)
-    }
-
     /// What was discarded before or in the current packet.
     fn discarded_events(&self) -> Option<Loss> {
-        let before = self.packet_before();
+        let before = self.input.packet_before(self.packet);
         let count = discarded_events(before, self.entry())?;
         // What was lost before anything is known has no other beginning than this packet's.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),
-            None => self.info.begin,
+            None => self.times.begin,
         };
-        Some(self.loss(count, begin, self.info.end))
+        Some(self.loss(count, begin, self.times.end))
     }
 
     /// The packets that are missing before the current one, by sequence numbers.
     fn discarded_packets(&self) -> Option<Loss> {
-        let before = self.packet_before();
+        let before = self.input.packet_before(self.packet);
         let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.info.begin))
+        Some(self.loss(Some(count), before?.end(), self.times.begin))
     }
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
@@ -610,14 +656,40 @@ impl StreamCursor {
                 self.is_late = true;
                 return None;
             }
+            if to > self.latest {
+                return self.tell_late_event(nanoseconds, to);
+            }
             if let Some(from) = self.last_event.replace(to).filter(|from| *from > to) {
-                self.phase = Phase::HeldEvent;
-                let mut damage = self.damage_at(self.begins[2].bit, DamageKind::ClockBackwards { from, to });
-                damage.skipped = 0;
-                return self.tell_damage(damage);
+                return self.hold_event(DamageKind::ClockBackwards { from, to }, nanoseconds);
             }
         }
         self.tell(MessageKind::Event, time)
+    }
+
+    /// Tells an event that may be later than its packet or than all times of 64 bits. The former
+    /// comes at the end of its packet, lest one wrong time holds up all later events.
+    #[cold]
+    fn tell_late_event(&mut self, nanoseconds: i128, cycles: u64) -> Option<Head> {
+        let end = self.last_time;
+        let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
+        if cycles > end {
+            let time = self.input.clock_value(Some(end)).map_or(nanoseconds, |value| value.nanoseconds);
+            if std::mem::replace(&mut self.is_late_told, true) {
+                return self.tell(MessageKind::Event, Some(time));
+            }
+            let after = DamageKind::EventAfterPacket { cycles, end };
+            return self
+                .hold_event(if has_no_time { DamageKind::TimeOverflow(nanoseconds) } else { after }, time);
+        }
+        match self.last_event.replace(cycles) {
+            Some(from) if from > cycles => {
+                self.hold_event(DamageKind::ClockBackwards { from, to: cycles }, nanoseconds)
+            }
+            from if has_no_time && from.is_none_or(|from| from <= self.most_cycles) => {
+                self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
+            }
+            _ => self.tell(MessageKind::Event, Some(nanoseconds)),
+        }
     }
 
     /// What comes next where that is anything but one more event record.
@@ -638,35 +710,37 @@ impl StreamCursor {
                         self.phase = Phase::End;
                         continue;
                     }
-                    self.phase = Phase::OpenPacket;
-                    if let Some(damage) = self.entry().damage.clone() {
-                        return self.tell_damage(*damage);
-                    }
+                    self.phase = Phase::DamageBefore(0);
+                }
+                Phase::DamageBefore(which) => {
+                    let Some(damage) = self.entry().damage_before().get(which).cloned() else {
+                        self.phase = Phase::OpenPacket;
+                        continue;
+                    };
+                    self.phase = Phase::DamageBefore(which + 1);
+                    return self.tell_damage(damage);
                 }
                 Phase::OpenPacket => match self.open_packet() {
-                    Ok(()) => self.phase = Phase::CheckIndex,
+                    Ok(()) => self.phase = Phase::CheckPacket(0),
                     Err(damage) => {
                         self.packet += 1;
                         self.phase = Phase::BeforePacket;
                         return self.tell_damage(damage);
                     }
                 },
-                Phase::CheckIndex => {
-                    self.phase = Phase::CheckTimes;
-                    if !self.clocks.go_on && !self.entry().says(&self.info) {
-                        return self
-                            .tell_damage(Damage { skipped: 0, ..self.damage_at(0, DamageKind::FalseIndex) });
-                    }
-                }
-                Phase::CheckTimes => {
-                    self.phase = Phase::DiscardedEvents;
-                    let crashed = |end| self.has_quirk(Quirk::LttngCrash) && end == 0;
-                    if let (Some(begin), Some(end)) = (self.info.begin, self.info.end)
-                        && begin > end
-                        && !crashed(end)
-                    {
-                        let damage = self.damage_at(0, DamageKind::EndBeforeBegin { begin, end });
-                        return self.tell_damage(Damage { skipped: 0, ..damage });
+                Phase::CheckPacket(PacketCheck::COUNT) => self.phase = Phase::DiscardedEvents,
+                Phase::CheckPacket(which) => {
+                    self.phase = Phase::CheckPacket(which + 1);
+                    let check = PacketCheck {
+                        stream: &self.input.stream,
+                        entry: self.entry(),
+                        before: self.input.packet_before(self.packet),
+                        info: &self.info,
+                        is_indexed: !self.clocks.go_on,
+                        may_lack_end: self.has_quirk(Quirk::LttngCrash),
+                    };
+                    if let Some(kind) = check.flaw(which) {
+                        return self.tell_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
                     }
                 }
                 Phase::DiscardedEvents => {
@@ -687,8 +761,12 @@ impl StreamCursor {
                 }
                 Phase::PacketBegin => {
                     self.phase = Phase::Events;
-                    if self.has_quirk(Quirk::BarectfEventBeforePacket)
-                        && let (Some(begin), Some(first)) = (self.info.begin, self.first_event_clock())
+                    if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
+                        // No event may be earlier.
+                        let end = self.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
+                        let begin = self.times.begin.filter(|begin| *begin <= end);
+                        self.last_event = self.last_event.max(begin);
+                    } else if let (Some(begin), Some(first)) = (self.times.begin, self.first_event_clock())
                         && first < begin
                     {
                         self.packet_begin = self.input.clock_value(Some(first));
@@ -730,21 +808,29 @@ impl StreamCursor {
                 }
                 Phase::HeldEvent => {
                     self.phase = Phase::Events;
-                    return self.tell(MessageKind::Event, self.event_clock.map(|value| value.nanoseconds));
+                    return self.tell(MessageKind::Event, self.held_time);
                 }
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
                     let now = self.clocks.value();
-                    if let (Some(end), Some(now)) = (self.info.end, now) {
+                    if let (Some(end), Some(now)) = (self.times.end, now) {
                         let crashed = self.has_quirk(Quirk::LttngCrash)
                             && end == 0
-                            && self.info.begin.is_some_and(|begin| begin != 0);
+                            && self.times.begin.is_some_and(|begin| begin != 0);
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
                         if crashed || early {
                             self.packet_end = self.input.clock_value(Some(now));
                         } else {
+                            let last = if self.times.are_mended { self.last_event } else { None };
+                            let end = end.max(last.unwrap_or(end));
+                            self.packet_end = self.input.clock_value(Some(end));
                             self.clocks.set_default(end);
                         }
+                    }
+                    (self.last_time, self.latest) = (u64::MAX, self.most_cycles);
+                    if self.entry().is_misplaced() {
+                        // What follows may be earlier or later: that was told.
+                        self.last_event = None;
                     }
                     let time = self.packet_end.map(|end| end.nanoseconds);
                     return self.tell(MessageKind::PacketEnd, time);

@@ -1,0 +1,72 @@
+//! What is wrong with a packet as a whole, apart from its events.
+
+use ichnos_model::{DamageKind, DataStream};
+
+use crate::packet::{Counter, PacketInfo};
+use crate::packet_entry::PacketEntry;
+
+/// An open packet, and what is known of it besides.
+pub(crate) struct PacketCheck<'a> {
+    pub(crate) stream: &'a DataStream,
+    pub(crate) entry: &'a PacketEntry,
+    /// The packet before in the data stream.
+    pub(crate) before: Option<&'a PacketEntry>,
+    /// What the packet says.
+    pub(crate) info: &'a PacketInfo,
+    /// Whether the entry must say the same.
+    pub(crate) is_indexed: bool,
+    /// Whether an end of 0 stands for an unknown one.
+    pub(crate) may_lack_end: bool,
+}
+
+impl PacketCheck<'_> {
+    /// How many things are looked at.
+    pub(crate) const COUNT: u8 = 6;
+
+    /// The flaw of this number, if the packet has it.
+    pub(crate) fn flaw(&self, number: u8) -> Option<DamageKind> {
+        match number {
+            0 => self.other_than_indexed(),
+            1 => self.entry.flaws()?.misplaced.map(|begin| DamageKind::Misplaced { begin }),
+            2 => self.end_before_begin(),
+            3 => {
+                let flaws = self.entry.flaws().filter(|flaws| flaws.misplaced.is_none())?;
+                Some(DamageKind::EndAfterNext { end: flaws.late_end?, next: self.entry.end()? })
+            }
+            4 => self.goes_back("counter of discarded event records", PacketEntry::discarded),
+            5 => self.goes_back("packet sequence number", PacketEntry::sequence),
+            _ => None,
+        }
+    }
+
+    /// Whether the packet is another one than the entry says: then that is from an index of the
+    /// tracer.
+    fn other_than_indexed(&self) -> Option<DamageKind> {
+        if let (Some((found, _)), false, Some(expected)) =
+            (self.info.foreign, self.entry.is_foreign(), self.stream.trace.class.uuid)
+        {
+            return Some(DamageKind::Uuid { expected, found });
+        }
+        let is_other = self.info.stream_id != self.stream.id || !self.entry.says(self.info);
+        (self.is_indexed && is_other).then_some(DamageKind::FalseIndex)
+    }
+
+    fn end_before_begin(&self) -> Option<DamageKind> {
+        let (begin, end) = (self.info.begin?, self.info.end?);
+        let is_told_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
+        (begin > end && !is_told_or_absent).then_some(DamageKind::EndBeforeBegin { begin, end })
+    }
+
+    fn goes_back(
+        &self,
+        counter: &'static str,
+        value: fn(&PacketEntry) -> Option<Counter>,
+    ) -> Option<DamageKind> {
+        if self.entry.is_misplaced() {
+            return None;
+        }
+        let (before, now) = (value(self.before?)?, value(self.entry)?);
+        let goes_back = now.since(before).is_none();
+        goes_back.then_some(DamageKind::CounterBackwards { counter, from: before.value, to: now.value })
+    }
+}
