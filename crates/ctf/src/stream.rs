@@ -4,15 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::plan::Plan;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits, walk_all};
 use ichnos_model::{
     ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
-    MessageKind, Packet, Place, Role, Roles, Scopes, Skip, StreamSummary, Window,
+    MessageKind, Packet, Place, Scopes, Skip, StreamSummary, Window,
 };
 
-use crate::event_class::{Body, EventRecordClasses};
-use crate::event_header::EventHeader;
+use crate::event_class::EventRecords;
 use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
@@ -35,6 +33,8 @@ pub struct StreamInput {
     pub stream: Arc<DataStream>,
     /// Its files.
     pub files: Vec<StreamFile>,
+    /// What is known of its event records.
+    pub(crate) records: Arc<EventRecords>,
     /// Its packets in the order they are read.
     pub packets: Vec<PacketEntry>,
     /// What could not be read at the ends of its files.
@@ -140,33 +140,12 @@ impl StreamInput {
         let begin = window.begin.filter(|_| !clocks.go_on);
         let first = begin.map_or(0, |begin| self.first_packet(begin));
         let stream = &self.stream;
-        let plans = stream.plans();
-        let classes = &stream.class().event_records;
-        let by_id = classes.iter().enumerate().map(|(i, class)| (class.id, i as u32)).collect();
-        let common = plans.common_context.as_ref();
-        let bodies = plans.event_records.iter().map(|plans| Body::new(common, plans)).collect();
-        let default_clock = stream.class().default_clock;
-        let has_default_time = |plan: &Option<Plan>| {
-            let is_default = |roles: Roles| roles.clock.is_none() || roles.clock == default_clock;
-            let mut roles = plan.iter().flat_map(Plan::nodes).map(|node| node.roles);
-            roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
-        };
         StreamCursor {
             input: Arc::clone(self),
             window,
-            header: plans.event_record_header.as_ref().and_then(|plan| EventHeader::new(plan, default_clock)),
-            by_id: EventRecordClasses::new(by_id),
-            only_class: (classes.len() == 1).then(|| classes[0].id),
-            common_has_roles: plans
-                .common_context
-                .as_ref()
-                .is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
-            time_in_common: !has_default_time(&plans.event_record_header)
-                && has_default_time(&plans.common_context),
-            bodies,
-            slots: vec![Cell::new(UNKNOWN); plans.slots],
+            records: Arc::clone(&self.records),
+            slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
             clocks,
-            has_other_clocks: stream.trace.class.clocks.len() > 1,
             other_clocks: Vec::new(),
             phase: Phase::Begin,
             packet: first,
@@ -280,17 +259,9 @@ impl Phase {
 pub struct StreamCursor {
     input: Arc<StreamInput>,
     window: Window,
-    header: Option<EventHeader>,
-    by_id: EventRecordClasses,
-    only_class: Option<u64>,
-    common_has_roles: bool,
-    /// The time of event records is in their common contexts: PROP-1.0 allows it.
-    time_in_common: bool,
-    /// By index of the event record class.
-    bodies: Vec<Body>,
+    records: Arc<EventRecords>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
-    has_other_clocks: bool,
     other_clocks: Vec<(u16, u64)>,
     pub(crate) phase: Phase,
     /// Index of the current packet, or of the next one before the first.
@@ -515,18 +486,18 @@ impl StreamCursor {
         self.clock_before = self.clocks.value();
         self.begins[2] = begin;
         let Some(id) = self.header() else { return false };
-        let Some(class) = self.by_id.get(id) else {
+        let Some(class) = self.records.by_id.get(id) else {
             let data_stream_class = self.input.stream.class().id;
             return self.is_broken(self.at.bit, DamageKind::EventRecordClass { data_stream_class, id });
         };
         self.event_class = class;
         let mut cycles = self.clocks.value();
-        if self.has_other_clocks {
+        if self.records.has_other_clocks {
             self.clocks.others(&mut self.other_clocks);
         }
         let at = self.at.bit;
         self.begins[3] = self.at;
-        let layout = self.bodies.get(class).and_then(|body| body.layout);
+        let layout = self.records.bodies.get(class).and_then(|body| body.layout);
         match layout.filter(|layout| at.is_multiple_of(8) && layout.size <= self.end.saturating_sub(at)) {
             Some(layout) => {
                 let begin = self.at;
@@ -539,7 +510,7 @@ impl StreamCursor {
                 if !self.body() {
                     return false;
                 }
-                if self.time_in_common {
+                if self.records.time_in_common {
                     cycles = self.common_cycles;
                 }
             }
@@ -565,11 +536,11 @@ impl StreamCursor {
     /// Gets past an event record header; gives the id of the class.
     #[inline]
     fn header(&mut self) -> Option<u64> {
-        let fast = self.header.as_ref().and_then(|header| {
+        let fast = self.records.header.as_ref().and_then(|header| {
             header.decode(&self.data, self.end, &mut self.at, &self.slots, &mut self.clocks)
         });
         match fast {
-            Some(id) => Some(id.or(self.only_class).unwrap_or(0)),
+            Some(id) => Some(id.or(self.records.only_class).unwrap_or(0)),
             None => self.any_header(),
         }
     }
@@ -587,14 +558,14 @@ impl StreamCursor {
             self.is_broken(error.bit, error.kind.into());
             return None;
         }
-        Some(id.or(self.only_class).unwrap_or(0))
+        Some(id.or(self.records.only_class).unwrap_or(0))
     }
 
     /// Gets past the scopes behind an event record header; false if they are broken.
     #[inline(never)]
     fn body(&mut self) -> bool {
-        let has_roles = self.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
-        if has_roles || self.common_has_roles {
+        let has_roles = self.records.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
+        if has_roles || self.records.common_has_roles {
             return self.body_with_roles();
         }
         let bits = PacketBits { data: &self.data, content: self.content };
@@ -635,7 +606,7 @@ impl StreamCursor {
                 broken = Some(error);
                 break;
             }
-            if scope == 3 && self.time_in_common {
+            if scope == 3 && self.records.time_in_common {
                 self.common_cycles = self.clocks.value();
                 self.clocks.others(&mut self.other_clocks);
             }

@@ -1,6 +1,7 @@
 //! CTF traces where they lie: folders with a file `metadata` and data stream files.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Place;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,6 +13,7 @@ use ichnos_model::{
     Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Value, Window,
 };
 
+use crate::event_class::EventRecords;
 use crate::index::{self, FoundPacket, TooMany};
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
@@ -528,6 +530,7 @@ impl Builder<'_> {
 
     fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
         let mut streams = Vec::new();
+        let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
@@ -538,8 +541,16 @@ impl Builder<'_> {
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
             };
+            let records = match records.entry(found.class) {
+                Place::Occupied(records) => Arc::clone(records.get()),
+                Place::Vacant(place) => {
+                    let Some(records) = EventRecords::of(self.trace, found.class) else { continue };
+                    Arc::clone(place.insert(Arc::new(records)))
+                }
+            };
             streams.push(Arc::new(StreamInput {
                 stream: Arc::new(stream),
+                records,
                 files: found.files,
                 packets: found.packets,
                 rest: found.rest,

@@ -179,16 +179,25 @@ struct ClassPart {
     payload: Labels,
 }
 
+/// What is known of a data stream class; all data streams of it share that.
+#[derive(Debug)]
+struct StreamClassPart {
+    /// Keeps the classes where they are, which are known by their addresses.
+    trace: Arc<Trace>,
+    /// Which of the data stream classes of the trace this is.
+    index: usize,
+    packet: Labels,
+    common: Labels,
+    /// By index of the event record class.
+    events: Vec<Option<Box<ClassPart>>>,
+}
+
 /// What is known of a data stream.
 #[derive(Debug)]
 struct StreamPart {
-    /// Keeps the classes where they are, which are known by their addresses.
-    trace: Arc<Trace>,
-    packet: Labels,
-    common: Labels,
+    /// Which of the data stream classes that are known it is of.
+    class: usize,
     common_context: Repeated,
-    /// By index of the class.
-    classes: Vec<Option<Box<ClassPart>>>,
     /// The packet context of the current packet, as it is written.
     packet_text: Vec<u8>,
     /// Whether `packet_text` is that of the current packet.
@@ -211,6 +220,7 @@ pub struct Pretty<W> {
     scratch: Scratch,
     /// By key of the data stream.
     streams: Vec<Option<Box<StreamPart>>>,
+    classes: Vec<StreamClassPart>,
     past: PrettyState,
     /// None: what came before is known, or nothing did.
     resumed: Option<Resumed>,
@@ -233,6 +243,7 @@ impl<W: Write> Pretty<W> {
             options,
             scratch: Scratch::default(),
             streams: Vec::new(),
+            classes: Vec::new(),
             past: PrettyState::default(),
             resumed: None,
         }
@@ -274,16 +285,26 @@ impl<W: Write> Pretty<W> {
         if self.streams.len() <= key {
             self.streams.resize_with(key + 1, || None);
         }
-        let plans = stream.plans();
-        let labels = |plan: &Option<Plan>| {
-            Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+        let is_of = |class: &StreamClassPart| {
+            class.index == stream.class_index && Arc::ptr_eq(&class.trace, &stream.trace)
         };
+        let class = self.classes.iter().rposition(is_of).unwrap_or_else(|| {
+            let plans = stream.plans();
+            let labels = |plan: &Option<Plan>| {
+                Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+            };
+            self.classes.push(StreamClassPart {
+                trace: Arc::clone(&stream.trace),
+                index: stream.class_index,
+                packet: labels(&plans.packet_context),
+                common: labels(&plans.common_context),
+                events: Vec::new(),
+            });
+            self.classes.len() - 1
+        });
         self.streams[key] = Some(Box::new(StreamPart {
-            trace: Arc::clone(&stream.trace),
-            packet: labels(&plans.packet_context),
-            common: labels(&plans.common_context),
+            class,
             common_context: Repeated::default(),
-            classes: Vec::new(),
             packet_text: Vec::new(),
             packet_known: false,
             // Who goes on in the middle does so in the middle of a packet.
@@ -300,21 +321,22 @@ impl<W: Write> Pretty<W> {
         let Some(Some(part)) = self.streams.get_mut(key) else {
             return Ok(());
         };
+        let Some(known) = self.classes.get_mut(part.class) else { return Ok(()) };
         let index = property::class_index(event.stream, event.plans).unwrap_or(usize::MAX);
         let made;
-        let class = match part.classes.get_mut(index) {
+        let class = match known.events.get_mut(index) {
             Some(Some(class)) => &**class,
             _ => {
                 let class = Box::new(make_class(event, has_clock, &self.options, &self.palette));
-                debug_assert!(Arc::ptr_eq(&part.trace, &event.stream.trace));
+                debug_assert!(Arc::ptr_eq(&known.trace, &event.stream.trace));
                 if index == usize::MAX {
                     made = class;
                     &*made
                 } else {
-                    if part.classes.len() <= index {
-                        part.classes.resize_with(index + 1, || None);
+                    if known.events.len() <= index {
+                        known.events.resize_with(index + 1, || None);
                     }
-                    &**part.classes[index].insert(class)
+                    &**known.events[index].insert(class)
                 }
             }
         };
@@ -323,7 +345,7 @@ impl<W: Write> Pretty<W> {
         let names = self.options.names;
         let (palette, flags) = (&self.palette, self.options.enum_flags);
         let mut first = true;
-        if event.plan(Scope::PacketContext).is_some() && !part.packet.hide_all() {
+        if event.plan(Scope::PacketContext).is_some() && !known.packet.hide_all() {
             first = false;
             if part.packet_known {
                 out.extend_from_slice(&part.packet_text);
@@ -333,7 +355,7 @@ impl<W: Write> Pretty<W> {
                 let mut printer = FieldPrinter::<COLOR>::new(
                     out,
                     palette,
-                    &part.packet,
+                    &known.packet,
                     names.context,
                     flags,
                     &mut self.scratch,
@@ -344,12 +366,12 @@ impl<W: Write> Pretty<W> {
                 part.packet_known = part.in_packet;
             }
         }
-        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !part.common.hide_all()) {
+        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) {
             if !first {
                 out.extend_from_slice(b", ");
             }
             first = false;
-            let (labels, scratch) = (&part.common, &mut self.scratch);
+            let (labels, scratch) = (&known.common, &mut self.scratch);
             let result = part.common_context.push(out, event, plan, |out| {
                 push_scope_name(out, names.scope, palette, "stream.event.context");
                 let mut printer =
