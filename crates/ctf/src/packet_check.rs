@@ -5,16 +5,15 @@ use ichnos_model::{DamageKind, DataStream};
 use crate::packet::{Counter, PacketInfo};
 use crate::packet_entry::PacketEntry;
 
-/// An open packet, and what is known of it besides.
+/// A packet, and what is known of it besides.
 pub(crate) struct PacketCheck<'a> {
     pub(crate) stream: &'a DataStream,
     pub(crate) entry: &'a PacketEntry,
     /// The packet before in the data stream.
     pub(crate) before: Option<&'a PacketEntry>,
-    /// What the packet says.
-    pub(crate) info: &'a PacketInfo,
-    /// Whether the entry must say the same.
-    pub(crate) is_indexed: bool,
+    /// What the packet says where it lies, which the entry should say, too; None: it was not looked
+    /// at again.
+    pub(crate) info: Option<&'a PacketInfo>,
     /// Whether an end of 0 stands for an unknown one.
     pub(crate) may_lack_end: bool,
 }
@@ -22,6 +21,11 @@ pub(crate) struct PacketCheck<'a> {
 impl PacketCheck<'_> {
     /// How many things are looked at.
     pub(crate) const COUNT: u8 = 6;
+
+    /// All flaws that it has.
+    pub(crate) fn flaws(&self) -> impl Iterator<Item = DamageKind> {
+        (0..Self::COUNT).filter_map(|number| self.flaw(number))
+    }
 
     /// The flaw of this number, if the packet has it.
     pub(crate) fn flaw(&self, number: u8) -> Option<DamageKind> {
@@ -42,17 +46,19 @@ impl PacketCheck<'_> {
     /// Whether the packet is another one than the entry says: then that is from an index of the
     /// tracer.
     fn other_than_indexed(&self) -> Option<DamageKind> {
+        let info = self.info?;
         if let (Some((found, _)), false, Some(expected)) =
-            (self.info.foreign, self.entry.is_foreign(), self.stream.trace.class.uuid)
+            (info.foreign, self.entry.is_foreign(), self.stream.trace.class.uuid)
         {
             return Some(DamageKind::Uuid { expected, found });
         }
-        let is_other = self.info.stream_id != self.stream.id || !self.entry.says(self.info);
-        (self.is_indexed && is_other).then_some(DamageKind::FalseIndex)
+        let is_other = info.stream_id != self.stream.id || !self.entry.says(info);
+        is_other.then_some(DamageKind::FalseIndex)
     }
 
     fn end_before_begin(&self) -> Option<DamageKind> {
-        let (begin, end) = (self.info.begin?, self.info.end?);
+        let (begin, end) = self.info.map_or(self.entry.said_times(), |info| (info.begin, info.end));
+        let (begin, end) = (begin?, end?);
         let is_told_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
         (begin > end && !is_told_or_absent).then_some(DamageKind::EndBeforeBegin { begin, end })
     }

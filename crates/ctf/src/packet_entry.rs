@@ -103,6 +103,13 @@ impl PacketEntry {
         self.flaws().and_then(|flaws| flaws.misplaced).is_some_and(|said| self.begin != said)
     }
 
+    /// The begin and the end that it says.
+    pub(crate) fn said_times(&self) -> (Option<u64>, Option<u64>) {
+        let said = |flaw: fn(&Flaws) -> Option<u64>| self.flaws().and_then(flaw);
+        let (misplaced, late_end) = (said(|flaws| flaws.misplaced), said(|flaws| flaws.late_end));
+        (misplaced.or(self.begin()), late_end.or(self.end()))
+    }
+
     /// Notes that its begin does not fit, and what is taken instead.
     pub(crate) fn misplace(&mut self, begin: Option<u64>) {
         let said = self.begin;

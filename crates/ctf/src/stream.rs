@@ -117,6 +117,16 @@ impl StreamInput {
             }
             summary.damage.extend(packet.damage_before().iter().cloned());
             if let Some(file) = self.files.get(packet.file as usize) {
+                let may_lack_end = self.quirks.contains(&Quirk::LttngCrash);
+                let stream = &self.stream;
+                let check = PacketCheck { stream, entry: packet, before, info: None, may_lack_end };
+                summary.damage.extend(check.flaws().map(|kind| Damage {
+                    file: file.name.clone(),
+                    stream: None,
+                    bit: packet.offset * 8,
+                    kind,
+                    skipped: 0,
+                }));
                 summary.damage.extend(packet.cut_off(&file.name, file.bytes.len() as u64));
             }
             match discarded_events(before, packet) {
@@ -706,8 +716,7 @@ impl StreamCursor {
                         stream: &self.input.stream,
                         entry: self.entry(),
                         before: self.input.packet_before(self.packet),
-                        info: &self.info,
-                        is_indexed: !self.clocks.go_on,
+                        info: Some(&self.info).filter(|_| !self.clocks.go_on),
                         may_lack_end: self.has_quirk(Quirk::LttngCrash),
                     };
                     if let Some(kind) = check.flaw(which) {

@@ -104,7 +104,13 @@ struct Verdict {
 
 /// Reads a damaged file and checks what has to come out.
 fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
-    let told = read(&opened(&trace.metadata, &damaged.bytes, index));
+    let opened = opened(&trace.metadata, &damaged.bytes, index);
+    let told = read(&opened);
+    // What is told without looking at events is told when they are looked at, too.
+    for damage in opened.streams().iter().flat_map(|stream| &stream.damage) {
+        let is_told = told.damage.iter().any(|told| (told.bit, &told.kind) == (damage.bit, &damage.kind));
+        assert!(is_told, "{what}: {damage}");
+    }
     let mut is_hit = vec![false; trace.packets.len()];
     damaged.places.iter().flat_map(|place| &place.hit).for_each(|hit| is_hit[*hit] = true);
     let is_spared = |packet: u32| is_hit.get(packet as usize).is_some_and(|is_hit| !is_hit);
