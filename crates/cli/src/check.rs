@@ -336,6 +336,9 @@ fn remedy(kind: &DamageKind) -> &'static str {
         DamageKind::ClockBackwards { .. } | DamageKind::EndBeforeBegin { .. } => {
             "the tracer's clock is faulty there: times around it are not to be trusted"
         }
+        DamageKind::Lost { .. } => {
+            "another program writes to the file: read the trace again when that is done, or a copy of it"
+        }
         DamageKind::Unreadable(_) => "change the owner or the mode of the file, or copy it again",
         _ => "record the trace again, or get it again from where it was recorded",
     }

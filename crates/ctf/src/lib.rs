@@ -11,3 +11,4 @@ pub mod quirks;
 mod seek;
 pub mod stream;
 pub mod trace;
+mod truncated;

@@ -18,5 +18,7 @@ mod reading;
 #[allow(dead_code)]
 mod support;
 mod table;
+#[cfg(unix)]
+mod truncated;
 mod tsdl_suite;
 mod windows;
