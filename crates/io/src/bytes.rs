@@ -191,6 +191,18 @@ mod tests {
         }
     }
 
+    /// What Miri can run, too.
+    #[test]
+    fn parts_of_owned_bytes_live_on() {
+        let bytes = Bytes::from((0..100).collect::<Vec<u8>>());
+        let part = bytes.slice(10..20);
+        drop(bytes);
+        let empty = part.slice(10..30);
+        let part = std::thread::spawn(move || part.clone().slice(1..3)).join().unwrap();
+        assert_eq!((&*part, &*empty), (&[11, 12][..], &[][..]));
+        assert!(part.look_for_loss().is_empty() && Bytes::default().is_empty());
+    }
+
     #[cfg(unix)]
     #[test]
     fn parts_know_what_is_lost_of_them() {
