@@ -357,6 +357,9 @@ fn remedy(kind: &DamageKind) -> &'static str {
         DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
             "remove the packet index (the file of the folder `index`): packets are found without it"
         }
+        DamageKind::Lost { .. } => {
+            "another program writes to the file: read the trace again when that is done, or a copy of it"
+        }
         DamageKind::Unreadable(_) => "change the owner or the mode of the file, or copy it again",
         _ => "record the trace again, or get it again from where it was recorded",
     }

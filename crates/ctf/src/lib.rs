@@ -15,3 +15,4 @@ pub mod quirks;
 mod seek;
 pub mod stream;
 pub mod trace;
+mod truncated;

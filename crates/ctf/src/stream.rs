@@ -184,6 +184,7 @@ impl StreamInput {
                 .map(|clock| clock.nanoseconds(0)),
             clock_before: None,
             is_late: false,
+            lost_files: self.lost_files(),
             damage: None,
             discarded: None,
             current: None,
@@ -267,7 +268,7 @@ impl Phase {
 /// Reads a data stream, one message after the other.
 #[derive(Debug)]
 pub struct StreamCursor {
-    input: Arc<StreamInput>,
+    pub(crate) input: Arc<StreamInput>,
     window: Window,
     records: Arc<EventRecords>,
     slots: Vec<Cell<i128>>,
@@ -277,7 +278,7 @@ pub struct StreamCursor {
     /// Index of the current packet, or of the next one before the first.
     pub(crate) packet: usize,
     /// The bytes of the current packet, as far as they are there.
-    data: Bytes,
+    pub(crate) data: Bytes,
     /// End of its content in bits.
     content: u64,
     info: PacketInfo,
@@ -285,11 +286,12 @@ pub struct StreamCursor {
     packet_end: Option<ClockValue>,
     /// Where the next event record begins.
     pub(crate) at: Position,
-    /// Where the content of the current packet ends, or before that its data.
-    end: u64,
-    begins: [Position; 6],
+    /// Where it is to be asked whether the bytes are still there, at last where the content of the
+    /// current packet ends, or before that its data.
+    pub(crate) end: u64,
+    pub(crate) begins: [Position; 6],
     /// What is wrong with the event record at `begins[2]`, and at which bit.
-    broken: Option<(u64, DamageKind)>,
+    pub(crate) broken: Option<(u64, DamageKind)>,
     /// Value of the default clock behind the common context of the current event.
     common_cycles: Option<u64>,
     event_class: usize,
@@ -313,6 +315,8 @@ pub struct StreamCursor {
     clock_before: Option<u64>,
     /// Whether an event came after the window.
     is_late: bool,
+    /// Files of which it was told that they have lost bytes.
+    pub(crate) lost_files: Vec<u32>,
     damage: Option<Damage>,
     discarded: Option<Loss>,
     current: Option<MessageKind>,
@@ -325,11 +329,11 @@ impl StreamCursor {
         &self.input.stream
     }
 
-    fn entry(&self) -> &PacketEntry {
+    pub(crate) fn entry(&self) -> &PacketEntry {
         &self.input.packets[self.packet]
     }
 
-    fn bits(&self) -> PacketBits<'_> {
+    pub(crate) fn bits(&self) -> PacketBits<'_> {
         PacketBits { data: &self.data, content: self.content }
     }
 
@@ -424,11 +428,11 @@ impl StreamCursor {
                 self.is_late_told = times.are_mended;
                 self.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
-                self.end = self.bits().end();
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
                 self.at = info.begins[2];
+                self.look_ahead();
                 self.packet_begin = input.clock_value(times.begin);
                 self.packet_end = input.clock_value(times.end);
                 Ok(())
@@ -533,6 +537,15 @@ impl StreamCursor {
             _ => self.input.clock_value(cycles),
         };
         true
+    }
+
+    /// Goes back to where a broken event record begins: what it says of the time may be as wrong as the
+    /// rest.
+    pub(crate) fn forget_event(&mut self) {
+        self.at = self.begins[2];
+        if let Some(before) = self.clock_before {
+            self.clocks.set_default(before);
+        }
     }
 
     /// Notes how an event record is broken.
@@ -701,14 +714,19 @@ impl StreamCursor {
                     self.phase = Phase::DamageBefore(which + 1);
                     return self.tell_damage(damage);
                 }
-                Phase::OpenPacket => match self.open_packet() {
-                    Ok(()) => self.phase = Phase::CheckPacket(0),
-                    Err(damage) => {
-                        self.packet += 1;
-                        self.phase = Phase::BeforePacket;
-                        return self.tell_damage(damage);
+                Phase::OpenPacket => {
+                    let opened = self.open_packet();
+                    match self.unless_lost(opened) {
+                        Ok(()) => self.phase = Phase::CheckPacket(0),
+                        Err(damage) => {
+                            self.packet += 1;
+                            self.phase = Phase::BeforePacket;
+                            if let Some(damage) = damage {
+                                return self.tell_damage(damage);
+                            }
+                        }
                     }
-                },
+                }
                 Phase::CheckPacket(PacketCheck::COUNT) => self.phase = Phase::DiscardedEvents,
                 Phase::CheckPacket(which) => {
                     self.phase = Phase::CheckPacket(which + 1);
@@ -754,6 +772,16 @@ impl StreamCursor {
                     let time = self.packet_begin.map(|begin| begin.nanoseconds);
                     return self.tell(MessageKind::PacketBegin, time);
                 }
+                Phase::Events if self.is_packet_lost() => {
+                    self.phase = Phase::PacketEnd;
+                    if let Some(damage) = self.lost_of_events() {
+                        return self.tell_damage(damage);
+                    }
+                }
+                Phase::Events if self.broken.is_none() && self.end < self.bits().end() => {
+                    self.look_ahead();
+                    return None;
+                }
                 Phase::Events => match self.broken.take() {
                     None => {
                         self.phase = Phase::PacketEnd;
@@ -762,11 +790,7 @@ impl StreamCursor {
                         }
                     }
                     Some((bit, kind)) => {
-                        // What the broken event says of the time may be as wrong as the rest.
-                        self.at = self.begins[2];
-                        if let Some(before) = self.clock_before {
-                            self.clocks.set_default(before);
-                        }
+                        self.forget_event();
                         let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
                         if let (true, Some(damage)) = (missing, self.cut_off()) {
                             // The data ends within an event record: that is all that is wrong.
@@ -824,6 +848,9 @@ impl StreamCursor {
                     return self.tell_damage(damage);
                 }
                 Phase::End => {
+                    if let Some(damage) = self.lost_of_files() {
+                        return self.tell_damage(damage);
+                    }
                     self.phase = Phase::Done;
                     return self.tell(MessageKind::StreamEnd, None);
                 }

@@ -22,6 +22,7 @@ use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
 use crate::stream::{StreamFile, StreamInput};
+use crate::truncated::lost;
 
 /// How to open CTF traces.
 #[derive(Clone, Debug)]
@@ -243,7 +244,11 @@ impl<'a> Folder<'a> {
                 .map(|diagnostic| FileDiagnostic { file: file.to_owned(), diagnostic })
                 .collect::<Vec<_>>()
         };
-        match metadata::parse(&bytes, &metadata_options) {
+        let parsed = metadata::parse(&bytes, &metadata_options);
+        if !bytes.look_for_loss().is_empty() {
+            return Err(problem("the file has become shorter while it was read".to_owned()));
+        }
+        match parsed {
             Ok(mut parsed) => {
                 for clock in &mut parsed.trace.clocks {
                     if options.clock_offset != 0 && !clock.add_offset(options.clock_offset) {
@@ -473,6 +478,8 @@ impl Builder<'_> {
                 Ok(())
             }),
         };
+        // Zeros in the place of what is missing now are nothing to complain of.
+        let rest = lost(&name, &bytes).or(rest);
         if let Some(rest) = rest {
             match last.and_then(|key| self.streams.get_mut(&key)) {
                 Some(stream) => stream.rest.push(rest),

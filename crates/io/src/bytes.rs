@@ -8,7 +8,7 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-use memmap2::Mmap;
+use crate::mapping::Mapping;
 
 /// Files up to this size are read: a mapping costs more than it saves, and the system only grants
 /// a limited number of them.
@@ -16,7 +16,8 @@ const READ_UP_TO: u64 = 64 << 10;
 
 /// Bytes of a file, mapped or owned. Clones share them.
 ///
-/// See the [crate] on mapped files that become shorter while they are read.
+/// A mapped file that becomes shorter while it is read is zeros from there on. [`Bytes::lost`] tells
+/// whether that has happened.
 #[derive(Clone)]
 pub struct Bytes {
     /// Where the bytes are: a part of what `storage` owns, found once so that looking at them,
@@ -27,7 +28,7 @@ pub struct Bytes {
 }
 
 enum Storage {
-    Mapped(Mmap),
+    Mapped(Mapping),
     Owned(Vec<u8>),
 }
 
@@ -51,14 +52,8 @@ impl Bytes {
         plain(&metadata)?;
         let len = metadata.len();
         if len > READ_UP_TO {
-            // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks
-            // that nobody changes the bytes meanwhile. No process can promise that for another
-            // one; all readers of this workspace therefore check what they load each time, keep
-            // no assumption about bytes that they looked at before, and never read beyond the
-            // length taken here. What remains is the SIGBUS that the documentation tells about.
-            let mapped = unsafe { Mmap::map(&file) };
             // Some file systems cannot map, and a process may have no mapping left: then read.
-            if let Ok(mapped) = mapped {
+            if let Ok(mapped) = Mapping::new(&file, path, &metadata) {
                 return Ok(Self::of_storage(Storage::Mapped(mapped)));
             }
         }
@@ -83,6 +78,33 @@ impl Bytes {
         let begin = range.start.min(self.len);
         let part = &self[begin..range.end.clamp(begin, self.len)];
         Self { begin: NonNull::from(part).cast(), len: part.len(), storage: Arc::clone(&self.storage) }
+    }
+
+    /// Which of these bytes could not be read and are zeros instead, from the first to the last one:
+    /// their file has become shorter since it was mapped, or its device fails. Empty if all is well.
+    ///
+    /// This costs next to nothing, but does not know of zeros that nobody has met yet, nor of those
+    /// between the end of a file that was shortened and the end of that page of memory.
+    #[must_use]
+    pub fn lost(&self) -> Range<usize> {
+        let Storage::Mapped(mapping) = &*self.storage else { return 0..0 };
+        let lost = mapping.lost();
+        if lost.is_empty() {
+            return lost;
+        }
+        let begin = self.begin.addr().get() - mapping.as_ptr().addr();
+        let within = |at: usize| at.saturating_sub(begin).min(self.len);
+        within(lost.start)..within(lost.end)
+    }
+
+    /// The same as [`Bytes::lost`], but asks the system how long the file is now: then all that is
+    /// missing at its end is known.
+    #[must_use]
+    pub fn look_for_loss(&self) -> Range<usize> {
+        if let Storage::Mapped(mapping) = &*self.storage {
+            mapping.look_for_loss();
+        }
+        self.lost()
     }
 }
 
@@ -167,6 +189,36 @@ mod tests {
         for len in [1 << 62, u64::MAX] {
             assert_eq!(room_for(len).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
         }
+    }
+
+    /// What Miri can run, too.
+    #[test]
+    fn parts_of_owned_bytes_live_on() {
+        let bytes = Bytes::from((0..100).collect::<Vec<u8>>());
+        let part = bytes.slice(10..20);
+        drop(bytes);
+        let empty = part.slice(10..30);
+        let part = std::thread::spawn(move || part.clone().slice(1..3)).join().unwrap();
+        assert_eq!((&*part, &*empty), (&[11, 12][..], &[][..]));
+        assert!(part.look_for_loss().is_empty() && Bytes::default().is_empty());
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn parts_know_what_is_lost_of_them() {
+        let folder = Folder::new("lost");
+        let path = folder.join("file");
+        std::fs::write(&path, vec![1; 200_000]).unwrap();
+        let bytes = Bytes::of_file(&path).unwrap();
+        let (early, late) = (bytes.slice(0..100_000), bytes.slice(90_000..150_000));
+        assert!(bytes.look_for_loss().is_empty());
+        File::options().write(true).open(&path).unwrap().set_len(100_010).unwrap();
+        assert_eq!((late[10_010], late[50_000]), (0, 0));
+        assert_eq!((early.lost().is_empty(), bytes.lost().is_empty()), (true, false));
+        assert_eq!(late.look_for_loss(), 10_010..60_000);
+        assert_eq!(bytes.lost(), 100_010..200_000);
+        assert!(early.lost().is_empty());
+        assert!(Bytes::from(vec![1]).look_for_loss().is_empty());
     }
 
     #[test]

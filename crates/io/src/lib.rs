@@ -3,17 +3,27 @@
 //! [`Tree`] is all files below a folder, in an archive, or in what a pipe delivers; [`Entry`] is
 //! one of them and [`Bytes`] is its content. [`create()`] is the other direction.
 //!
-//! This is the only crate of the workspace with `unsafe` code: the memory mapping in `bytes.rs`.
-//! A mapped file that another process shortens while it is read ends this process with `SIGBUS`;
-//! surviving that is an open issue. Files that only grow, as those of a running tracer do, are
-//! safe: what was there at the time of mapping is read.
+//! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
+//! `bytes.rs`, and what guards it in `bus_error.rs`.
+//!
+//! # Files that change while they are read
+//! Large plain files are mapped. Of files that grow, as those of a running tracer do, what was there
+//! at the time of mapping is read. Of a file that another process shortens, or whose device fails, what
+//! is missing is read as zeros, and [`Bytes::lost`] tells; without that, reading it would end this
+//! process with the signal `SIGBUS`. On Unix, a handler of that signal is installed for this when the
+//! first file is mapped. It takes care of the mappings of this crate only; all else goes to the handler
+//! that was there before. A program that installs its own one later should hand on what it does
+//! not know. Other systems do not let mapped files become shorter.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod archive;
+#[cfg(unix)]
+mod bus_error;
 mod bytes;
 mod decompress;
 mod error;
 mod limits;
+mod mapping;
 mod output;
 mod tree;
 

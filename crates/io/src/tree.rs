@@ -137,6 +137,20 @@ impl Tree {
     }
 
     fn of_bytes(name: &str, file: &str, source: Source<'_>, limits: &IoLimits) -> Result<Self, IoError> {
+        let bytes = source.bytes().clone();
+        let mut tree = Self::of_packed_bytes(name, file, source, limits)?;
+        if !bytes.look_for_loss().is_empty() {
+            tree.problems.push("the file has become shorter while it was read".to_owned());
+        }
+        Ok(tree)
+    }
+
+    fn of_packed_bytes(
+        name: &str,
+        file: &str,
+        source: Source<'_>,
+        limits: &IoLimits,
+    ) -> Result<Self, IoError> {
         let bytes = source.bytes();
         let mut budget = Budget::new(name, limits);
         match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {

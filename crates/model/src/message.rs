@@ -228,6 +228,16 @@ pub enum DamageKind {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// A file could be read when it was opened, and cannot be read any more from here on.
+    #[error(
+        "the file has become shorter since it was opened, or its device fails{}",
+        if *told { ": events that were told from behind here are not to be trusted" } else { "" }
+    )]
+    Lost {
+        /// Whether something was told before that may have been read from zeros, which were in the
+        /// place of the missing bytes.
+        told: bool,
+    },
 }
 
 /// What the merge needs to know of a message, without borrowing it.

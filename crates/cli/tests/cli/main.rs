@@ -13,3 +13,5 @@ mod inspect;
 mod recorded;
 mod structure;
 mod support;
+#[cfg(unix)]
+mod truncated;

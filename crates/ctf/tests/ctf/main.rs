@@ -22,5 +22,7 @@ mod stream_failures;
 #[allow(dead_code)]
 mod support;
 mod table;
+#[cfg(unix)]
+mod truncated;
 mod tsdl_suite;
 mod windows;

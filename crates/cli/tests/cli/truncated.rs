@@ -1,0 +1,70 @@
+//! A data stream file that another program shortens while it is printed.
+
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read};
+use std::process::Stdio;
+
+use crate::support::{Folder, METADATA, command, packet};
+
+/// 2,000 packets of 1,000 events: text of far more than what the pipe and all buffers hold, so that the
+/// command still has most of it to read when the first line was read here.
+const PACKETS: u64 = 2_000;
+
+fn trace(name: &str) -> Folder {
+    let folder = Folder::new(name);
+    fs::write(folder.join("metadata"), METADATA).unwrap();
+    let mut bytes = Vec::new();
+    for i in 0..PACKETS {
+        let times: Vec<u64> = (i * 1_000..(i + 1) * 1_000).collect();
+        bytes.extend(packet(&times, 0));
+    }
+    fs::write(folder.join("stream_a"), bytes).unwrap();
+    folder
+}
+
+/// Shortens the file after the first line of output to `len` bytes; gives the number of events that
+/// were printed, and what was told.
+fn print(folder: &Folder, options: &[&str], len: u64) -> (u64, String) {
+    let mut child = command()
+        .args(["cat", "--clock-seconds"])
+        .args(options)
+        .arg(&**folder)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    File::options().write(true).open(folder.join("stream_a")).unwrap().set_len(len).unwrap();
+    let mut events = 1;
+    let mut line = String::new();
+    while out.read_line(&mut line).unwrap() > 0 {
+        events += u64::from(line.contains("demo:t"));
+        line.clear();
+    }
+    let mut err = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{options:?}: {err}");
+    (events, err)
+}
+
+#[test]
+fn is_damage() {
+    for (options, len) in [
+        (&["--threads", "1"][..], 1 << 20),
+        (&["--threads", "2"], 1 << 20),
+        (&["--threads", "2"], 0),
+        (&["--threads", "1", "--format", "jsonl"], 5_000),
+        (&["--threads", "1", "--format", "details"], 5_000),
+    ] {
+        let folder = trace("truncated");
+        let (events, err) = print(&folder, options, len);
+        let lost: Vec<&str> =
+            err.lines().filter(|line| line.contains("has become shorter since it was opened")).collect();
+        assert!((1..=4).contains(&lost.len()), "{options:?}: {err}");
+        assert!(lost.iter().all(|line| line.contains("stream_a: byte ")), "{options:?}: {err}");
+        // Most of it was not read before, and is not made up.
+        assert!(events < 1_000 * PACKETS * 9 / 10, "{options:?}: {events} events: {err}");
+    }
+}

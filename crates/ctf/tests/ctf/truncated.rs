@@ -1,0 +1,183 @@
+//! A data stream file that becomes shorter while its events are read: what is gone is told, and zeros
+//! are not passed off as events.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
+use ichnos_io::{IoLimits, Tree};
+use ichnos_model::{Cursor, Damage, DamageKind, Message, MessageKind, Window};
+
+/// Events of a time and of the same number once more, so that it shows which ones are right.
+const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 64; align = 8; } := u64;
+typealias integer { size = 64; align = 8; map = clock.c.value; } := time;
+trace { major = 1; minor = 8; byte_order = le; };
+clock { name = c; freq = 1000000000; };
+stream {
+    packet.context := struct { time timestamp_begin; time timestamp_end; u64 packet_size; };
+    event.header := struct { time timestamp; };
+};
+event { name = tick; fields := struct { u64 number; }; };
+"#;
+
+/// Bytes of a packet header and context, and of an event.
+const HEAD: usize = 24;
+const EVENT: usize = 16;
+
+/// A folder with a trace of one data stream; goes away with it.
+struct Trace(PathBuf);
+
+impl Trace {
+    /// Packets of so many events.
+    fn new(name: &str, packets: &[u64]) -> Self {
+        let path = std::env::temp_dir().join(format!("ichnos-ctf-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        fs::write(path.join("metadata"), METADATA).unwrap();
+        let mut bytes = Vec::new();
+        let mut time = 1;
+        for count in packets {
+            let size = (HEAD as u64 + count * EVENT as u64) * 8;
+            for number in [time, time + count - 1, size] {
+                bytes.extend(u64::to_le_bytes(number));
+            }
+            for number in time..time + count {
+                bytes.extend(number.to_le_bytes());
+                bytes.extend(number.to_le_bytes());
+            }
+            time += count;
+        }
+        fs::write(path.join("stream"), bytes).unwrap();
+        Self(path)
+    }
+
+    fn open(&self) -> CtfTrace {
+        let tree = Tree::open(&self.0, &IoLimits::default()).unwrap();
+        open(&[&tree], &OpenOptions::default()).traces.remove(0)
+    }
+
+    fn stream(&self) -> PathBuf {
+        self.0.join("stream")
+    }
+}
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn shorten(file: &Path, len: usize) {
+    File::options().write(true).open(file).unwrap().set_len(len as u64).unwrap();
+}
+
+/// What a cursor told.
+#[derive(Default)]
+struct Told {
+    /// Events that are right, and others.
+    good: u64,
+    bad: u64,
+    damage: Vec<Damage>,
+    /// Number of bad events at the first damage.
+    bad_before: u64,
+    ended: bool,
+}
+
+/// Reads so many events, or to the end.
+fn read(cursor: &mut dyn Cursor, most: u64, told: &mut Told) {
+    while told.good + told.bad < most
+        && let Some(head) = cursor.advance()
+    {
+        match cursor.current().unwrap() {
+            Message::Event(event) => {
+                let at = event.scopes.begins[5].bit / 8;
+                let number = event.scopes.bits.data[at as usize..][..8].try_into().unwrap();
+                let is_right = u64::from_le_bytes(number) == told.good + 1;
+                *(if is_right { &mut told.good } else { &mut told.bad }) += 1;
+            }
+            Message::Damage(damage) => {
+                if told.damage.is_empty() {
+                    told.bad_before = told.bad;
+                }
+                told.damage.push(damage.clone());
+            }
+            _ => told.ended |= head.kind == MessageKind::StreamEnd,
+        }
+    }
+}
+
+fn lost(told: &Told) -> Vec<&Damage> {
+    let lost: Vec<&Damage> =
+        told.damage.iter().filter(|damage| matches!(damage.kind, DamageKind::Lost { .. })).collect();
+    assert!(lost.iter().all(|damage| damage.file.ends_with("/stream")), "{lost:?}");
+    lost
+}
+
+#[test]
+fn whole_packets() {
+    // 16,024 bytes a packet.
+    let trace = Trace::new("packets", &[1000; 20]);
+    let opened = trace.open();
+    let mut cursor = opened.streams[0].cursor(Window::default());
+    let mut told = Told::default();
+    read(&mut cursor, 3500, &mut told);
+    shorten(&trace.stream(), 100_000);
+    read(&mut cursor, u64::MAX, &mut told);
+    // The rest of the seventh packet is missing, and all behind it: told once, no zeros.
+    assert_eq!((told.good, told.bad, told.ended), (6 * 1000 + (100_000 - 6 * 16_024 - 24) / 16, 0, true));
+    let [damage] = told.damage.as_slice() else { panic!("{:?}", told.damage) };
+    assert_eq!(damage.kind, DamageKind::Lost { told: false });
+    assert_eq!((damage.bit, damage.skipped), (100_000 * 8, (20 * 16_024 - 100_000) * 8));
+    // A cursor that begins now has the same.
+    let mut again = Told::default();
+    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut again);
+    assert_eq!((again.good, again.bad, &again.damage), (told.good, 0, &told.damage));
+    // Who opens the trace now sees a file that is cut off.
+    let mut again = Told::default();
+    read(&mut trace.open().streams[0].cursor(Window::default()), u64::MAX, &mut again);
+    assert_eq!((again.good, again.bad, again.damage.len()), (told.good, 0, 1));
+    assert!(matches!(again.damage[0].kind, DamageKind::CutOff { .. }));
+}
+
+#[test]
+fn the_packet_that_is_being_read() {
+    // 48 MB.
+    let trace = Trace::new("packet", &[3_000_000]);
+    let opened = trace.open();
+    let mut cursor = opened.streams[0].cursor(Window::default());
+    let mut told = Told::default();
+    read(&mut cursor, 1_000_000, &mut told);
+    shorten(&trace.stream(), 4096);
+    read(&mut cursor, u64::MAX, &mut told);
+    // Zeros have a number and a time as well, but the first of them is told at once, and not many
+    // come before it is told why.
+    assert_eq!((told.good, told.ended), (1_000_000, true));
+    assert!(told.bad <= (1 << 20) / EVENT as u64, "{}", told.bad);
+    let lost = lost(&told);
+    assert_eq!(lost.len(), 1, "{lost:?}");
+    assert_eq!((lost[0].bit, &lost[0].kind), (4096 * 8, &DamageKind::Lost { told: true }));
+    assert!(lost[0].to_string().contains("not to be trusted"), "{}", lost[0]);
+    assert!(told.damage.len() <= 3, "{:?}", told.damage);
+}
+
+/// Behind the end of a file there are zeros up to the end of the page, which nobody is told of.
+#[test]
+fn within_a_page() {
+    let trace = Trace::new("page", &[1000; 20]);
+    let len = 20 * 16_024;
+    let opened = trace.open();
+    shorten(&trace.stream(), len - EVENT);
+    let mut told = Told::default();
+    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut told);
+    let lost = lost(&told);
+    assert_eq!((told.good, lost.len()), (20 * 1000 - 1, 1));
+    assert_eq!((lost[0].bit, &lost[0].kind), ((len - EVENT) as u64 * 8, &DamageKind::Lost { told: true }));
+    // A file of another name in its place is no loss, nor is one that grows.
+    let opened = trace.open();
+    fs::rename(trace.stream(), trace.0.join("moved")).unwrap();
+    fs::write(trace.stream(), b"").unwrap();
+    File::options().append(true).open(trace.0.join("moved")).unwrap().set_len(1 << 20).unwrap();
+    let mut told = Told::default();
+    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut told);
+    assert!(!told.damage.iter().any(|damage| matches!(damage.kind, DamageKind::Lost { .. })));
+}

@@ -1,0 +1,344 @@
+//! Mapped pages that are gone when they are read.
+//!
+//! Who reads a page behind the end of a mapped file, or one that its device cannot deliver, gets the
+//! signal SIGBUS, which ends the process. A file can become shorter at any time, by the hand of
+//! another process. So [`Guard::new`] installs a handler, once: where the address is in a guarded
+//! mapping, it puts pages of zeros in the place of those that are gone and notes which ones; the
+//! read goes on, and whoever reads asks [`Guard::lost`] when it is time to. All other signals are for
+//! the handler that was there before.
+
+use std::mem::MaybeUninit;
+use std::ops::Range;
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
+
+use libc::{c_int, c_void, siginfo_t};
+
+/// A mapping that is read though its pages may go away. Lives as long as the mapping.
+#[derive(Debug)]
+pub(crate) struct Guard(&'static Slot);
+
+impl Guard {
+    /// Guards a mapping, which begins at a page.
+    pub(crate) fn new(mapping: &[u8]) -> Self {
+        static INSTALLED: Once = Once::new();
+        INSTALLED.call_once(install);
+        let begin = mapping.as_ptr() as usize;
+        Self(Slot::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
+    }
+
+    /// The bytes that were lost, from the first to the last one, in a mapping of `len` bytes.
+    pub(crate) fn lost(&self, len: usize) -> Range<usize> {
+        // Whoever has seen zeros sees below that there are some.
+        fence(Ordering::SeqCst);
+        let end = self.0.lost_end.load(Ordering::Relaxed);
+        if end == 0 {
+            return 0..0;
+        }
+        let begin = self.0.lost_begin.load(Ordering::Relaxed);
+        begin.min(len)..end.min(len)
+    }
+
+    /// Notes that bytes are lost.
+    pub(crate) fn lose(&self, bytes: Range<usize>) {
+        self.0.lose(bytes);
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}
+
+/// A place in the registry. Places are never freed, only used again, so that a signal handler can
+/// look through them at any time.
+#[derive(Debug, Default)]
+struct Slot {
+    /// Odd while `begin` and `end` change.
+    version: AtomicUsize,
+    /// Address of the mapping; 0: none.
+    begin: AtomicUsize,
+    end: AtomicUsize,
+    /// Offsets in the mapping of the first lost byte, and behind the last one (0: none is lost).
+    lost_begin: AtomicUsize,
+    lost_end: AtomicUsize,
+    /// Where the pages end that were replaced last, and how many they were.
+    run_end: AtomicUsize,
+    run_pages: AtomicUsize,
+    next: AtomicPtr<Slot>,
+}
+
+/// The first one of all places.
+static SLOTS: AtomicPtr<Slot> = AtomicPtr::new(ptr::null_mut());
+
+/// Places that are free. Nothing that a signal handler may touch.
+static FREE: Mutex<Vec<&'static Slot>> = Mutex::new(Vec::new());
+
+impl Slot {
+    fn take(addresses: Range<usize>) -> &'static Self {
+        // Only one at a time changes the registry.
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = free.pop().unwrap_or_else(|| {
+            let slot: &'static Self = Box::leak(Box::default());
+            slot.next.store(SLOTS.load(Ordering::Relaxed), Ordering::Relaxed);
+            SLOTS.store(ptr::from_ref(slot).cast_mut(), Ordering::Release);
+            slot
+        });
+        slot.change(addresses);
+        slot
+    }
+
+    fn give_back(&'static self) {
+        let mut free = FREE.lock().unwrap_or_else(PoisonError::into_inner);
+        self.change(0..0);
+        free.push(self);
+    }
+
+    fn change(&self, addresses: Range<usize>) {
+        let version = self.version.load(Ordering::Relaxed);
+        self.version.store(version.wrapping_add(1), Ordering::Relaxed);
+        fence(Ordering::Release);
+        self.begin.store(addresses.start, Ordering::Relaxed);
+        self.end.store(addresses.end, Ordering::Relaxed);
+        self.lost_begin.store(usize::MAX, Ordering::Relaxed);
+        self.lost_end.store(0, Ordering::Relaxed);
+        self.run_end.store(0, Ordering::Relaxed);
+        self.version.store(version.wrapping_add(2), Ordering::Release);
+    }
+
+    /// The addresses of the mapping. Empty if they are just changing: then it is not the mapping
+    /// that this thread is reading.
+    fn addresses(&self) -> Range<usize> {
+        let version = self.version.load(Ordering::Acquire);
+        let addresses = self.begin.load(Ordering::Relaxed)..self.end.load(Ordering::Relaxed);
+        fence(Ordering::Acquire);
+        let is_same = version % 2 == 0 && version == self.version.load(Ordering::Relaxed);
+        if is_same { addresses } else { 0..0 }
+    }
+
+    /// The place of the mapping that has an address. For the signal handler: it only loads.
+    fn of(address: usize) -> Option<(&'static Self, Range<usize>)> {
+        let mut next = SLOTS.load(Ordering::Acquire);
+        // SAFETY: what is in the list was leaked and is never changed but by atomic operations.
+        while let Some(slot) = unsafe { next.as_ref() } {
+            let addresses = slot.addresses();
+            if addresses.contains(&address) {
+                return Some((slot, addresses));
+            }
+            next = slot.next.load(Ordering::Relaxed);
+        }
+        None
+    }
+
+    fn lose(&self, bytes: Range<usize>) {
+        self.lost_begin.fetch_min(bytes.start, Ordering::SeqCst);
+        self.lost_end.fetch_max(bytes.end, Ordering::SeqCst);
+    }
+
+    /// Puts zeros where the page of an address was; false if the system does not let that be. For
+    /// the signal handler: it makes one system call.
+    fn replace(&self, addresses: &Range<usize>, address: usize) -> bool {
+        let page = page_size();
+        let begin = address - address % page;
+        // Who reads on into a file that has ended should not have a signal for each of its pages; one
+        // bad page of a device should not cost more than that.
+        let goes_on = self.run_end.load(Ordering::Relaxed) == begin;
+        let pages = if goes_on { self.run_pages.load(Ordering::Relaxed).saturating_mul(2) } else { 1 };
+        let end = begin.saturating_add(pages.saturating_mul(page)).min(addresses.end);
+        // Before there are any zeros to see.
+        self.lose(begin - addresses.start..end - addresses.start);
+        fence(Ordering::SeqCst);
+        let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        // SAFETY: the pages are of a mapping that this crate made to be read only, and that is still
+        // there, since somebody just read it. Whoever reads it knows that its bytes can change.
+        let replaced = unsafe {
+            libc::mmap(ptr::without_provenance_mut(begin), end - begin, libc::PROT_READ, flags, -1, 0)
+        };
+        self.run_end.store(end, Ordering::Relaxed);
+        self.run_pages.store(pages, Ordering::Relaxed);
+        replaced != libc::MAP_FAILED
+    }
+}
+
+/// Size of a page of memory in bytes.
+fn page_size() -> usize {
+    static SIZE: AtomicUsize = AtomicUsize::new(0);
+    let known = SIZE.load(Ordering::Relaxed);
+    if known != 0 {
+        return known;
+    }
+    // SAFETY: it only asks. It is asked before the handler is installed.
+    let size = usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096);
+    SIZE.store(size, Ordering::Relaxed);
+    size
+}
+
+/// What did with the signal before.
+static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
+
+/// Installs the handler. If that cannot be done, a page that is gone ends the process, as without it.
+fn install() {
+    page_size();
+    let mut before = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: given a place for what there is and nothing new, it fills the place, or says that it
+    // did not.
+    let before = unsafe {
+        if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
+            return;
+        }
+        before.assume_init()
+    };
+    if BEFORE.set(before).is_err() {
+        return;
+    }
+    let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_bus_error;
+    // SAFETY: all zeros are a valid value of this structure of integers. The handler has the
+    // signature that SA_SIGINFO asks for, and is a function that is safe to call in a signal handler.
+    // Where a thread has a stack for signals, as those of Rust's runtime do, it is used.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = handler as libc::sighandler_t;
+        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(libc::SIGBUS, &action, ptr::null_mut());
+    }
+}
+
+extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
+    // SAFETY: the system gives a valid description to a handler with SA_SIGINFO. Where the signal was
+    // not sent by the system itself, the address is none, and is not looked at.
+    let (code, address) = unsafe { ((*info).si_code, (*info).si_addr() as usize) };
+    let is_fault = code > 0 && code != libc::BUS_ADRALN;
+    if is_fault
+        && let Some((slot, addresses)) = Slot::of(address)
+        && slot.replace(&addresses, address)
+    {
+        return;
+    }
+    let Some(before) = BEFORE.get() else { return };
+    match before.sa_sigaction {
+        // To ignore a fault would be to repeat it for ever: the system does not do that either.
+        libc::SIG_IGN if code <= 0 => {}
+        // SAFETY: puts back what was there, which is valid, or the default, by calls that are allowed
+        // in a signal handler. A read that failed is repeated, and then ends the process.
+        libc::SIG_DFL | libc::SIG_IGN => unsafe {
+            let mut action = *before;
+            action.sa_sigaction = libc::SIG_DFL;
+            libc::sigaction(signal, &action, ptr::null_mut());
+            if code <= 0 {
+                libc::raise(signal);
+            }
+        },
+        // SAFETY: the address was installed as a handler of this signature, which this flag tells.
+        handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
+            let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
+            handler(signal, info, context);
+        },
+        // SAFETY: as above, without it.
+        handler => unsafe {
+            let handler: extern "C" fn(c_int) = std::mem::transmute(handler);
+            handler(signal);
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::process::ExitStatusExt;
+    use std::process::{Command, ExitStatus};
+
+    use super::*;
+    use crate::Bytes;
+    use crate::testing::Folder;
+
+    /// Variable that tells a process that it is to die, and how.
+    const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
+
+    /// How a process ends that plays a role.
+    fn end_of(role: &str) -> ExitStatus {
+        let test = "bus_error::tests::all_other_signals_are_for_the_handler_before";
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", test, "--nocapture"]).env(ROLE, role);
+        command.output().unwrap().status
+    }
+
+    extern "C" fn leave(_: c_int) {
+        // SAFETY: it ends the process at once.
+        unsafe { libc::_exit(77) }
+    }
+
+    extern "C" fn leave_with_description(_: c_int, info: *mut siginfo_t, _: *mut c_void) {
+        // SAFETY: the system gives a valid description; the call ends the process at once.
+        unsafe { libc::_exit(if (*info).si_signo == libc::SIGBUS { 78 } else { 1 }) }
+    }
+
+    fn set_handler(handler: libc::sighandler_t, flags: c_int) {
+        // SAFETY: see `install`.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = handler;
+            action.sa_flags = flags;
+            assert_eq!(libc::sigaction(libc::SIGBUS, &action, ptr::null_mut()), 0);
+        }
+    }
+
+    /// Reads a page that is gone of a mapping that nobody guards.
+    fn read_elsewhere(folder: &Folder) {
+        let path = folder.join("elsewhere");
+        std::fs::write(&path, vec![1; 1 << 16]).unwrap();
+        let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
+        // SAFETY: that reading it ends the process is what is tested.
+        let bytes = unsafe { memmap2::Mmap::map(&file) }.unwrap();
+        file.set_len(0).unwrap();
+        std::hint::black_box(bytes[1 << 15]);
+    }
+
+    fn play(role: &str) {
+        let simple: extern "C" fn(c_int) = leave;
+        let described: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = leave_with_description;
+        match role {
+            "handler" => set_handler(simple as libc::sighandler_t, 0),
+            "described" => set_handler(described as libc::sighandler_t, libc::SA_SIGINFO),
+            "default" | "sent" => set_handler(libc::SIG_DFL, 0),
+            "ignored" | "ignored-sent" => set_handler(libc::SIG_IGN, 0),
+            _ => {}
+        }
+        let folder = Folder::new("bus-error");
+        std::fs::write(folder.join("large"), vec![1; 1 << 17]).unwrap();
+        let bytes = Bytes::of_file(&folder.join("large")).unwrap();
+        assert_eq!(bytes[0], 1);
+        let folder = Folder::new("bus-error-elsewhere");
+        if role.contains("sent") {
+            // SAFETY: that it ends the process is what is tested.
+            unsafe { libc::raise(libc::SIGBUS) };
+        } else {
+            read_elsewhere(&folder);
+        }
+        // SAFETY: it ends the process at once.
+        unsafe { libc::_exit(79) }
+    }
+
+    #[test]
+    fn all_other_signals_are_for_the_handler_before() {
+        if let Some(role) = std::env::var_os(ROLE) {
+            play(role.to_str().unwrap());
+        }
+        for role in ["rust", "default", "sent", "ignored"] {
+            assert_eq!(end_of(role).signal(), Some(libc::SIGBUS), "{role}");
+        }
+        assert_eq!(end_of("handler").code(), Some(77));
+        assert_eq!(end_of("described").code(), Some(78));
+        assert_eq!(end_of("ignored-sent").code(), Some(79));
+    }
+
+    #[test]
+    fn changing_places_are_no_places() {
+        let slot = Slot::default();
+        slot.change(4096..8192);
+        assert_eq!(slot.addresses(), 4096..8192);
+        slot.version.fetch_add(1, Ordering::Relaxed);
+        assert!(slot.addresses().is_empty());
+    }
+}

@@ -1,0 +1,182 @@
+//! Mapped files.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::{Deref, Range};
+use std::path::{Path, PathBuf};
+
+use memmap2::Mmap;
+
+#[cfg(unix)]
+use crate::bus_error::Guard;
+
+/// A file in memory, as long as it was when it was mapped.
+#[derive(Debug)]
+pub(crate) struct Mapping {
+    // Before `bytes`: what is unmapped must not be guarded any more.
+    #[cfg(unix)]
+    guard: Guard,
+    bytes: Mmap,
+    path: PathBuf,
+    identity: Identity,
+}
+
+impl Mapping {
+    /// Maps all of `file`, which is at `path`.
+    pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
+        // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks that
+        // nobody changes the bytes meanwhile. No process can promise that for another one; all
+        // readers of this workspace therefore check what they load each time, keep no assumption
+        // about bytes that they looked at before, and never read beyond the length taken here. Pages
+        // that go away are replaced by zeros, see `bus_error`.
+        let bytes = unsafe { Mmap::map(file) }?;
+        Ok(Self {
+            #[cfg(unix)]
+            guard: Guard::new(&bytes),
+            bytes,
+            path: path.to_owned(),
+            identity: identity(metadata),
+        })
+    }
+
+    /// The bytes that were found missing, from the first to the last one; zeros are in their place.
+    pub(crate) fn lost(&self) -> Range<usize> {
+        #[cfg(unix)]
+        return self.guard.lost(self.bytes.len());
+        // Where the system does not let mapped files become shorter.
+        #[cfg(not(unix))]
+        return 0..0;
+    }
+
+    /// Asks the system whether the file has become shorter.
+    ///
+    /// Zeros behind its end cause no fault up to the end of the page, so that [`Mapping::lost`]
+    /// alone does not know of them.
+    pub(crate) fn look_for_loss(&self) {
+        let Ok(metadata) = std::fs::metadata(&self.path) else { return };
+        // What was put in the place of the file is another one: this one is still there.
+        if identity(&metadata) != self.identity {
+            return;
+        }
+        let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
+        #[cfg(unix)]
+        if len < self.bytes.len() {
+            self.guard.lose(len..self.bytes.len());
+        }
+        #[cfg(not(unix))]
+        let _ = len;
+    }
+}
+
+impl Deref for Mapping {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
+/// What makes a file the same one, whatever it is called.
+#[cfg(unix)]
+type Identity = (u64, u64);
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+#[cfg(not(unix))]
+type Identity = ();
+
+#[cfg(not(unix))]
+fn identity(_: &Metadata) -> Identity {}
+
+#[cfg(test)]
+#[cfg(unix)]
+mod tests {
+    use super::*;
+    use crate::testing::Folder;
+
+    /// A mapped file of so many pages of ones.
+    fn mapped(folder: &Folder, pages: usize) -> (Mapping, File) {
+        let path = folder.join("file");
+        std::fs::write(&path, vec![1; pages * page_size()]).unwrap();
+        let file = File::options().read(true).write(true).open(&path).unwrap();
+        let mapping = Mapping::new(&file, &path, &file.metadata().unwrap()).unwrap();
+        (mapping, file)
+    }
+
+    fn page_size() -> usize {
+        // SAFETY: it only asks.
+        usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap()
+    }
+
+    #[test]
+    fn a_file_that_becomes_shorter_is_zeros_from_there_on() {
+        let folder = Folder::new("shorter");
+        let (mapping, file) = mapped(&folder, 40);
+        let page = page_size();
+        assert!(mapping.lost().is_empty());
+        file.set_len(10 * page as u64 + 100).unwrap();
+        // In the last page that is there, nobody notices.
+        assert_eq!(mapping[10 * page + 99..][..2], [1, 0]);
+        assert!(mapping.lost().is_empty());
+        assert_eq!(mapping[20 * page + 5], 0);
+        assert_eq!(mapping.lost(), 20 * page..21 * page);
+        // One byte of each page, from the end on and from the beginning on.
+        let ones = mapping.iter().rev().step_by(page).filter(|byte| **byte == 1).count();
+        assert_eq!(ones, 10);
+        assert!(mapping[..10 * page].iter().all(|byte| *byte == 1));
+        assert!(mapping[10 * page + 100..].iter().all(|byte| *byte == 0));
+        assert_eq!(mapping.lost(), 11 * page..40 * page);
+        mapping.look_for_loss();
+        assert_eq!(mapping.lost(), 10 * page + 100..40 * page);
+        // Zeros stay zeros.
+        file.set_len(40 * page as u64).unwrap();
+        drop(file);
+        std::fs::write(folder.join("file"), vec![2; 40 * page]).unwrap();
+        assert_eq!(mapping[30 * page], 0);
+    }
+
+    #[test]
+    fn other_threads_see_it_too() {
+        let folder = Folder::new("threads");
+        let (mapping, file) = mapped(&folder, 1000);
+        file.set_len(0).unwrap();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    assert!(mapping.iter().all(|byte| *byte == 0));
+                    assert_eq!(mapping.lost(), 0..mapping.len());
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_file_that_was_replaced_is_still_there() {
+        let folder = Folder::new("replaced");
+        let (mapping, _file) = mapped(&folder, 20);
+        std::fs::write(folder.join("new"), b"short").unwrap();
+        std::fs::rename(folder.join("new"), folder.join("file")).unwrap();
+        mapping.look_for_loss();
+        assert!(mapping.lost().is_empty() && mapping.iter().all(|byte| *byte == 1));
+    }
+
+    /// Places in the registry are used again, without what was there before.
+    #[test]
+    fn many_mappings_one_after_the_other() {
+        let folder = Folder::new("many");
+        for _ in 0..100 {
+            let (one, file) = mapped(&folder, 20);
+            let other = Folder::new("other");
+            let (other, _other) = mapped(&other, 20);
+            assert!(one.lost().is_empty());
+            file.set_len(0).unwrap();
+            assert_eq!(one[0], 0);
+            assert_eq!((one.lost().start, other.lost().is_empty()), (0, true));
+            assert!(other.iter().all(|byte| *byte == 1));
+        }
+    }
+}
