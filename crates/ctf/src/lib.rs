@@ -14,5 +14,6 @@ mod packet_times;
 pub mod quirks;
 mod seek;
 pub mod stream;
+pub mod stream_input;
 pub mod trace;
 mod truncated;

@@ -7,7 +7,7 @@ use std::collections::hash_map::Entry;
 use ichnos_model::{Damage, DamageKind};
 
 use crate::packet_entry::PacketEntry;
-use crate::stream::StreamFile;
+use crate::stream_input::StreamFile;
 
 /// How packets are put in order.
 #[derive(Clone, Copy, Debug)]

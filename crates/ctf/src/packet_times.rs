@@ -3,7 +3,7 @@
 use crate::packet::PacketInfo;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
-use crate::stream::StreamInput;
+use crate::stream_input::StreamInput;
 
 /// Values of the default clock.
 #[derive(Clone, Copy, Debug, Default)]

@@ -6,7 +6,8 @@ use ichnos_model::{Cut, Head, Place, Window, advance_to};
 
 use crate::packet::Clocks;
 use crate::quirks::Quirk;
-use crate::stream::{Phase, StreamCursor, StreamInput};
+use crate::stream::{Phase, StreamCursor};
+use crate::stream_input::StreamInput;
 
 impl StreamInput {
     /// Whether what a packet says can be understood without those before it.

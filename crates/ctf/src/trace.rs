@@ -21,7 +21,7 @@ use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
-use crate::stream::{StreamFile, StreamInput};
+use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
 /// How to open CTF traces.
