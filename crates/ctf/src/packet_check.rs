@@ -20,15 +20,20 @@ pub(crate) struct PacketCheck<'a> {
 
 impl PacketCheck<'_> {
     /// How many things are looked at.
-    pub(crate) const COUNT: u8 = 6;
+    const COUNT: u8 = 6;
 
     /// All flaws that it has.
     pub(crate) fn flaws(&self) -> impl Iterator<Item = DamageKind> {
         (0..Self::COUNT).filter_map(|number| self.flaw(number))
     }
 
+    /// The first flaw from a number on, and its number.
+    pub(crate) fn first_flaw(&self, from: u8) -> Option<(u8, DamageKind)> {
+        (from..Self::COUNT).find_map(|number| Some((number, self.flaw(number)?)))
+    }
+
     /// The flaw of this number, if the packet has it.
-    pub(crate) fn flaw(&self, number: u8) -> Option<DamageKind> {
+    fn flaw(&self, number: u8) -> Option<DamageKind> {
         match number {
             0 => self.other_than_indexed(),
             1 => self.entry.flaws()?.misplaced.map(|begin| DamageKind::Misplaced { begin }),

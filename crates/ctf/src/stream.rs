@@ -584,9 +584,7 @@ impl StreamCursor {
                         }
                     }
                 }
-                Phase::CheckPacket(PacketCheck::COUNT) => self.phase = Phase::DiscardedEvents,
-                Phase::CheckPacket(which) => {
-                    self.phase = Phase::CheckPacket(which + 1);
+                Phase::CheckPacket(from) => {
                     let check = PacketCheck {
                         stream: &self.input.stream,
                         entry: self.entry(),
@@ -594,9 +592,12 @@ impl StreamCursor {
                         info: Some(&self.info).filter(|_| !self.clocks.go_on),
                         may_lack_end: self.has_quirk(Quirk::LttngCrash),
                     };
-                    if let Some(kind) = check.flaw(which) {
-                        return self.tell_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
-                    }
+                    let Some((number, kind)) = check.first_flaw(from) else {
+                        self.phase = Phase::DiscardedEvents;
+                        continue;
+                    };
+                    self.phase = Phase::CheckPacket(number + 1);
+                    return self.tell_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
                 }
                 Phase::DiscardedEvents => {
                     self.phase = Phase::DiscardedPackets;
