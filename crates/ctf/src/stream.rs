@@ -75,7 +75,8 @@ impl StreamInput {
     pub fn time_range(&self) -> Option<(i128, i128)> {
         let times = || {
             self.packets.iter().flat_map(|packet| {
-                [packet.begin(), packet.end()]
+                // An end before the begin is none.
+                [packet.begin(), packet.end().filter(|end| packet.begin().is_none_or(|begin| begin <= *end))]
                     .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
             })
         };
@@ -661,7 +662,7 @@ impl StreamCursor {
                 }
                 Phase::CheckTimes => {
                     self.phase = Phase::DiscardedEvents;
-                    let crashed = |end| self.has_quirk(Quirk::LttngCrash) && end == 0;
+                    let crashed = |end| self.has_quirk(Quirk::LttngCrashPacketEnd) && end == 0;
                     if let (Some(begin), Some(end)) = (self.info.begin, self.info.end)
                         && begin > end
                         && !crashed(end)
@@ -743,7 +744,7 @@ impl StreamCursor {
                     self.phase = Phase::BeforePacket;
                     let now = self.clocks.value();
                     if let (Some(end), Some(now)) = (self.info.end, now) {
-                        let crashed = self.has_quirk(Quirk::LttngCrash)
+                        let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
                             && end == 0
                             && self.info.begin.is_some_and(|begin| begin != 0);
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
