@@ -2,8 +2,10 @@
 
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use ichnos::ctf::quirks::Quirk;
 
 use crate::time::{self, TimePoint};
 
@@ -144,6 +146,14 @@ pub(crate) struct Reading {
     /// same as Babeltrace's to the byte, and `exact` for all else.
     #[arg(long, value_enum, value_name = "HOW", help_heading = "Reading")]
     pub(crate) clock_arithmetic: Option<Arithmetic>,
+    /// Do not take this known fault of a tracer into account (`info` names those that it does); can
+    /// be repeated.
+    #[arg(long, value_name = "NAME", value_parser = quirk_names().try_map(quirk),
+          help_heading = "Reading")]
+    pub(crate) no_quirk: Vec<Quirk>,
+    /// Do not take any known fault of tracers into account.
+    #[arg(long, conflicts_with = "no_quirk", help_heading = "Reading")]
+    pub(crate) no_quirks: bool,
     /// Refuse metadata that are larger than this (for instance 512M).
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,
@@ -468,6 +478,14 @@ fn detail(text: &str) -> Result<(Detail, bool), String> {
         "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
         value => Err(format!("expected yes or no, found `{value}`")),
     }
+}
+
+fn quirk_names() -> PossibleValuesParser {
+    Quirk::ALL.map(|quirk| PossibleValue::new(quirk.name()).help(quirk.describe())).into()
+}
+
+fn quirk(name: String) -> Result<Quirk, String> {
+    Quirk::ALL.into_iter().find(|quirk| quirk.name() == name).ok_or(name)
 }
 
 /// A number of bytes, with K, M, G or T for powers of 1024.

@@ -117,12 +117,13 @@ impl Findings {
             for quirk in trace.quirks() {
                 let mut json = Object::default();
                 json.put("kind", "quirk");
-                json.put("message", quirk.as_str());
+                json.put("name", quirk.name);
+                json.put("message", quirk.message);
                 self.add(Finding {
                     level: Level::Note,
                     trace: trace.path().to_owned(),
                     place: trace.path().to_owned(),
-                    message: quirk,
+                    message: quirk.to_string(),
                     remedy: None,
                     json,
                 });

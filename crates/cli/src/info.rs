@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, Window};
+use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, TracerQuirk, Window};
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
@@ -247,7 +247,8 @@ impl Found<'_> {
         object.put("event_record_classes", self.classes_json());
         object.put("problems", problems_json(self.input.diagnostics()));
         object.put("damage", self.damage.iter().map(|damage| damage_json(damage).json()).collect::<Vec<_>>());
-        object.put("quirks", self.input.quirks());
+        let quirk = |quirk: TracerQuirk| json!({ "name": quirk.name, "message": quirk.message });
+        object.put("quirks", self.input.quirks().into_iter().map(quirk).collect::<Vec<_>>());
         object
     }
 
@@ -477,7 +478,7 @@ impl Found<'_> {
         if !quirks.is_empty() {
             let mut branch =
                 Branch::new("known faults of this version of the tracer, which are taken into account");
-            quirks.iter().for_each(|quirk| branch.line(safe(quirk)));
+            quirks.iter().for_each(|quirk| branch.line(quirk.to_string()));
             root.add(branch);
         }
     }

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
+use ichnos::ctf::quirks::Quirk;
 use ichnos::io::{Bytes, IoError};
 use ichnos::model::{ClockArithmetic, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
@@ -74,6 +75,8 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
             .map_err(|error| Failure::new(format!("{name}: the metadata cannot be read: {error}")))?;
         options.ctf.metadata = Some((name, bytes));
     }
+    options.ctf.without_quirks =
+        if reading.no_quirks { Quirk::ALL.to_vec() } else { reading.no_quirk.clone() };
     let limits = &mut options.ctf.limits;
     limits.metadata_bytes = reading.limit_metadata.unwrap_or(limits.metadata_bytes);
     limits.depth = reading.limit_depth.unwrap_or(limits.depth);

@@ -1,22 +1,47 @@
 //! Faults of known tracers that readers have to know of.
 
-use ichnos_model::{TraceClass, Value};
+use ichnos_model::{ClockOrigin, TraceClass, TracerQuirk, Value};
 
-/// A known fault of a tracer that changes how packets are read.
+use crate::metadata::Dialect;
+
+/// A known fault of a tracer that changes how its traces are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Quirk {
     /// LTTng-UST before 2.11.0 and LTTng-modules before 2.9.13 and from 2.10.0 to 2.10.9 write
     /// events after the end time of their packet: such a packet ends with its last event.
     LttngEventAfterPacket,
+    /// A packet that LTTng recovered after a crash has an end time of 0: it ends with its last
+    /// event.
+    LttngCrashPacketEnd,
+    /// The clock `monotonic` of LTTng counts from the Unix epoch, its offset included, but metadata of
+    /// CTF 1.8 do not say so.
+    LttngMonotonicClock,
     /// barectf before 2.3.1 writes events before the begin time of their packet: such a packet
     /// begins with its first event.
     BarectfEventBeforePacket,
-    /// A packet that LTTng recovered after a crash has an end time of 0: it ends with its last
-    /// event.
-    LttngCrash,
 }
 
 impl Quirk {
+    /// All of them.
+    pub const ALL: [Self; 4] = [
+        Self::LttngEventAfterPacket,
+        Self::LttngCrashPacketEnd,
+        Self::LttngMonotonicClock,
+        Self::BarectfEventBeforePacket,
+    ];
+
+    /// Its name, which stays the same.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LttngEventAfterPacket => "lttng-event-after-packet",
+            Self::LttngCrashPacketEnd => "lttng-crash-packet-end",
+            Self::LttngMonotonicClock => "lttng-monotonic-clock",
+            Self::BarectfEventBeforePacket => "barectf-event-before-packet",
+        }
+    }
+
     /// One sentence for people.
     #[must_use]
     pub const fn describe(self) -> &'static str {
@@ -24,11 +49,14 @@ impl Quirk {
             Self::LttngEventAfterPacket => {
                 "this version of LTTng may write events after the end time of their packet: then the packet ends with its last event"
             }
+            Self::LttngCrashPacketEnd => {
+                "packets that LTTng recovered after a crash may have no end time: then they end with their last event"
+            }
+            Self::LttngMonotonicClock => {
+                "the clock `monotonic` of LTTng counts from the Unix epoch, though the metadata do not say so"
+            }
             Self::BarectfEventBeforePacket => {
                 "this version of barectf may write events before the begin time of their packet: then the packet begins with its first event"
-            }
-            Self::LttngCrash => {
-                "packets that LTTng recovered after a crash may have no end time: then they end with their last event"
             }
         }
     }
@@ -37,54 +65,104 @@ impl Quirk {
     /// environment.
     #[must_use]
     pub fn of(trace: &TraceClass) -> Vec<Self> {
-        let mut quirks = Vec::new();
-        let Some(tracer) = trace.environment("tracer_name").and_then(Value::as_text) else { return quirks };
-        let number = |name| trace.environment(name).and_then(Value::as_integer);
-        let Some(major) = number("tracer_major") else { return quirks };
-        let patch = number("tracer_patch").or_else(|| number("tracer_patchlevel")).unwrap_or(0);
-        let version = (major, number("tracer_minor").unwrap_or(0), patch);
-        match tracer {
-            "lttng-ust" => {
-                if version < (2, 11, 0) {
-                    quirks.push(Self::LttngEventAfterPacket);
-                }
-                quirks.push(Self::LttngCrash);
-            }
-            "lttng-modules" => {
-                if version < (2, 9, 13) || ((2, 10, 0)..(2, 10, 10)).contains(&version) {
-                    quirks.push(Self::LttngEventAfterPacket);
-                }
-                quirks.push(Self::LttngCrash);
-            }
-            "barectf" if version < (2, 3, 1) => quirks.push(Self::BarectfEventBeforePacket),
-            _ => {}
-        }
-        quirks
+        Self::ALL.into_iter().filter(|quirk| quirk.is_of(trace)).collect()
     }
+
+    fn is_of(self, trace: &TraceClass) -> bool {
+        let Some(tracer) = trace.environment("tracer_name").and_then(Value::as_text) else { return false };
+        let version = version(trace);
+        let is_before = |end| version.is_some_and(|version| version < end);
+        match (self, tracer) {
+            (Self::LttngEventAfterPacket, "lttng-ust") => is_before((2, 11, 0)),
+            (Self::LttngEventAfterPacket, "lttng-modules") => {
+                is_before((2, 9, 13)) || (is_before((2, 10, 10)) && !is_before((2, 10, 0)))
+            }
+            (Self::LttngCrashPacketEnd, "lttng-ust" | "lttng-modules") => version.is_some(),
+            (Self::LttngMonotonicClock, tracer) if tracer.starts_with("lttng") => {
+                trace.dialect == Dialect::Ctf18.title()
+                    && trace.clocks.iter().any(|clock| clock.name.as_deref() == Some(MONOTONIC))
+            }
+            (Self::BarectfEventBeforePacket, "barectf") => is_before((2, 3, 1)),
+            _ => false,
+        }
+    }
+
+    /// Changes the class of a trace that has this quirk, if there is something wrong with that.
+    pub(crate) fn correct(self, trace: &mut TraceClass) {
+        if self == Self::LttngMonotonicClock {
+            for clock in trace.clocks.iter_mut().filter(|clock| clock.name.as_deref() == Some(MONOTONIC)) {
+                clock.origin = ClockOrigin::UnixEpoch;
+            }
+        }
+    }
+}
+
+impl From<Quirk> for TracerQuirk {
+    fn from(quirk: Quirk) -> Self {
+        Self { name: quirk.name(), message: quirk.describe() }
+    }
+}
+
+const MONOTONIC: &str = "monotonic";
+
+/// Version of the tracer.
+fn version(trace: &TraceClass) -> Option<(i128, i128, i128)> {
+    let number = |name| trace.environment(name).and_then(Value::as_integer);
+    let patch = number("tracer_patch").or_else(|| number("tracer_patchlevel")).unwrap_or(0);
+    Some((number("tracer_major")?, number("tracer_minor").unwrap_or(0), patch))
 }
 
 #[cfg(test)]
 mod tests {
+    use ichnos_model::ClockClass;
+
     use super::*;
 
-    fn quirks(tracer: &str, version: [i128; 3]) -> Vec<Quirk> {
+    fn trace(tracer: &str, version: [i128; 3]) -> TraceClass {
         let names = ["tracer_major", "tracer_minor", "tracer_patchlevel"];
         let mut environment = vec![("tracer_name".to_owned(), Value::Text(tracer.to_owned()))];
         environment
             .extend(names.iter().zip(version).map(|(name, v)| ((*name).to_owned(), Value::Integer(v))));
-        Quirk::of(&TraceClass { environment, ..TraceClass::default() })
+        TraceClass { environment, dialect: Dialect::Ctf18.title().to_owned(), ..TraceClass::default() }
     }
 
     #[test]
     fn by_version() {
-        use Quirk::{BarectfEventBeforePacket, LttngCrash, LttngEventAfterPacket};
-        assert_eq!(quirks("lttng-ust", [2, 10, 9]), [LttngEventAfterPacket, LttngCrash]);
-        assert_eq!(quirks("lttng-ust", [2, 11, 0]), [LttngCrash]);
-        assert_eq!(quirks("lttng-modules", [2, 9, 12]), [LttngEventAfterPacket, LttngCrash]);
-        assert_eq!(quirks("lttng-modules", [2, 9, 13]), [LttngCrash]);
-        assert_eq!(quirks("lttng-modules", [2, 10, 9]), [LttngEventAfterPacket, LttngCrash]);
-        assert_eq!(quirks("lttng-modules", [2, 10, 10]), [LttngCrash]);
+        use Quirk::{BarectfEventBeforePacket, LttngCrashPacketEnd, LttngEventAfterPacket};
+        let quirks = |tracer, version| Quirk::of(&trace(tracer, version));
+        assert_eq!(quirks("lttng-ust", [2, 10, 9]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
+        assert_eq!(quirks("lttng-ust", [2, 11, 0]), [LttngCrashPacketEnd]);
+        assert_eq!(quirks("lttng-modules", [2, 9, 12]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
+        assert_eq!(quirks("lttng-modules", [2, 9, 13]), [LttngCrashPacketEnd]);
+        assert_eq!(quirks("lttng-modules", [2, 10, 9]), [LttngEventAfterPacket, LttngCrashPacketEnd]);
+        assert_eq!(quirks("lttng-modules", [2, 10, 10]), [LttngCrashPacketEnd]);
         assert_eq!(quirks("barectf", [2, 3, 0]), [BarectfEventBeforePacket]);
         assert_eq!(quirks("barectf", [2, 3, 1]), []);
+    }
+
+    #[test]
+    fn clocks_of_lttng() {
+        let with = |tracer: &str, dialect: &str, clock: &str| {
+            let mut clock = ClockClass { name: Some(clock.to_owned()), ..ClockClass::new("c", 1) };
+            clock.origin = ClockOrigin::Unknown;
+            let dialect = dialect.to_owned();
+            let mut trace = TraceClass { clocks: vec![clock], dialect, ..trace(tracer, [2, 11, 0]) };
+            Quirk::of(&trace).into_iter().for_each(|quirk| quirk.correct(&mut trace));
+            trace.clocks[0].origin == ClockOrigin::UnixEpoch
+        };
+        let ctf18 = Dialect::Ctf18.title();
+        assert!(with("lttng-ust", ctf18, "monotonic"));
+        assert!(with("lttng-modules", ctf18, "monotonic"));
+        assert!(!with("lttng-ust", ctf18, "other"));
+        assert!(!with("barectf", ctf18, "monotonic"));
+        // CTF 2 has a way to say it.
+        assert!(!with("lttng-ust", Dialect::Spec2.title(), "monotonic"));
+    }
+
+    #[test]
+    fn names_are_unique() {
+        for quirk in Quirk::ALL {
+            assert_eq!(Quirk::ALL.iter().filter(|other| other.name() == quirk.name()).count(), 1);
+        }
     }
 }

@@ -590,7 +590,7 @@ impl StreamCursor {
                         entry: self.entry(),
                         before: self.input.packet_before(self.packet),
                         info: Some(&self.info).filter(|_| !self.clocks.go_on),
-                        may_lack_end: self.has_quirk(Quirk::LttngCrash),
+                        may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
                     };
                     let Some((number, kind)) = check.first_flaw(from) else {
                         self.phase = Phase::DiscardedEvents;
@@ -676,7 +676,7 @@ impl StreamCursor {
                     self.phase = Phase::BeforePacket;
                     let now = self.clocks.value();
                     if let (Some(end), Some(now)) = (self.times.end, now) {
-                        let crashed = self.has_quirk(Quirk::LttngCrash)
+                        let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
                             && end == 0
                             && self.times.begin.is_some_and(|begin| begin != 0);
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;

@@ -77,7 +77,8 @@ impl StreamInput {
     pub fn time_range(&self) -> Option<(i128, i128)> {
         let times = || {
             self.packets.iter().flat_map(|packet| {
-                [packet.begin(), packet.end()]
+                // An end before the begin is none.
+                [packet.begin(), packet.end().filter(|end| packet.begin().is_none_or(|begin| begin <= *end))]
                     .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
             })
         };
@@ -112,7 +113,7 @@ impl StreamInput {
             }
             summary.damage.extend(packet.damage_before().iter().cloned());
             if let Some(file) = self.files.get(packet.file as usize) {
-                let may_lack_end = self.quirks.contains(&Quirk::LttngCrash);
+                let may_lack_end = self.quirks.contains(&Quirk::LttngCrashPacketEnd);
                 let stream = &self.stream;
                 let check = PacketCheck { stream, entry: packet, before, info: None, may_lack_end };
                 summary.damage.extend(check.flaws().map(|kind| Damage {

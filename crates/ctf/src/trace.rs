@@ -10,7 +10,7 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     BegunCursor, ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic,
-    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, Value, Window,
+    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
 };
 
 use crate::event_class::EventRecords;
@@ -34,8 +34,8 @@ pub struct OpenOptions {
     pub strict: bool,
     /// What is refused because it is too much.
     pub limits: Limits,
-    /// Take known faults of tracers into account.
-    pub quirks: bool,
+    /// Known faults of tracers that are not to be taken into account.
+    pub without_quirks: Vec<Quirk>,
     /// Use the packet indexes that LTTng writes beside its data streams, where they are true.
     pub lttng_index: bool,
     /// Nanoseconds to add to the offsets of all clocks.
@@ -52,7 +52,7 @@ impl Default for OpenOptions {
             dialect: None,
             strict: false,
             limits: Limits::default(),
-            quirks: true,
+            without_quirks: Vec::new(),
             lttng_index: true,
             clock_arithmetic: ClockArithmetic::Exact,
             clock_offset: 0,
@@ -216,6 +216,7 @@ fn index_of(entry: &Entry) -> Option<(&str, &str)> {
 /// A trace whose metadata was read.
 struct Described<'a> {
     class: TraceClass,
+    quirks: Vec<Quirk>,
     dialect: Dialect,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
@@ -258,8 +259,12 @@ impl<'a> Folder<'a> {
                         )));
                     }
                 }
+                let mut quirks = Quirk::of(&parsed.trace);
+                quirks.retain(|quirk| !options.without_quirks.contains(quirk));
+                quirks.iter().for_each(|quirk| quirk.correct(&mut parsed.trace));
                 let mut described = Described {
                     class: parsed.trace,
+                    quirks,
                     dialect: parsed.dialect,
                     diagnostics: in_file(&file, parsed.diagnostics),
                     metadata_name: file,
@@ -298,6 +303,7 @@ impl<'a> Described<'a> {
     fn join(&mut self, mut other: Self) {
         if !extends(&self.class, &other.class) {
             std::mem::swap(&mut self.class, &mut other.class);
+            self.quirks = other.quirks;
             self.metadata_name = other.metadata_name;
             self.diagnostics = other.diagnostics;
         }
@@ -326,7 +332,6 @@ impl<'a> Described<'a> {
             Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let quirks = if options.quirks { Quirk::of(&trace.class) } else { Vec::new() };
         let limits = WalkLimits::from(&options.limits);
         let mut builder = Builder {
             trace: &trace,
@@ -348,8 +353,8 @@ impl<'a> Described<'a> {
         let mut diagnostics = self.diagnostics;
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
-        let streams = builder.finish(&quirks, options.clock_arithmetic);
-        Ok(CtfTrace { path, trace, dialect: self.dialect, diagnostics, streams, damage, quirks })
+        let streams = builder.finish(&self.quirks, options.clock_arithmetic);
+        Ok(CtfTrace { path, trace, dialect: self.dialect, diagnostics, streams, damage, quirks: self.quirks })
     }
 
     fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &MetadataOptions) {
@@ -587,8 +592,8 @@ impl TraceInput for CtfTrace {
         &self.diagnostics
     }
 
-    fn quirks(&self) -> Vec<String> {
-        self.quirks.iter().map(|quirk| quirk.describe().to_owned()).collect()
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        self.quirks.iter().map(|quirk| (*quirk).into()).collect()
     }
 
     fn streams(&self) -> Vec<StreamSummary> {

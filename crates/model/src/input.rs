@@ -29,6 +29,21 @@ impl std::fmt::Display for FileDiagnostic {
     }
 }
 
+/// A known fault of a tracer that changes how its traces are read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct TracerQuirk {
+    /// Short name that stays the same, for instance `lttng-event-after-packet`.
+    pub name: &'static str,
+    /// One sentence for people, without the final full stop.
+    pub message: &'static str,
+}
+
+impl std::fmt::Display for TracerQuirk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.name, self.message)
+    }
+}
+
 /// What is known of a data stream without decoding its events.
 #[derive(Clone, Debug)]
 pub struct StreamSummary {
@@ -68,8 +83,8 @@ pub trait TraceInput: Send + Sync {
     /// Slips and notes of its description.
     fn diagnostics(&self) -> &[FileDiagnostic];
 
-    /// Known faults of the tracer that were taken into account, a sentence each.
-    fn quirks(&self) -> Vec<String>;
+    /// Known faults of the tracer that are taken into account.
+    fn quirks(&self) -> Vec<TracerQuirk>;
 
     /// Its data streams, in the order in which ties of time are broken.
     fn streams(&self) -> Vec<StreamSummary>;

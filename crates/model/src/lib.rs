@@ -36,7 +36,9 @@ pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
-pub use input::{BegunCursor, Cut, FileDiagnostic, StreamSummary, TraceInput, Window, advance_to};
+pub use input::{
+    BegunCursor, Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to,
+};
 pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};

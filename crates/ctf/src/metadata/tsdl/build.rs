@@ -113,11 +113,8 @@ impl<'a> Builder<'a> {
     }
 
     fn clocks(&mut self) {
-        let lttng = self.document.environment.iter().any(|(key, value)| {
-            key == "tracer_name" && value.as_text().is_some_and(|name| name.starts_with("lttng"))
-        });
         for block in &self.document.clocks {
-            let clock = self.clock(block, lttng);
+            let clock = self.clock(block);
             let index = self.clocks.len();
             if let Ok(index) = u16::try_from(index) {
                 self.clock_indexes.insert(&block.name, index);
@@ -127,15 +124,14 @@ impl<'a> Builder<'a> {
     }
 
     /// Section 8.
-    fn clock(&mut self, block: &ClockBlock, lttng: bool) -> ClockClass {
+    fn clock(&mut self, block: &ClockBlock) -> ClockClass {
         let mut clock = ClockClass::new(&block.name, block.frequency);
         clock.name = Some(block.name.clone());
         clock.uuid = block.uuid;
         clock.description.clone_from(&block.description);
         clock.precision = block.precision;
         clock.declared_at = block.at.into();
-        // LTTng's monotonic clock counts from the Unix epoch, but old versions do not say so.
-        if block.absolute || (lttng && block.name == "monotonic") {
+        if block.absolute {
             clock.origin = ClockOrigin::UnixEpoch;
         }
         // Whole seconds in the cycles belong to the seconds: the sum is the same.

@@ -192,7 +192,7 @@ fn special_names_and_clocks_have_roles() {
     let trace = read(&format!(
         "{TRACE}
          env {{ tracer_name = \"lttng-modules\"; n = -5; }};
-         clock {{ name = monotonic; freq = 10; offset_s = 1; offset = 25; }};
+         clock {{ name = monotonic; freq = 10; offset_s = 1; offset = 25; absolute = TRUE; }};
          clock {{ name = other; absolute = FALSE; offset = -1; }};
          typealias integer {{ size = 27; map = clock.monotonic.value; }} := ts;
          callsite {{ name = \"e\"; line = 39; }};

@@ -1,0 +1,173 @@
+//! Known faults of tracers: each named where it is taken into account, and read as it is written where
+//! it is not to be.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use serde_json::Value;
+
+use crate::support::{Folder, METADATA, Run, ichnos, packet};
+
+/// A trace of this tracer, of [`METADATA`] but for these replacements. Each packet: begin, end, and
+/// times of its events.
+fn trace(name: &str, tracer: &str, packets: &[(u64, u64, &[u64])], changes: &[(&str, &str)]) -> Folder {
+    let folder = Folder::new(name);
+    let (tracer, version) = tracer.split_once(' ').unwrap();
+    let numbers: Vec<&str> = version.split('.').collect();
+    let environment = format!(
+        "env {{ tracer_name = \"{tracer}\"; tracer_major = {}; tracer_minor = {}; tracer_patchlevel = {};",
+        numbers[0], numbers[1], numbers[2]
+    );
+    let mut metadata = METADATA.replace("env {", &environment);
+    for (from, to) in changes {
+        assert!(metadata.contains(from));
+        metadata = metadata.replace(from, to);
+    }
+    fs::write(folder.join("metadata"), metadata).unwrap();
+    let mut bytes = Vec::new();
+    for (begin, end, times) in packets {
+        let mut packet = packet(times, 0);
+        packet[8..16].copy_from_slice(&begin.to_le_bytes());
+        packet[16..24].copy_from_slice(&end.to_le_bytes());
+        bytes.extend(packet);
+    }
+    fs::write(folder.join("stream"), bytes).unwrap();
+    folder
+}
+
+fn run(verb: &str, folder: &Folder, more: &[&str]) -> Run {
+    let arguments = [OsStr::new(verb), folder.as_os_str()];
+    ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new)))
+}
+
+/// The quirks that `info` names.
+fn named(folder: &Folder, more: &[&str]) -> Vec<String> {
+    let run = run("info", folder, &[&["--json"], more].concat());
+    let quirks = run.json()["traces"][0]["quirks"].as_array().unwrap().clone();
+    quirks.iter().map(|quirk| quirk["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Nanoseconds since the clock's beginning of all lines of a kind, where nothing is wrong.
+fn times(folder: &Folder, kind: &str, more: &[&str]) -> Vec<i128> {
+    times_with(folder, kind, more, 0, &[])
+}
+
+/// The same where this is the exit code, and all of these are complained about.
+fn times_with(folder: &Folder, kind: &str, more: &[&str], code: i32, told: &[&str]) -> Vec<i128> {
+    let run = run("cat", folder, &[&["--format=jsonl", "--packets"], more].concat()).expect(code, told);
+    let lines = run.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of_kind = lines.filter(|line| line["type"] == kind);
+    let time = |line: Value| line["ts"].to_string().parse::<i128>().unwrap();
+    of_kind.map(|line| time(line) - 1_000_000_000_000_000_000).collect()
+}
+
+/// Checks that a quirk is named where it is in use, and can be switched off by its name and with all.
+fn check(folder: &Folder, quirk: &str) {
+    assert!(named(folder, &[]).contains(&quirk.to_owned()));
+    assert!(!named(folder, &["--no-quirk", quirk]).contains(&quirk.to_owned()));
+    assert!(named(folder, &["--no-quirks"]).is_empty());
+    run("info", folder, &[]).prints(&["known faults", &format!("{quirk}: ")]);
+    let json = run("check", folder, &["--json"]).json();
+    let findings = json["findings"].as_array().unwrap();
+    assert!(findings.iter().any(|finding| finding["kind"] == "quirk" && finding["name"] == quirk));
+    let found = run("cat", folder, &["--no-quirks", "--no-quirk", quirk]);
+    found.expect(2, &["cannot be used with"]);
+}
+
+#[test]
+fn events_after_their_packet() {
+    const PACKETS: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 3500]), (4000, 6000, &[4500, 5500])];
+    for (tracer, is_faulty) in [
+        ("lttng-ust 2.10.7", true),
+        ("lttng-ust 2.11.0", false),
+        ("lttng-modules 2.9.12", true),
+        ("lttng-modules 2.10.10", false),
+        ("lttng-modules 2.10.9", true),
+    ] {
+        let folder = trace("after-packet", tracer, &PACKETS, &[]);
+        let ends = |more: &[&str]| times(&folder, "packet-end", more);
+        // What is no fault of the tracer is damage.
+        let told = |kind: &str, more: &[&str]| {
+            times_with(&folder, kind, more, 3, &["an event at 3500 cycles, but its packet ends at 3000"])
+        };
+        assert_eq!(told("packet-end", &["--no-quirks"]), [3000, 6000]);
+        assert_eq!(told("event", &["--no-quirks"]), [1500, 3500, 4500, 5500]);
+        if is_faulty {
+            assert_eq!(times(&folder, "event", &[]), [1500, 3500, 4500, 5500]);
+            check(&folder, "lttng-event-after-packet");
+            assert_eq!(ends(&[]), [3500, 6000]);
+            assert_eq!(told("packet-end", &["--no-quirk=lttng-event-after-packet"]), [3000, 6000]);
+            // No event is lost to a window that begins behind the end that the packet tells.
+            assert_eq!(times(&folder, "event", &["--begin=@1000000000000003200"]), [3500, 4500, 5500]);
+        } else {
+            assert_eq!(told("packet-end", &[]), [3000, 6000]);
+            assert!(!named(&folder, &[]).contains(&"lttng-event-after-packet".to_owned()));
+        }
+    }
+}
+
+#[test]
+fn packets_that_a_crash_left_without_an_end() {
+    const PACKETS: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
+    for tracer in ["lttng-ust 2.13.0", "lttng-modules 2.12.3"] {
+        let folder = trace("crash", tracer, &PACKETS, &[]);
+        check(&folder, "lttng-crash-packet-end");
+        assert_eq!(times(&folder, "packet-end", &[]), [3000, 5500]);
+        let info = run("info", &folder, &["--json"]).expect(0, &[]).json();
+        // Such a packet does not end before all others begin.
+        assert_eq!(info["traces"][0]["begin_ns"].to_string(), "1000000000000001000");
+        let damage = "the packet begins at 4000 cycles and ends at 0 cycles";
+        run("cat", &folder, &["--no-quirk=lttng-crash-packet-end"]).expect(3, &[damage]);
+        run("cat", &folder, &["--no-quirk=lttng-event-after-packet"]).expect(0, &[]);
+    }
+    // Nobody else may.
+    let folder = trace("crash-of-others", "barectf 3.1.0", &PACKETS, &[]);
+    run("cat", &folder, &[]).expect(3, &["ends at 0 cycles"]);
+}
+
+#[test]
+fn monotonic_clocks() {
+    let of_lttng =
+        [("absolute = true;", ""), ("\"mono\"", "\"monotonic\""), ("clock.mono.", "clock.monotonic.")];
+    let packets: [(u64, u64, &[u64]); 1] = [(1000, 3000, &[1500, 2500])];
+    let folder = trace("monotonic", "lttng-ust 2.13.0", &packets, &of_lttng);
+    check(&folder, "lttng-monotonic-clock");
+    // A clock that says that it counts from the epoch.
+    let other = trace("epoch", "other 1.0.0", &[(2000, 2000, &[2000])], &[]);
+    let both =
+        |more: &[&str]| run("cat", &folder, &[&[other.to_str().unwrap(), "--clock-seconds"], more].concat());
+    let printed = both(&[]).expect(0, &[]).out;
+    let seconds: Vec<&str> = printed.lines().map(|line| &line[11..21]).collect();
+    assert_eq!(seconds, [".000001500", ".000002000", ".000002500"], "{printed}");
+    both(&["--no-quirk=lttng-monotonic-clock"]).expect(2, &["nothing relates", "--assume-correlated"]);
+    both(&["--no-quirk=lttng-monotonic-clock", "--assume-correlated"]).expect(0, &[]);
+    // The same clock of another tracer can count from anywhere.
+    let stranger = trace("stranger", "other 1.0.0", &packets, &of_lttng);
+    run("cat", &stranger, &[other.to_str().unwrap()]).expect(2, &["nothing relates"]);
+}
+
+#[test]
+fn events_before_their_packet() {
+    const PACKETS: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[1500, 2500]), (4500, 6000, &[4000, 5500])];
+    let folder = trace("before-packet", "barectf 2.3.0", &PACKETS, &[]);
+    check(&folder, "barectf-event-before-packet");
+    assert_eq!(times(&folder, "packet-begin", &[]), [1500, 4000]);
+    let told = |folder: &Folder, more: &[&str]| {
+        times_with(folder, "packet-begin", more, 3, &["the clock goes backwards, from 2000 to 1500 cycles"])
+    };
+    assert_eq!(told(&folder, &["--no-quirk=barectf-event-before-packet"]), [2000, 4500]);
+    assert_eq!(
+        times(&folder, "event", &["--begin=@1000000000000003500", "--end=@1000000000000004200"]),
+        [4000]
+    );
+    let folder = trace("not-before-packet", "barectf 2.3.1", &PACKETS, &[]);
+    assert_eq!(told(&folder, &[]), [2000, 4500]);
+    assert!(named(&folder, &[]).is_empty());
+}
+
+#[test]
+fn names() {
+    ichnos(["info", "x", "--no-quirk=nonsense"]).expect(2, &["lttng-crash-packet-end", "possible values"]);
+    ichnos(["man", "cat"]).expect(0, &[]).prints(&["barectf\\-event\\-before\\-packet", "\\-\\-no\\-quirks"]);
+    ichnos(["cat", "--help"]).expect(0, &[]).prints(&["--no-quirk <NAME>", "lttng-monotonic-clock"]);
+}
