@@ -1,0 +1,376 @@
+//! Finding messages in bytes, one after the other, and going on after damage.
+
+use core::fmt;
+
+use super::argument::size_words;
+use super::attribution::Attribution;
+use super::error::{LogError, Rule};
+use super::message::{Message, is_plausible};
+use super::record::{MAX_RECORD_WORDS, RECORD_HEADER, Record};
+use super::word::load;
+
+/// How messages follow each other in a file or a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Framing {
+    /// Records, one behind the other.
+    Records,
+    /// Extended records, one behind the other.
+    ExtendedRecords,
+    /// Datagrams of any kind, each with its length in bytes before it: 32 bits, little-endian, without
+    /// any padding.
+    Datagrams,
+}
+
+/// The longest datagram that a length may stand for, in bytes: an extended record may be longer than
+/// what the sockets take.
+const MAX_FRAME: usize = 64 << 10;
+
+/// Size of the length before a datagram.
+const LENGTH: usize = 4;
+
+/// Something that cannot be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Damage {
+    /// Where it begins, in bytes from the beginning of the input.
+    pub offset: u64,
+    /// How many bytes are skipped from there to the next good place.
+    pub skipped: u64,
+    /// What is wrong there.
+    pub error: LogError,
+}
+
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}; skipped {} bytes from byte {} on", self.error, self.skipped, self.offset)
+    }
+}
+
+impl core::error::Error for Damage {}
+
+/// Takes bytes apart into messages, wherever the bytes come from: it keeps none of them.
+///
+/// What it finds does not depend on how the input is cut into pieces. After something that cannot be
+/// read, it goes on behind it if its size is believable - if a message, or the end of the input, follows
+/// there -, and else at the next place where a message begins: for records, at the next word.
+#[derive(Clone, Debug)]
+pub struct Framer {
+    framing: Framing,
+    offset: u64,
+    lost: Option<Lost>,
+}
+
+/// A place that could not be read, from where on the next good place is looked for.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    offset: u64,
+    error: LogError,
+}
+
+/// What [`Framer::step`] has done.
+#[derive(Clone, Copy, Debug)]
+pub struct Step<'a> {
+    /// How many bytes of the input are done with: the next call wants those behind.
+    pub consumed: usize,
+    /// What was found.
+    pub found: Option<Result<Message<'a>, Damage>>,
+    /// How long the input has to be for the next call to find more, if it is not the last.
+    pub needed: usize,
+}
+
+/// What is at a place.
+enum Unit<'a> {
+    /// A message, and its size with all that belongs to it.
+    Message(Message<'a>, usize),
+    /// That takes so many bytes to tell.
+    Unknown(usize),
+    /// Something that cannot be read, and where it ends if its size is right.
+    Broken(LogError, Option<usize>),
+}
+
+/// Whether a message begins at a place.
+enum Verdict {
+    Yes,
+    No,
+    /// That takes so many bytes to tell.
+    Unknown(usize),
+}
+
+impl Framer {
+    /// Begins at byte `offset` of the input.
+    #[must_use]
+    pub const fn new(framing: Framing, offset: u64) -> Self {
+        Self { framing, offset, lost: None }
+    }
+
+    /// Where the input of the next [`Framer::step`] begins, in bytes.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Looks at the bytes from [`Framer::offset`] on. `is_last` says that there are no more behind them.
+    ///
+    /// Unless something is found or consumed, there is nothing more to do: more input is needed, or that
+    /// was the end.
+    #[inline]
+    pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+        if self.lost.is_none() {
+            if input.is_empty() {
+                return Step { consumed: 0, found: None, needed: 1 };
+            }
+            match self.unit(input, 0, is_last) {
+                Unit::Message(message, size) => {
+                    self.offset += size as u64;
+                    return Step { consumed: size, found: Some(Ok(message)), needed: 0 };
+                }
+                Unit::Unknown(needed) => return Step { consumed: 0, found: None, needed },
+                Unit::Broken(error, end) => {
+                    if let Some(step) = self.broken(input, is_last, error, end) {
+                        return step;
+                    }
+                }
+            }
+        }
+        self.search(input, is_last)
+    }
+
+    /// Where in `input`, before `end`, the first message begins that can be no accident.
+    pub(super) fn first(&self, input: &[u8], end: usize, is_last: bool) -> Option<usize> {
+        let mut places = (0..end).step_by(self.stride());
+        places.find(|at| matches!(self.verdict(input, *at, is_last), Verdict::Yes))
+    }
+
+    /// Whether there is a message at `at`.
+    pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
+        matches!(self.unit(input, at, is_last), Unit::Message(..))
+    }
+
+    /// How far apart the places are where a message can begin.
+    const fn stride(&self) -> usize {
+        match self.framing {
+            Framing::Records | Framing::ExtendedRecords => 8,
+            Framing::Datagrams => 1,
+        }
+    }
+
+    /// What there is at `at`.
+    #[inline]
+    fn unit<'a>(&self, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
+        let (bytes, offset) = (input.get(at..).unwrap_or_default(), self.offset + at as u64);
+        match self.framing {
+            Framing::Datagrams => datagram(bytes, offset, is_last),
+            framing => record(framing, bytes, offset, is_last),
+        }
+    }
+
+    /// What to do about something that cannot be read: None if the next good place has to be looked for
+    /// everywhere.
+    #[cold]
+    fn broken<'a>(
+        &mut self,
+        input: &'a [u8],
+        is_last: bool,
+        error: LogError,
+        end: Option<usize>,
+    ) -> Option<Step<'a>> {
+        // Enough to read whatever begins before the end of what is broken.
+        let needed = match self.framing {
+            Framing::Datagrams => 2 * (LENGTH + MAX_FRAME),
+            _ => 2 * 8 * MAX_RECORD_WORDS,
+        } + 8;
+        if let Some(end) = end {
+            if !is_last && input.len() < needed {
+                return Some(Step { consumed: 0, found: None, needed });
+            }
+            let window = input.get(..needed).unwrap_or(input);
+            let is_whole = is_last && window.len() == input.len();
+            if let Some(next) = self.resume(window, is_whole, end) {
+                let damage = Damage { offset: self.offset, skipped: next as u64, error };
+                self.offset += next as u64;
+                return Some(Step { consumed: next, found: Some(Err(damage)), needed: 0 });
+            }
+        }
+        self.lost = Some(Lost { offset: self.offset, error });
+        None
+    }
+
+    /// Where to go on behind something that cannot be read and says that it ends at `end`, if that can
+    /// be believed. If there are messages within it that end where it does, it is one of them that said
+    /// so.
+    fn resume(&self, window: &[u8], is_whole: bool, end: usize) -> Option<usize> {
+        let size = |at: usize| match self.unit(window, at, is_whole) {
+            Unit::Message(_, size) => Some(size),
+            _ => None,
+        };
+        let is_end = is_whole && end == window.len();
+        if end > window.len() || !is_end && size(end).is_none() {
+            return None;
+        }
+        let leads_to_end = |begin: usize| {
+            let mut at = begin;
+            while at < end {
+                match size(at) {
+                    Some(size) => at += size,
+                    None => return false,
+                }
+            }
+            at == end
+        };
+        let mut inner = (self.stride()..end).step_by(self.stride());
+        let first =
+            inner.find(|at| matches!(self.verdict(window, *at, is_whole), Verdict::Yes) && leads_to_end(*at));
+        Some(first.unwrap_or(end))
+    }
+
+    /// Looks for the next good place.
+    #[cold]
+    fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+        let Some(Lost { offset, error }) = self.lost else {
+            return Step { consumed: 0, found: None, needed: 1 };
+        };
+        // Not where it was lost.
+        let mut at = if offset == self.offset { self.stride().min(input.len()) } else { 0 };
+        let needed = loop {
+            if at >= input.len() {
+                break 1;
+            }
+            match self.verdict(input, at, is_last) {
+                Verdict::Yes => break 0,
+                Verdict::No => at = (at + self.stride()).min(input.len()),
+                Verdict::Unknown(needed) => break needed,
+            }
+        };
+        self.offset += at as u64;
+        let mut step = Step { consumed: at, found: None, needed };
+        if needed == 0 || is_last && at == input.len() {
+            self.lost = None;
+            step.found = Some(Err(Damage { offset, skipped: self.offset - offset, error }));
+        }
+        step
+    }
+
+    /// Whether a message begins at `at`, of which nothing is known yet: it must be no accident that there
+    /// is what can be read as one.
+    fn verdict(&self, input: &[u8], at: usize, is_last: bool) -> Verdict {
+        let bytes = input.get(at..).unwrap_or_default();
+        let (payload, header) = match self.framing {
+            Framing::Datagrams => (LENGTH, bytes.get(LENGTH..)),
+            _ => (0, Some(bytes)),
+        };
+        // Most places can be told from a word.
+        let Some(header) = header.and_then(|bytes| bytes.first_chunk::<8>()) else {
+            return if is_last { Verdict::No } else { Verdict::Unknown(payload + 8) };
+        };
+        let header = load(header);
+        if self.framing != Framing::Datagrams && !is_plausible(header) {
+            return Verdict::No;
+        }
+        let (message, size) = match self.unit(input, at, is_last) {
+            Unit::Message(message, size) => (message, size),
+            Unit::Unknown(needed) => return Verdict::Unknown(needed),
+            Unit::Broken(..) => return Verdict::No,
+        };
+        let follows = |is_good: &dyn Fn(usize) -> Verdict| match bytes.len() - size {
+            0 if is_last => Verdict::Yes,
+            0..8 if is_last => Verdict::No,
+            0..8 => Verdict::Unknown(size + 8),
+            _ => is_good(at + size),
+        };
+        match message {
+            Message::Record { record, .. } => {
+                if !is_plausible(record.header()) || !record.is_believable() {
+                    Verdict::No
+                } else if record.size_words() > RECORD_HEADER || self.framing == Framing::Datagrams {
+                    Verdict::Yes
+                } else if record.raw_severity() == 0 {
+                    // As an argument that is a boolean looks.
+                    Verdict::No
+                } else {
+                    follows(&|next| {
+                        let next = input.get(next..).and_then(|bytes| bytes.first_chunk::<8>());
+                        match next.is_some_and(|next| is_plausible(load(next))) {
+                            true => Verdict::Yes,
+                            false => Verdict::No,
+                        }
+                    })
+                }
+            }
+            // There is little about a packet that can be wrong.
+            Message::Legacy(_) => follows(&|next| match self.unit(input, next, is_last) {
+                Unit::Message(..) => Verdict::Yes,
+                Unit::Unknown(needed) => Verdict::Unknown(size + needed),
+                Unit::Broken(..) => Verdict::No,
+            }),
+        }
+    }
+}
+
+/// The record at the beginning of `bytes`.
+#[inline]
+fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
+    let (record, behind) = match Record::read(bytes, offset) {
+        Ok(read) => read,
+        Err(error) => return incomplete_record(bytes, error, is_last),
+    };
+    let size = record.as_bytes().len();
+    if let Err(error) = record.validate() {
+        return Unit::Broken(error, (framing == Framing::Records).then_some(size));
+    }
+    if framing == Framing::Records || is_last && behind.is_empty() {
+        return Unit::Message(Message::Record { record, attribution: None, behind: &[] }, size);
+    }
+    match Attribution::read_extended(behind, offset, offset + size as u64, &mut |_| {}) {
+        Ok((attribution, rest)) => {
+            let own = behind.len() - rest.len();
+            let behind = behind.get(..own).unwrap_or_default();
+            Unit::Message(Message::Record { record, attribution: Some(attribution), behind }, size + own)
+        }
+        Err(error) if error.rule == Rule::ExtendedTruncated && !is_last => {
+            Unit::Unknown(size + error.expected as usize)
+        }
+        Err(error) => Unit::Broken(error, None),
+    }
+}
+
+/// What it means that there is no record at the beginning of `bytes`.
+#[cold]
+fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Unit<'a> {
+    let needed = match error.rule {
+        Rule::RecordHeaderTruncated => Some(8),
+        Rule::TimestampTruncated => Some(16),
+        Rule::RecordTruncated => Some(error.expected as usize),
+        _ => None,
+    };
+    if let (Some(needed), false) = (needed, is_last) {
+        return Unit::Unknown(needed);
+    }
+    // Even if the type is wrong, the size may be right.
+    let header = bytes.first_chunk::<8>().map_or(0, load);
+    let size = size_words(header);
+    let end = (size >= RECORD_HEADER && size * 8 <= bytes.len()).then_some(size * 8);
+    Unit::Broken(error, end)
+}
+
+/// The datagram at the beginning of `bytes`, with its length before it.
+fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
+    let found = bytes.len() as u64;
+    let truncated = |needed: usize| match is_last {
+        true => {
+            let error = LogError::new(Rule::FrameTruncated, offset, offset, needed as u64, found);
+            Unit::Broken(error, None)
+        }
+        false => Unit::Unknown(needed),
+    };
+    let Some((length, behind)) = bytes.split_first_chunk::<LENGTH>() else { return truncated(LENGTH) };
+    let length = u32::from_le_bytes(*length) as usize;
+    if length == 0 || length > MAX_FRAME {
+        let most = MAX_FRAME as u64;
+        return Unit::Broken(LogError::new(Rule::FrameLength, offset, offset, most, length as u64), None);
+    }
+    let Some(payload) = behind.get(..length) else { return truncated(LENGTH + length) };
+    match Message::read(payload, offset + LENGTH as u64) {
+        Ok(message) => Unit::Message(message, LENGTH + length),
+        Err(error) => Unit::Broken(error, Some(LENGTH + length)),
+    }
+}

@@ -1,0 +1,6 @@
+//! End-to-end tests of the Fuchsia crate, over what is made here and over the vectors that lie beside the
+//! project.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+
+mod support;
+mod vectors;
