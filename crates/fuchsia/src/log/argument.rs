@@ -401,6 +401,22 @@ impl<'a> Arguments<'a> {
         (self.record.size_words() - self.words.len()) as u16
     }
 
+    /// Whether all arguments have been read, or there was one that cannot be.
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Like `next`, but None for what is not as nearly all arguments are.
+    #[inline(always)]
+    pub(crate) fn next_plain(&mut self) -> Option<Argument<'a>> {
+        let (header, behind) = self.words.split_first()?;
+        let header = load(header);
+        let (own, rest) = behind.split_at_checked(size_words(header).wrapping_sub(1))?;
+        let argument = Argument::read_plain(header, own, self.word())?;
+        self.words = rest;
+        Some(argument)
+    }
+
     /// Like `next`, but tells each rule that is broken.
     pub(crate) fn next_examined(&mut self, report: &mut dyn FnMut(LogError)) -> Option<Argument<'a>> {
         let place = Place { record: &self.record, word: self.word() };
@@ -429,15 +445,11 @@ impl<'a> Iterator for Arguments<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        let (header, behind) = self.words.split_first()?;
-        let header = load(header);
-        if let Some((own, rest)) = behind.split_at_checked(size_words(header).wrapping_sub(1))
-            && let Some(argument) = Argument::read_plain(header, own, self.word())
-        {
-            self.words = rest;
-            return Some(Ok(argument));
+        match self.next_plain() {
+            Some(argument) => Some(Ok(argument)),
+            None if self.is_at_end() => None,
+            None => self.next_unusual(),
         }
-        self.next_unusual()
     }
 }
 

@@ -1,6 +1,6 @@
 //! All rules that a record breaks, one by one.
 
-use super::argument::{Argument, Meaning, Value};
+use super::argument::{Argument, Arguments, Meaning, Value};
 use super::error::{LogError, Rule};
 use super::printf::{self, ProblemPlace, Role};
 use super::record::Record;
@@ -67,6 +67,27 @@ impl Record<'_> {
             let (expected, found) = (problem.expected, problem.found);
             report(LogError::new(problem.rule, begin, begin + at as u64, expected, found));
         });
+    }
+
+    /// The rule that makes it unreadable, or else the first one that its arguments break, but for
+    /// messages that are not UTF-8.
+    #[inline]
+    pub(super) fn first_broken(&self) -> Option<LogError> {
+        let mut arguments = self.arguments();
+        while arguments.next_plain().is_some() {}
+        if arguments.is_at_end() { None } else { self.first_broken_behind(arguments) }
+    }
+
+    #[cold]
+    fn first_broken_behind(&self, mut arguments: Arguments<'_>) -> Option<LogError> {
+        let mut first = None;
+        let mut note = |error: LogError| {
+            if error.rule.is_fatal() || first.is_none() && error.rule != Rule::MessageUtf8 {
+                first = Some(error);
+            }
+        };
+        while arguments.next_plain().is_some() || arguments.next_examined(&mut note).is_some() {}
+        first
     }
 
     /// Whether its arguments are such that it is no accident that they can be read: there is nothing

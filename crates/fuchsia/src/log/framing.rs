@@ -1,12 +1,13 @@
 //! Finding messages in bytes, one after the other, and going on after damage.
 
+use core::cmp::Ordering;
 use core::fmt;
 
 use super::argument::size_words;
 use super::attribution::Attribution;
 use super::error::{LogError, Rule};
 use super::message::{Message, is_plausible};
-use super::record::{MAX_RECORD_WORDS, RECORD_HEADER, Record};
+use super::record::{RECORD_HEADER, Record};
 use super::word::load;
 
 /// How messages follow each other in a file or a stream.
@@ -52,7 +53,9 @@ impl core::error::Error for Damage {}
 ///
 /// What it finds does not depend on how the input is cut into pieces. After something that cannot be
 /// read, it goes on behind it if its size is believable - if a message, or the end of the input, follows
-/// there -, and else at the next place where a message begins: for records, at the next word.
+/// there -, and else at the next place where a message begins: for records, at the next word. What can
+/// be read but breaks a rule is a message unless there is one within it that breaks none: then a part of
+/// it is missing, and the next message was taken for the rest.
 #[derive(Clone, Debug)]
 pub struct Framer {
     framing: Framing,
@@ -78,19 +81,25 @@ pub struct Step<'a> {
     pub needed: usize,
 }
 
+impl Step<'_> {
+    const fn wait(needed: usize) -> Self {
+        Self { consumed: 0, found: None, needed }
+    }
+}
+
 /// What is at a place.
 enum Unit<'a> {
-    /// A message, and its size with all that belongs to it.
-    Message(Message<'a>, usize),
+    /// A message, and its size with all that belongs to it. With an error if it breaks a rule.
+    Message(Message<'a>, usize, Option<LogError>),
     /// That takes so many bytes to tell.
     Unknown(usize),
     /// Something that cannot be read, and where it ends if its size is right.
     Broken(LogError, Option<usize>),
 }
 
-/// Whether a message begins at a place.
-enum Verdict {
-    Yes,
+/// Whether something is so.
+enum Verdict<T = ()> {
+    Yes(T),
     No,
     /// That takes so many bytes to tell.
     Unknown(usize),
@@ -117,20 +126,32 @@ impl Framer {
     pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
         if self.lost.is_none() {
             if input.is_empty() {
-                return Step { consumed: 0, found: None, needed: 1 };
+                return Step::wait(1);
             }
-            match self.unit(input, 0, is_last) {
-                Unit::Message(message, size) => {
-                    self.offset += size as u64;
-                    return Step { consumed: size, found: Some(Ok(message)), needed: 0 };
-                }
-                Unit::Unknown(needed) => return Step { consumed: 0, found: None, needed },
-                Unit::Broken(error, end) => {
-                    if let Some(step) = self.broken(input, is_last, error, end) {
-                        return step;
+            let found = match self.unit(input, 0, is_last) {
+                Unit::Message(message, size, None) => Ok((message, size)),
+                Unit::Message(message, size, Some(error)) => match self.within(input, is_last, size) {
+                    Verdict::No => Ok((message, size)),
+                    Verdict::Yes(next) => Err((error, next)),
+                    Verdict::Unknown(needed) => return Step::wait(needed),
+                },
+                Unit::Unknown(needed) => return Step::wait(needed),
+                Unit::Broken(error, end) => match self.behind(input, is_last, end) {
+                    Verdict::Yes(next) => Err((error, next)),
+                    Verdict::Unknown(needed) => return Step::wait(needed),
+                    Verdict::No => {
+                        self.lost = Some(Lost { offset: self.offset, error });
+                        return self.search(input, is_last);
                     }
-                }
-            }
+                },
+            };
+            let offset = self.offset;
+            let (consumed, found) = match found {
+                Ok((message, size)) => (size, Ok(message)),
+                Err((error, next)) => (next, Err(Damage { offset, skipped: next as u64, error })),
+            };
+            self.offset += consumed as u64;
+            return Step { consumed, found: Some(found), needed: 0 };
         }
         self.search(input, is_last)
     }
@@ -138,7 +159,7 @@ impl Framer {
     /// Where in `input`, before `end`, the first message begins that can be no accident.
     pub(super) fn first(&self, input: &[u8], end: usize, is_last: bool) -> Option<usize> {
         let mut places = (0..end).step_by(self.stride());
-        places.find(|at| matches!(self.verdict(input, *at, is_last), Verdict::Yes))
+        places.find(|at| matches!(self.verdict(input, *at, is_last), Verdict::Yes(())))
     }
 
     /// Whether there is a message at `at`.
@@ -164,70 +185,81 @@ impl Framer {
         }
     }
 
-    /// What to do about something that cannot be read: None if the next good place has to be looked for
-    /// everywhere.
+    /// Where to go on behind something that cannot be read and says that it ends at `end`; no, if the
+    /// next good place has to be looked for everywhere.
     #[cold]
-    fn broken<'a>(
-        &mut self,
-        input: &'a [u8],
-        is_last: bool,
-        error: LogError,
-        end: Option<usize>,
-    ) -> Option<Step<'a>> {
-        // Enough to read whatever begins before the end of what is broken.
-        let needed = match self.framing {
-            Framing::Datagrams => 2 * (LENGTH + MAX_FRAME),
-            _ => 2 * 8 * MAX_RECORD_WORDS,
-        } + 8;
-        if let Some(end) = end {
-            if !is_last && input.len() < needed {
-                return Some(Step { consumed: 0, found: None, needed });
-            }
-            let window = input.get(..needed).unwrap_or(input);
-            let is_whole = is_last && window.len() == input.len();
-            if let Some(next) = self.resume(window, is_whole, end) {
-                let damage = Damage { offset: self.offset, skipped: next as u64, error };
-                self.offset += next as u64;
-                return Some(Step { consumed: next, found: Some(Err(damage)), needed: 0 });
-            }
+    fn behind(&self, input: &[u8], is_last: bool, end: Option<usize>) -> Verdict<usize> {
+        let Some(end) = end else { return Verdict::No };
+        match self.is_good(input, end, is_last) {
+            Verdict::Yes(()) => match self.within(input, is_last, end) {
+                Verdict::No => Verdict::Yes(end),
+                next => next,
+            },
+            Verdict::Unknown(needed) => Verdict::Unknown(needed),
+            Verdict::No => Verdict::No,
         }
-        self.lost = Some(Lost { offset: self.offset, error });
-        None
     }
 
-    /// Where to go on behind something that cannot be read and says that it ends at `end`, if that can
-    /// be believed. If there are messages within it that end where it does, it is one of them that said
-    /// so.
-    fn resume(&self, window: &[u8], is_whole: bool, end: usize) -> Option<usize> {
-        let size = |at: usize| match self.unit(window, at, is_whole) {
-            Unit::Message(_, size) => Some(size),
-            _ => None,
-        };
-        let is_end = is_whole && end == window.len();
-        if end > window.len() || !is_end && size(end).is_none() {
-            return None;
+    /// Whether a message, or the end of the input, is at `at`.
+    fn is_good(&self, input: &[u8], at: usize, is_last: bool) -> Verdict<()> {
+        match at.cmp(&input.len()) {
+            Ordering::Less => {}
+            Ordering::Equal if is_last => return Verdict::Yes(()),
+            Ordering::Greater if is_last => return Verdict::No,
+            _ => return Verdict::Unknown(at + 1),
         }
-        let leads_to_end = |begin: usize| {
-            let mut at = begin;
-            while at < end {
-                match size(at) {
-                    Some(size) => at += size,
-                    None => return false,
-                }
+        match self.unit(input, at, is_last) {
+            Unit::Message(_, _, Some(LogError { rule: Rule::TrailingBytes, .. })) => Verdict::No,
+            Unit::Message(message, ..) if is_like_boolean(&message) => Verdict::No,
+            Unit::Message(..) => Verdict::Yes(()),
+            Unit::Unknown(needed) => Verdict::Unknown(at + needed),
+            Unit::Broken(..) => Verdict::No,
+        }
+    }
+
+    /// Where a message begins within what is at the beginning of the input and says that it ends at
+    /// `end`. If there is a good place at `end`, only one counts from which messages lead there: it is one
+    /// of them that said so.
+    #[cold]
+    fn within(&self, input: &[u8], is_last: bool, end: usize) -> Verdict<usize> {
+        for at in (self.stride()..end).step_by(self.stride()) {
+            match self.verdict(input, at, is_last) {
+                Verdict::No => continue,
+                Verdict::Unknown(needed) => return Verdict::Unknown(at + needed),
+                Verdict::Yes(()) => {}
             }
-            at == end
-        };
-        let mut inner = (self.stride()..end).step_by(self.stride());
-        let first =
-            inner.find(|at| matches!(self.verdict(window, *at, is_whole), Verdict::Yes) && leads_to_end(*at));
-        Some(first.unwrap_or(end))
+            match self.is_good(input, end, is_last) {
+                Verdict::No => return Verdict::Yes(at),
+                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                Verdict::Yes(()) => {}
+            }
+            match self.leads(input, at, end, is_last) {
+                Verdict::No => {}
+                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                Verdict::Yes(()) => return Verdict::Yes(at),
+            }
+        }
+        Verdict::No
+    }
+
+    /// Whether nothing but messages are between these places.
+    fn leads(&self, input: &[u8], begin: usize, end: usize, is_last: bool) -> Verdict<()> {
+        let mut at = begin;
+        while at < end {
+            match self.unit(input, at, is_last) {
+                Unit::Message(_, size, None) => at += size,
+                Unit::Unknown(needed) => return Verdict::Unknown(at + needed),
+                _ => return Verdict::No,
+            }
+        }
+        if at == end { Verdict::Yes(()) } else { Verdict::No }
     }
 
     /// Looks for the next good place.
     #[cold]
     fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
         let Some(Lost { offset, error }) = self.lost else {
-            return Step { consumed: 0, found: None, needed: 1 };
+            return Step::wait(1);
         };
         // Not where it was lost.
         let mut at = if offset == self.offset { self.stride().min(input.len()) } else { 0 };
@@ -236,7 +268,7 @@ impl Framer {
                 break 1;
             }
             match self.verdict(input, at, is_last) {
-                Verdict::Yes => break 0,
+                Verdict::Yes(()) => break 0,
                 Verdict::No => at = (at + self.stride()).min(input.len()),
                 Verdict::Unknown(needed) => break needed,
             }
@@ -267,12 +299,13 @@ impl Framer {
             return Verdict::No;
         }
         let (message, size) = match self.unit(input, at, is_last) {
-            Unit::Message(message, size) => (message, size),
+            Unit::Message(_, _, Some(LogError { rule: Rule::TrailingBytes, .. })) => return Verdict::No,
+            Unit::Message(message, size, _) => (message, size),
             Unit::Unknown(needed) => return Verdict::Unknown(needed),
             Unit::Broken(..) => return Verdict::No,
         };
         let follows = |is_good: &dyn Fn(usize) -> Verdict| match bytes.len() - size {
-            0 if is_last => Verdict::Yes,
+            0 if is_last => Verdict::Yes(()),
             0..8 if is_last => Verdict::No,
             0..8 => Verdict::Unknown(size + 8),
             _ => is_good(at + size),
@@ -282,15 +315,14 @@ impl Framer {
                 if !is_plausible(record.header()) || !record.is_believable() {
                     Verdict::No
                 } else if record.size_words() > RECORD_HEADER || self.framing == Framing::Datagrams {
-                    Verdict::Yes
-                } else if record.raw_severity() == 0 {
-                    // As an argument that is a boolean looks.
+                    Verdict::Yes(())
+                } else if is_like_boolean(&message) {
                     Verdict::No
                 } else {
                     follows(&|next| {
                         let next = input.get(next..).and_then(|bytes| bytes.first_chunk::<8>());
                         match next.is_some_and(|next| is_plausible(load(next))) {
-                            true => Verdict::Yes,
+                            true => Verdict::Yes(()),
                             false => Verdict::No,
                         }
                     })
@@ -298,12 +330,18 @@ impl Framer {
             }
             // There is little about a packet that can be wrong.
             Message::Legacy(_) => follows(&|next| match self.unit(input, next, is_last) {
-                Unit::Message(..) => Verdict::Yes,
+                Unit::Message(..) => Verdict::Yes(()),
                 Unit::Unknown(needed) => Verdict::Unknown(size + needed),
                 Unit::Broken(..) => Verdict::No,
             }),
         }
     }
+}
+
+/// Whether it looks like an argument that is a boolean: a record without arguments and severity.
+fn is_like_boolean(message: &Message<'_>) -> bool {
+    matches!(message, Message::Record { record, .. }
+        if record.size_words() == RECORD_HEADER && record.raw_severity() == 0)
 }
 
 /// The record at the beginning of `bytes`.
@@ -314,17 +352,21 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_
         Err(error) => return incomplete_record(bytes, error, is_last),
     };
     let size = record.as_bytes().len();
-    if let Err(error) = record.validate() {
-        return Unit::Broken(error, (framing == Framing::Records).then_some(size));
-    }
+    let broken = match record.first_broken() {
+        Some(error) if error.rule.is_fatal() => {
+            return Unit::Broken(error, (framing == Framing::Records).then_some(size));
+        }
+        broken => broken,
+    };
     if framing == Framing::Records || is_last && behind.is_empty() {
-        return Unit::Message(Message::Record { record, attribution: None, behind: &[] }, size);
+        return Unit::Message(Message::Record { record, attribution: None, behind: &[] }, size, broken);
     }
     match Attribution::read_extended(behind, offset, offset + size as u64, &mut |_| {}) {
         Ok((attribution, rest)) => {
             let own = behind.len() - rest.len();
             let behind = behind.get(..own).unwrap_or_default();
-            Unit::Message(Message::Record { record, attribution: Some(attribution), behind }, size + own)
+            let attribution = Some(attribution);
+            Unit::Message(Message::Record { record, attribution, behind }, size + own, broken)
         }
         Err(error) if error.rule == Rule::ExtendedTruncated && !is_last => {
             Unit::Unknown(size + error.expected as usize)
@@ -348,7 +390,7 @@ fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Uni
     // Even if the type is wrong, the size may be right.
     let header = bytes.first_chunk::<8>().map_or(0, load);
     let size = size_words(header);
-    let end = (size >= RECORD_HEADER && size * 8 <= bytes.len()).then_some(size * 8);
+    let end = (size >= RECORD_HEADER).then_some(size * 8);
     Unit::Broken(error, end)
 }
 
@@ -370,7 +412,19 @@ fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
     }
     let Some(payload) = behind.get(..length) else { return truncated(LENGTH + length) };
     match Message::read(payload, offset + LENGTH as u64) {
-        Ok(message) => Unit::Message(message, LENGTH + length),
+        Ok(message) => {
+            let at = offset + LENGTH as u64;
+            let broken = match &message {
+                Message::Record { record, .. } => message.trailing().or_else(|| record.first_broken()),
+                // Nobody minds what is behind the message, but it may be the next packets.
+                Message::Legacy(packet) if packet.size() + 1 != length => {
+                    let (end, behind) = (packet.size() as u64 + 1, (length - packet.size() - 1) as u64);
+                    Some(LogError::new(Rule::TrailingBytes, at, at + end, 0, behind))
+                }
+                Message::Legacy(_) => None,
+            };
+            Unit::Message(message, LENGTH + length, broken)
+        }
         Err(error) => Unit::Broken(error, Some(LENGTH + length)),
     }
 }

@@ -38,12 +38,14 @@ impl<'a> Message<'a> {
     /// If it is neither a record nor a packet that can be read: why it is not what it looks like most.
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let record = Self::read_record(bytes, offset);
-        if let Ok(Self::Record { attribution, behind, .. }) = record
-            && (behind.is_empty() || attribution.is_some())
-        {
+        let is_whole = match record {
+            Ok(Self::Record { attribution, behind, .. }) => behind.is_empty() || attribution.is_some(),
+            _ => false,
+        };
+        if is_whole || has_severity(bytes) {
             return record;
         }
-        // The koid of a process may begin as a record does.
+        // The koid of a process may begin as a record without severity does.
         let packet = Packet::read(bytes, offset).and_then(|packet| match bytes.len() {
             ..=MAX_DATAGRAM => Ok(Self::Legacy(packet)),
             length => {
@@ -67,13 +69,23 @@ impl<'a> Message<'a> {
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
         let Self::Record { record, attribution, behind } = self else { return };
         record.check(options, report);
-        let (begin, at) = (record.offset(), record.offset() + record.as_bytes().len() as u64);
         if attribution.is_some() {
+            let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
             // It could be read before.
-            let _ = Attribution::read_extended(behind, begin, at, report);
-        } else if !behind.is_empty() {
-            report(LogError::new(Rule::TrailingBytes, begin, at, 0, behind.len() as u64));
+            let _ = Attribution::read_extended(behind, begin, begin + size, report);
         }
+        if let Some(error) = self.trailing() {
+            report(error);
+        }
+    }
+
+    /// That there are bytes behind the record that do not belong there.
+    pub(super) fn trailing(&self) -> Option<LogError> {
+        let Self::Record { record, attribution: None, behind: behind @ [_, ..] } = self else {
+            return None;
+        };
+        let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
+        Some(LogError::new(Rule::TrailingBytes, begin, begin + size, 0, behind.len() as u64))
     }
 
     /// Where it begins in the input, in bytes.
@@ -86,12 +98,16 @@ impl<'a> Message<'a> {
     }
 }
 
+/// Whether the first word cannot be the koid of a process, which has none of these bits: those of the
+/// severity of a record, without the highest one.
+fn has_severity(bytes: &[u8]) -> bool {
+    bytes.first_chunk::<8>().is_some_and(|word| load(word) >> 56 & 0x7f != 0)
+}
+
 /// Whether a datagram that cannot be read is more of a record than of a packet.
 fn looks_like_record(bytes: &[u8]) -> bool {
-    let Some((header, _)) = bytes.split_first_chunk::<8>() else { return bytes.len() < 8 };
-    // No koid has bits that high.
-    let is_severe = load(header) >> 56 != 0;
-    is_plausible(load(header)) && (is_severe || bytes.len() <= size_words(load(header)) * 8)
+    let Some(header) = bytes.first_chunk::<8>() else { return true };
+    is_plausible(load(header)) && bytes.len() <= size_words(load(header)) * 8
 }
 
 /// Whether a word can be the header of a record.

@@ -2,5 +2,12 @@
 //! project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod document;
+mod encoder;
+mod framing;
+mod legacy;
+mod newer;
+mod printf;
+mod properties;
 mod support;
 mod vectors;
