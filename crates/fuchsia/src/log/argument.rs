@@ -4,8 +4,8 @@ use core::fmt;
 
 use super::error::{LogError, Rule};
 use super::record::{RECORD_HEADER, Record};
-use super::text::{Name, Text, length_of};
-use super::word::{Word, is_plain, load, padding_bits, words_for};
+use super::text::{INLINE, Name, Text, length_of};
+use super::word::{Word, is_plain, is_plain_word, load, padding_bits, words_for};
 
 /// Types of arguments, in bits 0 to 3 of the header.
 pub(crate) mod kind {
@@ -27,7 +27,9 @@ pub(crate) const fn size_words(header: u64) -> usize {
 }
 
 /// The value of an argument.
+// In the layout of C, all values begin at the same place, so that they are moved in one piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
 #[non_exhaustive]
 pub enum Value<'a> {
     /// None: the reserved type 0. Fuchsia's own reader takes it for an unsigned 1.
@@ -303,6 +305,26 @@ impl<'a> Argument<'a> {
     #[inline(always)]
     fn read_plain(header: u64, own: &'a [Word], word: u16) -> Option<Self> {
         let reference = (header >> 16) as u16;
+        let length = usize::from(reference & !INLINE);
+        if let [first, value_words @ ..] = own
+            && reference >= INLINE
+            && let 1..=8 = length
+        {
+            // Most names are no longer than a word.
+            let name_word = load(first);
+            if !is_plain_word(name_word, length) {
+                return None;
+            }
+            let name = Name::read(first.get(..length)?, reference, name_word);
+            return Some(Self { name, value: plain_value(header, value_words)?, word });
+        }
+        Self::read_long(header, own, word)
+    }
+
+    /// [`Argument::read_plain`] for names that are empty or longer than a word.
+    #[inline(never)]
+    fn read_long(header: u64, own: &'a [Word], word: u16) -> Option<Self> {
+        let reference = (header >> 16) as u16;
         let length = length_of(reference)?;
         let (name_words, value_words) = own.split_at_checked(words_for(length))?;
         if !is_plain(name_words, length) {
@@ -310,39 +332,32 @@ impl<'a> Argument<'a> {
         }
         let first = name_words.first().map_or(0, load);
         let name = Name::read(name_words.as_flattened().get(..length)?, reference, first);
-        let value = match (header & 0xf) as u8 {
-            kind::TEXT => {
-                let reference = (header >> 32) as u16;
-                let length = length_of(reference)?;
-                if header >> 48 != 0
-                    || value_words.len() != words_for(length)
-                    || !is_plain(value_words, length)
-                {
-                    return None;
-                }
-                Value::Text(Text::read(value_words.as_flattened().get(..length)?, reference))
-            }
-            kind::BOOL => {
-                if header >> 33 != 0 || !value_words.is_empty() {
-                    return None;
-                }
-                Value::Bool(header >> 32 == 1)
-            }
-            kind => {
-                let [number] = value_words else { return None };
-                if header >> 32 != 0 {
-                    return None;
-                }
-                match kind {
-                    kind::UNSIGNED => Value::Unsigned(load(number)),
-                    kind::SIGNED => Value::Signed(load(number) as i64),
-                    kind::FLOAT => Value::Float(f64::from_bits(load(number))),
-                    _ => return None,
-                }
-            }
-        };
-        Some(Self { name, value, word })
+        Some(Self { name, value: plain_value(header, value_words)?, word })
     }
+}
+
+/// The value of an argument that `words` end, if it breaks no rule and has only ASCII in it.
+#[inline(always)]
+fn plain_value(header: u64, words: &[Word]) -> Option<Value<'_>> {
+    let kind = (header & 0xf) as u8;
+    if let ([number], true) = (words, header >> 32 == 0) {
+        let number = load(number);
+        if kind == kind::UNSIGNED {
+            return Some(Value::Unsigned(number));
+        } else if kind == kind::SIGNED {
+            return Some(Value::Signed(number as i64));
+        } else if kind == kind::FLOAT {
+            return Some(Value::Float(f64::from_bits(number)));
+        }
+    }
+    if kind == kind::TEXT {
+        let reference = (header >> 32) as u16;
+        let length = length_of(reference)?;
+        let is_right = header >> 48 == 0 && words.len() == words_for(length) && is_plain(words, length);
+        return is_right.then_some(Value::Text(Text::read(words.as_flattened().get(..length)?, reference)));
+    }
+    let is_right = kind == kind::BOOL && header >> 33 == 0 && words.is_empty();
+    is_right.then_some(Value::Bool(header >> 32 == 1))
 }
 
 /// The bits of the padding of a text that are not 0.
@@ -428,14 +443,16 @@ impl<'a> Arguments<'a> {
         Some(argument)
     }
 
+    /// What comes next if it is not as nearly all arguments are, and where it goes on. Takes the iterator
+    /// by value, so that elsewhere it need not be in memory.
     #[cold]
     #[inline(never)]
-    fn next_unusual(&mut self) -> Option<Result<Argument<'a>, LogError>> {
+    fn next_unusual(mut self) -> (Option<Result<Argument<'a>, LogError>>, &'a [Word]) {
         let mut broken = None;
         let mut note = |error: LogError| broken = Some(error);
         match self.next_examined(&mut note) {
-            Some(argument) => Some(Ok(argument)),
-            None => broken.map(Err),
+            Some(argument) => (Some(Ok(argument)), self.words),
+            None => (broken.map(Err), &[]),
         }
     }
 }
@@ -445,11 +462,14 @@ impl<'a> Iterator for Arguments<'a> {
 
     #[inline(always)]
     fn next(&mut self) -> Option<Self::Item> {
-        match self.next_plain() {
-            Some(argument) => Some(Ok(argument)),
-            None if self.is_at_end() => None,
-            None => self.next_unusual(),
+        if let Some(argument) = self.next_plain() {
+            return Some(Ok(argument));
+        } else if self.is_at_end() {
+            return None;
         }
+        let (next, words) = Self { ..*self }.next_unusual();
+        self.words = words;
+        next
     }
 }
 

@@ -1,6 +1,6 @@
 //! All rules that a record breaks, one by one.
 
-use super::argument::{Argument, Arguments, Meaning, Value};
+use super::argument::{Argument, Meaning, Value};
 use super::error::{LogError, Rule};
 use super::printf::{self, ProblemPlace, Role};
 use super::record::Record;
@@ -69,23 +69,24 @@ impl Record<'_> {
         });
     }
 
-    /// The rule that makes it unreadable, or else the first one that its arguments break, but for
-    /// messages that are not UTF-8.
+    /// Whether all of its arguments are as nearly all are: so none breaks a rule.
     #[inline]
-    pub(super) fn first_broken(&self) -> Option<LogError> {
+    pub(super) fn is_plain(&self) -> bool {
         let mut arguments = self.arguments();
         while arguments.next_plain().is_some() {}
-        if arguments.is_at_end() { None } else { self.first_broken_behind(arguments) }
+        arguments.is_at_end()
     }
 
-    #[cold]
-    fn first_broken_behind(&self, mut arguments: Arguments<'_>) -> Option<LogError> {
+    /// The rule that makes it unreadable, or else the first one that its arguments break, but for
+    /// messages that are not UTF-8.
+    pub(super) fn first_broken(&self) -> Option<LogError> {
         let mut first = None;
         let mut note = |error: LogError| {
             if error.rule.is_fatal() || first.is_none() && error.rule != Rule::MessageUtf8 {
                 first = Some(error);
             }
         };
+        let mut arguments = self.arguments();
         while arguments.next_plain().is_some() || arguments.next_examined(&mut note).is_some() {}
         first
     }

@@ -178,7 +178,7 @@ impl<'b> Encoder<'b> {
     /// If there is no room for all of it.
     pub fn event(&mut self, event: &Event<'_>) -> Result<(), EncodeError> {
         let mut words = RECORD_HEADER;
-        event.each(&mut |name, value| {
+        event.each(|name, value| {
             check_texts(name.len(), &value)?;
             words += argument_words(name.len(), &value);
             Ok(())
@@ -191,7 +191,7 @@ impl<'b> Encoder<'b> {
             return Err(EncodeError::BufferFull { needed: words * 8, left });
         }
         let mut record = self.begin(event.timestamp, event.severity)?;
-        event.each(&mut |name, value| record.argument(name, value))?;
+        event.each(|name, value| record.argument(name, value))?;
         record.finish();
         Ok(())
     }
@@ -350,10 +350,10 @@ pub struct Event<'a> {
 
 impl Event<'_> {
     /// Hands over each argument, in the order in which they are written.
-    #[inline]
+    #[inline(always)]
     fn each(
         &self,
-        take: &mut dyn FnMut(Name<'_>, Value<'_>) -> Result<(), EncodeError>,
+        mut take: impl FnMut(Name<'_>, Value<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
         take("pid".into(), self.pid.into())?;
         take("tid".into(), self.tid.into())?;

@@ -124,6 +124,21 @@ impl Framer {
     /// was the end.
     #[inline]
     pub fn step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
+        // What happens nearly always comes first.
+        if self.framing == Framing::Records
+            && self.lost.is_none()
+            && let Ok((record, _)) = Record::read(input, self.offset)
+            && record.is_plain()
+        {
+            let consumed = record.as_bytes().len();
+            self.offset += consumed as u64;
+            let message = Message::Record { record, behind: &[] };
+            return Step { consumed, found: Some(Ok(message)), needed: 0 };
+        }
+        self.other_step(input, is_last)
+    }
+
+    fn other_step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
         if self.lost.is_none() {
             if input.is_empty() {
                 return Step::wait(1);
@@ -359,14 +374,13 @@ fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_
         broken => broken,
     };
     if framing == Framing::Records || is_last && behind.is_empty() {
-        return Unit::Message(Message::Record { record, attribution: None, behind: &[] }, size, broken);
+        return Unit::Message(Message::Record { record, behind: &[] }, size, broken);
     }
     match Attribution::read_extended(behind, offset, offset + size as u64, &mut |_| {}) {
-        Ok((attribution, rest)) => {
+        Ok((_, rest)) => {
             let own = behind.len() - rest.len();
             let behind = behind.get(..own).unwrap_or_default();
-            let attribution = Some(attribution);
-            Unit::Message(Message::Record { record, attribution, behind }, size + own, broken)
+            Unit::Message(Message::Record { record, behind }, size + own, broken)
         }
         Err(error) if error.rule == Rule::ExtendedTruncated && !is_last => {
             Unit::Unknown(size + error.expected as usize)

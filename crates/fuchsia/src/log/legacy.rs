@@ -9,6 +9,7 @@ use core::fmt;
 use super::error::{LogError, Rule};
 use super::severity::Severity;
 use super::text::Text;
+use super::word::load;
 
 /// Size of what comes before the tags, in bytes.
 const METADATA: usize = 32;
@@ -34,22 +35,11 @@ pub enum SeverityScale {
 /// A legacy packet, borrowed from where it lies.
 #[derive(Clone, Copy)]
 pub struct Packet<'a> {
-    /// The koid of the process.
-    pub pid: u64,
-    /// The koid of the thread.
-    pub tid: u64,
-    /// When it was written, in nanoseconds.
-    pub time: i64,
-    /// The number of its severity; see [`Packet::severity`].
-    pub raw_severity: i32,
-    /// How many packets were dropped before.
-    pub dropped: u32,
-    /// The message. It may be anything.
-    pub message: Text<'a>,
-    /// Where the packet begins in the input, in bytes.
-    pub offset: u64,
+    metadata: &'a [u8; METADATA],
     /// The tags, with the lengths before them.
     tags: &'a [u8],
+    message: &'a [u8],
+    offset: u64,
 }
 
 impl<'a> Packet<'a> {
@@ -108,18 +98,54 @@ impl<'a> Packet<'a> {
             return Err(error(Rule::LegacyOutOfBounds, length, length as u64 + 1, length as u64));
         };
 
-        let (numbers, _) = metadata.as_chunks::<8>();
-        let number = |index: usize| numbers.get(index).map_or(0, |word| u64::from_le_bytes(*word));
-        Ok(Self {
-            pid: number(0),
-            tid: number(1),
-            time: number(2) as i64,
-            raw_severity: number(3) as i32,
-            dropped: (number(3) >> 32) as u32,
-            message: message.get(..end).unwrap_or_default().into(),
-            offset,
-            tags,
-        })
+        Ok(Self { metadata, tags, message: message.get(..end).unwrap_or_default(), offset })
+    }
+
+    /// A word of the metadata.
+    fn word(&self, index: usize) -> u64 {
+        self.metadata.as_chunks::<8>().0.get(index).map_or(0, load)
+    }
+
+    /// The koid of the process.
+    #[must_use]
+    pub fn pid(&self) -> u64 {
+        self.word(0)
+    }
+
+    /// The koid of the thread.
+    #[must_use]
+    pub fn tid(&self) -> u64 {
+        self.word(1)
+    }
+
+    /// When it was written, in nanoseconds.
+    #[must_use]
+    pub fn timestamp(&self) -> i64 {
+        self.word(2) as i64
+    }
+
+    /// The number of its severity; see [`Packet::severity`].
+    #[must_use]
+    pub fn raw_severity(&self) -> i32 {
+        self.word(3) as i32
+    }
+
+    /// How many packets were dropped before.
+    #[must_use]
+    pub fn dropped(&self) -> u32 {
+        (self.word(3) >> 32) as u32
+    }
+
+    /// The message. It may be anything.
+    #[must_use]
+    pub fn message(&self) -> Text<'a> {
+        self.message.into()
+    }
+
+    /// Where it begins in the input, in bytes.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
     }
 
     /// The tags, in order. They may be anything.
@@ -142,13 +168,13 @@ impl<'a> Packet<'a> {
     /// The number of its severity as a structured record would have it.
     #[must_use]
     pub fn clamped_severity(&self) -> u8 {
-        self.raw_severity.clamp(0, 255) as u8
+        self.raw_severity().clamp(0, 255) as u8
     }
 
     /// The named severity that it counts as.
     #[must_use]
     pub fn severity(&self, scale: SeverityScale) -> Severity {
-        match (scale, self.raw_severity) {
+        match (scale, self.raw_severity()) {
             (SeverityScale::Original, 0) => Severity::Info,
             (SeverityScale::Original, 1) => Severity::Warn,
             (SeverityScale::Original, 2) => Severity::Error,
@@ -162,23 +188,22 @@ impl<'a> Packet<'a> {
     /// How verbose it is: on the original scale, how far its severity is below 0.
     #[must_use]
     pub fn verbosity(&self, scale: SeverityScale) -> Option<u32> {
-        let is_verbose = scale == SeverityScale::Original && self.raw_severity < 0;
-        is_verbose.then_some(self.raw_severity.unsigned_abs())
+        let is_verbose = scale == SeverityScale::Original && self.raw_severity() < 0;
+        is_verbose.then_some(self.raw_severity().unsigned_abs())
     }
 }
 
 impl fmt::Debug for Packet<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { pid, tid, time, raw_severity, dropped, message, offset, tags: _ } = self;
         f.debug_struct("Packet")
-            .field("pid", pid)
-            .field("tid", tid)
-            .field("time", time)
-            .field("raw_severity", raw_severity)
-            .field("dropped", dropped)
+            .field("pid", &self.pid())
+            .field("tid", &self.tid())
+            .field("timestamp", &self.timestamp())
+            .field("raw_severity", &self.raw_severity())
+            .field("dropped", &self.dropped())
             .field("tags", &Tags(*self))
-            .field("message", message)
-            .field("offset", offset)
+            .field("message", &self.message())
+            .field("offset", &self.offset)
             .finish()
     }
 }

@@ -19,9 +19,6 @@ pub enum Message<'a> {
     Record {
         /// The record.
         record: Record<'a>,
-        /// Who wrote it, if it is an extended record. See [`Record::appended`] for the other way to
-        /// tell that.
-        attribution: Option<Attribution<'a>>,
         /// What is behind the record in its datagram: what an extended record is extended by, or
         /// bytes that do not belong there. Nothing, most often.
         behind: &'a [u8],
@@ -39,8 +36,8 @@ impl<'a> Message<'a> {
     pub fn read(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let record = Self::read_record(bytes, offset);
         let is_whole = match record {
-            Ok(Self::Record { attribution, behind, .. }) => behind.is_empty() || attribution.is_some(),
-            _ => false,
+            Ok(message) => message.trailing().is_none(),
+            Err(_) => false,
         };
         if is_whole || has_severity(bytes) {
             return record;
@@ -59,31 +56,38 @@ impl<'a> Message<'a> {
     fn read_record(bytes: &'a [u8], offset: u64) -> Result<Self, LogError> {
         let (record, behind) = Record::read(bytes, offset)?;
         record.validate()?;
-        let at = offset + record.as_bytes().len() as u64;
-        let attribution = Attribution::read_extended(behind, offset, at, &mut |_| {});
-        let attribution = attribution.ok().filter(|(_, rest)| rest.is_empty()).map(|(found, _)| found);
-        Ok(Self::Record { record, attribution, behind })
+        Ok(Self::Record { record, behind })
+    }
+
+    /// Who wrote it, if it is an extended record. See [`Record::appended`] for the other way to tell that.
+    #[must_use]
+    pub fn attribution(&self) -> Option<Attribution<'a>> {
+        self.read_attribution(&mut |_| {})
+    }
+
+    fn read_attribution(&self, report: &mut dyn FnMut(LogError)) -> Option<Attribution<'a>> {
+        let Self::Record { record, behind } = self else { return None };
+        let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
+        let (attribution, rest) = Attribution::read_extended(behind, begin, begin + size, report).ok()?;
+        rest.is_empty().then_some(attribution)
     }
 
     /// Tells each rule that the message breaks.
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
-        let Self::Record { record, attribution, behind } = self else { return };
+        let Self::Record { record, .. } = self else { return };
         record.check(options, report);
-        if attribution.is_some() {
-            let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
-            // It could be read before.
-            let _ = Attribution::read_extended(behind, begin, begin + size, report);
-        }
-        if let Some(error) = self.trailing() {
-            report(error);
+        match self.trailing() {
+            Some(error) => report(error),
+            None => drop(self.read_attribution(report)),
         }
     }
 
     /// That there are bytes behind the record that do not belong there.
     pub(super) fn trailing(&self) -> Option<LogError> {
-        let Self::Record { record, attribution: None, behind: behind @ [_, ..] } = self else {
+        let Self::Record { record, behind } = self else { return None };
+        if behind.is_empty() || self.attribution().is_some() {
             return None;
-        };
+        }
         let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
         Some(LogError::new(Rule::TrailingBytes, begin, begin + size, 0, behind.len() as u64))
     }
@@ -93,7 +97,7 @@ impl<'a> Message<'a> {
     pub const fn offset(&self) -> u64 {
         match self {
             Self::Record { record, .. } => record.offset(),
-            Self::Legacy(packet) => packet.offset,
+            Self::Legacy(packet) => packet.offset(),
         }
     }
 }

@@ -41,10 +41,14 @@ pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
 /// The bits of the last word of a text of `length` bytes that are padding.
 #[inline(always)]
 pub(crate) const fn padding_bits(length: usize) -> u64 {
-    match length % 8 {
-        0 => 0,
-        rest => u64::MAX << (8 * rest),
-    }
+    // All but those of its 1 to 8 bytes.
+    u64::MAX << 1 << (8 * (length.wrapping_sub(1) & 7) + 7)
+}
+
+/// Whether a word is nothing but ASCII with zeros behind the first `length` bytes, 1 to 8 of them.
+#[inline(always)]
+pub(crate) const fn is_plain_word(word: u64, length: usize) -> bool {
+    word & (HIGH_BITS | padding_bits(length)) == 0
 }
 
 /// Whether the words are nothing but ASCII with zeros behind the first `length` bytes.
@@ -61,7 +65,7 @@ pub(crate) fn is_plain(words: &[Word], length: usize) -> bool {
 }
 
 /// The words or-ed together, and the last of them.
-#[inline]
+#[inline(never)]
 fn any_of(words: &[Word]) -> (u64, u64) {
     words.iter().fold((0, 0), |(any, _), word| (any | load(word), load(word)))
 }

@@ -205,10 +205,9 @@ fn datagrams_of_all_kinds() {
     let file = datagrams(&[&bytes[begins[1]..], &extended, &packet, &packet]);
     assert_eq!(Framing::recognise(&file, true), Some(Framing::Datagrams));
     let messages: Vec<_> = Messages::new(&file, Framing::Datagrams).map(Result::unwrap).collect();
-    assert!(matches!(messages[0], Message::Record { attribution: None, behind: [], .. }));
-    let Message::Record { attribution: Some(attribution), .. } = messages[1] else { panic!() };
-    assert_eq!(attribution.moniker.unwrap(), "m");
-    assert!(matches!(messages[2], Message::Legacy(packet) if packet.message == "hello"));
+    assert!(matches!(messages[0], Message::Record { behind: [], .. }));
+    assert_eq!(messages[1].attribution().unwrap().moniker.unwrap(), "m");
+    assert!(matches!(messages[2], Message::Legacy(packet) if packet.message() == "hello"));
     assert_eq!(messages.len(), 4);
 }
 
@@ -222,7 +221,7 @@ fn damage_in_datagrams() {
     let whole = datagrams(&payloads);
     let text = |message: &Message<'_>| match message {
         Message::Record { record, .. } => record.text().to_string() + &record.timestamp().to_string(),
-        Message::Legacy(packet) => packet.message.to_string(),
+        Message::Legacy(packet) => packet.message().to_string(),
         _ => unreachable!(),
     };
     let all: Vec<String> =

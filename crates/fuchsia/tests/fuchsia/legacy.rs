@@ -41,11 +41,11 @@ fn checks_come_in_order() {
 fn what_a_packet_says() {
     let bytes = packet(0x40, b"\x02ab\x03\xff\xfec\0hello\xf0\x90\x80\0ignored\0");
     let packet = Packet::read(&bytes, 0).unwrap();
-    assert_eq!((packet.pid, packet.tid, packet.time, packet.dropped), (1_000, 2_000, 3_000, 7));
+    assert_eq!((packet.pid(), packet.tid(), packet.timestamp(), packet.dropped()), (1_000, 2_000, 3_000, 7));
     let tags: Vec<_> = packet.tags().map(|tag| tag.to_string()).collect();
     assert_eq!(tags, ["ab", "\u{fffd}\u{fffd}c"]);
-    assert_eq!(packet.message.to_string(), "hello\u{fffd}");
-    assert_eq!(packet.message.as_bytes(), b"hello\xf0\x90\x80");
+    assert_eq!(packet.message().to_string(), "hello\u{fffd}");
+    assert_eq!(packet.message().as_bytes(), b"hello\xf0\x90\x80");
     assert_eq!(packet.size(), 32 + 3 + 4 + 1 + 8);
     assert!(matches!(Message::read(&bytes, 0), Ok(Message::Legacy(_))));
 }
@@ -91,7 +91,7 @@ fn packets_and_records_are_told_apart() {
     let mut bytes = packet(0x30, b"\0a message\0");
     bytes[..8].copy_from_slice(&0x29u64.to_le_bytes());
     let Ok(Message::Legacy(packet)) = Message::read(&bytes, 0) else { panic!() };
-    assert_eq!((packet.pid, packet.message.to_string()), (0x29, "a message".to_owned()));
+    assert_eq!((packet.pid(), packet.message().to_string()), (0x29, "a message".to_owned()));
     // What has a severity where no koid has bits is a broken record.
     bytes[7] = 0x30;
     let Ok(Message::Record { behind, .. }) = Message::read(&bytes, 0) else { panic!() };

@@ -132,8 +132,9 @@ fn extended_records() {
     let record = "word:3000000000000029 word:0000000000000001";
     let whole = format!("{record} 03 00 00 00 09 00 00 00 word:0000000000000002 'm/n' _ 'url-of-9!' _");
     let extended = bytes(&whole);
-    let Ok(Message::Record { attribution, behind, .. }) = Message::read(&extended, 0) else { panic!() };
-    let attribution = attribution.unwrap();
+    let message = Message::read(&extended, 0).unwrap();
+    let Message::Record { behind, .. } = message else { panic!() };
+    let attribution = message.attribution().unwrap();
     assert_eq!(attribution.moniker.unwrap(), "m/n");
     assert_eq!(attribution.url.unwrap(), "url-of-9!");
     assert_eq!(attribution.rolled_out, 2);

@@ -41,9 +41,9 @@ fn error_name(error: &LogError) -> &'static str {
 
 /// What there is for a key of an expected record.
 fn record_fact(key: &str, bytes: &[u8]) -> Json {
-    let Ok(Message::Record { record, attribution, .. }) = Message::read(bytes, 0) else {
-        panic!("no record")
-    };
+    let message = Message::read(bytes, 0).unwrap();
+    let Message::Record { record, .. } = message else { panic!("no record") };
+    let attribution = message.attribution();
     let (known, control) = (record.known(), record.control());
     let text = |text: Option<ichnos_fuchsia::log::Text<'_>>| json!(text.map(|text| text.to_string()));
     let pairs = || record.roles().filter(|(role, _)| *role == Role::Pair).map(|(_, argument)| argument);
@@ -91,13 +91,13 @@ fn record_fact(key: &str, bytes: &[u8]) -> Json {
 
 fn packet_fact(key: &str, packet: &Packet<'_>) -> Json {
     match key {
-        "pid" => json!(packet.pid),
-        "tid" => json!(packet.tid),
-        "ts" => json!(packet.time),
+        "pid" => json!(packet.pid()),
+        "tid" => json!(packet.tid()),
+        "ts" => json!(packet.timestamp()),
         "sev" => json!(packet.severity(SeverityScale::Current).name()),
-        "dropped" => json!(packet.dropped),
+        "dropped" => json!(packet.dropped()),
         "tags" => packet.tags().map(|tag| json!(tag.to_string())).collect(),
-        "message" => json!(packet.message.to_string()),
+        "message" => json!(packet.message().to_string()),
         "size_bytes" => json!(packet.size()),
         other => panic!("the test does not know {other}"),
     }
