@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")"
 seconds=${1:-60}
 shift || true
-[ $# -gt 0 ] || set -- tsdl prop1 prop2 spec2 packetized packets index trace generated archive
+[ $# -gt 0 ] || set -- tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf
 
 ./seeds.sh
 # Our code has next to no `unsafe`, so that without the address sanitizer twice as much is tried.
@@ -15,7 +15,8 @@ for target in "$@"; do
 	tsdl | prop1 | prop2 | spec2 | packetized) options=(-max_len=4096 -dict=corpus/words.dict) ;;
 	trace) options=(-max_len=16384 -dict=corpus/words.dict) ;;
 	generated) options=(-max_len=1024) ;;
-	index) options=(-max_len=1024) ;;
+	index | legacy) options=(-max_len=1024) ;;
+	log | printf) options=(-max_len=4096 -dict=corpus/fuchsia.dict) ;;
 	*) options=(-max_len=16384) ;;
 	esac
 	log=corpus/logs/$target

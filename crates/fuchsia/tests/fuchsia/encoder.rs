@@ -98,9 +98,7 @@ fn an_unfinished_record_does_not_count() {
     let mut buffer = [0; 64];
     let mut encoder = Encoder::new(&mut buffer);
     encoder.begin(1, 0x30).unwrap().finish();
-    let mut record = encoder.begin(2, 0x30).unwrap();
-    record.argument("n", 1u64).unwrap();
-    drop(record);
+    encoder.begin(2, 0x30).unwrap().argument("n", 1u64).unwrap();
     assert_eq!(encoder.written().len(), 16);
     encoder.begin(3, 0x30).unwrap().finish();
     let (_, rest) = Record::read(encoder.written(), 0).unwrap();

@@ -197,8 +197,11 @@ enum Argument {
 }
 
 fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
     // A first letter, so that there is something if there are no bytes.
-    bytes.iter().fold("x".to_owned(), |text, byte| text + &format!("{byte:02x}"))
+    let mut text = String::from("x");
+    bytes.iter().for_each(|byte| write!(text, "{byte:02x}").unwrap());
+    text
 }
 
 /// What is known of the C library.

@@ -67,7 +67,7 @@ pub fn parts() -> impl Strategy<Value = Parts> {
 
 impl Parts {
     pub fn encode(&self) -> Vec<u8> {
-        let mut buffer = vec![0xee; 32_760];
+        let mut buffer = vec![0xee; 8_000];
         let mut encoder = Encoder::new(&mut buffer);
         let mut record = encoder.begin(self.timestamp, self.severity).unwrap();
         record.set_tag(self.tag);
@@ -183,7 +183,7 @@ fn likely_bytes() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(512))]
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn what_is_encoded_is_read(parts in parts()) {
