@@ -8,7 +8,7 @@ use super::message::Message;
 /// Puts the pieces of a stream together and takes messages from it.
 ///
 /// The messages, and what cannot be read, are the same however the stream was cut. What is kept are the
-/// bytes of one message, or a few of them after damage: never more than 256 KiB and what was fed last.
+/// bytes of one message, or a few of them after damage: never more than 512 KiB and what was fed last.
 ///
 /// ```
 /// use ichnos_fuchsia::log::{Encoder, Framing, Splitter};

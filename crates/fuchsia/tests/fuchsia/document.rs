@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use ichnos_fuchsia::log::{CheckOptions, LogError, Message, Value};
+use ichnos_fuchsia::log::{CheckOptions, LogError, Message, Rule, Value};
 
 use crate::support::{broken, bytes};
 
@@ -413,4 +413,15 @@ fn sentences_of_the_document() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Our own document lists all rules, as they are.
+#[test]
+fn rules_are_documented() {
+    let document = include_str!("../../../../docs/fuchsia-logs.md");
+    for rule in Rule::ALL {
+        let effect = if rule.is_fatal() { "cannot be read" } else { "can be read" };
+        let row = format!("\n| `{}` | {} | {effect} |\n", rule.name(), rule.statement());
+        assert!(document.contains(&row), "docs/fuchsia-logs.md lacks {row}");
+    }
 }
