@@ -30,6 +30,10 @@ const MAX_FRAME: usize = 64 << 10;
 /// Size of the length before a datagram.
 const LENGTH: usize = 4;
 
+/// How many chains of messages are followed to see whether one leads to the end of something. All of a
+/// message may look like messages.
+const MAX_CHAINS: u32 = 16;
+
 /// Something that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -237,24 +241,42 @@ impl Framer {
     /// of them that said so.
     #[cold]
     fn within(&self, input: &[u8], is_last: bool, end: usize) -> Verdict<usize> {
+        let mut is_end_good = None;
+        // Messages that lead elsewhere: where the next one of the last such chain is, and how many chains.
+        let (mut elsewhere, mut chains) = (0, 0);
         for at in (self.stride()..end).step_by(self.stride()) {
             match self.verdict(input, at, is_last) {
                 Verdict::No => continue,
                 Verdict::Unknown(needed) => return Verdict::Unknown(at + needed),
                 Verdict::Yes(()) => {}
             }
-            match self.is_good(input, end, is_last) {
+            match is_end_good.get_or_insert_with(|| self.is_good(input, end, is_last)) {
                 Verdict::No => return Verdict::Yes(at),
-                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                Verdict::Unknown(needed) => return Verdict::Unknown(*needed),
                 Verdict::Yes(()) => {}
             }
+            while elsewhere != 0 && elsewhere < at {
+                elsewhere = self.next_right(input, elsewhere, is_last).unwrap_or(0);
+            }
+            if elsewhere == at {
+                continue;
+            }
             match self.leads(input, at, end, is_last) {
-                Verdict::No => {}
+                Verdict::No if chains == MAX_CHAINS => return Verdict::No,
+                Verdict::No => (elsewhere, chains) = (at, chains + 1),
                 Verdict::Unknown(needed) => return Verdict::Unknown(needed),
                 Verdict::Yes(()) => return Verdict::Yes(at),
             }
         }
         Verdict::No
+    }
+
+    /// Where the message at `at`, which breaks no rule, ends.
+    fn next_right(&self, input: &[u8], at: usize, is_last: bool) -> Option<usize> {
+        match self.unit(input, at, is_last) {
+            Unit::Message(_, size, None) => Some(at + size),
+            _ => None,
+        }
     }
 
     /// Whether nothing but messages are between these places.

@@ -308,6 +308,25 @@ fn garbage_is_not_kept() {
     assert!(splitter.next_message().is_none());
 }
 
+/// A string that is full of records, none of which leads to the end of the record that it is in: to follow
+/// all of them from each of them would take minutes.
+#[test]
+fn a_message_of_messages_takes_no_long_time() {
+    let inner = bytes("word:3000000000000039 word:0000000000000001 word:0000000000000019");
+    let last = bytes("word:3000000000000029 word:0000000000000001 word:0000000000007777");
+    let text = [inner.repeat(1_360), last].concat();
+    let words = text.len() as u64 / 8;
+    // The padding of the name is wrong, so that the record is doubtful.
+    let header = 0x3000_0000_0000_0009 | (4 + words) << 4;
+    let argument = 0x8001_0006 | (2 + words) << 4 | (0x8000 | text.len() as u64) << 32;
+    let head = [header, 1, argument, 0x0100_0000_0000_006e];
+    let record = [head.map(u64::to_le_bytes).concat(), text].concat();
+    let messages = Messages::new(&record, Framing::Records).collect::<Result<Vec<_>, _>>().unwrap();
+    assert_eq!(messages.len(), 1);
+    let many = record.repeat(40);
+    assert_eq!(Messages::new(&many, Framing::Records).filter(Result::is_ok).count(), 40);
+}
+
 #[test]
 fn offsets_are_those_of_the_input() {
     let (bytes, begins) = records(10);

@@ -183,7 +183,7 @@ pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(
         }
     }
     // Nothing to write cannot fail.
-    let _ = Printf::new(record, problem).write(format, &mut Bounded::new(&mut Nothing, 0));
+    let _ = Printf::new(record, problem).write(format, &mut Bounded::nowhere(&mut Nothing));
 }
 
 impl<'a, 'p> Printf<'a, 'p> {

@@ -131,6 +131,10 @@ impl Layout {
 
     /// `f`, `e`, `g`, `a` and their capitals.
     pub(super) fn float(&self, out: &mut Bounded<'_>, value: f64, letter: u8) -> fmt::Result {
+        if out.is_cut() {
+            // Digits take time.
+            return Ok(());
+        }
         let sign = self.sign(value.is_sign_negative());
         let is_upper = letter.is_ascii_uppercase();
         if !value.is_finite() {

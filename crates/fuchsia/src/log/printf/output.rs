@@ -17,8 +17,18 @@ impl<'o> Bounded<'o> {
         Self { out, left: limit, is_empty: true, is_cut: false }
     }
 
+    /// Takes text only to drop it.
+    pub(super) fn nowhere(out: &'o mut dyn Write) -> Self {
+        Self { out, left: 0, is_empty: true, is_cut: true }
+    }
+
     pub(super) const fn is_empty(&self) -> bool {
         self.is_empty
+    }
+
+    /// Whether something was dropped: nothing more will be written.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
     }
 
     /// Writes a character so many times; takes no longer than the limit allows.
