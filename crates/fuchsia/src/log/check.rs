@@ -9,8 +9,8 @@ use super::record::Record;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct CheckOptions {
-    /// Whether records may have [tags](Record::tag), which the document does not have yet. On by
-    /// default.
+    /// Whether records may have [tags](Record::tag), and be [extended](super::Attribution): the document
+    /// has neither. On by default.
     pub newer_forms: bool,
 }
 

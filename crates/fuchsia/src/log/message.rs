@@ -77,17 +77,20 @@ impl<'a> Message<'a> {
         let Self::Record { record, .. } = self else { return };
         record.check(options, report);
         match self.trailing() {
+            None if options.newer_forms => drop(self.read_attribution(report)),
+            None => self.behind().into_iter().for_each(report),
             Some(error) => report(error),
-            None => drop(self.read_attribution(report)),
         }
     }
 
     /// That there are bytes behind the record that do not belong there.
     pub(super) fn trailing(&self) -> Option<LogError> {
-        let Self::Record { record, behind } = self else { return None };
-        if behind.is_empty() || self.attribution().is_some() {
-            return None;
-        }
+        self.behind().filter(|_| self.attribution().is_none())
+    }
+
+    /// That there are bytes behind the record.
+    fn behind(&self) -> Option<LogError> {
+        let Self::Record { record, behind: behind @ [_, ..] } = self else { return None };
         let (begin, size) = (record.offset(), record.as_bytes().len() as u64);
         Some(LogError::new(Rule::TrailingBytes, begin, begin + size, 0, behind.len() as u64))
     }

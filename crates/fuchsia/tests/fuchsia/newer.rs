@@ -141,6 +141,12 @@ fn extended_records() {
     assert_eq!(behind.len(), 40);
     assert_eq!(broken(&extended, CheckOptions::default()), []);
 
+    let mut options = CheckOptions::default();
+    options.newer_forms = false;
+    let errors = broken(&extended, options);
+    let expected = [(Rule::TrailingBytes, 16, 40)];
+    assert_eq!(errors.iter().map(|error| (error.rule, error.at, error.found)).collect::<Vec<_>>(), expected);
+
     // Padding that is not 0 can be read all the same.
     let mut dirty = extended.clone();
     dirty[39] = 1;
