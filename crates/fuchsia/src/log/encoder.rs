@@ -2,10 +2,10 @@
 
 use core::fmt;
 
-use super::argument::{Argument, Meaning, Value};
+use super::argument::{Argument, Meaning, Value, kind};
 use super::record::{CONTROL, LOG_RECORD, MAX_RECORD_WORDS, RECORD_HEADER, Record};
 use super::severity::Severity;
-use super::text::{Name, Text};
+use super::text::{Name, Text, reference};
 use super::word::{Word, load_short, words_for};
 
 /// The longest text that a record can have, in bytes: a reference has 15 bits for the length.
@@ -249,6 +249,46 @@ impl RecordEncoder<'_> {
         Ok(())
     }
 
+    /// Appends a text that is made now, at its place in the record. A `Display` that fails ends the text
+    /// there.
+    ///
+    /// # Errors
+    /// As for [`RecordEncoder::argument`].
+    #[inline]
+    pub fn formatted<'a>(
+        &mut self,
+        name: impl Into<Name<'a>>,
+        text: fmt::Arguments<'_>,
+    ) -> Result<(), EncodeError> {
+        let name = name.into();
+        if let Some(text) = text.as_str() {
+            return self.argument(name, text);
+        }
+        check_texts(name.len(), &Value::Null)?;
+        let before = argument_words(name.len(), &Value::Null);
+        let room = self.words.get_mut(self.used..).unwrap_or_default();
+        let Some((head, room)) = room.split_at_mut_checked(before) else {
+            return Err(self.full(before));
+        };
+        let room = room.as_flattened_mut();
+        let mut writer = TextWriter { room, length: 0 };
+        // What fails on its own has no more to say.
+        let _ = fmt::write(&mut writer, text);
+        let length = writer.length;
+        let size = before + words_for(length);
+        if length > MAX_TEXT {
+            return Err(EncodeError::TextTooLong { length });
+        }
+        let Some(padding) = room.get_mut(length..words_for(length) * 8) else {
+            return Err(self.full(size));
+        };
+        padding.fill(0);
+        let reference = u64::from(reference(length));
+        write_name(head, name, u64::from(kind::TEXT) | (size as u64) << 4 | reference << 32);
+        self.used += size;
+        Ok(())
+    }
+
     /// Why so many words more do not fit.
     #[cold]
     fn full(&self, more: usize) -> EncodeError {
@@ -280,15 +320,8 @@ fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
         _ => 0,
     };
     let kind = u64::from(value.kind());
-    let header = kind | size << 4 | u64::from(name.text().reference()) << 16 | upper << 32;
-    let Some((first, rest)) = room.split_first_mut() else { return };
-    *first = header.to_le_bytes();
-    let (name_room, value_room) = rest.split_at_mut(words_for(name.len()).min(rest.len()));
-    match name_room {
-        // The most usual case.
-        [only] => *only = name.word().to_le_bytes(),
-        _ => write_text(name_room, name.text()),
-    }
+    let (head, value_room) = room.split_at_mut((1 + words_for(name.len())).min(room.len()));
+    write_name(head, name, kind | size << 4 | upper << 32);
     let number = match value {
         Value::Text(text) => return write_text(value_room, text),
         Value::Signed(value) => value as u64,
@@ -298,6 +331,37 @@ fn write_argument(room: &mut [Word], name: Name<'_>, value: Value<'_>) {
     };
     if let [only] = value_room {
         *only = number.to_le_bytes();
+    }
+}
+
+/// Writes the header of an argument, which lacks nothing but the reference to the name, and the name.
+#[inline(always)]
+fn write_name(room: &mut [Word], name: Name<'_>, header: u64) {
+    let Some((first, room)) = room.split_first_mut() else { return };
+    *first = (header | u64::from(name.text().reference()) << 16).to_le_bytes();
+    match room {
+        // The most usual case.
+        [only] => *only = name.word().to_le_bytes(),
+        _ => write_text(room, name.text()),
+    }
+}
+
+/// Takes a text that is made at its place, and counts what does not fit any more.
+struct TextWriter<'r> {
+    room: &'r mut [u8],
+    length: usize,
+}
+
+impl fmt::Write for TextWriter<'_> {
+    #[inline]
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length.saturating_add(text.len());
+        if let Some(room) = self.room.get_mut(self.length..end) {
+            room.copy_from_slice(text.as_bytes());
+        }
+        self.length = end;
+        // There is no end to what some can say.
+        if end > MAX_TEXT { Err(fmt::Error) } else { Ok(()) }
     }
 }
 
@@ -355,6 +419,25 @@ impl Event<'_> {
         &self,
         mut take: impl FnMut(Name<'_>, Value<'_>) -> Result<(), EncodeError>,
     ) -> Result<(), EncodeError> {
+        self.each_before_message(&mut take)?;
+        if let Some(message) = self.message {
+            take("message".into(), message.into())?;
+        }
+        for (name, value) in self.arguments {
+            take((*name).into(), *value)?;
+        }
+        for tag in self.tags {
+            take("tag".into(), (*tag).into())?;
+        }
+        Ok(())
+    }
+
+    /// Hands over each argument that is written before the message.
+    #[inline(always)]
+    pub(crate) fn each_before_message(
+        &self,
+        mut take: impl FnMut(Name<'_>, Value<'_>) -> Result<(), EncodeError>,
+    ) -> Result<(), EncodeError> {
         take("pid".into(), self.pid.into())?;
         take("tid".into(), self.tid.into())?;
         if self.dropped > 0 {
@@ -371,15 +454,6 @@ impl Event<'_> {
         }
         if let Some(target) = self.target {
             take("tag".into(), target.into())?;
-        }
-        if let Some(message) = self.message {
-            take("message".into(), message.into())?;
-        }
-        for (name, value) in self.arguments {
-            take((*name).into(), *value)?;
-        }
-        for tag in self.tags {
-            take("tag".into(), (*tag).into())?;
         }
         Ok(())
     }

@@ -24,6 +24,12 @@ pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     Some((reference & !INLINE) as usize)
 }
 
+/// The reference to a text of so many bytes. Only right up to 32,767 bytes.
+#[inline(always)]
+pub(crate) const fn reference(length: usize) -> u16 {
+    if length == 0 { 0 } else { length as u16 | INLINE }
+}
+
 impl<'a> Text<'a> {
     #[inline(always)]
     pub(crate) const fn read(bytes: &'a [u8], reference: u16) -> Self {
@@ -64,7 +70,7 @@ impl<'a> Text<'a> {
     /// The reference to it. Only right up to 32,767 bytes.
     #[inline(always)]
     pub(crate) const fn reference(self) -> u16 {
-        if self.bytes.is_empty() && !self.is_inline_empty { 0 } else { self.bytes.len() as u16 | INLINE }
+        if self.is_inline_empty { INLINE } else { reference(self.bytes.len()) }
     }
 }
 

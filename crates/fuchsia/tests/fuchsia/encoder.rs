@@ -1,6 +1,8 @@
 //! Writing: order of arguments, limits, and that a buffer stays as it was if something does not fit.
 
-use ichnos_fuchsia::log::{EncodeError, Encoder, Event, Record, Value, add_dropped_count};
+use ichnos_fuchsia::log::{
+    EncodeError, Encoder, Event, Record, RecordEncoder, Value, add_dropped_count,
+};
 
 use crate::support::bytes;
 
@@ -166,6 +168,48 @@ fn the_dropped_count_grows_in_place() {
     record.finish();
     let length = encoder.written().len();
     assert_eq!(add_dropped_count(&mut large, length, 5), Err(EncodeError::RecordTooLong { words: 4_096 }));
+}
+
+/// Fails when it is written.
+struct Failing;
+
+impl std::fmt::Display for Failing {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("so far")?;
+        Err(std::fmt::Error)
+    }
+}
+
+fn record_of(fill: u8, write: impl FnOnce(&mut RecordEncoder<'_>)) -> Vec<u8> {
+    let mut buffer = [fill; 96];
+    let mut encoder = Encoder::new(&mut buffer);
+    let mut record = encoder.begin(1, 0x30).unwrap();
+    write(&mut record);
+    record.finish();
+    encoder.written().to_vec()
+}
+
+#[test]
+fn texts_are_made_at_their_place() {
+    for (name, value) in [("n", "five is 5"), ("of-9-byte", "5"), ("message", ""), ("", "12345678")] {
+        let expected = record_of(0xee, |record| record.argument(name, value).unwrap());
+        let (first, rest) = value.split_at(value.len() / 2);
+        let made = record_of(0xdd, |record| record.formatted(name, format_args!("{first}{rest}")).unwrap());
+        assert_eq!(made, expected, "{name}");
+    }
+    let expected = record_of(0xee, |record| record.argument("n", "so far").unwrap());
+    assert_eq!(record_of(0xdd, |record| record.formatted("n", format_args!("{Failing}")).unwrap()), expected);
+    // What does not fit leaves the record as it was.
+    for length in [65, 72, 32_767, 32_768, 100_000] {
+        let expected = record_of(0xee, |record| record.argument("n", 1u64).unwrap());
+        let made = record_of(0xdd, |record| {
+            let error = record.formatted("n", format_args!("{}", "x".repeat(length))).unwrap_err();
+            let is_too_long = matches!(error, EncodeError::TextTooLong { .. });
+            assert_eq!(is_too_long, length > 32_767, "{error}");
+            record.argument("n", 1u64).unwrap();
+        });
+        assert_eq!(made, expected, "{length}");
+    }
 }
 
 #[test]
