@@ -2,7 +2,12 @@
 //!
 //! [`log`] is the codec. It borrows what it reads, allocates nothing, and needs nothing but `core`
 //! (without the feature `std`, which is on by default, only [`log::Splitter`] is missing).
+//!
+//! Off by default is the logger: with the feature `tracing` it is a layer of `tracing-subscriber`, with the
+//! feature `log` a backend of the crate `log`; it writes records to files and sockets.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
 pub mod log;
+#[cfg(feature = "logger")]
+pub mod logger;

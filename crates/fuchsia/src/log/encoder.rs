@@ -231,10 +231,10 @@ impl RecordEncoder<'_> {
     /// If a text is too long, or there is no room for it in the record or in the buffer. The record
     /// is then as it was before, and more can be appended to it.
     #[inline(always)]
-    pub fn argument<'a>(
+    pub fn argument<'n, 'v>(
         &mut self,
-        name: impl Into<Name<'a>>,
-        value: impl Into<Value<'a>>,
+        name: impl Into<Name<'n>>,
+        value: impl Into<Value<'v>>,
     ) -> Result<(), EncodeError> {
         let (name, value) = (name.into(), value.into());
         check_texts(name.len(), &value)?;

@@ -1,8 +1,6 @@
 //! Writing: order of arguments, limits, and that a buffer stays as it was if something does not fit.
 
-use ichnos_fuchsia::log::{
-    EncodeError, Encoder, Event, Record, RecordEncoder, Value, add_dropped_count,
-};
+use ichnos_fuchsia::log::{EncodeError, Encoder, Event, Record, RecordEncoder, Value, add_dropped_count};
 
 use crate::support::bytes;
 

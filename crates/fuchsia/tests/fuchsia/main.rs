@@ -6,6 +6,7 @@ mod document;
 mod encoder;
 mod framing;
 mod legacy;
+mod logger;
 mod newer;
 mod printf;
 mod properties;

@@ -1,0 +1,106 @@
+//! Files of bounded size.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use super::sink::RecordSink;
+
+/// A file of records that is put aside when it is full.
+///
+/// With a path `app.log` and three old files, records go to `app.log`. Before it would become larger than its
+/// size allows, `app.log.2` becomes `app.log.3`, `app.log.1` becomes `app.log.2`, `app.log` becomes
+/// `app.log.1`, and a new `app.log` is begun. So `app.log.3` is the oldest, and is the one that goes. Without
+/// old files, `app.log` is emptied.
+///
+/// Each record is written at once and as a whole, and lies in one file. Where files cannot be renamed, the
+/// file goes on growing, and that is tried again whenever it has grown by its size.
+///
+/// A file that is there is continued. If its last record was cut short, zeros are put behind it up to a
+/// multiple of 8 bytes, so that readers find the next one. No two loggers must write the same file.
+#[derive(Debug)]
+pub struct RotatingFile {
+    path: PathBuf,
+    max_size: u64,
+    old_files: u32,
+    current: Mutex<Current>,
+}
+
+#[derive(Debug)]
+struct Current {
+    file: File,
+    size: u64,
+    /// It is put aside before it has more than this.
+    limit: u64,
+}
+
+impl RotatingFile {
+    /// Opens a file of at most `max_size` bytes (or of one record, if that is longer), of which `old_files`
+    /// that are full are kept.
+    ///
+    /// # Errors
+    /// If it can be neither opened nor created.
+    pub fn open(path: impl Into<PathBuf>, max_size: u64, old_files: u32) -> io::Result<Self> {
+        let path = path.into();
+        let current = Mutex::new(Current::open(&path, max_size)?);
+        Ok(Self { path, max_size, old_files, current })
+    }
+
+    /// The path of an old file; the file itself for 0.
+    fn numbered(&self, number: u32) -> PathBuf {
+        let mut path = OsString::from(&self.path);
+        if number > 0 {
+            path.push(format!(".{number}"));
+        }
+        path.into()
+    }
+
+    /// Begins a new file.
+    #[cold]
+    fn rotate(&self, current: &mut Current) -> io::Result<()> {
+        if self.old_files == 0 {
+            current.file.set_len(0)?;
+            current.size = 0;
+            return Ok(());
+        }
+        for number in (0..self.old_files).rev() {
+            match fs::rename(self.numbered(number), self.numbered(number + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        *current = Current::open(&self.path, self.max_size)?;
+        Ok(())
+    }
+}
+
+impl Current {
+    fn open(path: &Path, limit: u64) -> io::Result<Self> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let size = file.metadata()?.len();
+        let whole = size.next_multiple_of(8);
+        if whole != size {
+            file.set_len(whole)?;
+        }
+        Ok(Self { file, size: whole, limit })
+    }
+}
+
+impl RecordSink for RotatingFile {
+    fn write(&self, record: &[u8]) -> io::Result<()> {
+        let mut current = self.current.lock().unwrap_or_else(PoisonError::into_inner);
+        let length = record.len() as u64;
+        if current.size > 0 && current.size + length > current.limit && self.rotate(&mut current).is_err() {
+            current.limit = current.size.saturating_add(self.max_size.max(length));
+        }
+        let result = current.file.write_all(record);
+        match result {
+            Ok(()) => current.size += length,
+            // A part of a record would hide the next one.
+            Err(_) => current.file.set_len(current.size)?,
+        }
+        result
+    }
+}
