@@ -14,6 +14,7 @@ mod input;
 mod limits;
 mod locate;
 mod location;
+mod log;
 mod message;
 mod part;
 mod place;
@@ -42,6 +43,7 @@ pub use input::{
 pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};
+pub use log::{LevelScale, LevelStep, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText};
 pub use message::{Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Place, Sink};
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};

@@ -145,6 +145,16 @@ impl Plan {
         self.nodes.iter()
     }
 
+    /// Which of [`Plan::nodes`] is the member of this index of the structure that the root is; None if
+    /// there is none.
+    #[must_use]
+    pub fn member(&self, index: usize) -> Option<usize> {
+        match &self.root().op {
+            Op::Structure { members, .. } => members.get(index).map(|id| *id as usize),
+            _ => None,
+        }
+    }
+
     /// Size in bits of every instance that begins aligned, if it is fixed.
     #[must_use]
     pub fn fixed_size(&self) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, Value};
+use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, LogRole, Value};
 
 /// A whole description of a trace: what a CTF metadata stream says, or what a reader of another
 /// format found out.
@@ -102,6 +102,8 @@ pub struct EventRecordClass {
     pub uid: Option<String>,
     /// Log level of the tracer, as a number (CTF 1.8 `loglevel`).
     pub log_level: Option<i64>,
+    /// What makes its events lines of a log, if they are.
+    pub log: Option<Arc<LogRole>>,
     /// Eclipse Modeling Framework URI (CTF 1.8 `model.emf.uri`).
     pub emf_uri: Option<String>,
     /// Class of the context: a structure.

@@ -425,6 +425,7 @@ impl<'a> StreamReader<'a> {
             name,
             uid,
             log_level: log_level(&attributes),
+            log: None,
             emf_uri: emf_uri(&attributes),
             specific_context,
             payload,

@@ -307,6 +307,7 @@ impl Reader<'_> {
             name,
             uid: None,
             log_level: log_level(&attributes),
+            log: None,
             emf_uri: emf_uri(&attributes),
             specific_context: take(Scope::SpecificContext),
             payload: take(Scope::Payload),

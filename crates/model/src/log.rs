@@ -1,0 +1,247 @@
+//! The log role: what makes an event a line of a log, whichever format it comes from.
+//!
+//! Readers set it for the event record classes of which they know it; sinks that write logs use nothing
+//! else.
+
+use std::fmt;
+
+use crate::{Event, Scope};
+
+/// How much a line of a log matters, in six steps; see [`LevelScale`] for the numbers of tracers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum LogLevel {
+    Trace,
+    Debug,
+    Info,
+    Warn,
+    Error,
+    Fatal,
+}
+
+impl LogLevel {
+    /// All of them, the least one first.
+    pub const ALL: [Self; 6] = [Self::Trace, Self::Debug, Self::Info, Self::Warn, Self::Error, Self::Fatal];
+
+    /// Its name in capitals, for instance `WARN`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Trace => "TRACE",
+            Self::Debug => "DEBUG",
+            Self::Info => "INFO",
+            Self::Warn => "WARN",
+            Self::Error => "ERROR",
+            Self::Fatal => "FATAL",
+        }
+    }
+}
+
+impl fmt::Display for LogLevel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A step of a [`LevelScale`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LevelStep {
+    /// The greatest number of the step: those between the step before and this one belong to it.
+    pub up_to: i64,
+    /// What they count as.
+    pub level: LogLevel,
+    /// The number of the step that stands for just that level. Any other one of them is worth being
+    /// told beside the level.
+    pub exact: Option<i64>,
+}
+
+impl LevelStep {
+    /// A step whose greatest number is the one that stands for the level.
+    #[must_use]
+    pub const fn new(up_to: i64, level: LogLevel) -> Self {
+        Self { up_to, level, exact: Some(up_to) }
+    }
+}
+
+/// Which numbers of a format stand for which levels: steps in ascending order. What is above all of
+/// them belongs to the last one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LevelScale(pub &'static [LevelStep]);
+
+impl LevelScale {
+    /// The step that a number belongs to; None only if there are no steps.
+    #[must_use]
+    pub fn step(&self, raw: i64) -> Option<LevelStep> {
+        self.0.iter().find(|step| raw <= step.up_to).or(self.0.last()).copied()
+    }
+
+    /// The level that a number counts as; a scale without steps only knows [`LogLevel::Info`].
+    #[must_use]
+    pub fn level(&self, raw: i64) -> LogLevel {
+        self.step(raw).map_or(LogLevel::Info, |step| step.level)
+    }
+
+    /// Whether a number stands for just the level that it counts as.
+    #[must_use]
+    pub fn is_exact(&self, raw: i64) -> bool {
+        self.step(raw).is_some_and(|step| step.exact == Some(raw))
+    }
+}
+
+/// A member of the structure that a scope of an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LogMember {
+    /// The scope.
+    pub scope: Scope,
+    /// Which of the members of its structure, from 0 on; [`Plan::member`](crate::plan::Plan::member)
+    /// gives the node of the plan.
+    pub index: u32,
+}
+
+/// What a member means to a log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum LogMeaning {
+    /// The number of the severity, on the scale of the role.
+    Severity,
+    /// The message: a text.
+    Message,
+    /// Part of what [`LogRole::text`] renders: not shown by itself.
+    Rendered,
+    /// A tag, a category, the name of a logger: a text. There may be several.
+    Tag,
+    /// The process: a number.
+    Process,
+    /// The name of the process: a text.
+    ProcessName,
+    /// The thread: a number, or a text.
+    Thread,
+    /// The source file: a text.
+    File,
+    /// The line in the source file: a number.
+    Line,
+    /// The function in the source: a text.
+    Function,
+    /// Where the component that wrote is in the system (its moniker): a text.
+    Component,
+    /// Which component it is: a text.
+    ComponentUrl,
+    /// How many lines were dropped before this one by whoever wrote it: a number. If there are several,
+    /// their sum counts.
+    Dropped,
+    /// How many lines of the same component were thrown away before this one by whoever keeps the log: a
+    /// number.
+    RolledOut,
+    /// Something that serves decoding or merging only, and need not be shown.
+    Hidden,
+}
+
+/// Where the severity of an event comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum LogSeverity {
+    /// Nobody says how much the events matter.
+    Unknown,
+    /// All events of the class have this number.
+    Constant(i64),
+    /// It is in the member with [`LogMeaning::Severity`].
+    Member,
+}
+
+/// Writes the message of an event that is more than a field: a format string with its arguments.
+#[derive(Clone, Copy)]
+pub struct LogText {
+    /// Writes the text for people; what is not UTF-8 in it as U+FFFD.
+    pub write: fn(&Event<'_>, &mut dyn fmt::Write) -> fmt::Result,
+}
+
+impl fmt::Debug for LogText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LogText").finish_non_exhaustive()
+    }
+}
+
+impl PartialEq for LogText {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::fn_addr_eq(self.write, other.write)
+    }
+}
+
+impl Eq for LogText {}
+
+/// What makes the events of a class lines of a log.
+///
+/// Members of the payload that mean nothing here are the pairs of name and value of the line, in order;
+/// members of contexts that mean nothing here are not part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogRole {
+    /// Where the severity comes from.
+    pub severity: LogSeverity,
+    /// What its numbers stand for.
+    pub scale: LevelScale,
+    /// What members mean, by scope and index in ascending order.
+    pub members: Vec<(LogMember, LogMeaning)>,
+    /// How to write the message, if it is not just the member with [`LogMeaning::Message`].
+    pub text: Option<LogText>,
+}
+
+impl LogRole {
+    /// A role whose members mean nothing yet.
+    #[must_use]
+    pub const fn new(severity: LogSeverity, scale: LevelScale) -> Self {
+        Self { severity, scale, members: Vec::new(), text: None }
+    }
+
+    /// Says what a member means.
+    pub fn insert(&mut self, scope: Scope, index: usize, meaning: LogMeaning) {
+        let Ok(index) = u32::try_from(index) else { return };
+        let member = LogMember { scope, index };
+        match self.members.binary_search_by_key(&member, |(member, _)| *member) {
+            Ok(at) => self.members[at].1 = meaning,
+            Err(at) => self.members.insert(at, (member, meaning)),
+        }
+    }
+
+    /// What a member means; None if nothing to a log.
+    #[must_use]
+    pub fn meaning(&self, scope: Scope, index: usize) -> Option<LogMeaning> {
+        let member = LogMember { scope, index: u32::try_from(index).ok()? };
+        let at = self.members.binary_search_by_key(&member, |(member, _)| *member).ok()?;
+        Some(self.members[at].1)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCALE: LevelScale = LevelScale(&[
+        LevelStep::new(10, LogLevel::Debug),
+        LevelStep { up_to: 20, level: LogLevel::Info, exact: Some(15) },
+        LevelStep::new(30, LogLevel::Error),
+    ]);
+
+    #[test]
+    fn numbers_between_two_steps_belong_to_the_upper_one() {
+        let levels = [i64::MIN, 10, 11, 15, 20, 21, 31, i64::MAX].map(|raw| SCALE.level(raw));
+        use LogLevel::{Debug, Error, Info};
+        assert_eq!(levels, [Debug, Debug, Info, Info, Info, Error, Error, Error]);
+        let exact = [9, 10, 15, 20, 30, 31].map(|raw| SCALE.is_exact(raw));
+        assert_eq!(exact, [false, true, true, false, true, false]);
+        assert_eq!(LevelScale(&[]).level(3), LogLevel::Info);
+    }
+
+    #[test]
+    fn members_are_found_however_they_came() {
+        let mut role = LogRole::new(LogSeverity::Member, SCALE);
+        role.insert(Scope::Payload, 3, LogMeaning::Tag);
+        role.insert(Scope::SpecificContext, 7, LogMeaning::Severity);
+        role.insert(Scope::Payload, 0, LogMeaning::Process);
+        role.insert(Scope::Payload, 3, LogMeaning::Message);
+        assert_eq!(role.meaning(Scope::Payload, 3), Some(LogMeaning::Message));
+        assert_eq!(role.meaning(Scope::Payload, 0), Some(LogMeaning::Process));
+        assert_eq!(role.meaning(Scope::SpecificContext, 7), Some(LogMeaning::Severity));
+        assert_eq!(role.meaning(Scope::Payload, 7), None);
+        assert_eq!(role.members.len(), 3);
+    }
+}
