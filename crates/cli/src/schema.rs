@@ -183,6 +183,12 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
                 StringLength::NullTerminated => object.put("length", "null-terminated"),
                 StringLength::Static(bytes) => object.put("length", *bytes),
                 StringLength::Dynamic(location) => object.put("length", location_json(location)),
+                StringLength::Prefixed { length, gap } => {
+                    let mut prefix = Object::default();
+                    bits_json(&mut prefix, *length);
+                    prefix.put("gap", *gap);
+                    object.put("length_prefix", prefix.json());
+                }
             }
             object.put("alignment", *alignment);
         }
@@ -227,6 +233,10 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
         FieldKind::Null { alignment } => {
             object.put("type", "null");
             object.put("alignment", *alignment);
+        }
+        FieldKind::Padding(bits) => {
+            object.put("type", "padding");
+            bits_json(&mut object, *bits);
         }
         _ => object.put("type", class.describe()),
     }
@@ -478,6 +488,9 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
                 StringLength::Dynamic(location) => {
                     let _ = write!(text, ", length from {}", safe(&location.to_string()));
                 }
+                StringLength::Prefixed { length, .. } => {
+                    let _ = write!(text, ", length in its first {} bits", length.length);
+                }
             }
             alignment_text(&mut text, *alignment, 8);
         }
@@ -488,7 +501,8 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
         }
         FieldKind::Structure { members, minimum_alignment } => {
             alignment_text(&mut text, *minimum_alignment, 1);
-            below.extend(members.iter().map(|member| member_tree(member, trace, paint)));
+            let shown = members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
+            below.extend(shown.map(|member| member_tree(member, trace, paint)));
         }
         FieldKind::Array { element, length, minimum_alignment, .. } => {
             length_text(&mut text, length, "elements");

@@ -329,7 +329,10 @@ impl<'a> Described<'a> {
         };
         let name = self.name();
         let trace = match Trace::new(self.class, name, &options.limits) {
-            Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
+            Ok(mut trace) => {
+                trace.path.clone_from(&path);
+                Arc::new(trace)
+            }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
         let limits = WalkLimits::from(&options.limits);

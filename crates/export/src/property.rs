@@ -162,6 +162,7 @@ fn mark(nodes: &[&Node], index: usize, hidden: &mut [bool]) -> usize {
         | FieldKind::Optional { .. }
         | FieldKind::Variant { .. }
         | FieldKind::Union { .. } => count > 0 && all,
+        FieldKind::Padding(_) => true,
         _ => !node.roles.is_empty() && !node.is_needed(),
     };
     next
@@ -177,6 +178,7 @@ pub(crate) fn has_plain_field(plan: &Plan) -> bool {
                 | FieldKind::Optional { .. }
                 | FieldKind::Variant { .. }
                 | FieldKind::Union { .. }
+                | FieldKind::Padding(_)
         );
         has_value && node.roles.is_empty()
     })

@@ -1,7 +1,7 @@
 //! The registry of formats: one line each.
 
 use ichnos_io::Tree;
-use ichnos_model::TraceInput;
+use ichnos_model::{Diagnostic, FileDiagnostic, TextPlace, TraceInput};
 
 use crate::OpenOptions;
 use crate::session::Refused;
@@ -30,7 +30,9 @@ pub struct Format {
 }
 
 /// All formats, in the order in which they are tried.
-pub const FORMATS: &[Format] = &[Format {
+pub const FORMATS: &[Format] = &[CTF, FUCHSIA_LOG];
+
+const CTF: Format = Format {
     name: "ctf",
     title: "Common Trace Format",
     reads: true,
@@ -45,4 +47,29 @@ pub const FORMATS: &[Format] = &[Format {
         let refused = refused.map(|error| Refused { path: error.path, diagnostics: error.diagnostics });
         (traces, refused.collect())
     },
-}];
+};
+
+const FUCHSIA_LOG: Format = Format {
+    name: "fuchsia-log",
+    title: "Fuchsia's logs",
+    reads: true,
+    writes: false,
+    versions: "structured log records, also tagged and extended; legacy log packets",
+    recognised_by: "files of log records, or of datagrams with their lengths before them",
+    probe: |tree, options| ichnos_fuchsia::reader::probe(tree, &options.fuchsia),
+    open: |trees, options| {
+        let mut found = Found::default();
+        for tree in trees {
+            match ichnos_fuchsia::reader::LogTrace::open(tree, &options.fuchsia) {
+                Ok(trace) => found.0.push(Box::new(trace)),
+                Err(error) => {
+                    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+                    let path = tree.name.clone();
+                    let diagnostics = vec![FileDiagnostic { file: path.clone(), diagnostic }];
+                    found.1.push(Refused { path, diagnostics });
+                }
+            }
+        }
+        found
+    },
+};

@@ -25,6 +25,7 @@ pub use format::{FORMATS, Format};
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
 pub use ichnos_flow as flow;
+pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_model as model;
 pub use reader::{Merged, Reader};

@@ -16,6 +16,8 @@ use crate::reader::Reader;
 pub struct OpenOptions {
     /// For CTF traces.
     pub ctf: ichnos_ctf::trace::OpenOptions,
+    /// For Fuchsia's logs.
+    pub fuchsia: ichnos_fuchsia::reader::OpenOptions,
     /// Limits of what is read from files and archives.
     pub io: IoLimits,
     /// Merge traces though nothing says that their clocks have the same origin.

@@ -55,7 +55,8 @@ impl FieldClass {
             | FieldKind::BitMap { bits, .. }
             | FieldKind::Boolean(bits)
             | FieldKind::Integer { bits, .. }
-            | FieldKind::Float(bits) => bits.alignment,
+            | FieldKind::Float(bits)
+            | FieldKind::Padding(bits) => bits.alignment,
             FieldKind::VariableLength { alignment, .. }
             | FieldKind::String { alignment, .. }
             | FieldKind::Blob { alignment, .. }
@@ -97,6 +98,7 @@ impl FieldClass {
                 StringLength::NullTerminated => "null-terminated string".to_owned(),
                 StringLength::Static(_) => "static-length string".to_owned(),
                 StringLength::Dynamic(_) => "dynamic-length string".to_owned(),
+                StringLength::Prefixed { .. } => "length-prefixed string".to_owned(),
             },
             FieldKind::Blob { length, .. } => match length {
                 Length::Static(_) => "static-length BLOB".to_owned(),
@@ -111,6 +113,7 @@ impl FieldClass {
             FieldKind::Variant { .. } => "variant".to_owned(),
             FieldKind::Union { .. } => "union".to_owned(),
             FieldKind::Null { .. } => "null".to_owned(),
+            FieldKind::Padding(bits) => format!("{}-bit padding", bits.length),
         }
     }
 }
@@ -216,6 +219,11 @@ pub enum FieldKind {
         /// Alignment in bits.
         alignment: u64,
     },
+    /// Bits that are part of the layout but nothing that anybody is told of: names and sizes that a
+    /// format writes into each record and that are the same for all of a class. If there are no more
+    /// than 64, other fields can have their length in them, or be selected by them, as an unsigned
+    /// integer.
+    Padding(BitField),
 }
 
 /// Layout of a fixed-length field of bits.
@@ -400,6 +408,14 @@ pub enum StringLength {
     Static(u64),
     /// After as many bytes as another field says.
     Dynamic(FieldLocation),
+    /// After as many bytes as the field itself says in an unsigned integer that it begins with. A
+    /// U+0000 does not end the text.
+    Prefixed {
+        /// Layout of that integer: at most 64 bits. Its alignment does not count, but that of the string.
+        length: BitField,
+        /// How many bits are between the integer and the text.
+        gap: u64,
+    },
 }
 
 /// How many elements or bytes.

@@ -89,6 +89,12 @@ pub trait TraceInput: Send + Sync {
     /// Its data streams, in the order in which ties of time are broken.
     fn streams(&self) -> Vec<StreamSummary>;
 
+    /// Whether its event record classes are only known once all of it has been read: see
+    /// [`Trace::late_classes`].
+    fn has_late_classes(&self) -> bool {
+        false
+    }
+
     /// What cannot be read of it and belongs to no data stream.
     fn damage(&self) -> &[Damage];
 

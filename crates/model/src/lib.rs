@@ -11,6 +11,7 @@ mod diagnostic;
 mod event;
 mod field_class;
 mod input;
+mod late;
 mod limits;
 mod locate;
 mod location;
@@ -40,6 +41,7 @@ pub use field_class::{
 pub use input::{
     BegunCursor, Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to,
 };
+pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};

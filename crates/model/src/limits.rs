@@ -13,6 +13,9 @@ pub struct Limits {
     pub field_classes: u64,
     /// Number of event record classes of one trace. Default: 1,048,576.
     pub event_record_classes: u64,
+    /// Number of event record classes of one data stream class that are only met while reading. Further
+    /// records are all of one class. Default: 65,536.
+    pub late_event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
     pub integer_bits: u64,
     /// Array elements of zero size in one packet, beside one for each bit before them; more are an
@@ -34,6 +37,7 @@ impl Default for Limits {
             depth: 64,
             field_classes: 1 << 20,
             event_record_classes: 1 << 20,
+            late_event_record_classes: 1 << 16,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 12,
             empty_fields: 1 << 16,

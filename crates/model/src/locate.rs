@@ -549,18 +549,19 @@ impl Search<'_> {
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => Some(integer),
             _ => None,
         };
+        let is_hidden = matches!(&node.class.kind, FieldKind::Padding(bits) if bits.length <= 64);
         let is_boolean = matches!(
             &node.class.kind,
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. }
         );
         let (fits, what, expected) = match self.need {
             Need::Length => (
-                integer.is_some_and(|integer| !integer.signed),
+                is_hidden || integer.is_some_and(|integer| !integer.signed),
                 "the length field is not an unsigned integer",
                 "an unsigned integer",
             ),
             Need::IntegerSelector => {
-                (integer.is_some(), "the selector field is not an integer", "an integer")
+                (is_hidden || integer.is_some(), "the selector field is not an integer", "an integer")
             }
             Need::BooleanSelector => (is_boolean, "the selector field is not a boolean", "a boolean"),
         };

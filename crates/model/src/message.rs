@@ -225,6 +225,18 @@ pub enum DamageKind {
     /// packet that counts.
     #[error("the packet index beside the file does not say what the packet says")]
     FalseIndex,
+    /// A rule of the format is broken. Unless it is `fatal`, all is read as if it were not.
+    #[error("{statement} ({name}), in record {record}")]
+    Rule {
+        /// Name of the rule, in words of small letters with `-` between them.
+        name: &'static str,
+        /// What the rule says, and what was expected and found.
+        statement: String,
+        /// Number of the record in its file, from 1 on.
+        record: u64,
+        /// Whether the record cannot be read because of it.
+        fatal: bool,
+    },
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),

@@ -21,9 +21,19 @@ pub(crate) enum Part {
     /// A string of code units of one byte whose length is in a slot, and which begins at the next
     /// byte.
     DynamicText(NodeId, Slot),
+    /// A string of code units of one byte that begins with its own length, at the next byte.
+    PrefixedText(NodeId, PrefixWord),
     /// An array whose length is in a slot, and which begins at the next byte.
     Array(NodeId, Slot, Elements),
     Field(NodeId),
+}
+
+/// A length of whole or partial bytes, little-endian, from a byte on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PrefixWord {
+    pub(crate) word: Word,
+    /// Bytes from the beginning of the length to that of the text.
+    pub(crate) text: u32,
 }
 
 /// Members of fixed size one after the other, with offsets that are fixed from the beginning of
@@ -39,6 +49,8 @@ pub(crate) struct Run {
     /// The whole bytes of the size.
     pub(crate) bytes: usize,
     pub(crate) fields: Box<[RunField]>,
+    /// Whether there are bits that are not of `fields`, other than those of alignment.
+    pub(crate) has_padding: bool,
     /// Those of the fields that save their value, themselves or deeper within.
     pub(crate) saving: Box<[RunField]>,
 }
@@ -141,7 +153,8 @@ impl Plan {
             && node.alignment % 8 == 0
             && node.alignment <= bits.length
             && !bits.saved
-            && !bits.reversed;
+            && !bits.reversed
+            && bits.kind != BitsKind::Padding;
         let kind = match (Load::of(node, &bits, 0), bits.length) {
             (Load::Unsigned, 8) => ElementKind::U8,
             (Load::Unsigned, 16) => ElementKind::U16,
@@ -163,6 +176,14 @@ impl Plan {
             Op::NullTerminated(StringEncoding::Utf8) if node.alignment == 8 => Part::Text(id),
             Op::DynamicText(StringEncoding::Utf8, length) if node.alignment == 8 => {
                 Part::DynamicText(id, *length)
+            }
+            Op::PrefixedText(StringEncoding::Utf8, prefix)
+                if node.alignment == 8 && !prefix.big_endian && !prefix.reversed && prefix.text % 8 == 0 =>
+            {
+                match (Word::new(0, prefix.length), u32::try_from(prefix.text / 8)) {
+                    (Some(word), Ok(text)) => Part::PrefixedText(id, PrefixWord { word, text }),
+                    _ => Part::Field(id),
+                }
             }
             // Elements may be aligned to more than the array, which may be empty.
             Op::DynamicArray { elements: Some(elements), length, .. }
@@ -246,10 +267,7 @@ impl Plan {
                     && let Some(field) = self.run_field(*member, offset)
                 {
                     open.layout = joined;
-                    open.fields.push(field);
-                    if layout.saves {
-                        open.saving.push(field);
-                    }
+                    open.push(self.told(field), layout.saves);
                     continue;
                 }
             }
@@ -257,15 +275,24 @@ impl Plan {
             let begin = known.max(node.alignment);
             known = 1;
             if let Some(field) = self.run_field(*member, 0).filter(|_| begin % 8 == 0) {
-                let fields = vec![field];
-                let saving = if layout.saves { fields.clone() } else { Vec::new() };
-                run = Some(OpenRun { alignment: begin, fields, saving, layout });
+                let (fields, saving) = (Vec::new(), Vec::new());
+                let open = OpenRun { alignment: begin, fields, saving, layout, has_padding: false };
+                run.insert(open).push(self.told(field), layout.saves);
             } else {
                 parts.push(Part::Field(*member));
             }
         }
         close(&mut run, &mut parts);
         parts
+    }
+
+    /// A field of a run, unless it is only there to be got past.
+    fn told(&self, field: RunField) -> Option<RunField> {
+        let is_told = match self.node(field.node).op {
+            Op::Bits(bits) => bits.kind != BitsKind::Padding || bits.saved,
+            _ => true,
+        };
+        is_told.then_some(field)
     }
 
     /// The field of a run; None if it is farther from the beginning than runs are long.
@@ -333,9 +360,17 @@ struct OpenRun {
     fields: Vec<RunField>,
     saving: Vec<RunField>,
     layout: Layout,
+    has_padding: bool,
 }
 
 impl OpenRun {
+    /// Adds a field, or nothing but bits.
+    fn push(&mut self, field: Option<RunField>, saves: bool) {
+        self.has_padding |= field.is_none();
+        self.fields.extend(field);
+        self.saving.extend(field.filter(|_| saves));
+    }
+
     fn close(self) -> Part {
         let Layout { size, order, .. } = self.layout;
         let (mask, bytes) = (usize::try_from(self.alignment / 8 - 1), usize::try_from(size / 8));
@@ -350,6 +385,7 @@ impl OpenRun {
             mask: mask.unwrap_or(usize::MAX),
             bytes: bytes.unwrap_or(usize::MAX),
             fields: self.fields.into(),
+            has_padding: self.has_padding,
             saving: self.saving.into(),
         };
         match order {

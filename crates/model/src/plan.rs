@@ -81,6 +81,7 @@ pub(crate) enum Op {
     NullTerminated(StringEncoding),
     StaticText(StringEncoding, u64),
     DynamicText(StringEncoding, Slot),
+    PrefixedText(StringEncoding, TextPrefix),
     StaticBlob(u64),
     DynamicBlob(Slot),
     Structure { members: Vec<NodeId>, parts: Vec<Part> },
@@ -112,6 +113,19 @@ pub(crate) enum BitsKind {
     BitArray,
     BitMap,
     Real,
+    /// Nobody is told of them.
+    Padding,
+}
+
+/// The length that a text begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TextPrefix {
+    /// Size of the length in bits, 1 to 64.
+    pub(crate) length: u64,
+    pub(crate) big_endian: bool,
+    pub(crate) reversed: bool,
+    /// Bits from the beginning of the length to that of the text.
+    pub(crate) text: u64,
 }
 
 /// What variable-length bits are.
@@ -230,6 +244,10 @@ impl Plan {
                 alignment = layout.alignment;
                 bits(layout, BitsKind::Real)
             }
+            FieldKind::Padding(layout) => {
+                alignment = layout.alignment;
+                bits(layout, BitsKind::Padding)
+            }
             FieldKind::VariableLength { value, alignment: a } => {
                 alignment = *a;
                 Op::Variable(match value {
@@ -245,6 +263,15 @@ impl Plan {
                     StringLength::NullTerminated => Op::NullTerminated(*encoding),
                     StringLength::Static(length) => Op::StaticText(*encoding, *length),
                     StringLength::Dynamic(_) => Op::DynamicText(*encoding, NO_SLOT),
+                    StringLength::Prefixed { length, gap } => {
+                        let prefix = TextPrefix {
+                            length: length.length.clamp(1, 64),
+                            big_endian: length.byte_order == ByteOrder::BigEndian,
+                            reversed: length.is_reversed(),
+                            text: length.length.clamp(1, 64).saturating_add(*gap),
+                        };
+                        Op::PrefixedText(*encoding, prefix)
+                    }
                 }
             }
             FieldKind::Blob { length, alignment: a, .. } => {
@@ -381,7 +408,7 @@ impl Plan {
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
         match &self.node(id).op {
-            Op::Bits(_) | Op::Variable(_) | Op::NullTerminated(_) => false,
+            Op::Bits(_) | Op::Variable(_) | Op::NullTerminated(_) | Op::PrefixedText(..) => false,
             Op::StaticText(_, length) | Op::StaticBlob(length) => *length == 0,
             Op::StaticArray { element, length, .. } => *length == 0 || is_empty(element),
             Op::Structure { members, .. } => members.iter().all(is_empty),
@@ -457,6 +484,8 @@ pub struct EventRecordPlans {
     pub specific_context: Option<Plan>,
     /// Of payloads.
     pub payload: Option<Plan>,
+    /// Which of the event record classes of the data stream class this is.
+    pub(crate) index: Option<usize>,
 }
 
 impl TracePlans {
@@ -479,8 +508,9 @@ impl TracePlans {
                 event_records: Vec::new(),
                 slots: 0,
             };
-            for class in &class.event_records {
+            for (index, class) in class.event_records.iter().enumerate() {
                 stream.event_records.push(EventRecordPlans {
+                    index: Some(index),
                     specific_context: tree(&class.specific_context)?,
                     payload: tree(&class.payload)?,
                 });

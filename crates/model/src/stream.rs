@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
-use crate::{ClockClass, DataStreamClass, Limits, TraceClass};
+use crate::{ClockClass, DataStreamClass, EventRecordClass, LateClasses, Limits, TraceClass};
 
 /// A trace: its class, compiled, and what it is called.
 #[derive(Debug)]
@@ -17,6 +17,8 @@ pub struct Trace {
     pub name: String,
     /// Where the trace lies, for instance the path of its folder; empty if nowhere.
     pub path: String,
+    /// By data stream class: the classes that are met while reading.
+    late: Vec<LateClasses>,
 }
 
 impl Trace {
@@ -26,7 +28,41 @@ impl Trace {
     /// If the class cannot be compiled; see [`TracePlans::compile`].
     pub fn new(class: TraceClass, name: impl Into<String>, limits: &Limits) -> Result<Self, PlanError> {
         let plans = TracePlans::compile(&class, limits)?;
-        Ok(Self { class, plans, name: name.into(), path: String::new() })
+        let late =
+            class.data_streams.iter().map(|stream| LateClasses::new(stream.event_records.len(), limits));
+        let late = late.collect();
+        Ok(Self { class, plans, name: name.into(), path: String::new(), late })
+    }
+
+    /// The event record classes of a data stream class that are met while reading, by the index of the
+    /// latter; None if there is no such data stream class.
+    #[must_use]
+    pub fn late_classes(&self, data_stream_class: usize) -> Option<&LateClasses> {
+        self.late.get(data_stream_class)
+    }
+
+    /// All event record classes of a data stream class: those that were declared, then those that have
+    /// been met up to now. Their order is that of [`Event::class_index`](crate::Event::class_index).
+    pub fn event_records(
+        &self,
+        data_stream_class: usize,
+    ) -> impl Iterator<Item = Arc<EventRecordClass>> + '_ {
+        let declared = self.class.data_streams.get(data_stream_class).map(|class| &class.event_records[..]);
+        let late = self.late.get(data_stream_class).map(LateClasses::all).unwrap_or_default();
+        let late = late.into_iter().map(|late| Arc::clone(&late.class));
+        declared.unwrap_or_default().iter().cloned().chain(late)
+    }
+
+    /// The class of the trace with all event record classes that have been met up to now, those by id.
+    #[must_use]
+    pub fn class_with_late(&self) -> TraceClass {
+        let mut class = self.class.clone();
+        for (stream, late) in class.data_streams.iter_mut().zip(&self.late) {
+            let mut late = late.all();
+            late.sort_by_key(|late| late.class.id);
+            stream.event_records.extend(late.iter().map(|late| Arc::clone(&late.class)));
+        }
+        class
     }
 }
 

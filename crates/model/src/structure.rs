@@ -48,9 +48,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
         match part {
             Part::Run(run) => self.any_run(run, None),
             Part::OpenRun(run, open_byte) => self.any_run(run, *open_byte),
-            Part::Text(id) | Part::DynamicText(id, _) | Part::Array(id, ..) | Part::Field(id) => {
-                self.node(*id)
-            }
+            Part::Text(id)
+            | Part::DynamicText(id, _)
+            | Part::PrefixedText(id, _)
+            | Part::Array(id, ..)
+            | Part::Field(id) => self.node(*id),
         }
     }
 
@@ -88,6 +90,16 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 }
                 Some(at + raw.len())
             }
+            Part::PrefixedText(id, prefix) => {
+                let length = usize::try_from(prefix.word.unsigned(self.bytes, at)).ok()?;
+                let begin = at + prefix.text as usize;
+                let raw = self.bytes.get(begin..)?.get(..length)?;
+                if V::WANTS_VALUES {
+                    let text = Text { bytes: raw, raw, encoding: StringEncoding::Utf8 };
+                    self.visitor.text(self.field(*id, at as u64 * 8), text);
+                }
+                Some(begin + length)
+            }
             Part::Array(id, slot, elements) => {
                 let length = self.known_length(*slot)?;
                 let size = length.checked_mul(usize::from(elements.size))?;
@@ -116,6 +128,10 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let begin = align(self.at.bit, run.alignment).unwrap_or(u64::MAX);
         let after = begin.wrapping_add(run.size);
         if after > self.end || after < begin {
+            if run.has_padding {
+                self.at = Position { bit: begin, open_byte: None, ..self.at };
+                return self.beyond(run.size);
+            }
             // One by one, to tell how far the fields fit.
             for field in &run.fields {
                 self.node(field.node)?;

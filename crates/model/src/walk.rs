@@ -6,7 +6,7 @@ pub use crate::bits::{Word, read_bits};
 use crate::bits::{reverse, sign_extend, terminator};
 pub use crate::decode_error::{DecodeError, DecodeErrorKind};
 use crate::part::Elements;
-use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, VariableOp, align};
+use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, TextPrefix, VariableOp, align};
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Real, StringEncoding, Text, Wide};
@@ -201,7 +201,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     /// The error of a field of `needed` bits that does not fit.
     #[cold]
-    fn beyond<T>(&self, needed: u64) -> Result<T, DecodeError> {
+    pub(crate) fn beyond<T>(&self, needed: u64) -> Result<T, DecodeError> {
         let data = self.data.len() as u64 * 8;
         let kind = if self.bits.content <= data {
             DecodeErrorKind::BeyondContent { needed, left: self.bits.content.saturating_sub(self.at.bit) }
@@ -283,6 +283,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::NullTerminated(encoding) => self.null_terminated(field, *encoding),
             Op::StaticText(encoding, length) => self.text(field, *encoding, *length),
             Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
+            Op::PrefixedText(encoding, prefix) => self.prefixed_text(field, *encoding, *prefix),
             Op::StaticBlob(length) => self.blob(field, *length),
             Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
             Op::Structure { parts, .. } => self.structure(field, parts),
@@ -323,7 +324,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let value = read_bits(self.data, self.at.bit, bits.length, bits.big_endian);
             let value = if bits.reversed { reverse(value, bits.length) } else { value };
             self.narrow(field, bits, value);
-        } else if V::WANTS_VALUES || bits.saved {
+        } else if V::WANTS_VALUES && bits.kind != BitsKind::Padding || bits.saved {
             self.wide_bits(field, bits);
         }
         self.at.bit += bits.length;
@@ -356,6 +357,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             BitsKind::BitArray => self.visitor.bit_array(field, value),
             BitsKind::BitMap => self.visitor.bit_map(field, value),
             BitsKind::Real => self.visitor.real(field, real(value, bits.length)),
+            BitsKind::Padding => {}
         }
     }
 
@@ -400,6 +402,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             match bits.kind {
                 BitsKind::Boolean => self.visitor.boolean(field, is_true, words[0]),
                 BitsKind::Real => self.visitor.real(field, Real::Wide(wide)),
+                BitsKind::Padding => {}
                 _ => self.visitor.wide(field, wide),
             }
         }
@@ -552,6 +555,37 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if V::WANTS_VALUES {
             let bytes = content.map_or(raw, |content| &raw[..content]);
             self.visitor.text(field, Text { bytes, raw, encoding });
+        }
+        Ok(())
+    }
+
+    /// A text that begins with its length.
+    #[inline(never)]
+    fn prefixed_text(
+        &mut self,
+        field: Field<'a>,
+        encoding: StringEncoding,
+        prefix: TextPrefix,
+    ) -> Result<(), DecodeError> {
+        let left = self.end.saturating_sub(self.at.bit);
+        if prefix.text > left {
+            return self.beyond(prefix.text);
+        }
+        let length = read_bits(self.data, self.at.bit, prefix.length, prefix.big_endian);
+        let length = if prefix.reversed { reverse(length, prefix.length) } else { length };
+        self.at = Position { bit: self.at.bit + prefix.text, open_byte: None, ..self.at };
+        let raw = match length {
+            0 => &[],
+            _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
+            _ => self.take(length)?,
+        };
+        let unit = encoding.unit();
+        if raw.len() % unit != 0 {
+            self.at.bit = field.offset;
+            return self.error(DecodeErrorKind::BrokenCodeUnit(length, unit as u64));
+        }
+        if V::WANTS_VALUES {
+            self.visitor.text(field, Text { bytes: raw, raw, encoding });
         }
         Ok(())
     }

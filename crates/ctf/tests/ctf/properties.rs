@@ -472,6 +472,7 @@ impl Writer {
                     StringLength::NullTerminated => (self.random.below(6), true),
                     StringLength::Static(length) => (length / unit as u64, false),
                     StringLength::Dynamic(location) => (self.needed(location) as u64, false),
+                    StringLength::Prefixed { .. } => unreachable!("CTF has no such strings"),
                 };
                 let mut text = String::new();
                 let mut ended = false;

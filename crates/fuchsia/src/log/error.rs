@@ -171,19 +171,34 @@ impl LogError {
     }
 }
 
-impl fmt::Display for LogError {
+impl LogError {
+    /// What the rule says, and what was expected and found, for those who tell the place themselves.
+    pub fn statement(&self) -> impl fmt::Display + use<> {
+        Statement(*self)
+    }
+}
+
+struct Statement(LogError);
+
+impl fmt::Display for Statement {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { rule, record, at, expected, found } = *self;
-        write!(f, "byte {at}, in the record at {record}: {}: ", rule.statement())?;
+        let LogError { rule, expected, found, .. } = self.0;
+        write!(f, "{}: ", rule.statement())?;
         let space = |unit: &str| if unit.is_empty() { "" } else { " " };
         match rule.unit() {
-            Unit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit))?,
-            Unit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}")?,
-            Unit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}")?,
-            Unit::Bits => write!(f, "expected {expected:#x}, found {found:#x}")?,
-            Unit::Found(what) => write!(f, "found {what} {found:#x}")?,
+            Unit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit)),
+            Unit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}"),
+            Unit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}"),
+            Unit::Bits => write!(f, "expected {expected:#x}, found {found:#x}"),
+            Unit::Found(what) => write!(f, "found {what} {found:#x}"),
         }
-        write!(f, " ({rule})")
+    }
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, record, at, .. } = *self;
+        write!(f, "byte {at}, in the record at {record}: {} ({rule})", self.statement())
     }
 }
 

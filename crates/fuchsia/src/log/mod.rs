@@ -57,7 +57,7 @@ mod severity;
 #[cfg(feature = "std")]
 mod splitter;
 mod text;
-mod word;
+pub(crate) mod word;
 
 pub use argument::{Argument, Arguments, Meaning, Value};
 pub use attribution::{ARCHIVIST_URL, Attribution, Control};

@@ -1,0 +1,458 @@
+//! Classes: what a record consists of, in the words of the model.
+
+use std::sync::{Arc, LazyLock};
+
+use ichnos_model::{
+    Attributes, BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogMeaning, LogRole,
+    LogSeverity, LogText, Mapping, Mappings, Member, RangeSet, Scope, StringEncoding, StringLength,
+    TraceClass, Value as Attribute,
+};
+
+use super::{Clock, OpenOptions, text};
+use crate::log::{Argument, Meaning, Message, Record, Role, SeverityScale, Value};
+
+/// Names of what is behind an extended record: as the archivist has them when it appends them as
+/// arguments.
+const ROLLED_OUT: &str = "$__rolled_out";
+const MONIKER: &str = "$__moniker";
+const URL: &str = "$__url";
+
+/// Severities of records.
+const SCALE: LevelScale = LevelScale(&[
+    LevelStep::new(0x10, LogLevel::Trace),
+    LevelStep { up_to: 0x2f, level: LogLevel::Debug, exact: Some(0x20) },
+    LevelStep::new(0x30, LogLevel::Info),
+    LevelStep::new(0x40, LogLevel::Warn),
+    LevelStep::new(0x50, LogLevel::Error),
+    LevelStep { up_to: i64::MAX, level: LogLevel::Fatal, exact: Some(0x60) },
+]);
+
+/// Severities of packets on the original scale.
+const ORIGINAL_SCALE: LevelScale = LevelScale(&[
+    LevelStep { up_to: -3, level: LogLevel::Debug, exact: None },
+    LevelStep::new(-2, LogLevel::Trace),
+    LevelStep::new(-1, LogLevel::Debug),
+    LevelStep::new(0, LogLevel::Info),
+    LevelStep::new(1, LogLevel::Warn),
+    LevelStep::new(2, LogLevel::Error),
+    LevelStep::new(3, LogLevel::Fatal),
+    LevelStep::new(0x10, LogLevel::Trace),
+    LevelStep { up_to: 0x2f, level: LogLevel::Debug, exact: Some(0x20) },
+    LevelStep::new(0x30, LogLevel::Info),
+    LevelStep::new(0x40, LogLevel::Warn),
+    LevelStep::new(0x50, LogLevel::Error),
+    LevelStep { up_to: i64::MAX, level: LogLevel::Fatal, exact: Some(0x60) },
+]);
+
+/// The class of a trace before anything of it has been read: there are no event record classes.
+pub(super) fn trace_class(options: &OpenOptions) -> TraceClass {
+    let (name, description) = match options.clock {
+        Clock::Monotonic => ("monotonic", "nanoseconds since the system was started, without sleep"),
+        Clock::Boot => ("boot", "nanoseconds since the system was started"),
+    };
+    let mut clock = ClockClass::new(name, 1_000_000_000);
+    clock.name = Some(name.to_owned());
+    clock.description = Some(description.to_owned());
+    let stream = DataStreamClass { default_clock: Some(0), ..DataStreamClass::default() };
+    TraceClass {
+        dialect: "Fuchsia log records".to_owned(),
+        environment: vec![("clock".to_owned(), Attribute::Text(name.to_owned()))],
+        clocks: vec![clock],
+        data_streams: vec![stream],
+        ..TraceClass::default()
+    }
+}
+
+/// What a message is, as far as that makes its class.
+#[derive(Clone, Copy)]
+pub(super) enum Form<'a> {
+    Record(Record<'a>),
+    /// A record with who wrote it behind it.
+    Extended(Record<'a>),
+    /// A packet with so many tags.
+    Legacy(u8),
+}
+
+impl<'a> Form<'a> {
+    pub(super) fn of(message: &Message<'a>) -> Option<Self> {
+        Some(match message {
+            Message::Record { record, behind: [] } => Self::Record(*record),
+            Message::Record { record, .. } if message.attribution().is_some() => Self::Extended(*record),
+            Message::Record { record, .. } => Self::Record(*record),
+            Message::Legacy(packet) => Self::Legacy(packet.tags().count() as u8),
+        })
+    }
+
+    /// What all messages of a class have in common, and no message of another one.
+    pub(super) fn write_key(&self, key: &mut Vec<u8>) {
+        key.clear();
+        let (first, record) = match self {
+            Self::Legacy(tags) => return key.extend_from_slice(&[0x80, *tags]),
+            Self::Record(record) => (0, record),
+            Self::Extended(record) => (4, record),
+        };
+        key.push(first | u8::from(record.tag() != 0) | u8::from(record.is_control()) << 1);
+        for (role, argument) in record.roles() {
+            let kind = argument.value.kind() | if role == Role::Marker { 0x40 } else { 0 };
+            key.push(kind);
+            key.extend_from_slice(&(argument.name.len() as u16).to_le_bytes());
+            key.extend_from_slice(argument.name.as_bytes());
+        }
+    }
+
+    /// The class of such messages.
+    pub(super) fn class(&self, key: &[u8], options: &OpenOptions) -> EventRecordClass {
+        let class = match self {
+            Self::Record(record) => record_class(record, false),
+            Self::Extended(record) => record_class(record, true),
+            Self::Legacy(tags) => packet_class(*tags, options.severity_scale),
+        };
+        EventRecordClass { id: id_of(key), ..class }
+    }
+}
+
+/// The id of a class depends on nothing but its key, so that it is the same wherever it is met first: the
+/// hash FNV-1a, of which 48 bits are kept.
+fn id_of(key: &[u8]) -> u64 {
+    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ hash >> 48) & 0xffff_ffff_ffff
+}
+
+// ---------------------------------------------------------------------------------------------
+// Field classes
+
+/// Alignment of words in bits.
+const WORD: u64 = 64;
+
+fn bits(length: u64, alignment: u64) -> BitField {
+    BitField::new(length, ByteOrder::LittleEndian, alignment)
+}
+
+fn padding(length: u64, alignment: u64) -> Arc<FieldClass> {
+    Arc::new(FieldClass::new(FieldKind::Padding(bits(length, alignment))))
+}
+
+fn integer(length: u64, alignment: u64, signed: bool) -> Arc<FieldClass> {
+    let integer = IntegerProperties { signed, ..IntegerProperties::default() };
+    Arc::new(FieldClass::new(FieldKind::Integer { bits: bits(length, alignment), integer }))
+}
+
+/// A text that begins with its length in so many bits.
+fn text_class(length: u64, gap: u64) -> Arc<FieldClass> {
+    let length = StringLength::Prefixed { length: bits(length, 8), gap };
+    Arc::new(FieldClass::new(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 }))
+}
+
+fn structure(members: Vec<Member>, alignment: u64) -> Option<Arc<FieldClass>> {
+    let class = FieldKind::Structure { members, minimum_alignment: alignment };
+    Some(Arc::new(FieldClass::new(class)))
+}
+
+/// Classes that all records share.
+struct Shared {
+    unsigned: Arc<FieldClass>,
+    signed: Arc<FieldClass>,
+    float: Arc<FieldClass>,
+    boolean: Arc<FieldClass>,
+    null: Arc<FieldClass>,
+    /// Half a word at the beginning of one.
+    half: Arc<FieldClass>,
+}
+
+static SHARED: LazyLock<Shared> = LazyLock::new(|| Shared {
+    unsigned: integer(64, WORD, false),
+    signed: integer(64, WORD, true),
+    float: Arc::new(FieldClass::new(FieldKind::Float(bits(64, WORD)))),
+    boolean: Arc::new(FieldClass::new(FieldKind::Boolean(bits(1, 1)))),
+    null: Arc::new(FieldClass::new(FieldKind::Null { alignment: 1 })),
+    half: padding(32, WORD),
+});
+
+/// A severity: the number, with the name that it counts as.
+fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass> {
+    let (least, most) = if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, 0xff) };
+    let mut mappings: Vec<Mapping> = Vec::new();
+    let mut lower = least;
+    for step in scale.0 {
+        let upper = step.up_to.min(most);
+        let range = IntegerRange { lower: lower.into(), upper: upper.into() };
+        match mappings.iter_mut().find(|mapping| mapping.name == step.level.name()) {
+            Some(mapping) => mapping.ranges.0.push(range),
+            None => {
+                mappings.push(Mapping { name: step.level.name().to_owned(), ranges: RangeSet(vec![range]) })
+            }
+        }
+        lower = upper.saturating_add(1);
+    }
+    let integer =
+        IntegerProperties { signed, mappings: Some(Mappings(mappings)), ..IntegerProperties::default() };
+    Arc::new(FieldClass::new(FieldKind::Integer { bits: layout, integer }))
+}
+
+/// Members of a structure, and what they mean.
+struct Members<'r> {
+    list: Vec<Member>,
+    scope: Scope,
+    role: &'r mut LogRole,
+}
+
+impl<'r> Members<'r> {
+    fn new(scope: Scope, role: &'r mut LogRole) -> Self {
+        Self { list: Vec::new(), scope, role }
+    }
+
+    fn pad(&mut self, class: Arc<FieldClass>) {
+        self.list.push(Member::new("", class));
+    }
+
+    fn push(&mut self, name: impl Into<String>, class: Arc<FieldClass>, meaning: Option<LogMeaning>) {
+        if let Some(meaning) = meaning {
+            self.role.insert(self.scope, self.list.len(), meaning);
+        }
+        self.list.push(Member::new(name, class));
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Records
+
+/// Size of the header and the timestamp of a record in bits: the specific context.
+pub(super) const RECORD_CONTEXT: u64 = 128;
+
+/// What the header of a record says. All of it is the specific context, not the event record header,
+/// since it differs from one class to the other, and is shown.
+fn record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
+    static SEVERITY: LazyLock<Arc<FieldClass>> = LazyLock::new(|| severity(bits(8, 8), false, SCALE));
+    let mut members = Members::new(Scope::SpecificContext, role);
+    if has_tag {
+        members.pad(padding(16, WORD));
+        members.push("tag", integer(31, 1, false), Some(LogMeaning::Hidden));
+        members.pad(padding(9, 1));
+    } else {
+        members.pad(padding(56, WORD));
+    }
+    members.push("severity", Arc::clone(&SEVERITY), Some(LogMeaning::Severity));
+    // The timestamp is the clock.
+    members.pad(padding(64, WORD));
+    structure(members.list, WORD)
+}
+
+fn record_class(record: &Record<'_>, is_extended: bool) -> EventRecordClass {
+    let mut role = LogRole::new(LogSeverity::Member, SCALE);
+    let has_tag = record.tag() != 0 || record.is_control();
+    let specific_context = record_context(has_tag, &mut role);
+    let is_printf = record.is_printf();
+    if is_printf {
+        role.text = Some(LogText { write: text::write_message });
+    }
+    let appended = record.appended().map_or(usize::MAX, |(_, first)| first);
+    let mut members = Members::new(Scope::Payload, &mut role);
+    for (index, (role, argument)) in record.roles().enumerate() {
+        let meaning = match role {
+            Role::Marker | Role::Positional => Some(LogMeaning::Rendered),
+            Role::Known(Meaning::Message) if is_printf => Some(LogMeaning::Rendered),
+            Role::Known(meaning) => meaning_of(meaning),
+            Role::Pair if index >= appended => meaning_of_appended(argument.name.as_str()),
+            Role::Pair if record.is_control() => meaning_in_control(&argument),
+            Role::Pair => None,
+        };
+        push_argument(&mut members, &argument, meaning);
+    }
+    if is_extended {
+        push_extension(&mut members, record);
+    }
+    let payload = structure(members.list, WORD);
+    let name = if record.is_control() { "log_control" } else { "log" };
+    EventRecordClass {
+        name: Some(name.to_owned()),
+        specific_context,
+        payload,
+        log: Some(Arc::new(role)),
+        ..EventRecordClass::default()
+    }
+}
+
+fn meaning_of(meaning: Meaning) -> Option<LogMeaning> {
+    Some(match meaning {
+        Meaning::Pid => LogMeaning::Process,
+        Meaning::Tid => LogMeaning::Thread,
+        Meaning::Tag => LogMeaning::Tag,
+        Meaning::Message => LogMeaning::Message,
+        Meaning::File => LogMeaning::File,
+        Meaning::Line => LogMeaning::Line,
+        Meaning::Dropped => LogMeaning::Dropped,
+        Meaning::Other => return None,
+    })
+}
+
+fn meaning_of_appended(name: &str) -> Option<LogMeaning> {
+    Some(match name {
+        MONIKER => LogMeaning::Component,
+        URL => LogMeaning::ComponentUrl,
+        ROLLED_OUT => LogMeaning::RolledOut,
+        _ => return None,
+    })
+}
+
+fn meaning_in_control(argument: &Argument<'_>) -> Option<LogMeaning> {
+    Some(match (argument.name.as_str(), argument.value) {
+        ("moniker", Value::Text(_)) => LogMeaning::Component,
+        ("url", Value::Text(_)) => LogMeaning::ComponentUrl,
+        ("rolled_out", Value::Unsigned(_)) => LogMeaning::RolledOut,
+        _ => return None,
+    })
+}
+
+/// An argument begins with a header of a word; behind it are its name, whose length the class knows, and
+/// its value. The length of a string is in bits 32 to 46 of the header, a boolean is bit 32.
+fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Option<LogMeaning>) {
+    let name_bytes = argument.name.len().next_multiple_of(8) as u64;
+    let name = argument.name.as_str();
+    let shared = &*SHARED;
+    let number = |members: &mut Members<'_>, class: &Arc<FieldClass>| {
+        members.pad(padding(WORD + 8 * name_bytes, WORD));
+        members.push(name, Arc::clone(class), meaning);
+    };
+    match argument.value {
+        Value::Unsigned(_) => number(members, &shared.unsigned),
+        Value::Signed(_) => number(members, &shared.signed),
+        Value::Float(_) => number(members, &shared.float),
+        Value::Text(_) => {
+            members.pad(Arc::clone(&shared.half));
+            members.push(name, text_class(15, 17 + 8 * name_bytes), meaning);
+        }
+        Value::Bool(_) => {
+            members.pad(Arc::clone(&shared.half));
+            members.push(name, Arc::clone(&shared.boolean), meaning);
+            members.pad(padding(31 + 8 * name_bytes, 1));
+        }
+        Value::Null => {
+            members.pad(padding(WORD + 8 * name_bytes, WORD));
+            members.push(name, Arc::clone(&shared.null), meaning);
+        }
+    }
+}
+
+/// Behind an extended record are the lengths of a moniker and of a URL (32 bits each), a count (64 bits),
+/// and both texts, padded.
+fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
+    // Any name will do that is not that of an argument.
+    let mut of_url = "length of the URL".to_owned();
+    let mut of_moniker = "length of the moniker".to_owned();
+    while record.arguments().flatten().any(|a| a.name == *of_url || a.name == *of_moniker) {
+        of_url.push('\'');
+        of_moniker.push('\'');
+    }
+    let text = |length: String| {
+        let length = StringLength::Dynamic(FieldLocation::absolute(Scope::Payload, [length]));
+        let kind = FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: WORD };
+        Arc::new(FieldClass::new(kind))
+    };
+    members.push(of_moniker.clone(), padding(32, WORD), None);
+    members.push(of_url.clone(), padding(32, 32), None);
+    members.push(ROLLED_OUT, integer(64, WORD, false), Some(LogMeaning::RolledOut));
+    members.push(MONIKER, text(of_moniker), Some(LogMeaning::Component));
+    members.push(URL, text(of_url), Some(LogMeaning::ComponentUrl));
+}
+
+// ---------------------------------------------------------------------------------------------
+// Packets
+
+/// Size of what comes before the tags of a packet in bits: the specific context.
+pub(super) const PACKET_CONTEXT: u64 = 256;
+
+fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
+    let scale = match scale {
+        SeverityScale::Original => ORIGINAL_SCALE,
+        _ => SCALE,
+    };
+    let mut role = LogRole::new(LogSeverity::Member, scale);
+    let mut members = Members::new(Scope::SpecificContext, &mut role);
+    members.push("pid", integer(64, 8, false), Some(LogMeaning::Process));
+    members.push("tid", integer(64, 8, false), Some(LogMeaning::Thread));
+    members.pad(padding(64, 8));
+    members.push("severity", severity(bits(32, 8), true, scale), Some(LogMeaning::Severity));
+    members.push("dropped", integer(32, 8, false), Some(LogMeaning::Dropped));
+    let specific_context = structure(members.list, 8);
+
+    let mut members = Members::new(Scope::Payload, &mut role);
+    for _ in 0..tags {
+        members.push("tag", text_class(8, 0), Some(LogMeaning::Tag));
+    }
+    members.pad(padding(8, 8));
+    let message = FieldKind::String {
+        encoding: StringEncoding::Utf8,
+        length: StringLength::NullTerminated,
+        alignment: 8,
+    };
+    members.push("message", Arc::new(FieldClass::new(message)), Some(LogMeaning::Message));
+    let payload = structure(members.list, 8);
+    EventRecordClass {
+        name: Some("log_packet".to_owned()),
+        specific_context,
+        payload,
+        log: Some(Arc::new(role)),
+        ..EventRecordClass::default()
+    }
+}
+
+// ---------------------------------------------------------------------------------------------
+// Records of any class
+
+/// The key of [`any_class`], which no message has.
+pub(super) const ANY_KEY: &[u8] = &[0xff];
+
+/// The class of records when there are too many classes: all arguments are in an array. Such a record is
+/// lent as [`super::any::write`] writes it.
+pub(super) fn any_class() -> EventRecordClass {
+    let mut role = LogRole::new(LogSeverity::Member, SCALE);
+    role.text = Some(LogText { write: text::write_all });
+    let specific_context = record_context(true, &mut role);
+
+    let here = |name: &str| FieldLocation {
+        origin: None,
+        ..FieldLocation::absolute(Scope::Payload, [name.to_owned()])
+    };
+    let float = Arc::new(FieldClass::new(FieldKind::Float(bits(64, 8))));
+    let options = [
+        ("null", 0, Arc::clone(&SHARED.null)),
+        ("signed", 3, integer(64, 8, true)),
+        ("unsigned", 4, integer(64, 8, false)),
+        ("float", 5, float),
+        ("text", 6, text_class(16, 0)),
+        ("boolean", 9, Arc::new(FieldClass::new(FieldKind::Boolean(bits(8, 8))))),
+    ];
+    let options = options.map(|(name, kind, class)| ichnos_model::VariantOption {
+        name: Some(name.to_owned()),
+        class,
+        ranges: RangeSet(vec![IntegerRange::single(kind)]),
+        attributes: Attributes::default(),
+    });
+    let value = FieldKind::Variant { options: options.into(), selector: here("type"), alignment: 1 };
+    let element = vec![
+        Member::new("type", padding(8, 8)),
+        Member::new("name", text_class(16, 0)),
+        Member::new("value", Arc::new(FieldClass::new(value))),
+    ];
+    let arguments = FieldKind::Array {
+        element: Arc::new(FieldClass::new(FieldKind::Structure { members: element, minimum_alignment: 8 })),
+        length: ichnos_model::Length::Dynamic(here("count")),
+        minimum_alignment: 8,
+        element_aligns: true,
+    };
+    let mut members = Members::new(Scope::Payload, &mut role);
+    members.push("count", padding(32, 8), None);
+    members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(LogMeaning::Rendered));
+    let payload = structure(members.list, 8);
+    EventRecordClass {
+        id: id_of(ANY_KEY),
+        name: Some("log".to_owned()),
+        specific_context,
+        payload,
+        log: Some(Arc::new(role)),
+        ..EventRecordClass::default()
+    }
+}

@@ -1,0 +1,513 @@
+//! Reads the messages of a file, one after the other.
+
+use std::cell::Cell;
+use std::collections::{HashMap, VecDeque};
+use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::{
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass, Message,
+    MessageKind, Scope, Scopes, Window,
+};
+
+use super::class::{self, Form};
+use super::shape::{self, Shape};
+use super::{OpenOptions, any};
+use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
+
+/// Size of the length before a datagram.
+const LENGTH: usize = 4;
+
+/// What the cursor does next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Begin,
+    Reading,
+    /// Something has to be told before reading goes on.
+    Telling,
+    End,
+    Done,
+}
+
+/// What has to be told before reading goes on.
+#[derive(Debug)]
+enum Told {
+    Damage(Damage),
+    /// So many records were dropped before the current one.
+    Discarded(u64),
+    /// The current event.
+    Event,
+}
+
+/// A class that was met, and what its records look like.
+#[derive(Debug)]
+struct Known {
+    class: Arc<LateClass>,
+    /// None: records of the class are looked at more closely.
+    shape: Option<Shape>,
+    /// Whether records tell how many were dropped before them.
+    counts_drops: bool,
+}
+
+/// Reads a file of log messages.
+#[derive(Debug)]
+pub(super) struct LogCursor {
+    stream: Arc<DataStream>,
+    bytes: Bytes,
+    framing: Framing,
+    options: Arc<OpenOptions>,
+    limits: WalkLimits,
+    window: Window,
+    phase: Phase,
+    /// Where the next message begins.
+    at: usize,
+    /// How many records there were, those among them that cannot be read.
+    records: u64,
+    known: Vec<Known>,
+    by_key: HashMap<Box<[u8]>, usize>,
+    by_hash: HashMap<u64, usize, BuildHasherDefault<NoHash>>,
+    seed: u64,
+    /// Of the class that records had last.
+    last: usize,
+    /// The current record: where it is, or how long it is in `scratch`.
+    begin: usize,
+    end: usize,
+    in_scratch: bool,
+    scratch: Vec<u8>,
+    key: Vec<u8>,
+    begins: [Position; 6],
+    slots: Vec<Cell<i128>>,
+    /// Nanoseconds at time 0 of the records.
+    offset: i128,
+    clock: ClockValue,
+    /// Time of the record before.
+    before: Option<ClockValue>,
+    /// Time of the last head: records may be out of order, heads are not.
+    now: Option<i128>,
+    queue: VecDeque<Told>,
+    current: Option<Told>,
+    lends: Option<MessageKind>,
+    /// Whether it was told that bytes of the file have gone away.
+    is_loss_told: bool,
+}
+
+impl LogCursor {
+    pub(super) fn new(
+        stream: &Arc<DataStream>,
+        bytes: &Bytes,
+        framing: Framing,
+        options: &Arc<OpenOptions>,
+        window: Window,
+    ) -> Self {
+        Self {
+            stream: Arc::clone(stream),
+            bytes: bytes.clone(),
+            framing,
+            options: Arc::clone(options),
+            limits: (&options.limits).into(),
+            window,
+            phase: Phase::Begin,
+            at: 0,
+            records: 0,
+            known: Vec::new(),
+            by_key: HashMap::new(),
+            by_hash: HashMap::default(),
+            seed: std::hash::RandomState::new().hash_one(0),
+            last: 0,
+            begin: 0,
+            end: 0,
+            in_scratch: false,
+            scratch: Vec::new(),
+            key: Vec::new(),
+            begins: [Position::default(); 6],
+            slots: Vec::new(),
+            offset: stream.clock().map_or(0, |clock| clock.nanoseconds(0)),
+            clock: ClockValue { nanoseconds: 0, cycles: 0 },
+            before: None,
+            now: None,
+            queue: VecDeque::new(),
+            current: None,
+            lends: None,
+            is_loss_told: false,
+        }
+    }
+
+    /// The next event, if nothing about it takes a closer look.
+    #[inline]
+    fn quick(&mut self) -> Option<Head> {
+        if self.options.check {
+            return None;
+        }
+        loop {
+            let rest = self.bytes.get(self.at..)?;
+            let (begin, own) = match self.framing {
+                Framing::Records => (self.at, rest),
+                Framing::Datagrams => {
+                    let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
+                    (self.at + LENGTH, rest.get(..u32::from_le_bytes(*length) as usize)?)
+                }
+                Framing::ExtendedRecords => return None,
+            };
+            let words = own.as_chunks::<8>().0;
+            let (index, size) = match self.known.get(self.last).map(|known| known.shape.as_ref()) {
+                Some(Some(shape)) if let Some(size) = shape.size_of_match(words) => (self.last, size),
+                _ => self.other(words)?,
+            };
+            let end = begin + size * 8;
+            if self.framing == Framing::Datagrams && own.len() != size * 8 {
+                return None;
+            }
+            let timestamp = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
+            if index != self.last || self.in_scratch {
+                self.last = index;
+                self.choose(class::RECORD_CONTEXT);
+            }
+            self.at = end;
+            self.records += 1;
+            (self.begin, self.end) = (begin, end);
+            if self.note_time(timestamp as i64) {
+                continue;
+            }
+            return Some(self.lend_event());
+        }
+    }
+
+    /// The class of a record that is not like the one before, and its size in words.
+    #[inline(never)]
+    fn other(&self, words: &[[u8; 8]]) -> Option<(usize, usize)> {
+        let index = *self.by_hash.get(&shape::hash(words, self.seed))?;
+        let size = self.known.get(index)?.shape.as_ref()?.size_of_match(words)?;
+        Some((index, size))
+    }
+
+    /// Prepares for events of the class that is the last one now, with a specific context of so many bits.
+    fn choose(&mut self, context: u64) {
+        self.in_scratch = false;
+        self.begins[Scope::Payload as usize].bit = context;
+        if let Some(known) = self.known.get(self.last)
+            && self.slots.len() < known.class.slots
+        {
+            self.slots.resize(known.class.slots, Cell::new(UNKNOWN));
+        }
+    }
+
+    /// Notes the time of the current event; true if it is outside of the window.
+    #[inline]
+    fn note_time(&mut self, timestamp: i64) -> bool {
+        let nanoseconds = self.offset + i128::from(timestamp);
+        self.before = (self.records > 1).then_some(self.clock);
+        self.clock = ClockValue { nanoseconds, cycles: timestamp as u64 };
+        self.window.begin.is_some_and(|begin| nanoseconds < begin)
+            || self.window.end.is_some_and(|end| nanoseconds > end)
+    }
+
+    #[inline]
+    fn lend_event(&mut self) -> Head {
+        if self.known.get(self.last).is_some_and(|known| known.counts_drops)
+            && let Some(head) = self.lend_drops()
+        {
+            return head;
+        }
+        self.lend(MessageKind::Event, Some(self.clock.nanoseconds))
+    }
+
+    /// Tells how many records were dropped before the current one, if any.
+    #[cold]
+    fn lend_drops(&mut self) -> Option<Head> {
+        let (record, _) = Record::read(self.bytes.get(self.begin..)?, 0).ok()?;
+        let dropped = drops(&record);
+        if dropped == 0 {
+            return None;
+        }
+        self.queue.push_back(Told::Discarded(dropped));
+        self.queue.push_back(Told::Event);
+        self.tell()
+    }
+
+    #[inline]
+    fn lend(&mut self, kind: MessageKind, time: Option<i128>) -> Head {
+        self.now = self.now.max(time);
+        self.lends = Some(kind);
+        Head::new(kind, self.now)
+    }
+
+    /// Tells what has to be told.
+    #[cold]
+    fn tell(&mut self) -> Option<Head> {
+        let Some(next) = self.queue.pop_front() else {
+            self.phase = Phase::Reading;
+            return None;
+        };
+        self.phase = Phase::Telling;
+        let (kind, time) = match &next {
+            Told::Damage(_) => (MessageKind::Damage, None),
+            Told::Discarded(_) => (MessageKind::DiscardedEvents, Some(self.clock.nanoseconds)),
+            Told::Event => (MessageKind::Event, Some(self.clock.nanoseconds)),
+        };
+        self.current = Some(next);
+        Some(self.lend(kind, time))
+    }
+
+    /// Looks at what comes next, whatever it is; false at the end.
+    #[cold]
+    fn slow(&mut self) -> bool {
+        let bytes = self.bytes.clone();
+        let Some(input) = bytes.get(self.at..).filter(|input| !input.is_empty()) else {
+            let lost = bytes.look_for_loss();
+            if !lost.is_empty() && !self.is_loss_told {
+                self.is_loss_told = true;
+                let kind = DamageKind::Lost { told: true };
+                self.queue.push_back(Told::Damage(Damage {
+                    file: self.stream.name.clone(),
+                    stream: Some(self.stream.name.clone()),
+                    bit: lost.start as u64 * 8,
+                    kind,
+                    skipped: lost.len() as u64 * 8,
+                }));
+            }
+            return false;
+        };
+        let mut framer = Framer::new(self.framing, self.at as u64);
+        let mut left = input;
+        let found = loop {
+            let step = framer.step(left, true);
+            left = left.get(step.consumed..).unwrap_or_default();
+            if step.found.is_some() || step.consumed == 0 {
+                break step.found;
+            }
+        };
+        let next = self.at + (input.len() - left.len());
+        // A framer that is told that there is no more always finds something; if not, there is nothing.
+        self.at = if found.is_some() { next.max(self.at + 1) } else { bytes.len() };
+        self.records += 1;
+        match found {
+            Some(Ok(message)) => self.message(&message),
+            Some(Err(damage)) => {
+                let damage = self.damage(&damage.error, damage.offset, damage.skipped);
+                self.queue.push_back(Told::Damage(damage));
+            }
+            None => {}
+        }
+        true
+    }
+
+    fn damage(&self, error: &LogError, at: u64, skipped: u64) -> Damage {
+        let statement = error.statement().to_string();
+        let fatal = error.rule.is_fatal();
+        Damage {
+            file: self.stream.name.clone(),
+            stream: Some(self.stream.name.clone()),
+            bit: at * 8,
+            kind: DamageKind::Rule { name: error.rule.name(), statement, record: self.records, fatal },
+            skipped: skipped * 8,
+        }
+    }
+
+    /// Takes a message that can be read.
+    fn message(&mut self, message: &log::Message<'_>) {
+        if self.options.check {
+            message.check(CheckOptions::default(), &mut |error| {
+                self.queue.push_back(Told::Damage(self.damage(&error, error.at, 0)));
+            });
+        }
+        let Some(form) = Form::of(message) else { return };
+        self.begin = message.offset() as usize;
+        self.end = self.at;
+        let mut key = std::mem::take(&mut self.key);
+        form.write_key(&mut key);
+        let index = self.by_key.get(&key[..]).copied().or_else(|| self.add(&key, &form));
+        self.key = key;
+        let context = match message {
+            log::Message::Record { .. } => class::RECORD_CONTEXT,
+            log::Message::Legacy(_) => class::PACKET_CONTEXT,
+        };
+        match (index, message) {
+            (Some(index), _) => {
+                self.last = index;
+                self.choose(context);
+            }
+            (None, log::Message::Record { record, .. }) => {
+                let Some(index) = self.any() else { return };
+                self.last = index;
+                self.choose(context);
+                self.in_scratch = true;
+                self.end = any::write(record, &mut self.scratch);
+            }
+            (None, log::Message::Legacy(_)) => return,
+        }
+        let (timestamp, dropped) = match message {
+            log::Message::Record { record, .. } => {
+                let rolled_out = message.attribution().map_or(0, |attribution| attribution.rolled_out);
+                (record.timestamp(), drops(record).saturating_add(rolled_out))
+            }
+            log::Message::Legacy(packet) => (packet.timestamp(), packet.dropped().into()),
+        };
+        if self.note_time(timestamp) {
+            return;
+        }
+        if dropped > 0 {
+            self.queue.push_back(Told::Discarded(dropped));
+        }
+        self.queue.push_back(Told::Event);
+    }
+
+    /// Makes a class known; None if there are too many.
+    fn add(&mut self, key: &[u8], form: &Form<'_>) -> Option<usize> {
+        let late = self.stream.trace.late_classes(self.stream.class_index)?;
+        let make = || form.class(key, &self.options);
+        // The largest record makes no class that cannot be compiled.
+        let class = match form {
+            Form::Legacy(_) => late.last(key, make),
+            _ => late.intern(key, make),
+        };
+        let class = class.ok().flatten()?;
+        let index = self.known.len();
+        let shape = match form {
+            Form::Record(record) => Shape::of(record),
+            _ => None,
+        };
+        if let (Form::Record(record), Some(_)) = (form, &shape) {
+            let words = record.as_bytes().as_chunks::<8>().0;
+            self.by_hash.entry(shape::hash(words, self.seed)).or_insert(index);
+        }
+        let counts_drops = match form {
+            Form::Record(record) => counts_drops(record),
+            _ => true,
+        };
+        self.known.push(Known { class, shape, counts_drops });
+        self.by_key.insert(key.into(), index);
+        Some(index)
+    }
+
+    /// The class of records when there are too many classes.
+    fn any(&mut self) -> Option<usize> {
+        if let Some(index) = self.by_key.get(class::ANY_KEY) {
+            return Some(*index);
+        }
+        let late = self.stream.trace.late_classes(self.stream.class_index)?;
+        let class = late.last(class::ANY_KEY, class::any_class).ok().flatten()?;
+        let index = self.known.len();
+        self.known.push(Known { class, shape: None, counts_drops: false });
+        self.by_key.insert(class::ANY_KEY.into(), index);
+        Some(index)
+    }
+}
+
+/// How many records were dropped or thrown away before this one, as it says.
+fn drops(record: &Record<'_>) -> u64 {
+    let rolled_out = match record.control() {
+        Some(control) => control.rolled_out,
+        None => record.appended().map(|(attribution, _)| attribution.rolled_out),
+    };
+    record.known().dropped.saturating_add(rolled_out.unwrap_or(0))
+}
+
+/// Whether records like this one say how many were dropped before them.
+fn counts_drops(record: &Record<'_>) -> bool {
+    let is_count = |argument: &log::Argument<'_>| {
+        argument.meaning() == log::Meaning::Dropped
+            || argument.name == "$__rolled_out"
+            || record.is_control() && argument.name == "rolled_out"
+    };
+    record.arguments().flatten().any(|argument| is_count(&argument))
+}
+
+impl Cursor for LogCursor {
+    #[inline]
+    fn advance(&mut self) -> Option<Head> {
+        if self.phase == Phase::Reading
+            && let Some(head) = self.quick()
+        {
+            return Some(head);
+        }
+        loop {
+            match self.phase {
+                Phase::Begin => {
+                    self.phase = Phase::Reading;
+                    return Some(self.lend(MessageKind::StreamBegin, None));
+                }
+                Phase::Reading | Phase::Telling => {
+                    if let Some(head) = self.tell().or_else(|| self.quick()) {
+                        return Some(head);
+                    }
+                    if self.slow() {
+                        continue;
+                    }
+                    // What is left to tell comes before the end.
+                    if let Some(head) = self.tell() {
+                        return Some(head);
+                    }
+                    self.phase = Phase::End;
+                }
+                Phase::End => {
+                    self.phase = Phase::Done;
+                    return Some(self.lend(MessageKind::StreamEnd, None));
+                }
+                Phase::Done => {
+                    self.lends = None;
+                    return None;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn current(&self) -> Option<Message<'_>> {
+        Some(match self.lends? {
+            MessageKind::Event => {
+                let class = &self.known.get(self.last)?.class;
+                let bits = if self.in_scratch {
+                    PacketBits { data: &self.scratch, content: self.end as u64 * 8 }
+                } else {
+                    PacketBits::whole(self.bytes.get(self.begin..self.end)?)
+                };
+                Message::Event(Event {
+                    stream: &self.stream,
+                    class: &class.class,
+                    plans: &class.plans,
+                    clock: Some(&self.clock),
+                    other_clocks: &[],
+                    scopes: Scopes { bits, begins: &self.begins, slots: &self.slots, limits: &self.limits },
+                })
+            }
+            MessageKind::StreamBegin => Message::StreamBegin(&self.stream),
+            MessageKind::StreamEnd => Message::StreamEnd(&self.stream),
+            MessageKind::Damage => match self.current.as_ref()? {
+                Told::Damage(damage) => Message::Damage(damage),
+                _ => return None,
+            },
+            MessageKind::DiscardedEvents => match self.current.as_ref()? {
+                Told::Discarded(count) => Message::DiscardedEvents(Discarded {
+                    stream: &self.stream,
+                    count: Some(*count),
+                    begin: self.before.filter(|before| before.nanoseconds <= self.clock.nanoseconds),
+                    end: Some(self.clock),
+                }),
+                _ => return None,
+            },
+            _ => return None,
+        })
+    }
+}
+
+/// The keys are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+struct NoHash(u64);
+
+impl Hasher for NoHash {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}

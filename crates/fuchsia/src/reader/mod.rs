@@ -1,0 +1,215 @@
+//! Logs behind the model of ichnos: files of messages as traces.
+//!
+//! | format | model |
+//! |---|---|
+//! | file | data stream |
+//! | folder or file that is opened | trace |
+//! | message: record, packet | event record |
+//! | list of the names and types of a record's arguments | event record class, made when it is met first |
+//! | header of a record | specific context: `severity`, and `tag` where there is one |
+//! | metadata of a packet | specific context: `pid`, `tid`, `severity`, `dropped` |
+//! | arguments; tags and message of a packet | payload |
+//! | moniker, URL and count behind an extended record | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
+//! | timestamp | the clock, of 1 GHz, whose origin nobody knows |
+//! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
+//! | what a member means | log role of the class |
+//!
+//! Events are lent where they lie in the file. What lies between the members - headers and names of
+//! arguments - is padding of the class. Only when there are more classes than
+//! [`Limits::late_event_record_classes`] allows, further records are written anew, as one class for
+//! all of them has it: an array of arguments.
+//!
+//! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
+//!
+//! Records need not be in the order of time, and are lent as they lie. For the merge, a record whose time
+//! is before that of an earlier one comes right behind that.
+
+mod any;
+mod class;
+mod cursor;
+mod shape;
+mod text;
+
+use std::sync::Arc;
+
+use ichnos_io::{Bytes, Entry, Tree};
+use ichnos_model::plan::PlanError;
+use ichnos_model::{
+    Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, StreamSummary, Trace, TraceInput,
+    TracerQuirk, Window,
+};
+
+use self::cursor::LogCursor;
+use crate::log::{Framing, Messages, SeverityScale};
+
+/// By which clock records were written: they do not say so.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Clock {
+    /// The one that stands still while the system sleeps: before Fuchsia's API level 24.
+    #[default]
+    Monotonic,
+    /// The one that goes on while the system sleeps: since then.
+    Boot,
+}
+
+/// How to open logs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// By which clock they were written.
+    pub clock: Clock,
+    /// What the severities of packets stand for.
+    pub severity_scale: SeverityScale,
+    /// Nanoseconds to add to all times.
+    pub clock_offset: i128,
+    /// Tell all rules that are broken, not only those that make a record unreadable.
+    pub check: bool,
+    /// Take files for logs though they do not look like that.
+    pub force: bool,
+    /// What is refused because it is too much.
+    pub limits: Limits,
+}
+
+/// Whether a tree has files of log messages.
+#[must_use]
+pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
+    /// How many files are looked at in a folder that may be anything.
+    const LOOKED_AT: usize = 1_000;
+    let is_log = |entry: &Entry| entry.read().is_ok_and(|bytes| recognise(&bytes, options).is_some());
+    tree.entries.iter().take(LOOKED_AT).any(is_log)
+}
+
+/// What a file is, if most of its beginning is log messages.
+fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
+    const PROBED: usize = 256 << 10;
+    let recognised = Framing::recognise(bytes, true);
+    if options.force {
+        return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
+    }
+    let framing = recognised?;
+    let beginning = bytes.get(..PROBED).unwrap_or(bytes);
+    // A few bytes of a file of anything may look like a message.
+    let damaged: u64 =
+        Messages::new(beginning, framing).filter_map(Result::err).map(|damage| damage.skipped).sum();
+    (damaged <= beginning.len() as u64 / 2).then_some(framing)
+}
+
+/// A file of messages.
+#[derive(Debug)]
+struct LogFile {
+    stream: Arc<DataStream>,
+    bytes: Bytes,
+    framing: Framing,
+}
+
+/// Logs that were opened: a trace with a data stream for each file.
+#[derive(Debug)]
+pub struct LogTrace {
+    path: String,
+    trace: Arc<Trace>,
+    files: Vec<LogFile>,
+    damage: Vec<Damage>,
+    options: Arc<OpenOptions>,
+}
+
+impl LogTrace {
+    /// Opens all logs of a tree.
+    ///
+    /// # Errors
+    /// If the class of the trace exceeds the limits.
+    pub fn open(tree: &Tree, options: &OpenOptions) -> Result<Self, PlanError> {
+        let mut class = class::trace_class(options);
+        if let Some(clock) = class.clocks.first_mut() {
+            // An offset that does not fit is far beyond all times.
+            let _ = clock.add_offset(options.clock_offset);
+        }
+        let mut trace = Trace::new(class, "", &options.limits)?;
+        trace.path.clone_from(&tree.name);
+        let trace = Arc::new(trace);
+        let mut files = Vec::new();
+        let mut damage = Vec::new();
+        for entry in &tree.entries {
+            let name = stream_name(tree, entry);
+            let bytes = match entry.read() {
+                Ok(bytes) => bytes,
+                Err(error) => {
+                    damage.push(Damage {
+                        file: name,
+                        stream: None,
+                        bit: 0,
+                        kind: DamageKind::Unreadable(error.to_string()),
+                        skipped: 0,
+                    });
+                    continue;
+                }
+            };
+            if let Some(framing) = recognise(&bytes, options)
+                && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name)
+            {
+                files.push(LogFile { stream: Arc::new(stream), bytes, framing });
+            }
+        }
+        Ok(Self { path: tree.name.clone(), trace, files, damage, options: Arc::new(options.clone()) })
+    }
+}
+
+/// The path of a file, as far as the tree knows it.
+fn stream_name(tree: &Tree, entry: &Entry) -> String {
+    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
+    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
+}
+
+impl TraceInput for LogTrace {
+    fn format(&self) -> &'static str {
+        "fuchsia-log"
+    }
+
+    fn path(&self) -> &str {
+        &self.path
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        &[]
+    }
+
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        let summary = |file: &LogFile| StreamSummary {
+            stream: Arc::clone(&file.stream),
+            files: vec![file.stream.name.clone()],
+            packets: 0,
+            bytes: file.bytes.len() as u64,
+            padding: 0,
+            time_range: None,
+            discarded_events: 0,
+            discarded_before: false,
+            discarded_packets: 0,
+            damage: Vec::new(),
+        };
+        self.files.iter().map(summary).collect()
+    }
+
+    fn has_late_classes(&self) -> bool {
+        true
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
+        let cursor = |file: &LogFile| {
+            let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window);
+            Box::new(cursor) as Box<dyn Cursor + Send>
+        };
+        self.files.iter().map(cursor).collect()
+    }
+}
