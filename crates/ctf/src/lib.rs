@@ -4,6 +4,7 @@
 mod event_class;
 mod event_header;
 pub mod index;
+mod log_role;
 mod lttng_index;
 pub mod metadata;
 pub mod packet;

@@ -15,6 +15,7 @@ use ichnos_model::{
 
 use crate::event_class::EventRecords;
 use crate::index::{self, FoundPacket, TooMany};
+use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::packet::{Clocks, PacketDecoder};
@@ -322,7 +323,8 @@ impl<'a> Described<'a> {
         format!("{host}{separator}{below}")
     }
 
-    fn open(self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
+    fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
+        add_log_roles(&mut self.class);
         let path = match self.folders.as_slice() {
             [only] => only.path.clone(),
             several => common_folder(several.iter().map(|folder| folder.path.as_str())),

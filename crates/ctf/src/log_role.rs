@@ -1,0 +1,271 @@
+//! Which events are lines of a log: those with a log level, and those that LTTng makes of the messages of
+//! logging libraries.
+
+use std::fmt;
+use std::sync::Arc;
+
+use ichnos_model::{
+    Event, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogMeaning, LogRole,
+    LogSeverity, LogText, Member, Scope, TraceClass,
+};
+
+/// The log levels of LTTng, which barectf has taken over: from EMERG, 0, to DEBUG, 14, as those of syslog
+/// up to 6. Each has a number of its own.
+const LTTNG: LevelScale = LevelScale(&[
+    LevelStep::new(0, LogLevel::Fatal),
+    LevelStep::new(1, LogLevel::Fatal),
+    LevelStep::new(2, LogLevel::Fatal),
+    LevelStep::new(3, LogLevel::Error),
+    LevelStep::new(4, LogLevel::Warn),
+    LevelStep::new(5, LogLevel::Info),
+    LevelStep::new(6, LogLevel::Info),
+    LevelStep::new(7, LogLevel::Debug),
+    LevelStep::new(8, LogLevel::Debug),
+    LevelStep::new(9, LogLevel::Debug),
+    LevelStep::new(10, LogLevel::Debug),
+    LevelStep::new(11, LogLevel::Debug),
+    LevelStep::new(12, LogLevel::Debug),
+    LevelStep::new(13, LogLevel::Debug),
+    LevelStep::new(14, LogLevel::Debug),
+]);
+
+/// `java.util.logging`, as other logging libraries of Java map it: FINEST 300, FINE 500, INFO 800, WARNING
+/// 900, SEVERE 1000.
+const JUL: LevelScale = LevelScale(&[
+    LevelStep::new(300, LogLevel::Trace),
+    LevelStep::new(500, LogLevel::Debug),
+    LevelStep::new(800, LogLevel::Info),
+    LevelStep::new(900, LogLevel::Warn),
+    LevelStep::new(1000, LogLevel::Error),
+]);
+
+/// Apache log4j 1.
+const LOG4J: LevelScale = LevelScale(&[
+    LevelStep::new(5_000, LogLevel::Trace),
+    LevelStep::new(10_000, LogLevel::Debug),
+    LevelStep::new(20_000, LogLevel::Info),
+    LevelStep::new(30_000, LogLevel::Warn),
+    LevelStep::new(40_000, LogLevel::Error),
+    LevelStep::new(50_000, LogLevel::Fatal),
+]);
+
+/// Apache log4j 2, where what matters more has the smaller number.
+const LOG4J2: LevelScale = LevelScale(&[
+    LevelStep::new(100, LogLevel::Fatal),
+    LevelStep::new(200, LogLevel::Error),
+    LevelStep::new(300, LogLevel::Warn),
+    LevelStep::new(400, LogLevel::Info),
+    LevelStep::new(500, LogLevel::Debug),
+    LevelStep::new(600, LogLevel::Trace),
+]);
+
+/// The module `logging` of Python, which has nothing below DEBUG.
+const PYTHON: LevelScale = LevelScale(&[
+    LevelStep::new(9, LogLevel::Trace),
+    LevelStep::new(10, LogLevel::Debug),
+    LevelStep::new(20, LogLevel::Info),
+    LevelStep::new(30, LogLevel::Warn),
+    LevelStep::new(40, LogLevel::Error),
+    LevelStep::new(50, LogLevel::Fatal),
+]);
+
+/// Events that are messages, by the provider that their names begin with.
+struct Source {
+    provider: &'static str,
+    /// The scale of the member that has the severity, if there is one.
+    scale: LevelScale,
+}
+
+const SOURCES: [Source; 6] = [
+    Source { provider: "lttng_ust_tracef", scale: LTTNG },
+    Source { provider: "lttng_ust_tracelog", scale: LTTNG },
+    Source { provider: "lttng_jul", scale: JUL },
+    Source { provider: "lttng_log4j", scale: LOG4J },
+    Source { provider: "lttng_log4j2", scale: LOG4J2 },
+    Source { provider: "lttng_python", scale: PYTHON },
+];
+
+/// What members of their payloads mean.
+const MEMBERS: [(&str, LogMeaning); 13] = [
+    ("msg", LogMeaning::Message),
+    ("int_loglevel", LogMeaning::Severity),
+    ("logger_name", LogMeaning::Tag),
+    ("file", LogMeaning::File),
+    ("filename", LogMeaning::File),
+    ("line", LogMeaning::Line),
+    ("line_number", LogMeaning::Line),
+    ("lineno", LogMeaning::Line),
+    ("func", LogMeaning::Function),
+    ("method_name", LogMeaning::Function),
+    ("funcName", LogMeaning::Function),
+    ("int_threadid", LogMeaning::Thread),
+    ("thread", LogMeaning::Thread),
+];
+
+/// What members of contexts mean; of those that mean the same, the first one that there is.
+const CONTEXTS: [(&str, LogMeaning); 5] = [
+    ("vpid", LogMeaning::Process),
+    ("pid", LogMeaning::Process),
+    ("vtid", LogMeaning::Thread),
+    ("tid", LogMeaning::Thread),
+    ("procname", LogMeaning::ProcessName),
+];
+
+/// Says of each event record class whether its events are lines of a log.
+pub(crate) fn add_log_roles(trace: &mut TraceClass) {
+    for stream in &mut trace.data_streams {
+        for class in &mut stream.event_records {
+            if let Some(role) = role_of(class, stream.common_context.as_deref()) {
+                Arc::make_mut(class).log = Some(Arc::new(role));
+            }
+        }
+    }
+}
+
+fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Option<LogRole> {
+    let provider = class.name.as_deref().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
+    let source = SOURCES.iter().find(|source| Some(source.provider) == provider);
+    let severity = class.log_level.map(LogSeverity::Constant).or(source.map(|_| LogSeverity::Unknown))?;
+    let has_own_scale = has_member(class.payload.as_deref(), "int_loglevel");
+    let scale = source.filter(|_| has_own_scale).map_or(LTTNG, |source| source.scale);
+    let mut role = LogRole::new(severity, scale);
+    let contexts =
+        [(Scope::CommonContext, common_context), (Scope::SpecificContext, class.specific_context.as_deref())];
+    let mut known = Vec::new();
+    for (name, meaning) in CONTEXTS {
+        let find = |(scope, class)| Some((scope, members(class).position(|member| member.name == name)?));
+        if !known.contains(&meaning)
+            && let Some((scope, index)) = contexts.into_iter().find_map(find)
+        {
+            role.insert(scope, index, meaning);
+            known.push(meaning);
+        }
+    }
+    let mut has_message = false;
+    for (index, member) in members(class.payload.as_deref()).enumerate() {
+        if is_length_of_next(class, index, member) {
+            role.insert(Scope::Payload, index, LogMeaning::Hidden);
+            continue;
+        }
+        let meaning = MEMBERS.iter().find(|(name, _)| source.is_some() && *name == member.name);
+        let Some((_, meaning)) = meaning.filter(|(_, meaning)| !known.contains(meaning)) else { continue };
+        known.push(*meaning);
+        role.insert(Scope::Payload, index, *meaning);
+        match meaning {
+            LogMeaning::Message => has_message = true,
+            LogMeaning::Severity => role.severity = LogSeverity::Member,
+            _ => {}
+        }
+    }
+    if !has_message {
+        role.text = Some(LogText { write: write_name });
+    }
+    Some(role)
+}
+
+fn members(class: Option<&FieldClass>) -> impl Iterator<Item = &Member> {
+    let members = match class.map(|class| &class.kind) {
+        Some(FieldKind::Structure { members, .. }) => &members[..],
+        _ => &[],
+    };
+    members.iter()
+}
+
+fn has_member(class: Option<&FieldClass>, name: &str) -> bool {
+    members(class).any(|member| member.name == name)
+}
+
+/// LTTng writes the length of `msg` into a member `_msg_length` before it.
+fn is_length_of_next(class: &EventRecordClass, index: usize, member: &Member) -> bool {
+    let of = member.name.strip_prefix('_').and_then(|name| name.strip_suffix("_length"));
+    of.is_some_and(|of| members(class.payload.as_deref()).nth(index + 1).is_some_and(|next| next.name == of))
+}
+
+/// What an event says that has no message is its name.
+fn write_name(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
+    out.write_str(event.class.name.as_deref().unwrap_or("<unknown>"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::metadata::{MetadataOptions, parse};
+
+    /// A trace with this event, as LTTng describes it.
+    fn role(event: &str) -> Option<LogRole> {
+        let text = format!(
+            "/* CTF 1.8 */
+            typealias integer {{ size = 32; align = 8; signed = false; }} := u32;
+            trace {{ major = 1; minor = 8; byte_order = le; }};
+            stream {{
+                event.header := struct {{ u32 id; }};
+                event.context := struct {{ u32 _cpu_id; u32 _tid; u32 _vtid; string _procname; }};
+            }};
+            event {{ id = 0; {event} }};"
+        );
+        let mut trace = parse(text.as_bytes(), &MetadataOptions::default()).unwrap().trace;
+        add_log_roles(&mut trace);
+        trace.data_streams[0].event_records[0].log.as_deref().cloned()
+    }
+
+    fn meanings(role: &LogRole) -> Vec<(Scope, u32, LogMeaning)> {
+        role.members.iter().map(|(member, meaning)| (member.scope, member.index, *meaning)).collect()
+    }
+
+    #[test]
+    fn an_event_without_a_level_is_no_line() {
+        assert_eq!(role(r#"name = "sched_switch"; fields := struct { u32 _msg; };"#), None);
+    }
+
+    #[test]
+    fn an_event_with_a_level_says_its_name() {
+        let role = role(
+            r#"name = "my:event"; loglevel = 4;
+               fields := struct { u32 __list_length; u32 _list[__list_length]; string _msg; };"#,
+        )
+        .unwrap();
+        assert_eq!(role.severity, LogSeverity::Constant(4));
+        assert_eq!(role.scale.level(4), LogLevel::Warn);
+        assert!(role.text.is_some());
+        let contexts = [
+            (Scope::CommonContext, 2, LogMeaning::Thread),
+            (Scope::CommonContext, 3, LogMeaning::ProcessName),
+            (Scope::Payload, 0, LogMeaning::Hidden),
+        ];
+        assert_eq!(meanings(&role), contexts);
+    }
+
+    #[test]
+    fn tracelog_says_its_message() {
+        let role = role(
+            r#"name = "lttng_ust_tracelog:TRACE_ERR"; loglevel = 3;
+               fields := struct { u32 _line; string _file; string _func; u32 __msg_length;
+               integer { size = 8; align = 8; encoding = UTF8; } _msg[__msg_length]; };"#,
+        )
+        .unwrap();
+        assert_eq!((role.severity, &role.text), (LogSeverity::Constant(3), &None));
+        use LogMeaning::{File, Function, Hidden, Line, Message};
+        let expected = [Line, File, Function, Hidden, Message];
+        let found: Vec<_> = role.members.iter().skip(2).map(|(_, meaning)| *meaning).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn logging_libraries_have_scales_of_their_own() {
+        let fields =
+            "fields := struct { string _msg; string _logger_name; u32 _int_loglevel; u32 _thread; };";
+        for (provider, numbers) in [
+            ("lttng_jul", [300, 500, 800, 900, 1000]),
+            ("lttng_log4j", [5_000, 10_000, 20_000, 30_000, 40_000]),
+            ("lttng_log4j2", [600, 500, 400, 300, 200]),
+            ("lttng_python", [5, 10, 20, 30, 40]),
+        ] {
+            let role = role(&format!("name = \"{provider}:event\"; loglevel = 13; {fields}")).unwrap();
+            assert_eq!((role.severity, &role.text), (LogSeverity::Member, &None), "{provider}");
+            assert_eq!(role.meaning(Scope::Payload, 1), Some(LogMeaning::Tag));
+            // The context knows the thread by the number that the system has for it.
+            assert_eq!(role.meaning(Scope::Payload, 3), None);
+            assert_eq!(numbers.map(|number| role.scale.level(number)), LogLevel::ALL[..5], "{provider}");
+        }
+    }
+}
