@@ -1,7 +1,7 @@
 //! One JSON object per line and message, for other programs. The format is in `docs/jsonl.md`.
 
-mod fields;
-mod keys;
+pub(crate) mod fields;
+pub(crate) mod keys;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;

@@ -9,6 +9,7 @@ mod block;
 mod color;
 mod details;
 mod jsonl;
+mod log;
 mod null;
 mod number;
 mod output;
@@ -22,6 +23,7 @@ mod time;
 
 pub use details::{Details, DetailsOptions};
 pub use jsonl::{JsonLines, JsonLinesOptions};
+pub use log::{Log, LogForm, LogOptions};
 pub use null::{Null, NullStatistics};
 pub use output::Undecoded;
 pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState, Seam};

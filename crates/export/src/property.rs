@@ -185,7 +185,7 @@ pub(crate) fn has_plain_field(plan: &Plan) -> bool {
 }
 
 /// How many nodes lie directly within that of a class.
-fn child_count(class: &FieldClass) -> usize {
+pub(crate) fn child_count(class: &FieldClass) -> usize {
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => members.len(),
         FieldKind::Variant { options, .. } => options.len(),

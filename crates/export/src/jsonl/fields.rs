@@ -39,12 +39,17 @@ impl<'a> FieldWriter<'a> {
         Self { out, scratch, keys, around: Around::Alone }
     }
 
+    /// Writes members of an object that is open already; `any` says that it has some.
+    pub(crate) fn within(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys, any: bool) -> Self {
+        Self { around: Around::Object(any), ..Self::new(out, scratch, keys) }
+    }
+
     /// Closes what decoding left open when it failed, so that the line is still valid.
     pub(crate) fn finish(&mut self, failed: bool) {
         if !failed {
             return;
         }
-        if self.scratch.around.is_empty() {
+        if self.scratch.around.is_empty() && matches!(self.around, Around::Alone) {
             self.out.extend_from_slice(b"null");
         }
         while let Some(around) = self.scratch.around.pop() {
@@ -390,8 +395,13 @@ fn is_plain(text: &[u8]) -> bool {
 
 /// Appends a JSON string.
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
+    push_utf8(out, text.as_bytes());
+}
+
+/// Appends a JSON string of bytes that are UTF-8.
+#[inline]
+pub(crate) fn push_utf8(out: &mut Vec<u8>, mut text: &[u8]) {
     out.push(b'"');
-    let mut text = text.as_bytes();
     while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {
         out.extend_from_slice(&text[..at]);
         let byte = text[at];

@@ -1,0 +1,390 @@
+//! Logs: one line per event, as the log tools of Fuchsia print them, as text or as JSON. The forms are in
+//! `docs/log.md`.
+
+mod collect;
+mod json;
+mod pairs;
+mod parts;
+mod text;
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{
+    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogRole, LogSeverity, Message, Scope, Sink,
+    Trace, Value,
+};
+
+use crate::color::Palette;
+use crate::jsonl::fields::{FieldWriter, Scratch};
+use crate::jsonl::keys::Keys;
+use crate::output::Output;
+use collect::{Collector, Shown, Treatments};
+use pairs::{Names, Nesting, PairWriter};
+use parts::{Number, NumberPart, Parts, TextPart};
+
+/// How [`Log`] writes a line.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LogForm {
+    /// As text.
+    #[default]
+    Text,
+    /// As a JSON object: a `Data<Logs>` of Fuchsia's diagnostics service.
+    Json,
+}
+
+/// How [`Log`] writes.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct LogOptions {
+    /// What a line is.
+    pub form: LogForm,
+    /// Text with colours, by severity.
+    pub color: bool,
+    /// Bright colours by their own codes, for terminals where bold text is not bright.
+    pub color_bright_codes: bool,
+}
+
+/// What stands before the pairs of a scope.
+#[derive(Debug)]
+enum Leads {
+    Text(Names),
+    Json(Keys),
+}
+
+/// What is known of an event record class.
+#[derive(Debug)]
+struct ClassPart {
+    /// The scopes that something is shown of.
+    scopes: Vec<(Treatments, Leads)>,
+    /// Of events that are none of a log.
+    name: Option<String>,
+    /// The process, where the environment of the trace knows it and the events do not.
+    process: Option<Number>,
+    /// Its name.
+    process_name: Option<String>,
+}
+
+impl ClassPart {
+    fn of(event: &Event<'_>, form: LogForm) -> Self {
+        let role = event.class.log.as_deref();
+        let is_text = form == LogForm::Text;
+        let means = |meaning| {
+            role.is_some_and(|role: &LogRole| role.members.iter().any(|(_, found)| *found == meaning))
+        };
+        let shown = Shown {
+            lines_need_files: is_text && !means(ichnos_model::LogMeaning::File),
+            thread_names: is_text,
+        };
+        let scopes = [
+            Scope::PacketContext,
+            Scope::EventRecordHeader,
+            Scope::CommonContext,
+            Scope::SpecificContext,
+            Scope::Payload,
+        ];
+        // What is outside of events belongs to no line of its own.
+        let skipped = if role.is_none() { 2 } else { 0 };
+        let scopes = scopes.into_iter().skip(skipped).filter_map(|scope| {
+            let plan = event.plan(scope);
+            let leads = if is_text { Leads::Text(Names::of(plan)) } else { Leads::Json(Keys::of(plan)) };
+            Some((Treatments::of(scope, plan, role, shown)?, leads))
+        });
+        let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
+        let process = match environment("vpid") {
+            Some(Value::Integer(number)) if !means(ichnos_model::LogMeaning::Process) => {
+                i64::try_from(*number).ok().map(Number::Signed)
+            }
+            _ => None,
+        };
+        let process_name = environment("procname").and_then(Value::as_text).map(str::to_owned);
+        Self {
+            scopes: scopes.collect(),
+            name: role.is_none().then(|| event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
+            process,
+            process_name: process_name.filter(|_| !means(ichnos_model::LogMeaning::ProcessName)),
+        }
+    }
+}
+
+/// What is known of a data stream.
+#[derive(Debug)]
+struct StreamPart {
+    /// Keeps the classes where they are.
+    _trace: Arc<Trace>,
+    /// By index of the event record class.
+    classes: Vec<Option<Box<ClassPart>>>,
+}
+
+/// A loss that the next event may tell itself.
+#[derive(Debug)]
+struct Loss {
+    stream: u32,
+    name: String,
+    count: u64,
+    time: Option<i128>,
+}
+
+/// What makes a line, besides its parts.
+struct Line<'l> {
+    /// Nanoseconds.
+    time: Option<i128>,
+    level: Option<LogLevel>,
+    /// The number of the severity, if it says more than the level.
+    raw: Option<i64>,
+    parts: &'l Parts,
+    /// Pairs of names and values, as the form has them.
+    pairs: &'l [u8],
+    /// What could not be read.
+    damage: Option<&'l str>,
+}
+
+/// Writes one line per event as a line of a log. What is no event of a log is a line without severity, of
+/// the event's name and its fields; losses and damage are lines, too.
+///
+/// ```text
+/// [00012.345678][123][456][core/oven][baker] WARN: [oven.rs(42)] too hot celsius=95.5 [dropped=5]
+/// ```
+pub struct Log<W> {
+    output: Output<W>,
+    options: LogOptions,
+    palette: Palette,
+    /// By key of the data stream.
+    streams: Vec<Option<Box<StreamPart>>>,
+    parts: Parts,
+    pairs: Vec<u8>,
+    nesting: Nesting,
+    scratch: Scratch,
+    loss: Option<Loss>,
+}
+
+impl<W> std::fmt::Debug for Log<W> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Log").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl<W: Write> Log<W> {
+    /// Writes to `writer`.
+    pub fn new(writer: W, options: LogOptions) -> Self {
+        Self {
+            output: Output::new(writer),
+            palette: Palette::new(options.color, !options.color_bright_codes),
+            options,
+            streams: Vec::new(),
+            parts: Parts::default(),
+            pairs: Vec::new(),
+            nesting: Nesting::default(),
+            scratch: Scratch::default(),
+            loss: None,
+        }
+    }
+
+    /// The writer.
+    pub fn writer(&self) -> &W {
+        self.output.writer()
+    }
+
+    /// Hands all bytes on to the writer.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    pub fn flush(&mut self) -> io::Result<()> {
+        self.output.flush()
+    }
+
+    /// Makes sure that what is known of the class of an event is there.
+    #[cold]
+    fn add_class(&mut self, event: &Event<'_>, index: usize) {
+        let key = event.stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
+        }
+        let Some(place) = self.streams.get_mut(key) else { return };
+        let part = place.get_or_insert_with(|| {
+            Box::new(StreamPart { _trace: Arc::clone(&event.stream.trace), classes: Vec::new() })
+        });
+        if part.classes.len() <= index {
+            part.classes.resize_with(index + 1, || None);
+        }
+        if let Some(place) = part.classes.get_mut(index) {
+            *place = Some(Box::new(ClassPart::of(event, self.options.form)));
+        }
+    }
+
+    fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        let key = event.stream.key as usize;
+        let known = |streams: &[Option<Box<StreamPart>>], index: usize| {
+            streams
+                .get(key)
+                .and_then(Option::as_ref)
+                .is_some_and(|part| part.classes.get(index).is_some_and(Option::is_some))
+        };
+        let index = event.class_index();
+        if let Some(index) = index
+            && !known(&self.streams, index)
+        {
+            self.add_class(event, index);
+        }
+        let made;
+        let class =
+            match index.and_then(|index| self.streams.get(key)?.as_ref()?.classes.get(index)?.as_deref()) {
+                Some(class) => class,
+                None => {
+                    made = ClassPart::of(event, self.options.form);
+                    &made
+                }
+            };
+        let (parts, pairs) = (&mut self.parts, &mut self.pairs);
+        parts.clear();
+        pairs.clear();
+        parts.process = class.process;
+        if let Some(name) = &class.process_name {
+            parts.say(TextPart::Tag, name);
+        }
+        for (treatments, leads) in &class.scopes {
+            let result = match leads {
+                Leads::Text(names) => {
+                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
+                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
+                }
+                Leads::Json(keys) => {
+                    let any = !pairs.is_empty();
+                    let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
+                    let mut collector = Collector { treatments, parts, pairs };
+                    let result = event.visit(treatments.scope, &mut collector);
+                    collector.pairs.finish(result.is_err());
+                    result
+                }
+            };
+            self.output.failures.note(result);
+        }
+        let (mut level, mut raw) = (None, None);
+        if let Some(role) = event.class.log.as_deref() {
+            let number = match role.severity {
+                LogSeverity::Constant(number) => Some(number),
+                LogSeverity::Member => parts.severity,
+                _ => None,
+            };
+            level = number.map(|number| role.scale.level(number));
+            raw = number.filter(|number| !role.scale.is_exact(*number));
+            if let Some(text) = role.text {
+                parts.render(TextPart::Message, |out| (text.write)(event, out));
+            }
+        } else if let Some(name) = &class.name {
+            parts.say(TextPart::Message, name);
+        }
+        let told = parts.dropped.saturating_add(parts.rolled_out);
+        if let Some(loss) = self.loss.take()
+            && !(loss.stream == event.stream.key && loss.count == told)
+        {
+            // It comes first, so what is known of the event has to wait.
+            let parts = std::mem::take(&mut self.parts);
+            self.lost(&loss);
+            self.parts = parts;
+        }
+        let time = event.clock.map(|clock| clock.nanoseconds);
+        let line = Line { time, level, raw, parts: &self.parts, pairs: &self.pairs, damage: None };
+        line.push(&mut self.output.buffer, &self.options, &self.palette);
+        self.output.flush_if_full()
+    }
+
+    /// Writes a loss that no event tells.
+    #[cold]
+    fn tell_loss(&mut self) {
+        if let Some(loss) = self.loss.take() {
+            self.lost(&loss);
+        }
+    }
+
+    fn lost(&mut self, loss: &Loss) {
+        let what = match loss.count {
+            1 => "1 event".to_owned(),
+            count => format!("{count} events"),
+        };
+        self.parts.clear();
+        self.parts.number(NumberPart::Dropped, Number::Unsigned(loss.count));
+        self.say(loss.time, LogLevel::Warn, &discarded(&what, &loss.name));
+    }
+
+    /// Writes a line that is no event.
+    fn say(&mut self, time: Option<i128>, level: LogLevel, message: &str) {
+        self.parts.say(TextPart::Message, message);
+        let damage = (level == LogLevel::Error).then_some(message);
+        let line = Line { time, level: Some(level), raw: None, parts: &self.parts, pairs: &[], damage };
+        line.push(&mut self.output.buffer, &self.options, &self.palette);
+    }
+
+    fn discarded(&mut self, found: &Discarded<'_>, what: &str) -> io::Result<()> {
+        self.tell_loss();
+        let time = found.end.or(found.begin).map(|clock: ClockValue| clock.nanoseconds);
+        let stream: &DataStream = found.stream;
+        match found.count {
+            Some(count) if what == "event" => {
+                self.loss = Some(Loss { stream: stream.key, name: stream.name.clone(), count, time });
+            }
+            count => {
+                let what = match count {
+                    None => format!("an unknown number of {what}s"),
+                    Some(1) => format!("1 {what}"),
+                    Some(count) => format!("{count} {what}s"),
+                };
+                self.parts.clear();
+                self.say(time, LogLevel::Warn, &discarded(&what, &stream.name));
+            }
+        }
+        self.output.flush_if_full()
+    }
+
+    fn damage(&mut self, damage: &Damage) -> io::Result<()> {
+        self.tell_loss();
+        self.parts.clear();
+        let message = format!("{}: byte {}: {}", damage.file, damage.bit / 8, damage.kind);
+        self.say(None, LogLevel::Error, &message);
+        self.output.flush_if_full()
+    }
+}
+
+fn discarded(what: &str, stream: &str) -> String {
+    format!("the tracer discarded {what} in the data stream {stream}")
+}
+
+impl Line<'_> {
+    #[inline]
+    fn push(&self, out: &mut Vec<u8>, options: &LogOptions, palette: &Palette) {
+        match options.form {
+            LogForm::Text => self.push_text(out, palette),
+            LogForm::Json => self.push_json(out),
+        }
+    }
+}
+
+impl<W: Write> Sink for Log<W> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        match message {
+            Message::Event(event) => self.event(event)?,
+            Message::StreamEnd(stream) => {
+                // Streams of live traces come and go.
+                if let Some(part) = self.streams.get_mut(stream.key as usize) {
+                    *part = None;
+                }
+            }
+            Message::DiscardedEvents(found) => self.discarded(found, "event")?,
+            Message::DiscardedPackets(found) => self.discarded(found, "packet")?,
+            Message::Damage(damage) => self.damage(damage)?,
+            _ => {}
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.tell_loss();
+        self.output.flush()?;
+        self.output.failures.tell()
+    }
+}
+
+#[cfg(test)]
+mod tests;

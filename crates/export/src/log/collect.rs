@@ -1,0 +1,192 @@
+//! Sorts the fields of an event: into the parts of the line, and into pairs of names and values.
+
+use ichnos_model::plan::{Node, Plan};
+use ichnos_model::{Field, FieldKind, LogMeaning, LogRole, Real, Scope, Text, Visitor, Wide};
+
+use super::parts::{Number, NumberPart, Parts, TextPart};
+use crate::property::{self, child_count};
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Treatment {
+    /// It is nothing by itself: what is in it has a treatment of its own.
+    Through,
+    Number(NumberPart),
+    Text(TextPart),
+    /// It is a pair, or within one.
+    Pair,
+    /// It is left out.
+    Skip,
+}
+
+/// What becomes of the fields of a scope.
+#[derive(Debug)]
+pub(super) struct Treatments {
+    pub(super) scope: Scope,
+    /// By index of the node.
+    nodes: Box<[Treatment]>,
+}
+
+/// What can be shown of a part.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shown {
+    /// Whether the place in the source is shown as a whole: then a line without a file is a pair.
+    pub(super) lines_need_files: bool,
+    /// Whether a thread can be told by a name.
+    pub(super) thread_names: bool,
+}
+
+impl Treatments {
+    /// None if nothing of the scope is shown.
+    pub(super) fn of(
+        scope: Scope,
+        plan: Option<&Plan>,
+        role: Option<&LogRole>,
+        shown: Shown,
+    ) -> Option<Self> {
+        let plan = plan?;
+        let nodes: Vec<&Node> = plan.nodes().collect();
+        let hidden = property::Hidden::of(Some(plan));
+        let mut treatments = vec![Treatment::Through; nodes.len()];
+        let mut next = 1;
+        for member in 0..child_count(&nodes.first()?.class) {
+            let begin = next;
+            next = end_of(&nodes, begin);
+            let treatment = match role.map(|role| role.meaning(scope, member)) {
+                // Only payloads are pairs, if there are things that mean something.
+                Some(None) if scope != Scope::Payload => Treatment::Skip,
+                None | Some(None) => Treatment::Pair,
+                Some(Some(meaning)) => treatment_of(meaning, nodes.get(begin..next)?, shown),
+            };
+            let all = treatments.get_mut(begin..next)?;
+            let is_part = matches!(treatment, Treatment::Number(_) | Treatment::Text(_));
+            // Of an optional, the part is what is in it.
+            if is_part && let [optional, field] = all {
+                (*optional, *field) = (Treatment::Through, treatment);
+            } else {
+                all.fill(if hidden.at(begin) { Treatment::Skip } else { treatment });
+            }
+        }
+        treatments
+            .iter()
+            .any(|treatment| !matches!(treatment, Treatment::Through | Treatment::Skip))
+            .then(|| Self { scope, nodes: treatments.into() })
+    }
+
+    #[inline]
+    fn get(&self, field: Field<'_>) -> Treatment {
+        self.nodes.get(field.index()).copied().unwrap_or(Treatment::Skip)
+    }
+}
+
+/// The index behind a node and all that is in it.
+fn end_of(nodes: &[&Node], index: usize) -> usize {
+    let Some(node) = nodes.get(index) else { return index };
+    (0..child_count(&node.class)).fold(index + 1, |next, _| end_of(nodes, next))
+}
+
+/// What becomes of a member that means something: `nodes` are its own and those within it. What is not of
+/// the right kind is a pair.
+fn treatment_of(meaning: LogMeaning, nodes: &[&Node], shown: Shown) -> Treatment {
+    let kind = match nodes {
+        [node] => Some(&node.class.kind),
+        [optional, field] if matches!(optional.class.kind, FieldKind::Optional { .. }) => {
+            Some(&field.class.kind)
+        }
+        _ => None,
+    };
+    let is_number = matches!(kind, Some(FieldKind::Integer { bits, .. }) if bits.length <= 64);
+    let is_text = matches!(kind, Some(FieldKind::String { .. }));
+    let number = |part| if is_number { Treatment::Number(part) } else { Treatment::Pair };
+    let text = |part| if is_text { Treatment::Text(part) } else { Treatment::Pair };
+    match meaning {
+        LogMeaning::Severity => number(NumberPart::Severity),
+        LogMeaning::Process => number(NumberPart::Process),
+        LogMeaning::Thread if is_text && shown.thread_names => text(TextPart::ThreadName),
+        LogMeaning::Thread => number(NumberPart::Thread),
+        LogMeaning::Line if !shown.lines_need_files => number(NumberPart::Line),
+        LogMeaning::Dropped => number(NumberPart::Dropped),
+        LogMeaning::RolledOut => number(NumberPart::RolledOut),
+        LogMeaning::Message => text(TextPart::Message),
+        LogMeaning::Tag | LogMeaning::ProcessName => text(TextPart::Tag),
+        LogMeaning::File => text(TextPart::File),
+        LogMeaning::Component => text(TextPart::Component),
+        LogMeaning::ComponentUrl => text(TextPart::ComponentUrl),
+        LogMeaning::Rendered | LogMeaning::Hidden => Treatment::Skip,
+        _ => Treatment::Pair,
+    }
+}
+
+/// Takes the parts out of the fields of a scope; `pairs` is told the others.
+pub(super) struct Collector<'c, V> {
+    pub(super) treatments: &'c Treatments,
+    pub(super) parts: &'c mut Parts,
+    pub(super) pairs: V,
+}
+
+impl<V: Visitor> Collector<'_, V> {
+    #[inline]
+    fn is_pair(&self, field: Field<'_>) -> bool {
+        self.treatments.get(field) == Treatment::Pair
+    }
+}
+
+/// Tells `pairs` what belongs to a pair.
+macro_rules! hand_on {
+    ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
+        $(fn $name(&mut self, field: Field<'_> $(, $argument: $kind)*) {
+            if self.is_pair(field) {
+                self.pairs.$name(field $(, $argument)*);
+            }
+        })*
+    };
+}
+
+impl<V: Visitor> Visitor for Collector<'_, V> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        match self.treatments.get(field) {
+            Treatment::Number(part) => self.parts.number(part, Number::Unsigned(value)),
+            Treatment::Pair => self.pairs.unsigned(field, value),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        match self.treatments.get(field) {
+            Treatment::Number(part) => self.parts.number(part, Number::Signed(value)),
+            Treatment::Pair => self.pairs.signed(field, value),
+            _ => {}
+        }
+    }
+
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        match self.treatments.get(field) {
+            Treatment::Text(part) => self.parts.text(part, value),
+            Treatment::Pair => self.pairs.text(field, value),
+            _ => {}
+        }
+    }
+
+    hand_on! {
+        wide(value: Wide<'_>);
+        boolean(value: bool, bits: u64);
+        bit_array(bits: u64);
+        bit_map(bits: u64);
+        real(value: Real<'_>);
+        blob(bytes: &[u8]);
+        null();
+        begin_structure();
+        end_structure();
+        begin_array(length: u64);
+        end_array();
+        begin_optional(present: bool, selector: i128);
+        end_optional();
+        begin_variant(option: usize, selector: i128);
+        end_variant();
+        begin_union();
+        end_union();
+    }
+}

@@ -1,0 +1,286 @@
+//! Pairs of names and values as text: ` name=value`.
+
+use std::io::Write;
+
+use ichnos_model::plan::Plan;
+use ichnos_model::{Field, FieldKind, Real, Text, Visitor, Wide};
+
+use super::parts::push_lossy;
+use crate::block::Block;
+use crate::jsonl::keys::mappings;
+use crate::number;
+
+/// What stands before the fields of a scope: ` name=`.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    /// By index of the node.
+    names: Vec<Block>,
+}
+
+impl Names {
+    pub(super) fn of(plan: Option<&Plan>) -> Self {
+        let names = plan.into_iter().flat_map(Plan::nodes).map(|node| {
+            let mut name = vec![b' '];
+            push_text(&mut name, node.name.as_deref().unwrap_or_default().as_bytes());
+            name.push(b'=');
+            Block::new(&name)
+        });
+        Self { names: names.collect() }
+    }
+}
+
+/// What the value that is being written is in.
+#[derive(Clone, Copy, Debug)]
+enum Around {
+    /// The line.
+    Line,
+    /// An optional or a variant, which are written as what is in them.
+    Alone,
+    /// A structure, which has members if true.
+    Structure(bool),
+    /// An array, which has elements if true.
+    Array(bool),
+}
+
+/// What is kept from one scope to the next so that nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(super) struct Nesting(Vec<Around>);
+
+/// Writes the pairs of a scope.
+pub(super) struct PairWriter<'a> {
+    out: &'a mut Vec<u8>,
+    names: &'a Names,
+    nesting: &'a mut Nesting,
+    around: Around,
+}
+
+impl<'a> PairWriter<'a> {
+    pub(super) fn new(out: &'a mut Vec<u8>, names: &'a Names, nesting: &'a mut Nesting) -> Self {
+        nesting.0.clear();
+        Self { out, names, nesting, around: Around::Line }
+    }
+
+    /// Appends what stands before a value.
+    #[inline]
+    fn lead(&mut self, field: Field<'_>) {
+        match &mut self.around {
+            Around::Alone => {}
+            Around::Line => {
+                if let Some(name) = self.names.names.get(field.index()) {
+                    name.push(self.out, false);
+                }
+            }
+            Around::Structure(any) => {
+                if std::mem::replace(any, true) {
+                    self.out.push(b',');
+                }
+                let is_first = self.out.ends_with(b"{");
+                if let Some(name) = self.names.names.get(field.index()) {
+                    name.push(self.out, is_first);
+                }
+            }
+            Around::Array(any) => {
+                if std::mem::replace(any, true) {
+                    self.out.extend_from_slice(b", ");
+                }
+            }
+        }
+    }
+
+    fn enter(&mut self, around: Around) {
+        self.nesting.0.push(std::mem::replace(&mut self.around, around));
+    }
+
+    fn leave(&mut self) {
+        self.around = self.nesting.0.pop().unwrap_or(Around::Line);
+    }
+
+    /// Appends names with `|` between them; false if there are none.
+    fn names<'n>(&mut self, names: impl Iterator<Item = &'n str>) -> bool {
+        let mut any = false;
+        for name in names {
+            if std::mem::replace(&mut any, true) {
+                self.out.push(b'|');
+            }
+            push_text(self.out, name.as_bytes());
+        }
+        any
+    }
+
+    /// Appends the names that an integer has; false if it has none.
+    #[inline]
+    fn label(&mut self, field: Field<'_>, value: i128) -> bool {
+        match mappings(&field.class().kind) {
+            Some(mappings) => self.names(mappings.names_of(value)),
+            None => false,
+        }
+    }
+
+    fn hex(&mut self, bits: u64) {
+        let _ = write!(self.out, "{bits:#x}");
+    }
+}
+
+impl Visitor for PairWriter<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.lead(field);
+        if !self.label(field, value.into()) {
+            number::push_unsigned(self.out, value);
+        }
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.lead(field);
+        if !self.label(field, value.into()) {
+            number::push_signed(self.out, value);
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.lead(field);
+        if !value.as_i128().is_some_and(|number| self.label(field, number)) {
+            value.write_decimal(self.out);
+        }
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.lead(field);
+        self.out.extend_from_slice(if value { b"true" } else { b"false" });
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.lead(field);
+        self.hex(bits);
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.lead(field);
+        let any = match &field.class().kind {
+            FieldKind::BitMap { flags, .. } => self.names(flags.flags_of(bits)),
+            _ => false,
+        };
+        if !any {
+            self.hex(bits);
+        }
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.lead(field);
+        let _ = match value {
+            Real::Single(single) => write!(self.out, "{single}"),
+            _ => write!(self.out, "{}", value.to_f64()),
+        };
+    }
+
+    #[inline]
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.lead(field);
+        let begin = self.out.len();
+        push_lossy(self.out, value);
+        escape_from(self.out, begin);
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.lead(field);
+        number::push_hex_bytes(self.out, bytes);
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.lead(field);
+        self.out.extend_from_slice(b"null");
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.lead(field);
+        self.out.push(b'{');
+        self.enter(Around::Structure(false));
+    }
+
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.out.push(b'}');
+        self.leave();
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.lead(field);
+        self.out.push(b'[');
+        self.enter(Around::Array(false));
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.out.push(b']');
+        self.leave();
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        // What is not there is no pair, but an element all the same.
+        if present || !matches!(self.around, Around::Line) {
+            self.lead(field);
+        }
+        if !present && !matches!(self.around, Around::Line) {
+            self.out.extend_from_slice(b"none");
+        }
+        self.enter(Around::Alone);
+    }
+
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.leave();
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.lead(field);
+        self.enter(Around::Alone);
+    }
+
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.leave();
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin_structure(field);
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        self.end_structure(field);
+    }
+}
+
+/// Whether a byte is shown as an escape, since terminals obey it: control characters, except for what
+/// only says where text goes on.
+#[inline]
+fn is_escaped(byte: u8) -> bool {
+    matches!(byte, 0..=8 | 11..=31 | 127)
+}
+
+/// Appends UTF-8 text. Control characters but tab and line feed become `\x` and two digits.
+#[inline]
+pub(super) fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+    let begin = out.len();
+    out.extend_from_slice(text);
+    escape_from(out, begin);
+}
+
+/// Escapes what was appended from `begin` on.
+#[inline]
+fn escape_from(out: &mut Vec<u8>, begin: usize) {
+    // Without a branch for each byte: nearly never is there one.
+    let any = out.get(begin..).unwrap_or_default().iter().fold(false, |any, byte| any | is_escaped(*byte));
+    if any {
+        escape(out, begin);
+    }
+}
+
+#[cold]
+fn escape(out: &mut Vec<u8>, begin: usize) {
+    let text = out.split_off(begin);
+    for byte in text {
+        if is_escaped(byte) {
+            out.extend_from_slice(b"\\x");
+            number::push_hex_bytes(out, &[byte]);
+        } else {
+            out.push(byte);
+        }
+    }
+}

@@ -1,0 +1,186 @@
+//! What a line of a log consists of.
+
+use std::fmt;
+use std::ops::Range;
+
+use ichnos_model::Text;
+
+/// A number as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Number {
+    Unsigned(u64),
+    Signed(i64),
+}
+
+impl Number {
+    /// As a number that tells how many; 0 if it cannot.
+    pub(super) fn count(self) -> u64 {
+        match self {
+            Self::Unsigned(number) => number,
+            Self::Signed(number) => u64::try_from(number).unwrap_or(0),
+        }
+    }
+
+    /// As a signed number; what is greater is the greatest one.
+    pub(super) fn signed(self) -> i64 {
+        match self {
+            Self::Unsigned(number) => i64::try_from(number).unwrap_or(i64::MAX),
+            Self::Signed(number) => number,
+        }
+    }
+}
+
+/// Parts that are numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NumberPart {
+    Severity,
+    Process,
+    Thread,
+    Line,
+    Dropped,
+    RolledOut,
+}
+
+/// Parts that are texts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextPart {
+    Message,
+    Tag,
+    ThreadName,
+    File,
+    Component,
+    ComponentUrl,
+}
+
+/// Where a text is in [`Parts::texts`].
+type Span = Range<usize>;
+
+/// The parts of a line that are not pairs of names and values. Kept from one line to the next, so that
+/// nothing is allocated anew.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    pub(super) severity: Option<i64>,
+    pub(super) process: Option<Number>,
+    pub(super) thread: Option<Number>,
+    pub(super) line: Option<Number>,
+    pub(super) dropped: u64,
+    pub(super) rolled_out: u64,
+    message: Option<Span>,
+    thread_name: Option<Span>,
+    file: Option<Span>,
+    component: Option<Span>,
+    component_url: Option<Span>,
+    tags: Vec<Span>,
+    /// UTF-8.
+    texts: Vec<u8>,
+}
+
+impl Parts {
+    /// Forgets everything.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        let (mut tags, mut texts) = (std::mem::take(&mut self.tags), std::mem::take(&mut self.texts));
+        tags.clear();
+        texts.clear();
+        *self = Self { tags, texts, ..Self::default() };
+    }
+
+    #[inline]
+    pub(super) fn number(&mut self, part: NumberPart, number: Number) {
+        match part {
+            NumberPart::Severity => self.severity = Some(number.signed()),
+            NumberPart::Process => self.process = Some(number),
+            NumberPart::Thread => self.thread = Some(number),
+            NumberPart::Line => self.line = Some(number),
+            NumberPart::Dropped => self.dropped = self.dropped.saturating_add(number.count()),
+            NumberPart::RolledOut => self.rolled_out = self.rolled_out.saturating_add(number.count()),
+        }
+    }
+
+    #[inline]
+    pub(super) fn text(&mut self, part: TextPart, text: Text<'_>) {
+        let begin = self.texts.len();
+        push_lossy(&mut self.texts, text);
+        self.note(part, begin);
+    }
+
+    /// The text from `begin` on is this part.
+    #[inline]
+    fn note(&mut self, part: TextPart, begin: usize) {
+        let span = begin..self.texts.len();
+        match part {
+            TextPart::Message => self.message = Some(span),
+            TextPart::Tag => self.tags.push(span),
+            TextPart::ThreadName => self.thread_name = Some(span),
+            TextPart::File => self.file = Some(span),
+            TextPart::Component => self.component = Some(span),
+            TextPart::ComponentUrl => self.component_url = Some(span),
+        }
+    }
+
+    /// A part that is known.
+    pub(super) fn say(&mut self, part: TextPart, text: &str) {
+        let begin = self.texts.len();
+        self.texts.extend_from_slice(text.as_bytes());
+        self.note(part, begin);
+    }
+
+    /// A part that is made now. Whoever fails has no more to say.
+    pub(super) fn render(&mut self, part: TextPart, make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) {
+        let begin = self.texts.len();
+        let _ = make(&mut Renderer(&mut self.texts));
+        self.note(part, begin);
+    }
+
+    #[inline]
+    fn at(&self, span: &Option<Span>) -> Option<&[u8]> {
+        self.texts.get(span.clone()?)
+    }
+
+    #[inline]
+    pub(super) fn message(&self) -> Option<&[u8]> {
+        self.at(&self.message)
+    }
+
+    pub(super) fn thread_name(&self) -> Option<&[u8]> {
+        self.at(&self.thread_name)
+    }
+
+    #[inline]
+    pub(super) fn file(&self) -> Option<&[u8]> {
+        self.at(&self.file)
+    }
+
+    #[inline]
+    pub(super) fn component(&self) -> Option<&[u8]> {
+        self.at(&self.component)
+    }
+
+    pub(super) fn component_url(&self) -> Option<&[u8]> {
+        self.at(&self.component_url)
+    }
+
+    #[inline]
+    pub(super) fn tags(&self) -> impl Iterator<Item = &[u8]> {
+        self.tags.iter().filter_map(|span| self.texts.get(span.clone()))
+    }
+}
+
+/// Takes a text that is made.
+struct Renderer<'t>(&'t mut Vec<u8>);
+
+impl fmt::Write for Renderer<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+/// Appends a text as UTF-8, with U+FFFD for what is broken.
+#[inline]
+pub(super) fn push_lossy(out: &mut Vec<u8>, text: Text<'_>) {
+    match text.as_str() {
+        Some(text) => out.extend_from_slice(text.as_bytes()),
+        None => out.extend_from_slice(text.to_str_lossy().as_bytes()),
+    }
+}
