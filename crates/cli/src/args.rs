@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use globset::Glob;
 use ichnos::ctf::quirks::Quirk;
 
 use crate::time::{self, TimePoint};
@@ -140,6 +141,20 @@ pub(crate) struct Reading {
         help_heading = "Reading"
     )]
     pub(crate) clock_offset_ns: i64,
+    /// Say at what time the clocks of the traces at PATH were 0, for instance `-5.2` (seconds), `+3s` or
+    /// a date; this is added to their times, and puts them on one time line with the others. PATH is one
+    /// of the paths, or a pattern of them; can be repeated.
+    #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
+          help_heading = "Reading")]
+    pub(crate) offset: Vec<(Glob, i128)>,
+    /// Read everything as this format (`ichnos formats` lists them) instead of finding out.
+    #[arg(long, value_name = "FORMAT", value_parser = format_names(), help_heading = "Reading")]
+    pub(crate) from: Option<String>,
+    /// Say something about traces of a format that they do not say themselves: `ichnos formats` lists the
+    /// options; can be repeated.
+    #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
+          help_heading = "Reading")]
+    pub(crate) option: Vec<(String, String)>,
     /// How cycles of a clock become nanoseconds.
     ///
     /// Left out, `cat` takes `babeltrace` for the formats `pretty` and `details`, which are the
@@ -478,6 +493,22 @@ fn detail(text: &str) -> Result<(Detail, bool), String> {
         "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
         value => Err(format!("expected yes or no, found `{value}`")),
     }
+}
+
+fn format_names() -> PossibleValuesParser {
+    ichnos::FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.title)).into()
+}
+
+fn format_option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected FORMAT.OPTION=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A pattern of paths, and when the clocks there were 0.
+fn offset(text: &str) -> Result<(Glob, i128), String> {
+    let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
+    let glob = Glob::new(path).map_err(|error| format!("`{path}` cannot be used as a pattern: {error}"))?;
+    Ok((glob, time::offset_from(time)?))
 }
 
 fn quirk_names() -> PossibleValuesParser {

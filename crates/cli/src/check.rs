@@ -17,7 +17,7 @@ use crate::{input, output};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     let mut found = Findings::default();
-    match input::try_open(&args.reading, Arithmetic::Exact)? {
+    match input::try_open(&args.reading, Arithmetic::Exact, true)? {
         Ok(session) => {
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut progress);
@@ -260,7 +260,11 @@ impl Findings {
         json.append(&mut crate::info::damage_json(damage));
         let (place, message) = (crate::damage::place(damage), crate::damage::message(damage));
         let remedy = Some(remedy(&damage.kind));
-        self.add(Finding { level: Level::Error, trace: trace.to_owned(), place, message, remedy, json });
+        let level = match damage.kind {
+            DamageKind::Rule { fatal: false, .. } => Level::Warning,
+            _ => Level::Error,
+        };
+        self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, json });
     }
 
     fn document(mut self, metadata_only: bool) -> Object {
@@ -360,6 +364,13 @@ fn remedy(kind: &DamageKind) -> &'static str {
         }
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"
+        }
+        DamageKind::Rule { fatal: false, .. } => {
+            "it is read as if the rule were kept; the program that wrote it should be corrected"
+        }
+        DamageKind::Rule { .. } => {
+            "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again \
+             from where it was recorded"
         }
         DamageKind::Unreadable(_) => "change the owner or the mode of the file, or copy it again",
         _ => "record the trace again, or get it again from where it was recorded",

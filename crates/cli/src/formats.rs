@@ -29,6 +29,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
                 "title": format.title,
                 "versions": format.versions,
                 "recognised_by": format.recognised_by,
+                "options": format.options.iter().map(option_json).collect::<Vec<Json>>(),
                 "reads": format.reads,
                 "writes": format.writes,
             })
@@ -50,6 +51,17 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name), format.title));
             root.line(format!("versions: {}", format.versions));
             root.line(format!("recognised by {}", format.recognised_by));
+            for option in format.options {
+                let mut branch = Branch::new(format!(
+                    "-O {}: {}",
+                    paint.name(&format!("{}.{}", format.name, option.name)),
+                    option.about
+                ));
+                for value in option.values {
+                    branch.line(format!("{}: {}", paint.name(value.name), value.about));
+                }
+                root.add(branch);
+            }
             root.render(&mut text);
         }
         let mut containers = Branch::new("reads traces from");
@@ -66,6 +78,15 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
     };
     output::print(&text)?;
     Ok(Exit::Success)
+}
+
+fn option_json(option: &ichnos::FormatOption) -> Json {
+    let value = |value: &ichnos::OptionValue| json!({ "value": value.name, "description": value.about });
+    json!({
+        "name": option.name,
+        "description": option.about,
+        "values": option.values.iter().map(value).collect::<Vec<Json>>(),
+    })
 }
 
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {

@@ -1,6 +1,10 @@
 //! `ichnos info`: what a trace is and what is in it.
 
-use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, TracerQuirk, Window};
+use std::sync::Arc;
+
+use ichnos::model::{
+    Cursor, Damage, DamageKind, EventRecordClass, Message, StreamSummary, TraceInput, TracerQuirk, Window,
+};
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
@@ -134,8 +138,12 @@ impl Stream {
             match cursor.current() {
                 Some(Message::Event(event)) => {
                     self.events += 1;
-                    let count = event.class_index().and_then(|index| self.counts.get_mut(index));
-                    *count.unwrap_or(&mut 0) += 1;
+                    if let Some(index) = event.class_index() {
+                        if index >= self.counts.len() {
+                            self.counts.resize(index + 1, 0);
+                        }
+                        self.counts[index] += 1;
+                    }
                     if let Some(clock) = event.clock {
                         self.begin = Some(self.begin.map_or(clock.nanoseconds, |b| b.min(clock.nanoseconds)));
                         self.end = Some(self.end.map_or(clock.nanoseconds, |e| e.max(clock.nanoseconds)));
@@ -211,6 +219,10 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
     object.put_some("data_stream", damage.stream.as_deref());
     object.put("byte", damage.bit / 8);
     object.put("bit", damage.bit % 8);
+    if let DamageKind::Rule { name, record, .. } = damage.kind {
+        object.put("rule", name);
+        object.put("record", record);
+    }
     object.put("message", damage.kind.to_string());
     object.put("skipped_bytes", damage.skipped.div_ceil(8));
     object
@@ -257,22 +269,36 @@ impl Found<'_> {
         self.sum(|stream| if is_of(stream) { stream.counts.get(class).copied().unwrap_or(0) } else { 0 })
     }
 
-    fn classes_json(&self) -> Json {
+    /// The event record classes that are known: id of their data stream class, the class, and how many
+    /// events there are of it.
+    fn classes(&self) -> Vec<(u64, Arc<EventRecordClass>, u64)> {
+        let trace = self.input.trace();
         let mut classes = Vec::new();
-        for (i, stream) in self.input.trace().class.data_streams.iter().enumerate() {
-            for (j, record) in stream.event_records.iter().enumerate() {
-                let mut object = Object::default();
-                object.put("data_stream_class", stream.id);
-                object.put("id", record.id);
-                object.put_some("namespace", record.namespace.as_deref());
-                object.put_some("name", record.name.as_deref());
-                if self.counted {
-                    object.put("count", self.count_of(i, j));
-                }
-                classes.push(object.json());
+        for (i, stream) in trace.class.data_streams.iter().enumerate() {
+            let begin = classes.len() + stream.event_records.len();
+            let records = trace.event_records(i).enumerate();
+            classes.extend(records.map(|(j, record)| (stream.id, record, self.count_of(i, j))));
+            // Which of those that are met while reading comes first must not show.
+            if let Some(late) = classes.get_mut(begin..) {
+                late.sort_by_key(|(_, record, _)| record.id);
             }
         }
-        Json::Array(classes)
+        classes
+    }
+
+    fn classes_json(&self) -> Json {
+        let classes = self.classes().into_iter().map(|(stream, record, count)| {
+            let mut object = Object::default();
+            object.put("data_stream_class", stream);
+            object.put("id", record.id);
+            object.put_some("namespace", record.namespace.as_deref());
+            object.put_some("name", record.name.as_deref());
+            if self.counted {
+                object.put("count", count);
+            }
+            object.json()
+        });
+        Json::Array(classes.collect())
     }
 }
 
@@ -415,19 +441,17 @@ impl Found<'_> {
     }
 
     fn classes_branch(&self, root: &mut Branch, paint: Paint) {
-        let classes = &self.input.trace().class.data_streams;
-        let number: usize = classes.iter().map(|stream| stream.event_records.len()).sum();
-        let mut branch = Branch::new(count(number as u64, "event record class"));
+        let mut list = self.classes();
+        let number = list.len();
+        let mut branch = if self.input.has_late_classes() && !self.counted {
+            Branch::new("event record classes are only met while reading: `--count` shows them")
+        } else {
+            Branch::new(count(number as u64, "event record class"))
+        };
         if self.counted {
-            let mut list = Vec::new();
-            for (i, stream) in classes.iter().enumerate() {
-                for (j, record) in stream.event_records.iter().enumerate() {
-                    list.push((self.count_of(i, j), stream.id, record));
-                }
-            }
             // Most frequent first; the order of the metadata among equals.
-            list.sort_by_key(|entry| std::cmp::Reverse(entry.0));
-            for (number, stream, record) in list.iter().filter(|entry| entry.0 > 0) {
+            list.sort_by_key(|entry| std::cmp::Reverse(entry.2));
+            for (stream, record, number) in list.iter().filter(|entry| entry.2 > 0) {
                 let name = record.name.as_deref().map(safe);
                 let name = match &name {
                     Some(name) => paint.name(name),
@@ -435,13 +459,13 @@ impl Found<'_> {
                 };
                 branch.line(format!("{name}: {}", count(*number, "event")));
             }
-            let unused = list.iter().filter(|entry| entry.0 == 0).count();
+            let unused = list.iter().filter(|entry| entry.2 == 0).count();
             if unused > 0 && unused < number {
                 branch.line(paint.faint(&format!("{} without events", count(unused as u64, "class"))));
             }
         } else {
             const SHOWN: usize = 40;
-            for record in classes.iter().flat_map(|stream| &stream.event_records).take(SHOWN) {
+            for (_, record, _) in list.iter().take(SHOWN) {
                 match &record.name {
                     Some(name) => branch.line(paint.name(&safe(name))),
                     None => branch.line(format!("class {}", record.id)),

@@ -21,7 +21,7 @@ pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session,
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    try_open(reading, arithmetic)?.and_then(refuse_all).map_err(|error| {
+    try_open(reading, arithmetic, false)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
         let failure = failure(error);
         match reading.dialect {
@@ -33,11 +33,12 @@ pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session,
     })
 }
 
-/// Opens what the command line names, with this arithmetic of clocks unless it names another. The
-/// inner error is that of the traces.
+/// Opens what the command line names, with this arithmetic of clocks unless it names another; `check`:
+/// to tell all that is wrong, even what does not matter. The inner error is that of the traces.
 pub(crate) fn try_open(
     reading: &Reading,
     arithmetic: Arithmetic,
+    check: bool,
 ) -> Result<Result<Session, OpenError>, Failure> {
     if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -49,7 +50,8 @@ pub(crate) fn try_open(
         )
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
-    let options = options(reading, arithmetic)?;
+    let mut options = options(reading, arithmetic)?;
+    options.check = check;
     Ok(ichnos::open(&reading.paths, &options))
 }
 
@@ -67,8 +69,24 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
         Arithmetic::Exact => ClockArithmetic::Exact,
         Arithmetic::Babeltrace => ClockArithmetic::Double,
     };
-    options.ctf.clock_offset =
-        i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
+    options.add_clock_offset(
+        i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns),
+    );
+    for (pattern, offset) in &reading.offset {
+        let glob = pattern.compile_matcher();
+        let before = options.clock_offsets.len();
+        let named =
+            reading.paths.iter().filter(|path| glob.is_match(path) || path.as_os_str() == pattern.glob());
+        options.clock_offsets.extend(named.map(|path| (path.clone(), *offset)));
+        if options.clock_offsets.len() == before {
+            return Err(Failure::new(format!("--offset: none of the paths is `{}`", pattern.glob()))
+                .help("the pattern is compared with the paths as they are written on the command line"));
+        }
+    }
+    options.format.clone_from(&reading.from);
+    for (name, value) in &reading.option {
+        options.set(name, value).map_err(|error| Failure::new(error.to_string()))?;
+    }
     if let Some(path) = &reading.metadata {
         let name = path.to_string_lossy().into_owned();
         let bytes = Bytes::of_file(path)
@@ -77,12 +95,13 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
     }
     options.ctf.without_quirks =
         if reading.no_quirks { Quirk::ALL.to_vec() } else { reading.no_quirk.clone() };
-    let limits = &mut options.ctf.limits;
+    let mut limits = options.ctf.limits;
     limits.metadata_bytes = reading.limit_metadata.unwrap_or(limits.metadata_bytes);
     limits.depth = reading.limit_depth.unwrap_or(limits.depth);
     limits.field_classes = reading.limit_field_classes.unwrap_or(limits.field_classes);
     limits.event_record_classes = reading.limit_event_classes.unwrap_or(limits.event_record_classes);
     limits.integer_bits = reading.limit_integer.unwrap_or(limits.integer_bits);
+    options.set_limits(limits);
     options.io.decompressed_bytes = reading.limit_unpacked.unwrap_or(options.io.decompressed_bytes);
     Ok(options)
 }

@@ -2,12 +2,14 @@
 
 use std::fmt::Write as _;
 
+use ichnos::Session;
 use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
 use crate::args::{self, Arithmetic, Global};
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
@@ -16,13 +18,14 @@ use crate::{input, output};
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
     let session = input::open(&args.reading, Arithmetic::Exact)?;
     let damaged = input::tell_problems(&session, report);
+    meet_classes(&session, global, report);
     let text = if args.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().map(|trace| {
             let mut object = Object::default();
             object.put("path", trace.path());
             object.put("format", trace.format());
-            object.append(&mut trace_json(&trace.trace().class));
+            object.append(&mut trace_json(&trace.trace().class_with_late()));
             object.json()
         });
         object.put("traces", traces.collect::<Vec<_>>());
@@ -34,12 +37,26 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             if i > 0 {
                 text.push('\n');
             }
-            trace_tree(&trace.trace().class, trace.path(), paint).render(&mut text);
+            trace_tree(&trace.trace().class_with_late(), trace.path(), paint).render(&mut text);
         }
         text
     };
     output::print(&text)?;
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
+}
+
+/// Reads those traces whose event record classes are only known then.
+fn meet_classes(session: &Session, global: &Global, report: Report) {
+    let late: Vec<_> = session.traces().iter().filter(|trace| trace.has_late_classes()).collect();
+    if late.is_empty() {
+        return;
+    }
+    let mut progress = Progress::new(global.progress, session, false, report);
+    for mut cursor in late.iter().flat_map(|trace| trace.cursors(Window::default())) {
+        while let Some(head) = cursor.advance() {
+            progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
+        }
+    }
 }
 
 // ---------------------------------------------------------------------------------------------

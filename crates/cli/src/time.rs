@@ -201,6 +201,17 @@ fn duration_from(text: &str) -> Option<i128> {
     (!text.is_empty()).then_some(total)
 }
 
+/// A time, or how far it is from the origin, in nanoseconds: `-3s`, `+3s`, or whatever is a time.
+pub(crate) fn offset_from(text: &str) -> Result<i128, String> {
+    if let Some(duration) = text.trim().strip_prefix('-').and_then(duration_from) {
+        return Ok(-duration);
+    }
+    match text.parse::<TimePoint>().map_err(|error| error.to_string())? {
+        TimePoint::FromStart(duration) => Ok(duration),
+        point => point.resolve(false, None),
+    }
+}
+
 /// Both ends of `BEGIN,END`, which may be in brackets.
 pub(crate) fn range_from(text: &str) -> Result<(TimePoint, TimePoint), String> {
     let inner = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);

@@ -1,5 +1,7 @@
 //! The registry of formats: one line each.
 
+use ichnos_fuchsia::log::SeverityScale;
+use ichnos_fuchsia::reader::Clock as LogClock;
 use ichnos_io::Tree;
 use ichnos_model::{Diagnostic, FileDiagnostic, TextPlace, TraceInput};
 
@@ -24,9 +26,32 @@ pub struct Format {
     pub versions: &'static str,
     /// How it is recognised, for people.
     pub recognised_by: &'static str,
+    /// What can be said about its traces that they do not say themselves; see [`OpenOptions::set`].
+    pub options: &'static [FormatOption],
     pub(crate) probe: fn(&Tree, &OpenOptions) -> bool,
     /// Opens all trees of the format at once: parts of one trace may lie in several.
     pub(crate) open: fn(&[&Tree], &OpenOptions) -> Found,
+}
+
+/// An option of a format.
+#[derive(Clone, Copy)]
+pub struct FormatOption {
+    /// Name within the format.
+    pub name: &'static str,
+    /// What it is about, for people.
+    pub about: &'static str,
+    /// The values that it can have; the first one is what it is if nobody says anything.
+    pub values: &'static [OptionValue],
+}
+
+/// A value of an option.
+#[derive(Clone, Copy)]
+pub struct OptionValue {
+    /// How it is written.
+    pub name: &'static str,
+    /// What it means, for people.
+    pub about: &'static str,
+    pub(crate) set: fn(&mut OpenOptions),
 }
 
 /// All formats, in the order in which they are tried.
@@ -39,6 +64,7 @@ const CTF: Format = Format {
     writes: false,
     versions: "CTF 1.8; CTF 2: PROP-1.0, PROP-2.0, SPEC-2.0 and its release candidates",
     recognised_by: "a file called `metadata`",
+    options: &[],
     probe: |tree, options| ichnos_ctf::trace::probe(tree) || options.ctf.metadata.is_some(),
     open: |trees, options| {
         let opened = ichnos_ctf::trace::open(trees, &options.ctf);
@@ -56,11 +82,46 @@ const FUCHSIA_LOG: Format = Format {
     writes: false,
     versions: "structured log records, also tagged and extended; legacy log packets",
     recognised_by: "files of log records, or of datagrams with their lengths before them",
-    probe: |tree, options| ichnos_fuchsia::reader::probe(tree, &options.fuchsia),
+    options: &[
+        FormatOption {
+            name: "clock",
+            about: "the clock that records were written by, which they do not say",
+            values: &[
+                OptionValue {
+                    name: "monotonic",
+                    about: "the one that stands still while the system sleeps (before API level 24)",
+                    set: |options| options.fuchsia.clock = LogClock::Monotonic,
+                },
+                OptionValue {
+                    name: "boot",
+                    about: "the one that goes on while the system sleeps (since API level 24)",
+                    set: |options| options.fuchsia.clock = LogClock::Boot,
+                },
+            ],
+        },
+        FormatOption {
+            name: "severity-scale",
+            about: "what the severities of legacy packets stand for",
+            values: &[
+                OptionValue {
+                    name: "current",
+                    about: "the same as those of records",
+                    set: |options| options.fuchsia.severity_scale = SeverityScale::Current,
+                },
+                OptionValue {
+                    name: "original",
+                    about: "the scale of 2019 to 2021, on which 0 is INFO",
+                    set: |options| options.fuchsia.severity_scale = SeverityScale::Original,
+                },
+            ],
+        },
+    ],
+    probe: |tree, options| ichnos_fuchsia::reader::probe(tree, &fuchsia_options(options)),
     open: |trees, options| {
+        let options = fuchsia_options(options);
         let mut found = Found::default();
         for tree in trees {
-            match ichnos_fuchsia::reader::LogTrace::open(tree, &options.fuchsia) {
+            match ichnos_fuchsia::reader::LogTrace::open(tree, &options) {
                 Ok(trace) => found.0.push(Box::new(trace)),
                 Err(error) => {
                     let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
@@ -73,3 +134,10 @@ const FUCHSIA_LOG: Format = Format {
         found
     },
 };
+
+fn fuchsia_options(options: &OpenOptions) -> ichnos_fuchsia::reader::OpenOptions {
+    let mut own = options.fuchsia.clone();
+    own.check |= options.check;
+    own.force |= options.format.is_some();
+    own
+}

@@ -21,7 +21,7 @@ mod format;
 mod reader;
 mod session;
 
-pub use format::{FORMATS, Format};
+pub use format::{FORMATS, Format, FormatOption, OptionValue};
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
 pub use ichnos_flow as flow;
@@ -29,7 +29,7 @@ pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_model as model;
 pub use reader::{Merged, Reader};
-pub use session::{OpenError, OpenOptions, Refused, Session, UncorrelatedClocks, open};
+pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, UncorrelatedClocks, open};
 
 /// What most programs need.
 pub mod prelude {

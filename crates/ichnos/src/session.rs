@@ -1,13 +1,14 @@
 //! What was opened together, on one time line.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
 use ichnos_io::{IoError, IoLimits, Tree};
-use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, TraceInput, Window};
+use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, Window};
 
-use crate::format::FORMATS;
+use crate::format::{FORMATS, Format};
 use crate::reader::Reader;
 
 /// How to open traces.
@@ -22,6 +23,76 @@ pub struct OpenOptions {
     pub io: IoLimits,
     /// Merge traces though nothing says that their clocks have the same origin.
     pub assume_correlated: bool,
+    /// Name of the only format to try, for what is not recognised.
+    pub format: Option<String>,
+    /// Nanoseconds to add to the clocks of what is opened at these paths. Their clocks then count as
+    /// related to all others: whoever gives the offset knows how.
+    pub clock_offsets: Vec<(PathBuf, i128)>,
+    /// Tell all that is wrong with traces, even what does not matter to reading them.
+    pub check: bool,
+}
+
+impl OpenOptions {
+    /// Nanoseconds to add to all clocks, whichever format they are of.
+    pub fn add_clock_offset(&mut self, nanoseconds: i128) {
+        self.ctf.clock_offset = self.ctf.clock_offset.saturating_add(nanoseconds);
+        self.fuchsia.clock_offset = self.fuchsia.clock_offset.saturating_add(nanoseconds);
+    }
+
+    /// Sets what is refused because it is too much, whichever format it is of.
+    pub fn set_limits(&mut self, limits: Limits) {
+        (self.ctf.limits, self.fuchsia.limits) = (limits, limits);
+    }
+
+    /// Sets an option of a format, as `FORMAT.OPTION`; see [`Format::options`](crate::Format::options).
+    ///
+    /// # Errors
+    /// If there is no such option, or no such value of it.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
+        let options = |format: &Format| format.options;
+        let named = name.split_once('.').and_then(|(format, option)| {
+            let format = FORMATS.iter().find(|known| known.name == format)?;
+            options(format).iter().find(|known| known.name == option)
+        });
+        let Some(option) = named else {
+            let names = FORMATS.iter().flat_map(|format| {
+                options(format).iter().map(move |option| format!("{}.{}", format.name, option.name))
+            });
+            return Err(OptionError::Name { name: name.to_owned(), known: names.collect() });
+        };
+        match option.values.iter().find(|known| known.name == value) {
+            Some(value) => (value.set)(self),
+            None => {
+                let known = option.values.iter().map(|value| value.name).collect();
+                return Err(OptionError::Value { name: name.to_owned(), value: value.to_owned(), known });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Why an option of a format cannot be set.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionError {
+    /// There is no such option.
+    #[error("there is no option `{name}`; there are {}", known.join(", "))]
+    Name {
+        /// What was named.
+        name: String,
+        /// What there is.
+        known: Vec<String>,
+    },
+    /// The option does not have such a value.
+    #[error("the option `{name}` cannot be `{value}`; it can be {}", known.join(", "))]
+    Value {
+        /// The option.
+        name: String,
+        /// The value.
+        value: String,
+        /// What it can be.
+        known: Vec<&'static str>,
+    },
 }
 
 /// A trace that was found but cannot be read.
@@ -89,6 +160,8 @@ pub struct Session {
     refused: Vec<Refused>,
     problems: Vec<String>,
     assume_correlated: bool,
+    /// Of what the clocks were put in their places by whoever opened it.
+    placed: Vec<PathBuf>,
 }
 
 /// Opens everything that is found at `paths`: traces, folders with traces at any depth, archives.
@@ -106,6 +179,7 @@ pub fn open<P: AsRef<Path>>(
         refused: Vec::new(),
         problems: Vec::new(),
         assume_correlated: options.assume_correlated,
+        placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
     };
     let paths: Vec<P> = paths.into_iter().collect();
     let mut trees = Vec::new();
@@ -170,17 +244,30 @@ fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
 
 impl Session {
     fn add(&mut self, trees: &[Tree], options: &OpenOptions) -> Result<(), OpenError> {
-        let format_of = |tree: &Tree| FORMATS.iter().position(|format| (format.probe)(tree, options));
+        let is_wanted = |format: &Format| options.format.as_ref().is_none_or(|name| name == format.name);
+        let format_of = |tree: &Tree| {
+            FORMATS.iter().position(|format| is_wanted(format) && (format.probe)(tree, options))
+        };
         let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
         if let Some(unknown) = formats.iter().position(Option::is_none) {
             return Err(no_trace(&trees[unknown]));
         }
         for (i, format) in FORMATS.iter().enumerate() {
             let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
-            let own: Vec<&Tree> = own.map(|(tree, _)| tree).collect();
-            let (traces, refused) = (format.open)(&own, options);
-            self.traces.extend(traces);
-            self.refused.extend(refused);
+            let own = own.map(|(tree, _)| tree);
+            // What has the same offset is opened together.
+            let mut by_offset: BTreeMap<i128, Vec<&Tree>> = BTreeMap::new();
+            for tree in own {
+                let given = options.clock_offsets.iter().find(|(path, _)| *path == Path::new(&tree.name));
+                by_offset.entry(given.map_or(0, |(_, offset)| *offset)).or_default().push(tree);
+            }
+            for (offset, trees) in by_offset {
+                let mut options = options.clone();
+                options.add_clock_offset(offset);
+                let (traces, refused) = (format.open)(&trees, &options);
+                self.traces.extend(traces);
+                self.refused.extend(refused);
+            }
         }
         Ok(())
     }
@@ -203,6 +290,12 @@ impl Session {
         &self.problems
     }
 
+    /// Whether somebody has said where the clocks of a trace are.
+    fn is_placed(&self, trace: usize) -> bool {
+        let path = self.traces.get(trace).map(|trace| Path::new(trace.path()));
+        path.is_some_and(|path| self.placed.iter().any(|placed| path.starts_with(placed)))
+    }
+
     /// Two clocks of which nothing says that they have the same origin, if there are such.
     #[must_use]
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
@@ -222,7 +315,8 @@ impl Session {
         let mut clocks: Vec<(usize, u16, &ClockClass)> = Vec::new();
         for (trace, stream) in streams {
             let (Some(index), Some(clock)) = (stream.class().default_clock, stream.clock()) else { continue };
-            if !clocks.iter().any(|known| (known.0, known.1) == (trace, index)) {
+            let is_known = clocks.iter().any(|known| (known.0, known.1) == (trace, index));
+            if !is_known && !self.is_placed(trace) {
                 clocks.push((trace, index, clock));
             }
         }
