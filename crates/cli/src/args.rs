@@ -287,11 +287,11 @@ pub(crate) struct Cat {
     pub(crate) packets: bool,
 
     /// Read on so many threads; without it, on as many as there are processors. What is printed does
-    /// not depend on it. The formats `pretty` and `null` make use of more than one.
+    /// not depend on it. The formats `pretty`, `log`, `log-json` and `null` make use of more than one.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Cut what is read on several threads into parts of about so many bytes of the trace; without
-    /// it, 2M for the format `pretty` and 16M for `null`. Each thread keeps the text of one part in
+    /// it, 16M for the format `null` and 2M for the others. Each thread keeps the text of one part in
     /// memory.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) part_size: Option<u64>,
@@ -411,6 +411,11 @@ pub(crate) enum CatFormat {
     Details,
     /// One JSON object per line and event.
     Jsonl,
+    /// Lines of a log: time, process, thread, component, tags, severity, message. Events without a
+    /// severity are lines of their name and fields.
+    Log,
+    /// The same as JSON, one object per line.
+    LogJson,
     /// Nothing: read everything, print nothing.
     Null,
 }

@@ -3,7 +3,9 @@
 use std::io;
 
 use ichnos::Session;
-use ichnos::export::{DetailsOptions, PrettyFields, PrettyNames, PrettyOptions, Undecoded};
+use ichnos::export::{
+    DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions, Undecoded,
+};
 use ichnos::model::Window;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
@@ -212,5 +214,13 @@ pub(crate) fn details_options(args: &Cat, paint: Paint) -> DetailsOptions {
         };
         *option = *value;
     }
+    options
+}
+
+pub(crate) fn log_options(args: &Cat, style: &Style) -> LogOptions {
+    let mut options = LogOptions::default();
+    options.form = if args.format() == CatFormat::LogJson { LogForm::Json } else { LogForm::Text };
+    options.color = style.paint.is_on();
+    options.color_bright_codes = style.pretty.color_bright_codes;
     options
 }

@@ -106,7 +106,9 @@ pub(crate) fn print(
     let size = match job.args.format() {
         // A part must not hold back what would be refused or be too much.
         _ if threads < 2 || job.args.limit.is_some() => None,
-        CatFormat::Pretty => Some(job.args.part_size.unwrap_or(TEXT_PART)),
+        CatFormat::Pretty | CatFormat::Log | CatFormat::LogJson => {
+            Some(job.args.part_size.unwrap_or(TEXT_PART))
+        }
         CatFormat::Null => Some(job.args.part_size.unwrap_or(NULL_PART)),
         CatFormat::Details | CatFormat::Jsonl => None,
     };

@@ -5,11 +5,11 @@ use std::ops::{AddAssign, ControlFlow};
 use std::time::Duration;
 
 use ichnos::Merged;
-use ichnos::export::{Details, JsonLines, JsonLinesOptions, Null, NullStatistics, Pretty, PrettyState};
+use ichnos::export::{Details, JsonLines, JsonLinesOptions, Log, Null, NullStatistics, Pretty, PrettyState};
 use ichnos::model::{Cursor, Damage, Discarded, Head, Message, MessageKind, Sink};
 
 use crate::args::{Cat, CatFormat};
-use crate::cat::{Style, details_options};
+use crate::cat::{Style, details_options, log_options};
 use crate::damage;
 use crate::interrupt;
 use crate::report::Report;
@@ -156,7 +156,9 @@ impl Tally {
                 }
                 self.damages += 1;
                 watcher.damage(damage::line(found));
-                return ControlFlow::Continue(args.format() == CatFormat::Jsonl);
+                let is_printed =
+                    matches!(args.format(), CatFormat::Jsonl | CatFormat::Log | CatFormat::LogJson);
+                return ControlFlow::Continue(is_printed);
             }
             _ => {}
         }
@@ -164,9 +166,9 @@ impl Tally {
     }
 }
 
-/// The format `pretty` tells losses itself, as `babeltrace2` does.
+/// The format `pretty` tells losses itself, as `babeltrace2` does, and so do logs.
 fn tell_loss(args: &Cat, discarded: &Discarded<'_>, what: &str, watcher: &mut impl Watcher) {
-    if args.format() != CatFormat::Pretty {
+    if !matches!(args.format(), CatFormat::Pretty | CatFormat::Log | CatFormat::LogJson) {
         let number = discarded.count.map_or("an unknown number of".to_owned(), |number| number.to_string());
         watcher.note(format!(
             "the tracer discarded {number} {what} in the data stream {}",
@@ -200,6 +202,9 @@ impl<'a> Printer<'a> {
                 let mut options = JsonLinesOptions::default();
                 options.packets = args.packets;
                 Self::Text(Box::new(JsonLines::new(output, options)))
+            }
+            CatFormat::Log | CatFormat::LogJson => {
+                Self::Text(Box::new(Log::new(output, log_options(args, style))))
             }
             CatFormat::Null => Self::Null(Null::new()),
         }

@@ -107,7 +107,9 @@ impl<W: Write> Output<W> {
 mod tests {
     use super::*;
     use crate::testing::{Fixture, structure, u8_class};
-    use crate::{Details, DetailsOptions, JsonLines, JsonLinesOptions, Null, Pretty, PrettyOptions};
+    use crate::{
+        Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogOptions, Null, Pretty, PrettyOptions,
+    };
 
     #[test]
     fn every_sink_tells_what_it_could_not_decode() {
@@ -115,6 +117,7 @@ mod tests {
         fixture.tells_what_is_undecoded(&mut Pretty::new(io::sink(), PrettyOptions::default()));
         fixture.tells_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
         fixture.tells_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
+        fixture.tells_what_is_undecoded(&mut Log::new(io::sink(), LogOptions::default()));
         fixture.tells_what_is_undecoded(&mut Null::new());
         assert_eq!(Undecoded::of(&io::Error::other("full")), None);
     }

@@ -24,7 +24,7 @@ pub fn bake(path: &Path) -> Result<(), Box<dyn Error>> {
     // Up to 1 MB, and the two files before it: `oven.log.1` and `oven.log.2`.
     let file = RotatingFile::open(path, 1_000_000, 2)?;
     let mut options = LoggerOptions::default();
-    options.tags.push("oven".to_owned());
+    options.tags.push("kitchen".to_owned());
     // Both are the same logger.
     let logger = Logger::new(file, options);
     log::set_boxed_logger(Box::new(logger.clone()))?;

@@ -21,7 +21,7 @@ impl Names {
     pub(super) fn of(plan: Option<&Plan>) -> Self {
         let names = plan.into_iter().flat_map(Plan::nodes).map(|node| {
             let mut name = vec![b' '];
-            push_text(&mut name, node.name.as_deref().unwrap_or_default().as_bytes());
+            push_word(&mut name, node.name.as_deref().unwrap_or_default().as_bytes());
             name.push(b'=');
             Block::new(&name)
         });
@@ -102,7 +102,7 @@ impl<'a> PairWriter<'a> {
             if std::mem::replace(&mut any, true) {
                 self.out.push(b'|');
             }
-            push_text(self.out, name.as_bytes());
+            push_word(self.out, name.as_bytes());
         }
         any
     }
@@ -179,7 +179,7 @@ impl Visitor for PairWriter<'_> {
         self.lead(field);
         let begin = self.out.len();
         push_lossy(self.out, value);
-        escape_from(self.out, begin);
+        escape_word_from(self.out, begin);
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
@@ -247,40 +247,48 @@ impl Visitor for PairWriter<'_> {
     }
 }
 
-/// Whether a byte is shown as an escape, since terminals obey it: control characters, except for what
-/// only says where text goes on.
-#[inline]
-fn is_escaped(byte: u8) -> bool {
-    matches!(byte, 0..=8 | 11..=31 | 127)
-}
-
-/// Appends UTF-8 text. Control characters but tab and line feed become `\x` and two digits.
+/// Appends UTF-8 text of which terminals obey nothing: control characters become `\x` and two digits. Tabs
+/// and line feeds are left as they are.
 #[inline]
 pub(super) fn push_text(out: &mut Vec<u8>, text: &[u8]) {
     let begin = out.len();
     out.extend_from_slice(text);
-    escape_from(out, begin);
+    escape_from(out, begin, |byte| matches!(byte, 0..=8 | 11..=31 | 127));
+}
+
+/// As [`push_text`], but text that is to stay on its line: line feeds become `\n`.
+#[inline]
+pub(super) fn push_word(out: &mut Vec<u8>, text: &[u8]) {
+    let begin = out.len();
+    out.extend_from_slice(text);
+    escape_word_from(out, begin);
+}
+
+#[inline]
+fn escape_word_from(out: &mut Vec<u8>, begin: usize) {
+    escape_from(out, begin, |byte| matches!(byte, 0..=8 | 10..=31 | 127));
 }
 
 /// Escapes what was appended from `begin` on.
 #[inline]
-fn escape_from(out: &mut Vec<u8>, begin: usize) {
+fn escape_from(out: &mut Vec<u8>, begin: usize, is_escaped: impl Fn(u8) -> bool) {
     // Without a branch for each byte: nearly never is there one.
     let any = out.get(begin..).unwrap_or_default().iter().fold(false, |any, byte| any | is_escaped(*byte));
     if any {
-        escape(out, begin);
+        escape(out, begin, is_escaped);
     }
 }
 
 #[cold]
-fn escape(out: &mut Vec<u8>, begin: usize) {
-    let text = out.split_off(begin);
-    for byte in text {
-        if is_escaped(byte) {
-            out.extend_from_slice(b"\\x");
-            number::push_hex_bytes(out, &[byte]);
-        } else {
-            out.push(byte);
+fn escape(out: &mut Vec<u8>, begin: usize, is_escaped: impl Fn(u8) -> bool) {
+    for byte in out.split_off(begin) {
+        match byte {
+            _ if !is_escaped(byte) => out.push(byte),
+            b'\n' => out.extend_from_slice(b"\\n"),
+            _ => {
+                out.extend_from_slice(b"\\x");
+                number::push_hex_bytes(out, &[byte]);
+            }
         }
     }
 }

@@ -1,1 +1,338 @@
+use std::fmt;
 
+use ichnos_model::{
+    Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, LevelScale,
+    LevelStep, LogMeaning, LogText, Mapping, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
+};
+
+use super::*;
+use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+
+const SCALE: LevelScale = LevelScale(&[
+    LevelStep::new(10, LogLevel::Trace),
+    LevelStep::new(20, LogLevel::Debug),
+    LevelStep { up_to: 39, level: LogLevel::Info, exact: Some(30) },
+    LevelStep::new(40, LogLevel::Warn),
+    LevelStep::new(50, LogLevel::Error),
+    LevelStep::new(60, LogLevel::Fatal),
+]);
+
+fn text_class() -> Arc<FieldClass> {
+    class(FieldKind::String {
+        encoding: StringEncoding::Utf8,
+        length: StringLength::NullTerminated,
+        alignment: 8,
+    })
+}
+
+/// A trace whose events have these members in their payload, with what they mean.
+fn fixture_of(
+    members: Vec<(&str, Arc<FieldClass>, Option<LogMeaning>)>,
+    change: impl FnOnce(&mut LogRole),
+) -> Fixture {
+    let has_severity = members.iter().any(|(_, _, meaning)| *meaning == Some(LogMeaning::Severity));
+    let mut role =
+        LogRole::new(if has_severity { LogSeverity::Member } else { LogSeverity::Constant(30) }, SCALE);
+    for (index, (_, _, meaning)) in members.iter().enumerate() {
+        if let Some(meaning) = meaning {
+            role.insert(Scope::Payload, index, *meaning);
+        }
+    }
+    change(&mut role);
+    let payload = structure(members.into_iter().map(|(name, class, _)| (name, class)).collect());
+    Fixture::with(payload, |trace| {
+        trace.environment.clear();
+        let class = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
+        class.log = Some(Arc::new(role));
+    })
+}
+
+fn sink(form: LogForm) -> (Shared, Log<Shared>) {
+    let out = Shared::default();
+    let options = LogOptions { form, ..LogOptions::default() };
+    (out.clone(), Log::new(out, options))
+}
+
+/// What an event at this time is as text and as JSON.
+fn lines(fixture: &Fixture, time: i64, payload: &[u8]) -> [String; 2] {
+    [LogForm::Text, LogForm::Json].map(|form| {
+        let (out, mut sink) = sink(form);
+        fixture.begin(&mut sink);
+        fixture.event(&mut sink, time, payload);
+        fixture.end(&mut sink);
+        out.text().strip_suffix('\n').unwrap().to_owned()
+    })
+}
+
+/// The same without what stands before the message.
+fn said(fixture: &Fixture, payload: &[u8]) -> [String; 2] {
+    let [text, json] = lines(fixture, 0, payload);
+    let text = text.strip_prefix("[00000.000000][][][] INFO: ").unwrap_or(&text).to_owned();
+    [text, json.split_once("\"root\":").unwrap().1.strip_suffix("}}").unwrap().to_owned()]
+}
+
+#[test]
+fn a_line_has_everything() {
+    use LogMeaning::*;
+    let members = vec![
+        ("message", text_class(), Some(Message)),
+        ("key", text_class(), None),
+        ("severity", u8_class(), Some(Severity)),
+        ("tag", text_class(), Some(Tag)),
+        ("tag", text_class(), Some(Tag)),
+        ("rolled", u8_class(), Some(RolledOut)),
+        ("dropped", u8_class(), Some(Dropped)),
+        ("dropped_too", u8_class(), Some(Dropped)),
+        ("line", u8_class(), Some(Line)),
+        ("file", text_class(), Some(File)),
+        ("url", text_class(), Some(ComponentUrl)),
+        ("moniker", text_class(), Some(Component)),
+        ("thread", u8_class(), Some(Thread)),
+        ("process", u8_class(), Some(Process)),
+        ("function", text_class(), Some(Function)),
+        ("hidden", u8_class(), Some(Hidden)),
+    ];
+    let fixture = fixture_of(members, |_| {});
+    let payload =
+        b"some message\0value\0\x28core/a\0foo\0\x05\x02\x01\x2af.cc\0fuchsia-pkg://x\0core/a\0\x07\x06main\0\x09";
+    let [text, json] = lines(&fixture, 12_345_678_999, payload);
+    assert_eq!(
+        text,
+        "[00012.345678][6][7][core/a][foo] WARN: [f.cc(42)] some message key=value function=main \
+         [dropped=3] [rolled=5]"
+    );
+    assert_eq!(
+        json,
+        r#"{"moniker":"core/a","version":1,"data_source":"Logs","metadata":{"timestamp":12345678999,"severity":"WARN","component_url":"fuchsia-pkg://x","file":"f.cc","line":42,"pid":6,"tid":7,"tags":["core/a","foo"],"errors":[{"dropped_logs":{"count":3}},{"rolled_out_logs":{"count":5}}]},"payload":{"root":{"message":{"value":"some message"},"keys":{"key":"value","function":"main"}}}}"#
+    );
+}
+
+#[test]
+fn what_is_not_there_is_empty() {
+    let fixture = fixture_of(vec![("severity", u8_class(), Some(LogMeaning::Severity))], |_| {});
+    let [text, json] = lines(&fixture, -1_500_000_000, &[35]);
+    assert_eq!(text, "[-00001.500000][][][] INFO: <missing message>");
+    assert_eq!(
+        json,
+        r#"{"moniker":"","version":1,"data_source":"Logs","metadata":{"timestamp":-1500000000,"severity":"INFO","raw_severity":35,"tags":[]},"payload":{"root":{"message":{}}}}"#
+    );
+}
+
+#[test]
+fn severities() {
+    let fixture = fixture_of(vec![("severity", u8_class(), Some(LogMeaning::Severity))], |_| {});
+    for (number, level) in
+        [(10, "TRACE"), (20, "DEBUG"), (30, "INFO"), (40, "WARN"), (50, "ERROR"), (60, "FATAL")]
+    {
+        let [text, json] = lines(&fixture, 0, &[number]);
+        assert_eq!(text, format!("[00000.000000][][][] {level}: <missing message>"));
+        assert!(json.contains(&format!("\"severity\":\"{level}\",\"tags\"")), "{json}");
+        assert_eq!(json.contains("raw"), false);
+    }
+    let unknown = fixture_of(Vec::new(), |role| role.severity = LogSeverity::Unknown);
+    assert_eq!(lines(&unknown, 0, &[])[0], "[00000.000000][][][] <missing message>");
+}
+
+#[test]
+fn text_is_made_by_the_format() {
+    fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
+        write!(out, "{} of", event.class.id)?;
+        Err(fmt::Error)
+    }
+    let members = vec![("message", text_class(), Some(LogMeaning::Rendered)), ("k", u8_class(), None)];
+    let fixture = fixture_of(members, |role| role.text = Some(LogText { write }));
+    let expected = ["3 of k=7", r#"{"message":{"value":"3 of"},"keys":{"k":7}}"#];
+    assert_eq!(said(&fixture, b"x\0\x07"), expected);
+}
+
+#[test]
+fn what_has_the_wrong_type_is_a_pair() {
+    let array = |element| {
+        class(FieldKind::Array {
+            element,
+            length: ichnos_model::Length::Static(2),
+            minimum_alignment: 1,
+            element_aligns: true,
+        })
+    };
+    let members = vec![
+        ("message", u8_class(), Some(LogMeaning::Message)),
+        ("pid", text_class(), Some(LogMeaning::Process)),
+        ("tag", array(u8_class()), Some(LogMeaning::Tag)),
+        // Nobody knows of which file, so in text it is by itself.
+        ("line", u8_class(), Some(LogMeaning::Line)),
+    ];
+    let [text, json] = lines(&fixture_of(members, |_| {}), 0, b"\x01x\0\x02\x03\x04");
+    assert_eq!(text, "[00000.000000][][][] INFO: <missing message> message=1 pid=x tag=[2, 3] line=4");
+    assert!(json.contains(r#""line":4,"tags":[]"#), "{json}");
+    assert!(json.ends_with(r#"{"message":{},"keys":{"message":1,"pid":"x","tag":[2,3]}}}}"#), "{json}");
+}
+
+#[test]
+fn threads_may_have_names() {
+    let fixture = fixture_of(vec![("thread", text_class(), Some(LogMeaning::Thread))], |_| {});
+    let [text, json] = lines(&fixture, 0, b"main\0");
+    assert_eq!(text, "[00000.000000][][main][] INFO: <missing message>");
+    assert!(
+        json.ends_with(r#""tags":[]},"payload":{"root":{"message":{},"keys":{"thread":"main"}}}}"#),
+        "{json}"
+    );
+}
+
+#[test]
+fn optional_members() {
+    let optional = |field| {
+        class(FieldKind::Optional {
+            field,
+            selector: ichnos_model::FieldLocation {
+                origin: None,
+                ..ichnos_model::FieldLocation::absolute(Scope::Payload, ["is".to_owned()])
+            },
+            ranges: None,
+        })
+    };
+    let is = class(FieldKind::Boolean(bits(8)));
+    let members = vec![
+        ("is", is, Some(LogMeaning::Hidden)),
+        ("message", optional(text_class()), Some(LogMeaning::Message)),
+        ("k", optional(u8_class()), None),
+    ];
+    let fixture = fixture_of(members, |_| {});
+    assert_eq!(said(&fixture, b"\x01hi\0\x07"), ["hi k=7", r#"{"message":{"value":"hi"},"keys":{"k":7}}"#]);
+    let expected = ["<missing message>", r#"{"message":{},"keys":{"k":null}}"#];
+    assert_eq!(said(&fixture, b"\0"), expected);
+}
+
+#[test]
+fn values() {
+    let mappings = Mappings(vec![
+        Mapping { name: "ON".to_owned(), ranges: RangeSet(vec![IntegerRange::single(1)]) },
+        Mapping { name: "FIRST".to_owned(), ranges: RangeSet(vec![IntegerRange::single(1)]) },
+    ]);
+    let state = IntegerProperties { mappings: Some(mappings), ..IntegerProperties::default() };
+    let nested = structure(vec![("a", u8_class()), ("b", structure(vec![("c", text_class())]))]);
+    let members = vec![
+        ("on", integer(8, state.clone()), None),
+        ("off", integer(8, state), None),
+        ("signed", integer(8, IntegerProperties { signed: true, ..IntegerProperties::default() }), None),
+        ("wide", integer(72, IntegerProperties::default()), None),
+        ("bits", class(FieldKind::BitArray(bits(8))), None),
+        ("bool", class(FieldKind::Boolean(bits(8))), None),
+        ("float", class(FieldKind::Float(bits(64))), None),
+        ("single", class(FieldKind::Float(bits(32))), None),
+        ("nested", nested, None),
+    ];
+    let mut payload = vec![1, 2, 0xfe, 1, 0, 0, 0, 0, 0, 0, 0, 1, 0x1f, 1];
+    payload.extend(3.25f64.to_le_bytes());
+    payload.extend(0.1f32.to_le_bytes());
+    payload.extend(b"\x05x y\0");
+    let [text, _] = said(&fixture_of(members, |_| {}), &payload);
+    assert_eq!(
+        text,
+        "<missing message> on=ON|FIRST off=2 signed=-2 wide=18446744073709551617 bits=0x1f bool=true \
+         float=3.25 single=0.1 nested={a=5, b={c=x y}}"
+    );
+}
+
+/// Messages may have several lines, all else stays on its own; and a terminal obeys none of it.
+#[test]
+fn control_characters() {
+    let members = vec![
+        ("message", text_class(), Some(LogMeaning::Message)),
+        ("tag", text_class(), Some(LogMeaning::Tag)),
+        ("k\n", text_class(), None),
+        ("bad", text_class(), None),
+    ];
+    let fixture = fixture_of(members, |_| {});
+    let [text, json] = lines(&fixture, 0, b"one\n\ttwo\x1b[31m\x7f\0a\nb\0c\r\nd\0\xff\xc3\xa4\0");
+    assert_eq!(
+        text,
+        "[00000.000000][][][][a\\nb] INFO: one\n\ttwo\\x1b[31m\\x7f k\\n=c\\x0d\\nd bad=\u{fffd}ä"
+    );
+    assert!(json.contains(r#""value":"one\n\ttwo\u001b[31m"#), "{json}");
+}
+
+#[test]
+fn events_that_are_none_of_a_log() {
+    let fixture =
+        Fixture::with(structure(vec![("a", u8_class()), ("b", u8_class())]), |trace: &mut TraceClass| {
+            trace.data_streams[0].common_context = Some(structure(Vec::new()));
+        });
+    let [text, json] = lines(&fixture, 1_000, &[1, 2]);
+    assert_eq!(text, "[00000.000001][][][] ev a=1 b=2");
+    assert!(json.contains(r#""severity":"INFO","tags":[]"#), "{json}");
+    assert!(json.ends_with(r#"{"message":{"value":"ev"},"keys":{"a":1,"b":2}}}}"#), "{json}");
+}
+
+#[test]
+fn the_environment_knows_the_process() {
+    let fixture = Fixture::with(structure(Vec::new()), |trace| {
+        trace.environment.push(("procname".to_owned(), Value::Text("app".to_owned())));
+        let class: &mut EventRecordClass = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
+        class.log = Some(Arc::new(LogRole::new(LogSeverity::Constant(40), SCALE)));
+    });
+    assert_eq!(lines(&fixture, 0, &[])[0], "[00000.000000][7][][][app] WARN: <missing message>");
+}
+
+#[test]
+fn losses_and_damage_are_lines() {
+    let fixture = fixture_of(vec![("dropped", u8_class(), Some(LogMeaning::Dropped))], |_| {});
+    let print = |form| {
+        let (out, mut sink) = sink(form);
+        for count in [Some(5), Some(1), None] {
+            send(&mut sink, &Message::DiscardedEvents(fixture.discarded(count)));
+        }
+        send(&mut sink, &Message::DiscardedPackets(fixture.discarded(Some(3))));
+        let kind = DamageKind::CutOff { total: 64, available: 8 };
+        let damage = Damage { file: "f".to_owned(), stream: None, bit: 80, kind, skipped: 0 };
+        send(&mut sink, &Message::Damage(&damage));
+        send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(7))));
+        fixture.end(&mut sink);
+        out.text()
+    };
+    let text = print(LogForm::Text);
+    let warn = "[00002.000000][][][] WARN: the tracer discarded";
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], format!("{warn} 5 events in the data stream stream [dropped=5]"));
+    assert_eq!(lines[1], format!("{warn} 1 event in the data stream stream [dropped=1]"));
+    assert_eq!(lines[2], format!("{warn} an unknown number of events in the data stream stream"));
+    assert_eq!(lines[3], format!("{warn} 3 packets in the data stream stream"));
+    assert!(lines[4].starts_with("[][][][] ERROR: f: byte 10: "), "{text}");
+    assert_eq!(lines[5], format!("{warn} 7 events in the data stream stream [dropped=7]"));
+    assert_eq!(lines.len(), 6);
+    let json = print(LogForm::Json);
+    assert_eq!(
+        json.lines().next().unwrap(),
+        r#"{"moniker":"","version":1,"data_source":"Logs","metadata":{"timestamp":2000000000,"severity":"WARN","tags":[],"errors":[{"dropped_logs":{"count":5}}]},"payload":{"root":{"message":{"value":"the tracer discarded 5 events in the data stream stream"}}}}"#
+    );
+    assert!(json.contains(r#""errors":[{"parse_record":"f: byte 10: "#), "{json}");
+}
+
+/// Where an event says how many were dropped before it, there is no line for that.
+#[test]
+fn a_loss_that_an_event_tells_is_told_once() {
+    let fixture = fixture_of(vec![("dropped", u8_class(), Some(LogMeaning::Dropped))], |_| {});
+    let (out, mut sink) = sink(LogForm::Text);
+    send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
+    fixture.event(&mut sink, 2_000_000_000, &[5]);
+    send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(6))));
+    fixture.event(&mut sink, 2_000_000_000, &[5]);
+    fixture.end(&mut sink);
+    assert_eq!(
+        out.text(),
+        "[00002.000000][][][] INFO: <missing message> [dropped=5]\n\
+         [00002.000000][][][] WARN: the tracer discarded 6 events in the data stream stream [dropped=6]\n\
+         [00002.000000][][][] INFO: <missing message> [dropped=5]\n"
+    );
+}
+
+#[test]
+fn colors_are_those_of_the_severity() {
+    let fixture = fixture_of(vec![("severity", u8_class(), Some(LogMeaning::Severity))], |_| {});
+    let out = Shared::default();
+    let options = LogOptions { color: true, ..LogOptions::default() };
+    let mut sink = Log::new(out.clone(), options);
+    fixture.event(&mut sink, 0, &[40]);
+    fixture.end(&mut sink);
+    assert_eq!(out.text(), "\x1b[33m[00000.000000][][][] WARN: <missing message>\x1b[0m\n");
+}

@@ -3,7 +3,7 @@
 use ichnos_model::LogLevel;
 
 use super::Line;
-use super::pairs::push_text;
+use super::pairs::{push_text, push_word};
 use super::parts::Number;
 use crate::color::Palette;
 use crate::number;
@@ -28,17 +28,17 @@ impl Line<'_> {
         out.extend_from_slice(b"][");
         match (parts.thread, parts.thread_name()) {
             (Some(thread), _) => push_number(out, thread),
-            (None, Some(name)) => push_text(out, name),
+            (None, Some(name)) => push_word(out, name),
             (None, None) => {}
         }
         out.extend_from_slice(b"][");
         let component = parts.component();
-        push_text(out, component.unwrap_or_default());
+        push_word(out, component.unwrap_or_default());
         out.push(b']');
         let mut lead = b'[';
         for tag in parts.tags().filter(|tag| Some(*tag) != component) {
             out.push(lead);
-            push_text(out, tag);
+            push_word(out, tag);
             lead = b',';
         }
         if lead == b',' {
@@ -51,7 +51,7 @@ impl Line<'_> {
         }
         if let Some(file) = parts.file() {
             out.extend_from_slice(b" [");
-            push_text(out, file);
+            push_word(out, file);
             if let Some(line) = parts.line {
                 out.push(b'(');
                 push_number(out, line);
