@@ -58,3 +58,8 @@ fn check(document: &str) -> usize {
 fn the_readme_shows_what_happens() {
     assert!(check("README.md") >= 8);
 }
+
+#[test]
+fn the_page_on_logs_shows_what_happens() {
+    assert!(check("docs/log.md") >= 2);
+}

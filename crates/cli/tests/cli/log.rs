@@ -186,7 +186,6 @@ fn recorded_traces_are_logs() {
     for path in [
         "lttng-ust/discard",
         "lttng-ust/perpid",
-        "tracecompass/hello-lost",
         "barectf/assembled/counter-clock__ert__ll",
         "ctf2/session-rot",
         "tracecompass/debuginfo-test-app4",
