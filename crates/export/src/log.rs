@@ -12,14 +12,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogRole, LogSeverity, Message, Scope, Sink,
-    Trace, Value,
+    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogMeaning, LogRole, LogSeverity, Message,
+    Scope, Sink, Trace, Value,
 };
 
 use crate::color::Palette;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
-use crate::output::Output;
+use crate::output::{Failures, Output};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
 use parts::{Number, NumberPart, Parts, TextPart};
@@ -74,10 +74,7 @@ impl ClassPart {
         let means = |meaning| {
             role.is_some_and(|role: &LogRole| role.members.iter().any(|(_, found)| *found == meaning))
         };
-        let shown = Shown {
-            lines_need_files: is_text && !means(ichnos_model::LogMeaning::File),
-            thread_names: is_text,
-        };
+        let shown = Shown { lines_need_files: is_text && !means(LogMeaning::File), thread_names: is_text };
         let scopes = [
             Scope::PacketContext,
             Scope::EventRecordHeader,
@@ -94,7 +91,7 @@ impl ClassPart {
         });
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
-            Some(Value::Integer(number)) if !means(ichnos_model::LogMeaning::Process) => {
+            Some(Value::Integer(number)) if !means(LogMeaning::Process) => {
                 i64::try_from(*number).ok().map(Number::Signed)
             }
             _ => None,
@@ -104,7 +101,7 @@ impl ClassPart {
             scopes: scopes.collect(),
             name: role.is_none().then(|| event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
             process,
-            process_name: process_name.filter(|_| !means(ichnos_model::LogMeaning::ProcessName)),
+            process_name: process_name.filter(|_| !means(LogMeaning::ProcessName)),
         }
     }
 }
@@ -116,6 +113,55 @@ struct StreamPart {
     _trace: Arc<Trace>,
     /// By index of the event record class.
     classes: Vec<Option<Box<ClassPart>>>,
+}
+
+/// What is known of the class of an event, if anything.
+#[inline]
+fn class_of<'s>(
+    streams: &'s [Option<Box<StreamPart>>],
+    event: &Event<'_>,
+    index: usize,
+) -> Option<&'s ClassPart> {
+    streams.get(event.stream.key as usize)?.as_ref()?.classes.get(index)?.as_deref()
+}
+
+/// What an event says, sorted; and what is kept from one event to the next so that nothing is allocated
+/// anew.
+#[derive(Debug, Default)]
+struct Sorter {
+    parts: Parts,
+    /// Pairs of names and values, as the form has them.
+    pairs: Vec<u8>,
+    nesting: Nesting,
+    scratch: Scratch,
+}
+
+impl Sorter {
+    fn sort(&mut self, event: &Event<'_>, class: &ClassPart, failures: &mut Failures) {
+        let Self { parts, pairs, .. } = self;
+        parts.clear();
+        pairs.clear();
+        parts.process = class.process;
+        if let Some(name) = &class.process_name {
+            parts.say(TextPart::Tag, name);
+        }
+        for (treatments, leads) in &class.scopes {
+            failures.note(match leads {
+                Leads::Text(names) => {
+                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
+                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
+                }
+                Leads::Json(keys) => {
+                    let any = !pairs.is_empty();
+                    let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
+                    let mut collector = Collector { treatments, parts, pairs };
+                    let result = event.visit(treatments.scope, &mut collector);
+                    collector.pairs.finish(result.is_err());
+                    result
+                }
+            });
+        }
+    }
 }
 
 /// A loss that the next event may tell itself.
@@ -153,10 +199,7 @@ pub struct Log<W> {
     palette: Palette,
     /// By key of the data stream.
     streams: Vec<Option<Box<StreamPart>>>,
-    parts: Parts,
-    pairs: Vec<u8>,
-    nesting: Nesting,
-    scratch: Scratch,
+    sorter: Sorter,
     loss: Option<Loss>,
 }
 
@@ -174,10 +217,7 @@ impl<W: Write> Log<W> {
             palette: Palette::new(options.color, !options.color_bright_codes),
             options,
             streams: Vec::new(),
-            parts: Parts::default(),
-            pairs: Vec::new(),
-            nesting: Nesting::default(),
-            scratch: Scratch::default(),
+            sorter: Sorter::default(),
             loss: None,
         }
     }
@@ -215,52 +255,22 @@ impl<W: Write> Log<W> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let key = event.stream.key as usize;
-        let known = |streams: &[Option<Box<StreamPart>>], index: usize| {
-            streams
-                .get(key)
-                .and_then(Option::as_ref)
-                .is_some_and(|part| part.classes.get(index).is_some_and(Option::is_some))
-        };
         let index = event.class_index();
         if let Some(index) = index
-            && !known(&self.streams, index)
+            && class_of(&self.streams, event, index).is_none()
         {
             self.add_class(event, index);
         }
         let made;
-        let class =
-            match index.and_then(|index| self.streams.get(key)?.as_ref()?.classes.get(index)?.as_deref()) {
-                Some(class) => class,
-                None => {
-                    made = ClassPart::of(event, self.options.form);
-                    &made
-                }
-            };
-        let (parts, pairs) = (&mut self.parts, &mut self.pairs);
-        parts.clear();
-        pairs.clear();
-        parts.process = class.process;
-        if let Some(name) = &class.process_name {
-            parts.say(TextPart::Tag, name);
-        }
-        for (treatments, leads) in &class.scopes {
-            let result = match leads {
-                Leads::Text(names) => {
-                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
-                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
-                }
-                Leads::Json(keys) => {
-                    let any = !pairs.is_empty();
-                    let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
-                    let mut collector = Collector { treatments, parts, pairs };
-                    let result = event.visit(treatments.scope, &mut collector);
-                    collector.pairs.finish(result.is_err());
-                    result
-                }
-            };
-            self.output.failures.note(result);
-        }
+        let class = match index.and_then(|index| class_of(&self.streams, event, index)) {
+            Some(class) => class,
+            None => {
+                made = ClassPart::of(event, self.options.form);
+                &made
+            }
+        };
+        self.sorter.sort(event, class, &mut self.output.failures);
+        let parts = &mut self.sorter.parts;
         let (mut level, mut raw) = (None, None);
         if let Some(role) = event.class.log.as_deref() {
             let number = match role.severity {
@@ -281,12 +291,13 @@ impl<W: Write> Log<W> {
             && !(loss.stream == event.stream.key && loss.count == told)
         {
             // It comes first, so what is known of the event has to wait.
-            let parts = std::mem::take(&mut self.parts);
+            let parts = std::mem::take(&mut self.sorter.parts);
             self.lost(&loss);
-            self.parts = parts;
+            self.sorter.parts = parts;
         }
         let time = event.clock.map(|clock| clock.nanoseconds);
-        let line = Line { time, level, raw, parts: &self.parts, pairs: &self.pairs, damage: None };
+        let Sorter { parts, pairs, .. } = &self.sorter;
+        let line = Line { time, level, raw, parts, pairs, damage: None };
         line.push(&mut self.output.buffer, &self.options, &self.palette);
         self.output.flush_if_full()
     }
@@ -304,16 +315,18 @@ impl<W: Write> Log<W> {
             1 => "1 event".to_owned(),
             count => format!("{count} events"),
         };
-        self.parts.clear();
-        self.parts.number(NumberPart::Dropped, Number::Unsigned(loss.count));
+        let parts = &mut self.sorter.parts;
+        parts.clear();
+        parts.number(NumberPart::Dropped, Number::Unsigned(loss.count));
         self.say(loss.time, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
     /// Writes a line that is no event.
     fn say(&mut self, time: Option<i128>, level: LogLevel, message: &str) {
-        self.parts.say(TextPart::Message, message);
+        let parts = &mut self.sorter.parts;
+        parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
-        let line = Line { time, level: Some(level), raw: None, parts: &self.parts, pairs: &[], damage };
+        let line = Line { time, level: Some(level), raw: None, parts, pairs: &[], damage };
         line.push(&mut self.output.buffer, &self.options, &self.palette);
     }
 
@@ -331,7 +344,7 @@ impl<W: Write> Log<W> {
                     Some(1) => format!("1 {what}"),
                     Some(count) => format!("{count} {what}s"),
                 };
-                self.parts.clear();
+                self.sorter.parts.clear();
                 self.say(time, LogLevel::Warn, &discarded(&what, &stream.name));
             }
         }
@@ -340,7 +353,7 @@ impl<W: Write> Log<W> {
 
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
         self.tell_loss();
-        self.parts.clear();
+        self.sorter.parts.clear();
         let message = format!("{}: byte {}: {}", damage.file, damage.bit / 8, damage.kind);
         self.say(None, LogLevel::Error, &message);
         self.output.flush_if_full()

@@ -2,7 +2,7 @@ use std::fmt;
 
 use ichnos_model::{
     Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, LevelScale,
-    LevelStep, LogMeaning, LogText, Mapping, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
+    LevelStep, LogText, Mapping, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
 };
 
 use super::*;
@@ -127,7 +127,7 @@ fn severities() {
         let [text, json] = lines(&fixture, 0, &[number]);
         assert_eq!(text, format!("[00000.000000][][][] {level}: <missing message>"));
         assert!(json.contains(&format!("\"severity\":\"{level}\",\"tags\"")), "{json}");
-        assert_eq!(json.contains("raw"), false);
+        assert!(!json.contains("raw"));
     }
     let unknown = fixture_of(Vec::new(), |role| role.severity = LogSeverity::Unknown);
     assert_eq!(lines(&unknown, 0, &[])[0], "[00000.000000][][][] <missing message>");
