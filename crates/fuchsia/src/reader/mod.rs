@@ -21,8 +21,8 @@
 //!
 //! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
 //!
-//! Records need not be in the order of time, and are lent as they lie. For the merge, a record whose time
-//! is before that of an earlier one comes right behind that.
+//! Records need not be in the order of time, and are lent as they lie: one whose time is before that of an
+//! earlier one comes right behind that.
 
 mod any;
 mod class;
