@@ -312,7 +312,8 @@ impl LogCursor {
 
     fn damage(&self, error: &LogError, at: u64, skipped: u64) -> Damage {
         let statement = error.statement().to_string();
-        let fatal = error.rule.is_fatal();
+        // What breaks other rules may be part of a message, the rest of which is missing.
+        let fatal = error.rule.is_fatal() || skipped > 0;
         Damage {
             file: self.stream.name.clone(),
             stream: Some(self.stream.name.clone()),

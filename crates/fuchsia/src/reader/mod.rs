@@ -87,11 +87,20 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
-    let framing = recognised?;
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
+    let damaged = |framing: &Framing| -> u64 {
+        Messages::new(beginning, *framing).filter_map(Result::err).map(|damage| damage.skipped).sum()
+    };
+    // The last record of a file may be extended or not: that says nothing of those before.
+    let framings = match recognised? {
+        Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
+        framing => vec![framing],
+    };
+    let (damaged, framing) = framings
+        .into_iter()
+        .map(|framing| (damaged(&framing), framing))
+        .min_by_key(|(damaged, _)| *damaged)?;
     // A few bytes of a file of anything may look like a message.
-    let damaged: u64 =
-        Messages::new(beginning, framing).filter_map(Result::err).map(|damage| damage.skipped).sum();
     (damaged <= beginning.len() as u64 / 2).then_some(framing)
 }
 

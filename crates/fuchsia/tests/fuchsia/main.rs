@@ -9,5 +9,6 @@ mod legacy;
 mod newer;
 mod printf;
 mod properties;
+mod reader;
 mod support;
 mod vectors;
