@@ -10,6 +10,7 @@ mod differential;
 mod documents;
 mod errors;
 mod inspect;
+mod logs;
 mod quirks;
 mod recorded;
 mod structure;

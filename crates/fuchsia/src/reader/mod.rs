@@ -88,20 +88,20 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
-    let damaged = |framing: &Framing| -> u64 {
-        Messages::new(beginning, *framing).filter_map(Result::err).map(|damage| damage.skipped).sum()
+    // How many bytes cannot be read, and are those at the very beginning among them?
+    let damaged = |framing: &Framing| {
+        let damage = Messages::new(beginning, *framing).filter_map(Result::err);
+        damage.fold((0, false), |(sum, begins), damage| (sum + damage.skipped, begins || damage.offset == 0))
     };
     // The last record of a file may be extended or not: that says nothing of those before.
     let framings = match recognised? {
         Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
         framing => vec![framing],
     };
-    let (damaged, framing) = framings
-        .into_iter()
-        .map(|framing| (damaged(&framing), framing))
-        .min_by_key(|(damaged, _)| *damaged)?;
-    // A few bytes of a file of anything may look like a message.
-    (damaged <= beginning.len() as u64 / 2).then_some(framing)
+    let found = framings.into_iter().map(|framing| (damaged(&framing), framing));
+    let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
+    // A few bytes of a file of anything may look like a message, but hardly the first ones.
+    (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
 }
 
 /// A file of messages.
