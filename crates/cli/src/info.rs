@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ichnos::model::{
-    Cursor, Damage, DamageKind, EventRecordClass, Message, StreamSummary, TraceInput, TracerQuirk, Window,
+    Cursor, Damage, DamageKind, EventRecordClass, Message, MessageKind, StreamSummary, TraceInput,
+    TracerQuirk, Window,
 };
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
@@ -133,22 +134,26 @@ impl<'a> Found<'a> {
 impl Stream {
     fn count(&mut self, cursor: &mut dyn Cursor, damage: &mut Vec<Damage>, progress: &mut Progress) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
+        // The times of events, both included; empty as long as no event has one.
+        let (mut begin, mut end) = (i128::MAX, i128::MIN);
         while let Some(head) = cursor.advance() {
-            progress.step(head.nanoseconds(), head.kind == ichnos::model::MessageKind::Event);
-            match cursor.current() {
-                Some(Message::Event(event)) => {
-                    self.events += 1;
-                    if let Some(index) = event.class_index() {
-                        if index >= self.counts.len() {
-                            self.counts.resize(index + 1, 0);
-                        }
+            let is_event = head.kind == MessageKind::Event;
+            progress.step(head.nanoseconds(), is_event);
+            if is_event {
+                match head.class_index() {
+                    Some(index) if index < self.counts.len() => self.counts[index] += 1,
+                    Some(index) => {
+                        self.counts.resize(index + 1, 0);
                         self.counts[index] += 1;
                     }
-                    if let Some(clock) = event.clock {
-                        self.begin = Some(self.begin.map_or(clock.nanoseconds, |b| b.min(clock.nanoseconds)));
-                        self.end = Some(self.end.map_or(clock.nanoseconds, |e| e.max(clock.nanoseconds)));
-                    }
+                    None => self.events += 1,
                 }
+                if let Some(time) = head.nanoseconds() {
+                    (begin, end) = (begin.min(time), end.max(time));
+                }
+                continue;
+            }
+            match cursor.current() {
                 Some(Message::DiscardedEvents(discarded)) => match discarded.count {
                     Some(count) => self.discarded_events = self.discarded_events.saturating_add(count),
                     None => self.discarded_unknown = true,
@@ -160,6 +165,11 @@ impl Stream {
                 Some(Message::Damage(found)) => damage.push(found.clone()),
                 _ => {}
             }
+        }
+        self.events += self.counts.iter().sum::<u64>();
+        if begin <= end {
+            self.begin = Some(self.begin.map_or(begin, |known| known.min(begin)));
+            self.end = Some(self.end.map_or(end, |known| known.max(end)));
         }
     }
 }

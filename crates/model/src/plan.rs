@@ -488,6 +488,16 @@ pub struct EventRecordPlans {
     pub(crate) index: Option<usize>,
 }
 
+impl EventRecordPlans {
+    /// Which of the event record classes of the data stream class this is; see
+    /// [`Event::class_index`](crate::Event::class_index).
+    #[inline]
+    #[must_use]
+    pub fn index(&self) -> Option<usize> {
+        self.index
+    }
+}
+
 impl TracePlans {
     /// Compiles a trace class.
     ///

@@ -49,6 +49,8 @@ struct Known {
     shape: Option<Shape>,
     /// Whether records tell how many were dropped before them.
     counts_drops: bool,
+    /// Index of the class.
+    index: usize,
 }
 
 /// Reads a file of log messages.
@@ -58,8 +60,10 @@ pub(super) struct LogCursor {
     bytes: Bytes,
     framing: Framing,
     options: Arc<OpenOptions>,
+    check: bool,
     limits: WalkLimits,
-    window: Window,
+    /// The least and the greatest time that is wanted, as records have it.
+    wanted: (i64, i64),
     phase: Phase,
     /// Where the next message begins.
     at: usize,
@@ -71,6 +75,9 @@ pub(super) struct LogCursor {
     seed: u64,
     /// Of the class that records had last.
     last: usize,
+    /// Index of that class, and whether its records say how many were dropped.
+    index: usize,
+    counts_drops: bool,
     /// The current record: where it is, or how long it is in `scratch`.
     begin: usize,
     end: usize,
@@ -82,10 +89,8 @@ pub(super) struct LogCursor {
     /// Nanoseconds at time 0 of the records.
     offset: i128,
     clock: ClockValue,
-    /// Time of the record before.
-    before: Option<ClockValue>,
-    /// Time of the last head: records may be out of order, heads are not.
-    now: Option<i128>,
+    /// Time of the record before, as it has it.
+    before: Option<i64>,
     queue: VecDeque<Told>,
     current: Option<Told>,
     lends: Option<MessageKind>,
@@ -101,13 +106,17 @@ impl LogCursor {
         options: &Arc<OpenOptions>,
         window: Window,
     ) -> Self {
+        let offset = stream.clock().map_or(0, |clock| clock.nanoseconds(0));
         Self {
             stream: Arc::clone(stream),
             bytes: bytes.clone(),
             framing,
             options: Arc::clone(options),
             limits: (&options.limits).into(),
-            window,
+            wanted: (
+                window.begin.map_or(i64::MIN, |begin| to_i64(begin.saturating_sub(offset))),
+                window.end.map_or(i64::MAX, |end| to_i64(end.saturating_sub(offset))),
+            ),
             phase: Phase::Begin,
             at: 0,
             records: 0,
@@ -115,7 +124,10 @@ impl LogCursor {
             by_key: HashMap::new(),
             by_hash: HashMap::default(),
             seed: std::hash::RandomState::new().hash_one(0),
-            last: 0,
+            last: usize::MAX,
+            index: 0,
+            counts_drops: false,
+            check: options.check,
             begin: 0,
             end: 0,
             in_scratch: false,
@@ -123,10 +135,9 @@ impl LogCursor {
             key: Vec::new(),
             begins: [Position::default(); 6],
             slots: Vec::new(),
-            offset: stream.clock().map_or(0, |clock| clock.nanoseconds(0)),
+            offset,
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             before: None,
-            now: None,
             queue: VecDeque::new(),
             current: None,
             lends: None,
@@ -137,7 +148,7 @@ impl LogCursor {
     /// The next event, if nothing about it takes a closer look.
     #[inline]
     fn quick(&mut self) -> Option<Head> {
-        if self.options.check {
+        if self.check {
             return None;
         }
         loop {
@@ -186,31 +197,35 @@ impl LogCursor {
     fn choose(&mut self, context: u64) {
         self.in_scratch = false;
         self.begins[Scope::Payload as usize].bit = context;
-        if let Some(known) = self.known.get(self.last)
-            && self.slots.len() < known.class.slots
-        {
+        let Some(known) = self.known.get(self.last) else { return };
+        (self.index, self.counts_drops) = (known.index, known.counts_drops);
+        if self.slots.len() < known.class.slots {
             self.slots.resize(known.class.slots, Cell::new(UNKNOWN));
         }
+    }
+
+    #[inline]
+    fn value(&self, timestamp: i64) -> ClockValue {
+        ClockValue { nanoseconds: self.offset + i128::from(timestamp), cycles: timestamp as u64 }
     }
 
     /// Notes the time of the current event; true if it is outside of the window.
     #[inline]
     fn note_time(&mut self, timestamp: i64) -> bool {
-        let nanoseconds = self.offset + i128::from(timestamp);
-        self.before = (self.records > 1).then_some(self.clock);
-        self.clock = ClockValue { nanoseconds, cycles: timestamp as u64 };
-        self.window.begin.is_some_and(|begin| nanoseconds < begin)
-            || self.window.end.is_some_and(|end| nanoseconds > end)
+        self.before = (self.records > 1).then_some(self.clock.cycles as i64);
+        self.clock = self.value(timestamp);
+        timestamp < self.wanted.0 || timestamp > self.wanted.1
     }
 
     #[inline]
     fn lend_event(&mut self) -> Head {
-        if self.known.get(self.last).is_some_and(|known| known.counts_drops)
+        if self.counts_drops
             && let Some(head) = self.lend_drops()
         {
             return head;
         }
-        self.lend(MessageKind::Event, Some(self.clock.nanoseconds))
+        self.lends = Some(MessageKind::Event);
+        Head::event(self.index, Some(self.clock.nanoseconds))
     }
 
     /// Tells how many records were dropped before the current one, if any.
@@ -228,9 +243,8 @@ impl LogCursor {
 
     #[inline]
     fn lend(&mut self, kind: MessageKind, time: Option<i128>) -> Head {
-        self.now = self.now.max(time);
         self.lends = Some(kind);
-        Head::new(kind, self.now)
+        Head::new(kind, time)
     }
 
     /// Tells what has to be told.
@@ -244,7 +258,10 @@ impl LogCursor {
         let (kind, time) = match &next {
             Told::Damage(_) => (MessageKind::Damage, None),
             Told::Discarded(_) => (MessageKind::DiscardedEvents, Some(self.clock.nanoseconds)),
-            Told::Event => (MessageKind::Event, Some(self.clock.nanoseconds)),
+            Told::Event => {
+                self.lends = Some(MessageKind::Event);
+                return Some(Head::event(self.index, Some(self.clock.nanoseconds)));
+            }
         };
         self.current = Some(next);
         Some(self.lend(kind, time))
@@ -295,7 +312,8 @@ impl LogCursor {
 
     fn damage(&self, error: &LogError, at: u64, skipped: u64) -> Damage {
         let statement = error.statement().to_string();
-        let fatal = error.rule.is_fatal();
+        // What breaks other rules may be part of a message, the rest of which is missing.
+        let fatal = error.rule.is_fatal() || skipped > 0;
         Damage {
             file: self.stream.name.clone(),
             stream: Some(self.stream.name.clone()),
@@ -307,7 +325,7 @@ impl LogCursor {
 
     /// Takes a message that can be read.
     fn message(&mut self, message: &log::Message<'_>) {
-        if self.options.check {
+        if self.check {
             message.check(CheckOptions::default(), &mut |error| {
                 self.queue.push_back(Told::Damage(self.damage(&error, error.at, 0)));
             });
@@ -376,7 +394,8 @@ impl LogCursor {
             Form::Record(record) => counts_drops(record),
             _ => true,
         };
-        self.known.push(Known { class, shape, counts_drops });
+        let number = class.plans.index().unwrap_or(usize::MAX);
+        self.known.push(Known { class, shape, counts_drops, index: number });
         self.by_key.insert(key.into(), index);
         Some(index)
     }
@@ -389,7 +408,8 @@ impl LogCursor {
         let late = self.stream.trace.late_classes(self.stream.class_index)?;
         let class = late.last(class::ANY_KEY, class::any_class).ok().flatten()?;
         let index = self.known.len();
-        self.known.push(Known { class, shape: None, counts_drops: false });
+        let number = class.plans.index().unwrap_or(usize::MAX);
+        self.known.push(Known { class, shape: None, counts_drops: false, index: number });
         self.by_key.insert(class::ANY_KEY.into(), index);
         Some(index)
     }
@@ -443,7 +463,8 @@ impl Cursor for LogCursor {
                 }
                 Phase::End => {
                     self.phase = Phase::Done;
-                    return Some(self.lend(MessageKind::StreamEnd, None));
+                    let last = (self.records > 0).then_some(self.clock.nanoseconds);
+                    return Some(self.lend(MessageKind::StreamEnd, last));
                 }
                 Phase::Done => {
                     self.lends = None;
@@ -482,7 +503,10 @@ impl Cursor for LogCursor {
                 Told::Discarded(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
-                    begin: self.before.filter(|before| before.nanoseconds <= self.clock.nanoseconds),
+                    begin: self
+                        .before
+                        .map(|before| self.value(before))
+                        .filter(|before| *before <= self.clock),
                     end: Some(self.clock),
                 }),
                 _ => return None,
@@ -490,6 +514,11 @@ impl Cursor for LogCursor {
             _ => return None,
         })
     }
+}
+
+/// The nearest time of 64 bits.
+fn to_i64(nanoseconds: i128) -> i64 {
+    nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64
 }
 
 /// The keys are hashes already.

@@ -21,8 +21,8 @@
 //!
 //! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
 //!
-//! Records need not be in the order of time, and are lent as they lie. For the merge, a record whose time
-//! is before that of an earlier one comes right behind that.
+//! Records need not be in the order of time, and are lent as they lie: one whose time is before that of an
+//! earlier one comes right behind that.
 
 mod any;
 mod class;
@@ -87,12 +87,21 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
-    let framing = recognised?;
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
-    // A few bytes of a file of anything may look like a message.
-    let damaged: u64 =
-        Messages::new(beginning, framing).filter_map(Result::err).map(|damage| damage.skipped).sum();
-    (damaged <= beginning.len() as u64 / 2).then_some(framing)
+    // How many bytes cannot be read, and are those at the very beginning among them?
+    let damaged = |framing: &Framing| {
+        let damage = Messages::new(beginning, *framing).filter_map(Result::err);
+        damage.fold((0, false), |(sum, begins), damage| (sum + damage.skipped, begins || damage.offset == 0))
+    };
+    // The last record of a file may be extended or not: that says nothing of those before.
+    let framings = match recognised? {
+        Framing::ExtendedRecords => vec![Framing::ExtendedRecords, Framing::Records],
+        framing => vec![framing],
+    };
+    let found = framings.into_iter().map(|framing| (damaged(&framing), framing));
+    let ((damaged, begins_damaged), framing) = found.min_by_key(|(damaged, _)| *damaged)?;
+    // A few bytes of a file of anything may look like a message, but hardly the first ones.
+    (!begins_damaged || damaged <= beginning.len() as u64 / 2).then_some(framing)
 }
 
 /// A file of messages.

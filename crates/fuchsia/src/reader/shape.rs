@@ -1,6 +1,6 @@
 //! Records that are like one before: the same names and types, and nothing unusual.
 
-use crate::log::word::{Word, is_plain, load, padding_bits, words_for};
+use crate::log::word::{Word, is_plain, load, load_short, padding_bits, words_for};
 use crate::log::{Argument, Meaning, Record, Role, Value};
 
 /// The bit of the header of a record that makes it a control record.
@@ -22,130 +22,109 @@ const OF_BOOL: u64 = 1 << 32;
 #[derive(Debug)]
 pub(super) struct Shape {
     has_tag: bool,
-    is_control: bool,
-    arguments: Box<[ShapeArgument]>,
-    /// The names of all arguments, padded.
-    names: Box<[u64]>,
+    steps: Box<[Step]>,
 }
 
+/// Words at fixed places, and a string behind them.
 #[derive(Debug)]
-struct ShapeArgument {
-    header: u64,
-    /// Bits of the header that are the same in all records.
-    mask: u64,
-    name_words: u32,
-    kind: Kind,
+struct Step {
+    words: Box<[Pattern]>,
+    text: Option<TextStep>,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
-    Number,
-    /// The first argument is called `printf`: is it 0?
-    Marker(bool),
-    Bool,
-    Text,
-    /// A string that need not be UTF-8.
-    Message,
+/// What a word must be: `value` where `mask` has bits.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pattern {
+    mask: u64,
+    value: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct TextStep {
+    /// Size of the header of the argument and its name in words: so far back the header is.
+    before: u32,
+    /// Whether it need not be UTF-8.
+    is_message: bool,
 }
 
 impl Shape {
-    /// The shape of a record that can be read; None if there is something in it that breaks a rule in
-    /// all records that are like it.
+    /// The shape of a record that can be read; None if there is something in it that has to be looked at
+    /// in all records that are like it.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
-        let mut arguments = Vec::new();
-        let mut names = Vec::new();
+        let has_tag = record.tag() != 0;
+        let control = if record.is_control() { CONTROL } else { 0 };
+        let no_tag = if has_tag { 0 } else { TAG };
+        // The timestamp may be anything.
+        let mut words =
+            vec![Pattern { mask: 0xf | CONTROL | no_tag, value: 9 | control }, Pattern::default()];
+        let mut steps = Vec::new();
         let mut has_message = false;
         for (index, (role, argument)) in record.roles().enumerate() {
             let name = argument.name.as_bytes();
-            names.extend(name.chunks(8).map(|chunk| {
-                let mut word = [0; 8];
-                word.iter_mut().zip(chunk).for_each(|(to, from)| *to = *from);
-                load(&word)
-            }));
-            let name_words = words_for(name.len());
-            let (kind, mask, value_words) = match argument.value {
+            let before = 1 + words_for(name.len());
+            let (mask, value_words) = match argument.value {
                 Value::Null => return None,
-                Value::Bool(_) => (Kind::Bool, !OF_BOOL, 0),
+                Value::Bool(_) => (!OF_BOOL, 0),
+                Value::Text(_) => (!OF_TEXT, 0),
+                _ => (!0, 1),
+            };
+            let reference = u64::from(argument.name.text().reference());
+            let header =
+                u64::from(argument.value.kind()) | ((before + value_words) as u64) << 4 | reference << 16;
+            words.push(Pattern { mask, value: header & mask });
+            words.extend(name.chunks(8).map(|chunk| Pattern { mask: !0, value: load_short(chunk) }));
+            match argument.value {
                 Value::Text(_) => {
                     let is_message = argument.meaning() == Meaning::Message && !has_message;
                     has_message |= is_message;
-                    (if is_message { Kind::Message } else { Kind::Text }, !OF_TEXT, 0)
+                    let text = Some(TextStep { before: before as u32, is_message });
+                    steps.push(Step { words: std::mem::take(&mut words).into(), text });
                 }
-                _ if index == 0 && is_like_marker(&argument) => (Kind::Marker(role == Role::Marker), !0, 1),
-                _ => (Kind::Number, !0, 1),
-            };
-            let reference = u64::from(argument.name.text().reference());
-            let size = (1 + name_words + value_words) as u64;
-            let header = u64::from(argument.value.kind()) | size << 4 | reference << 16;
-            arguments.push(ShapeArgument {
-                header: header & mask,
-                mask,
-                name_words: name_words as u32,
-                kind,
-            });
+                Value::Bool(_) => {}
+                _ if role == Role::Marker => words.push(Pattern { mask: !0, value: 0 }),
+                // If it were 0, the record would be another one.
+                _ if index == 0 && is_like_marker(&argument) => return None,
+                _ => words.push(Pattern::default()),
+            }
         }
-        Some(Self {
-            has_tag: record.tag() != 0,
-            is_control: record.is_control(),
-            arguments: arguments.into(),
-            names: names.into(),
-        })
+        steps.push(Step { words: words.into(), text: None });
+        Some(Self { has_tag, steps: steps.into() })
     }
 
     /// The size in words of the record at the beginning of `words`, if it is of this shape.
     #[inline]
     pub(super) fn size_of_match(&self, words: &[Word]) -> Option<usize> {
-        let [header, _, ..] = words else { return None };
-        let header = load(header);
-        if header & 0xf != 9
-            || (header & TAG != 0) != self.has_tag
-            || (header & CONTROL != 0) != self.is_control
-        {
+        let header = load(words.first()?);
+        if self.has_tag && header & TAG == 0 {
             return None;
         }
         let size = (header >> 4 & 0xfff) as usize;
-        let mut left = words.get(2..size)?;
-        let mut names = &self.names[..];
-        for argument in &self.arguments {
-            let (header, rest) = left.split_first()?;
-            let header = load(header);
-            if header & argument.mask != argument.header {
+        let mut left = words.get(..size)?;
+        for step in &self.steps {
+            let (own, rest) = left.split_at_checked(step.words.len())?;
+            let mut other = 0;
+            for (word, pattern) in own.iter().zip(&step.words) {
+                other |= load(word) & pattern.mask ^ pattern.value;
+            }
+            if other != 0 {
                 return None;
             }
-            let name_words = argument.name_words as usize;
-            let (expected, other_names) = names.split_at_checked(name_words)?;
-            let (name, rest) = rest.split_at_checked(name_words)?;
-            if name.iter().zip(expected).any(|(found, expected)| load(found) != *expected) {
+            left = rest;
+            let Some(text) = step.text else { continue };
+            let before = text.before as usize;
+            let header = load(own.get(own.len().wrapping_sub(before))?);
+            let length = (header >> 32 & 0x7fff) as usize;
+            let value_words = words_for(length);
+            // The reference to an empty string may be 0.
+            let is_reference = header >> 47 & 1 == 1 || length == 0;
+            if (header >> 4 & 0xfff) as usize != before + value_words || !is_reference {
                 return None;
             }
-            names = other_names;
-            left = match argument.kind {
-                Kind::Number => rest.split_first()?.1,
-                Kind::Bool => rest,
-                Kind::Marker(is_zero) => {
-                    let (value, rest) = rest.split_first()?;
-                    if (load(value) == 0) != is_zero {
-                        return None;
-                    }
-                    rest
-                }
-                Kind::Text | Kind::Message => {
-                    let reference = header >> 32 & 0xffff;
-                    let length = (reference & 0x7fff) as usize;
-                    if reference != 0 && reference >> 15 == 0 {
-                        return None;
-                    }
-                    let value_words = words_for(length);
-                    if (header >> 4 & 0xfff) as usize != 1 + name_words + value_words {
-                        return None;
-                    }
-                    let (value, rest) = rest.split_at_checked(value_words)?;
-                    if !is_plain(value, length) && !is_sound(value, length, argument.kind) {
-                        return None;
-                    }
-                    rest
-                }
-            };
+            let (value, rest) = rest.split_at_checked(value_words)?;
+            if !is_plain(value, length) && !is_sound(value, length, text.is_message) {
+                return None;
+            }
+            left = rest;
         }
         left.is_empty().then_some(size)
     }
@@ -158,10 +137,10 @@ fn is_like_marker(argument: &Argument<'_>) -> bool {
 
 /// Whether a text that is not ASCII is right.
 #[inline(never)]
-fn is_sound(words: &[Word], length: usize, kind: Kind) -> bool {
+fn is_sound(words: &[Word], length: usize, is_message: bool) -> bool {
     let is_padded = words.last().is_none_or(|word| load(word) & padding_bits(length) == 0);
     let text = words.as_flattened().get(..length).unwrap_or_default();
-    is_padded && (kind == Kind::Message || std::str::from_utf8(text).is_ok())
+    is_padded && (is_message || std::str::from_utf8(text).is_ok())
 }
 
 /// A number that is the same for records of the same shape, and another one for most others.

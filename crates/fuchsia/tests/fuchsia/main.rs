@@ -10,5 +10,6 @@ mod logger;
 mod newer;
 mod printf;
 mod properties;
+mod reader;
 mod support;
 mod vectors;

@@ -1,0 +1,252 @@
+//! Logs of Fuchsia through all verbs: what other formats without declared classes will do, too.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+
+use crate::support::{Folder, Run, ichnos, ichnos_with, recorded, root};
+
+/// The log that is part of the project.
+fn example() -> PathBuf {
+    root().join("examples/hello-fuchsia/boot.log")
+}
+
+fn path(path: &std::path::Path) -> &str {
+    path.to_str().unwrap()
+}
+
+/// The events that are printed.
+fn events(run: &Run) -> Vec<Value> {
+    let lines = run.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter(|line| line["type"] == "event").collect()
+}
+
+/// The members of an object, in order, duplicates and all.
+fn members(json: &str, object: &str) -> Vec<String> {
+    let begin = json.find(&format!("\"{object}\":{{")).unwrap() + object.len() + 4;
+    let end = begin + json[begin..].find('}').unwrap();
+    json[begin..end].split(',').map(str::to_owned).collect()
+}
+
+#[test]
+fn a_log_is_printed_counted_and_checked() {
+    let log = example();
+    let log = path(&log);
+    let run = ichnos(["cat", log]).expect(0, &["discarded 4 events"]);
+    assert_eq!(run.out.lines().count(), 8);
+    run.prints(&[
+        "[00:00:12.345678901] (+?.?????????) log: { severity = ( \"INFO\" : container = 48 ) }, { pid = 1103, \
+         tid = 1105, tag = \"netstack\", message = \"packet sent\", bytes = 1400, port = \"eth0\" }",
+        "{ printf = 0, message = \"slowing down to %d%% of %s\",  = 40,  = \"2.4 GHz\", cores = 4 }",
+    ]);
+    ichnos(["cat", "-fdetails", "-n1", log])
+        .expect(0, &[])
+        .prints(&["Event `log` (Class ID ", "severity: 48"]);
+    ichnos(["info", log]).expect(0, &[]).prints(&["Fuchsia's logs", "only met while reading: `--count`"]);
+    ichnos(["info", "--count", log]).expect(0, &[]).prints(&[
+        "8 events",
+        "4 event record classes",
+        "log: 3 events",
+    ]);
+    let info = ichnos(["info", "--count", "--json", log]).expect(0, &[]).json();
+    let classes = info["traces"][0]["event_record_classes"].as_array().unwrap().clone();
+    assert_eq!(classes.iter().map(|class| class["count"].as_u64().unwrap()).sum::<u64>(), 8);
+    assert_eq!((&info["discarded_events"], &info["events"]), (&json!(4), &json!(8)));
+    ichnos(["schema", log])
+        .expect(0, &[])
+        .prints(&["celsius: 64-bit floating-point number", "fan: 1-bit boolean"]);
+    let schema = ichnos(["schema", "--json", log]).expect(0, &[]).json();
+    let classes = schema["traces"][0]["data_stream_classes"][0]["event_record_classes"].as_array().unwrap();
+    assert_eq!(classes.len(), 4);
+    ichnos(["check", log]).expect(0, &[]).prints(&["no problems", "8 events"]);
+    // The same from a pipe.
+    let piped = ichnos_with(["cat", "-"], &fs::read(log).unwrap()).expect(0, &[]);
+    assert_eq!(piped.out, ichnos(["cat", log]).out);
+}
+
+#[test]
+fn windows_patterns_and_limits() {
+    let log = example();
+    let log = path(&log);
+    let count = |options: &[&str]| {
+        let run = ichnos(["cat", "-fjsonl", log].iter().chain(options));
+        events(&run).len()
+    };
+    assert_eq!(count(&["--begin", "12.4", "--end", "12.416"]), 1);
+    assert_eq!(count(&["--begin", "+40ms"]), 4);
+    assert_eq!(count(&["-n", "3"]), 3);
+    assert_eq!(count(&["--event", "log"]), 8);
+    assert_eq!(count(&["--event", "other"]), 0);
+    assert_eq!(count(&["--stream", "*.log"]), 8);
+    assert_eq!(count(&["--threads", "4"]), 8);
+    let null =
+        |threads: &str| ichnos(["cat", "-fnull", "--stats", "--threads", threads, log]).expect(0, &[]).err;
+    let checksum = |text: String| text.split("checksum ").nth(1).map(str::to_owned);
+    assert!(checksum(null("1")).is_some());
+    assert_eq!(checksum(null("1")), checksum(null("3")));
+}
+
+#[test]
+fn a_log_and_another_trace_on_one_time_line() {
+    let log = example();
+    let trace = root().join("examples/hello-lttng");
+    let both = [path(&log), path(&trace)];
+    let run = |options: &[&str]| ichnos(["cat", "-fjsonl"].iter().chain(&both).chain(options));
+    run(&[]).expect(2, &["--assume-correlated"]);
+    let all = |options: &[&str]| {
+        let events = events(&run(options).expect(0, &[]));
+        let times: Vec<u64> = events.iter().map(|event| event["ts"].as_u64().unwrap()).collect();
+        assert!(times.is_sorted());
+        let first_log = events.iter().position(|event| event["name"] == "log").unwrap();
+        (events.len(), first_log, times[first_log])
+    };
+    assert_eq!(all(&["--assume-correlated"]), (188, 0, 12_345_678_901));
+    // The system was started so that its log falls into the other trace.
+    let (count, first, time) = all(&["--offset", "*.log=2026-11-21 09:21:59.7"]);
+    assert_eq!((count, time), (188, 1_795_252_932_045_678_901));
+    assert!(first > 0);
+    run(&["--offset", "other=1"]).expect(2, &["none of the paths is `other`"]);
+}
+
+#[test]
+fn options_of_formats() {
+    let log = example();
+    let log = path(&log);
+    ichnos(["info", "-O", "fuchsia-log.clock=boot", log])
+        .expect(0, &[])
+        .prints(&["clock boot", "clock = \"boot\""]);
+    ichnos(["info", log]).expect(0, &[]).prints(&["clock monotonic"]);
+    ichnos(["info", "-O", "fuchsia-log.clock=sun", log]).expect(2, &["monotonic, boot"]);
+    ichnos(["info", "-O", "fuchsia-log.moon=full", log]).expect(2, &["fuchsia-log.clock"]);
+    ichnos(["info", "-O", "boot", log]).expect(2, &["FORMAT.OPTION=VALUE"]);
+    ichnos(["formats"]).expect(0, &[]).prints(&["-O fuchsia-log.severity-scale"]);
+    let readme = root().join("README.md");
+    ichnos(["info", path(&readme)]).expect(2, &["none of the formats"]);
+    ichnos(["info", "--count", "--from", "fuchsia-log", path(&readme)])
+        .expect(3, &[])
+        .prints(&["record-type"]);
+    ichnos(["info", "--from", "ctf", log]).expect(2, &["no trace found"]);
+    ichnos(["info", "--from", "other", log]).expect(2, &["fuchsia-log"]);
+}
+
+#[test]
+fn damage_and_rules() {
+    let folder = Folder::new("logs");
+    let file = folder.join("a.log");
+    let mut bytes = fs::read(example()).unwrap();
+    // The type of the first argument of the first record, and reserved bits of the second record.
+    bytes[16] |= 0xf;
+    let second = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
+    bytes[second + 6] = 1;
+    fs::write(&file, bytes).unwrap();
+    let file = path(&file);
+    let run = ichnos(["cat", "-fjsonl", file]).expect(3, &["argument-type-unknown", "in record 1"]);
+    assert_eq!(events(&run).len(), 7);
+    let check = ichnos(["check", file]).expect(1, &[]);
+    check.prints(&[
+        "error: there are no arguments of the types 10 to 15",
+        "warning: the reserved bits",
+        "record 2",
+    ]);
+    let findings = ichnos(["check", "--json", file]).expect(1, &[]).json()["findings"].clone();
+    assert_eq!(findings[0]["rule"], "argument-type-unknown");
+    assert_eq!((&findings[1]["rule"], &findings[1]["record"]), (&json!("record-reserved"), &json!(2)));
+    assert_eq!(findings[1]["byte"], json!(second + 6));
+    ichnos(["cat", "--strict", file]).expect(2, &["argument-type-unknown"]);
+}
+
+/// Each vector in a datagram, behind a good one.
+#[test]
+fn vectors_of_the_reference() {
+    let Some(file) = recorded("fuchsia/vectors/vectors.json") else { return };
+    let vectors: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+    let folder = Folder::new("vectors");
+    let good = [0x29, 0, 0, 0, 0, 0, 0, 0x30, 1, 0, 0, 0, 0, 0, 0, 0];
+    let mut count = 0;
+    for vector in vectors.as_array().unwrap() {
+        let name = vector["name"].as_str().unwrap();
+        if !name.starts_with("log_") && !name.starts_with("legacy_") {
+            continue;
+        }
+        count += 1;
+        let hex = vector["hex"].as_str().unwrap();
+        let bytes: Vec<u8> =
+            (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
+        let file = folder.join(name);
+        let datagram = |bytes: &[u8]| [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
+        fs::write(&file, [datagram(&good), datagram(&bytes), datagram(&good)].concat()).unwrap();
+        let run = ichnos(["cat", "-fjsonl", path(&file)]);
+        let check = ichnos(["check", "--json", path(&file)]);
+        let expect = &vector["expect"];
+        if !vector["error"].is_null() {
+            assert_eq!((run.code, check.code, events(&run).len()), (3, 1, 2), "{name}: {}", run.out);
+            let rule = check.json()["findings"][0]["rule"].as_str().map(str::to_owned);
+            assert!(rule.is_some_and(|rule| run.err.contains(&rule)), "{name}");
+            continue;
+        }
+        assert_eq!((run.code, check.code), (0, 0), "{name}: {}{}", run.err, check.out);
+        let found = events(&run);
+        assert_eq!(found.len(), 3, "{name}");
+        let line = run.out.lines().filter(|line| line.contains("\"type\":\"event\",")).nth(1).unwrap();
+        let (event, payload) = (&found[1], &found[1]["payload"]);
+        for (key, expected) in expect.as_object().unwrap() {
+            let context = &event["specific_context"];
+            match key.as_str() {
+                "ts" => assert_eq!(event["ts"], *expected, "{name}"),
+                "sev" | "severity" => assert_eq!(context["severity"]["labels"][0], *expected, "{name}"),
+                "raw_severity" => assert_eq!(context["severity"]["value"], *expected, "{name}"),
+                "tag" => assert_eq!(context["tag"], *expected, "{name}"),
+                "args" => {
+                    let arguments: Vec<String> = members(line, "payload");
+                    let arguments: Vec<String> =
+                        arguments.into_iter().filter(|text| !text.is_empty()).collect();
+                    let expected = expected.as_array().unwrap().iter().map(|a| format!("{}:{}", a[0], a[2]));
+                    assert_eq!(arguments, expected.collect::<Vec<_>>(), "{name}");
+                }
+                "kvs" => {
+                    for (key, value) in expected.as_object().unwrap() {
+                        assert_eq!(payload[key], *value, "{name}");
+                    }
+                }
+                "tags" => {
+                    let tags = members(line, "payload");
+                    let tags: Vec<String> = tags
+                        .into_iter()
+                        .filter_map(|m| m.strip_prefix("\"tag\":").map(str::to_owned))
+                        .collect();
+                    let expected = expected.as_array().unwrap().iter().map(Value::to_string);
+                    assert_eq!(tags, expected.collect::<Vec<_>>(), "{name}");
+                }
+                "pid" | "tid" if name.starts_with("legacy") => assert_eq!(context[key], *expected, "{name}"),
+                "dropped" => {
+                    let lost = format!("\"type\":\"discarded-events\",\"stream\":0,\"count\":{expected}");
+                    assert!(run.out.contains(&lost), "{name}");
+                }
+                "message" if name == "log_invalid_utf8_msg" => {
+                    assert_eq!(payload["message"]["$bytes"], "5468697320697320f0908020696e76616c6964");
+                }
+                "moniker" if name == "log_extended" => assert_eq!(payload["$__moniker"], *expected),
+                "url" => assert_eq!(payload["$__url"], *expected),
+                "rolled_out" => assert_eq!(payload["$__rolled_out"], *expected),
+                "file" | "line" | "pid" | "tid" | "message" | "moniker" => {
+                    assert_eq!(payload[key], *expected, "{name} {key}");
+                }
+                "fmt" => assert_eq!(payload["message"], *expected, "{name}"),
+                "pargs" => {
+                    let positional = members(line, "payload");
+                    let positional = positional.iter().filter_map(|m| m.strip_prefix("\"\":"));
+                    let expected: Vec<String> =
+                        expected.as_array().unwrap().iter().map(Value::to_string).collect();
+                    assert_eq!(positional.collect::<Vec<_>>(), expected, "{name}");
+                }
+                "control" => assert_eq!(event["name"], "log_control"),
+                "printf" => assert_eq!(payload["printf"], 0),
+                // Not of this format of output, or a note.
+                "rendered" | "note" | "size_bytes" => {}
+                other => panic!("{name}: {other}"),
+            }
+        }
+    }
+    assert!(count >= 34, "{count}");
+}

@@ -1,0 +1,433 @@
+//! The reader gives what the codec gives: each message, in order, with all of its values, and the same
+//! damage, whichever way it was read.
+
+use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
+use ichnos_fuchsia::reader::{LogTrace, OpenOptions, probe};
+use ichnos_io::{Entry, Tree};
+use ichnos_model::{
+    Cursor, DamageKind, Event, Field, FieldKind, LogMeaning, Message, Real, Scope, Text, TraceInput, Visitor,
+    Window,
+};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use crate::properties::{Parts, parts};
+
+fn tree(bytes: &[u8]) -> Tree {
+    let entries = vec![Entry::of_bytes("a.log", bytes.to_vec())];
+    Tree { name: "x/a.log".to_owned(), entries, problems: Vec::new() }
+}
+
+fn open(bytes: &[u8], options: &OpenOptions) -> LogTrace {
+    LogTrace::open(&tree(bytes), options).unwrap()
+}
+
+fn forced() -> OpenOptions {
+    let mut options = OpenOptions::default();
+    options.force = true;
+    options
+}
+
+/// The values of a scope with their names, as text; the arguments of an array of them as its members.
+#[derive(Default)]
+struct Values {
+    list: Vec<String>,
+    /// The name that is to come, if it is not that of the member.
+    name: Option<String>,
+}
+
+impl Values {
+    fn of(event: &Event<'_>, scope: Scope) -> Vec<String> {
+        let mut values = Self::default();
+        event.visit(scope, &mut values).unwrap();
+        values.list
+    }
+
+    fn push(&mut self, field: Field<'_>, value: &str) {
+        let own = field.name().unwrap_or_default().to_owned();
+        let name = self.name.take().unwrap_or(own);
+        self.list.push(format!("{name}={value}"));
+    }
+}
+
+impl Visitor for Values {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.push(field, &format!("u{value}"));
+    }
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.push(field, &format!("i{value}"));
+    }
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.push(field, &format!("{value}"));
+    }
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        let Real::Double(value) = value else { panic!("{value:?}") };
+        self.push(field, &format!("f{:x}", value.to_bits()));
+    }
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        let is_option = field.node().is_variant_option();
+        if self.name.is_none() && !is_option && field.name() == Some("name") && self.is_in_array(field) {
+            self.name = Some(value.to_str_lossy().into_owned());
+        } else {
+            self.push(field, &format!("{:?}", value.bytes.escape_ascii().to_string()));
+        }
+    }
+    fn null(&mut self, field: Field<'_>) {
+        self.push(field, "null");
+    }
+    fn begin_structure(&mut self, field: Field<'_>) {
+        let FieldKind::Structure { members, .. } = &field.class().kind else { return };
+        assert!(members.len() != 3 || field.index() == 0 || members[0].name == "type");
+    }
+}
+
+impl Values {
+    /// Whether the field is of an array of arguments: those have types before their names.
+    fn is_in_array(&self, field: Field<'_>) -> bool {
+        matches!(&field.class().kind, FieldKind::String { length: ichnos_model::StringLength::Prefixed { length, .. }, .. }
+            if length.length == 16)
+    }
+}
+
+/// What the reader gives.
+fn read(trace: &LogTrace) -> Vec<String> {
+    let mut found = Vec::new();
+    for mut cursor in trace.cursors(Window::default()) {
+        while let Some(head) = cursor.advance() {
+            match cursor.current().unwrap() {
+                Message::Event(event) => {
+                    assert_eq!(head.nanoseconds(), event.clock.map(|clock| clock.nanoseconds));
+                    assert_eq!(head.class_index(), event.class_index());
+                    let time = event.clock.unwrap().nanoseconds;
+                    let context = Values::of(&event, Scope::SpecificContext);
+                    let context: Vec<String> = context.into_iter().filter(|v| v != "tag=u0").collect();
+                    found.push(format!("{time} {context:?} {:?}", Values::of(&event, Scope::Payload)));
+                }
+                Message::DiscardedEvents(discarded) => {
+                    found.push(format!("dropped {}", discarded.count.unwrap()));
+                }
+                Message::Damage(damage) => {
+                    let DamageKind::Rule { name, fatal: true, .. } = damage.kind else { panic!("{damage}") };
+                    found.push(format!("damage {} {} {name}", damage.bit / 8, damage.skipped / 8));
+                }
+                _ => {}
+            }
+        }
+    }
+    found
+}
+
+/// What the codec gives.
+fn expected(bytes: &[u8], framing: Framing) -> Vec<String> {
+    let mut found = Vec::new();
+    for message in Messages::new(bytes, framing) {
+        let message = match message {
+            Ok(message) => message,
+            Err(damage) => {
+                found.push(format!("damage {} {} {}", damage.offset, damage.skipped, damage.error.rule));
+                continue;
+            }
+        };
+        let text = |text: log::Text<'_>| format!("{:?}", text.as_bytes().escape_ascii().to_string());
+        let (time, dropped, context, mut values);
+        match &message {
+            log::Message::Record { record, .. } => {
+                let attribution = message.attribution();
+                let control = record.control().and_then(|control| control.rolled_out).unwrap_or(0);
+                let appended = record.appended().map_or(0, |(appended, _)| appended.rolled_out);
+                let appended = if record.is_control() { 0 } else { appended };
+                let behind = attribution.map_or(0, |attribution| attribution.rolled_out);
+                dropped = record
+                    .known()
+                    .dropped
+                    .saturating_add(control.saturating_add(appended))
+                    .saturating_add(behind);
+                time = record.timestamp();
+                let severity = format!("severity=u{}", record.raw_severity());
+                let tag = format!("tag=u{}", record.tag());
+                context = if record.tag() != 0 { vec![tag, severity] } else { vec![severity] };
+                values = record
+                    .arguments()
+                    .map(|argument| {
+                        let argument = argument.unwrap();
+                        let value = match argument.value {
+                            log::Value::Null => "null".to_owned(),
+                            log::Value::Signed(value) => format!("i{value}"),
+                            log::Value::Unsigned(value) => format!("u{value}"),
+                            log::Value::Float(value) => format!("f{:x}", value.to_bits()),
+                            log::Value::Bool(value) => value.to_string(),
+                            log::Value::Text(value) => text(value),
+                            other => panic!("{other:?}"),
+                        };
+                        format!("{}={value}", argument.name)
+                    })
+                    .collect::<Vec<String>>();
+                if let Some(attribution) = attribution {
+                    values.push(format!("$__rolled_out=u{}", attribution.rolled_out));
+                    // Strings whose length is in another field end with the first U+0000.
+                    let cut = |text: log::Text<'_>| {
+                        let text = text.to_string();
+                        format!(
+                            "{:?}",
+                            text.split('\0').next().unwrap().as_bytes().escape_ascii().to_string()
+                        )
+                    };
+                    values.push(format!("$__moniker={}", cut(attribution.moniker.unwrap())));
+                    values.push(format!("$__url={}", cut(attribution.url.unwrap())));
+                }
+            }
+            log::Message::Legacy(packet) => {
+                dropped = packet.dropped().into();
+                time = packet.timestamp();
+                context = vec![
+                    format!("pid=u{}", packet.pid()),
+                    format!("tid=u{}", packet.tid()),
+                    format!("severity=i{}", packet.raw_severity()),
+                    format!("dropped=u{}", packet.dropped()),
+                ];
+                values = packet.tags().map(|tag| format!("tag={}", text(tag))).collect();
+                values.push(format!("message={}", text(packet.message())));
+            }
+            other => panic!("{other:?}"),
+        }
+        if dropped > 0 {
+            found.push(format!("dropped {dropped}"));
+        }
+        found.push(format!("{time} {context:?} {values:?}"));
+    }
+    found
+}
+
+fn compare(bytes: &[u8], options: &OpenOptions) {
+    let framing = Framing::recognise(bytes, true).unwrap_or(Framing::Records);
+    assert_eq!(read(&open(bytes, options)), expected(bytes, framing));
+}
+
+fn framed(records: &[Vec<u8>], framing: Framing) -> Vec<u8> {
+    let frame = |record: &Vec<u8>| match framing {
+        Framing::Records => record.clone(),
+        Framing::ExtendedRecords => {
+            let mut bytes = record.clone();
+            bytes.extend_from_slice(&[7, 0, 0, 0, 9, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0]);
+            bytes.extend_from_slice(b"core/ab\0fuchsia:x\0\0\0\0\0\0\0");
+            bytes
+        }
+        _ => [&(record.len() as u32).to_le_bytes()[..], record].concat(),
+    };
+    records.iter().flat_map(frame).collect()
+}
+
+/// Records of which many are alike, as in real logs, some of them changed a little.
+fn logs() -> impl Strategy<Value = Vec<u8>> {
+    let framing = prop::sample::select(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams]);
+    let kinds = vec(parts(), 1..5);
+    let order = vec((any::<prop::sample::Index>(), 1usize..4), 1..12);
+    let damage = vec((any::<prop::sample::Index>(), any::<u8>()), 0..3);
+    (framing, kinds, order, damage).prop_map(|(framing, kinds, order, damage)| {
+        let kinds: Vec<Vec<u8>> = kinds.iter().map(Parts::encode).collect();
+        let records: Vec<Vec<u8>> =
+            order.iter().flat_map(|(index, count)| vec![index.get(&kinds).clone(); *count]).collect();
+        let mut bytes = framed(&records, framing);
+        for (at, byte) in damage {
+            let at = at.index(bytes.len());
+            bytes[at] = byte;
+        }
+        bytes
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_reader_gives_what_the_codec_gives(bytes in logs()) {
+        compare(&bytes, &forced());
+    }
+
+    #[test]
+    fn so_it_does_when_there_are_too_many_classes(kinds in vec(parts(), 1..8)) {
+        let mut options = forced();
+        options.limits.late_event_record_classes = 2;
+        let records: Vec<Vec<u8>> = kinds.iter().map(Parts::encode).collect();
+        compare(&[&records[..], &records].concat().concat(), &options);
+    }
+}
+
+/// Files of all kinds in one; `log::Encoder` makes nothing else but records.
+fn record(time: i64, name: &str, value: log::Value<'_>) -> Vec<u8> {
+    let mut buffer = [0; 400];
+    let mut encoder = Encoder::new(&mut buffer);
+    let mut record = encoder.begin(time, 0x30).unwrap();
+    record.argument("pid", 7u64).unwrap();
+    record.argument("message", "sent").unwrap();
+    record.argument(name, value).unwrap();
+    record.finish();
+    encoder.written().to_vec()
+}
+
+#[test]
+fn texts_that_are_not_ascii_are_read_both_ways() {
+    let texts = ["a", "größe", "日本語のログ", "", "\u{0}x"];
+    let mut bytes: Vec<u8> = texts.iter().flat_map(|text| record(1, "k", (*text).into())).collect();
+    let mut broken = record(2, "k", "grün".into());
+    // Within a character, in a value that is not the message.
+    let at = broken.len() - 6;
+    broken[at] = b'x';
+    bytes.extend(broken);
+    bytes.extend(record(3, "k", "b".into()));
+    compare(&bytes, &OpenOptions::default());
+    assert!(read(&open(&bytes, &OpenOptions::default())).iter().any(|line| line.contains("value-utf8")));
+}
+
+#[test]
+fn classes_are_the_same_whatever_comes_first() {
+    let ids = |records: &[Vec<u8>]| {
+        let trace = open(&records.concat(), &OpenOptions::default());
+        read(&trace);
+        let class = trace.trace().class_with_late();
+        class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u64>>()
+    };
+    let (a, b) = (record(1, "a", 1u64.into()), record(2, "b", true.into()));
+    let both = ids(&[a.clone(), b.clone(), a.clone()]);
+    assert_eq!(both.len(), 2);
+    assert_eq!(both, ids(&[b, a]));
+}
+
+#[test]
+fn meanings_are_told() {
+    let mut buffer = [0; 400];
+    let mut encoder = Encoder::new(&mut buffer);
+    let mut record = encoder.begin(5, 0x40).unwrap();
+    record.argument("printf", 0u64).unwrap();
+    record.argument("message", "%d of %s").unwrap();
+    record.argument("", 3u64).unwrap();
+    record.argument("tag", "net").unwrap();
+    record.argument("", "ten").unwrap();
+    record.argument("size", 4u64).unwrap();
+    record.argument("$__moniker", "core/net").unwrap();
+    record.finish();
+    let trace = open(encoder.written(), &OpenOptions::default());
+    let mut cursor = trace.cursors(Window::default()).pop().unwrap();
+    (cursor.advance(), cursor.advance());
+    let Some(Message::Event(event)) = cursor.current() else { panic!() };
+    let role = event.class.log.as_deref().unwrap();
+    // Before each value is padding: the header of its argument, and its name.
+    use LogMeaning::{Component, Rendered, Tag};
+    let meanings: Vec<_> = (0..7).map(|i| role.meaning(Scope::Payload, 2 * i + 1)).collect();
+    let expected =
+        [Some(Rendered), Some(Rendered), Some(Rendered), Some(Tag), Some(Rendered), None, Some(Component)];
+    assert_eq!(meanings, expected);
+    assert_eq!(role.meaning(Scope::SpecificContext, 1), Some(LogMeaning::Severity));
+    assert_eq!(role.scale.level(0x40).name(), "WARN");
+    let mut text = String::new();
+    (role.text.unwrap().write)(&event, &mut text).unwrap();
+    assert_eq!(text, "3 of ten");
+    let plan = event.plan(Scope::Payload).unwrap();
+    let node = plan.nodes().nth(plan.member(11).unwrap()).unwrap();
+    assert_eq!(node.name.as_deref(), Some("size"));
+}
+
+#[test]
+fn a_record_of_too_many_classes_has_its_text() {
+    let mut options = OpenOptions::default();
+    options.limits.late_event_record_classes = 0;
+    let bytes = [record(1, "a", 1u64.into()), record(2, "b", true.into())].concat();
+    let trace = open(&bytes, &options);
+    let mut cursor = trace.cursors(Window::default()).pop().unwrap();
+    (cursor.advance(), cursor.advance(), cursor.advance());
+    let Some(Message::Event(event)) = cursor.current() else { panic!() };
+    let mut text = String::new();
+    (event.class.log.as_ref().unwrap().text.unwrap().write)(&event, &mut text).unwrap();
+    assert_eq!(text, "sent b=true");
+    assert_eq!(trace.trace().event_records(0).count(), 1);
+}
+
+#[test]
+fn a_window_is_a_matter_of_each_record() {
+    let times = [5, 1, 9, 3, 7];
+    let bytes: Vec<u8> = times.iter().flat_map(|time| record(*time, "num_dropped", 1u64.into())).collect();
+    let trace = open(&bytes, &OpenOptions::default());
+    let window = Window { begin: Some(3), end: Some(7) };
+    let mut cursor = trace.cursors(window).pop().unwrap();
+    let mut found = Vec::new();
+    while cursor.advance().is_some() {
+        match cursor.current().unwrap() {
+            Message::Event(event) => found.push(event.clock.unwrap().nanoseconds),
+            Message::DiscardedEvents(_) => found.push(0),
+            _ => {}
+        }
+    }
+    assert_eq!(found, [0, 5, 0, 3, 0, 7]);
+}
+
+#[test]
+fn a_check_tells_all_rules_and_reading_goes_on() {
+    let mut reserved = record(1, "a", 1u64.into());
+    reserved[6] = 1;
+    let mut bad = record(2, "a", 1u64.into());
+    // The type of the first argument.
+    bad[16] |= 0xf;
+    let null = record(3, "n", log::Value::Null);
+    let bytes = [reserved, bad, null, record(4, "a", 1u64.into())].concat();
+    let told = |check: bool| {
+        let mut options = OpenOptions::default();
+        options.check = check;
+        let trace = open(&bytes, &options);
+        let mut cursor = trace.cursors(Window::default()).pop().unwrap();
+        let (mut rules, mut events) = (Vec::new(), 0);
+        while cursor.advance().is_some() {
+            match cursor.current().unwrap() {
+                Message::Damage(damage) => match damage.kind {
+                    DamageKind::Rule { name, record, .. } => rules.push((name, record, damage.bit / 8)),
+                    _ => panic!("{damage}"),
+                },
+                Message::Event(_) => events += 1,
+                _ => {}
+            }
+        }
+        assert_eq!(events, 3);
+        rules
+    };
+    let size = record(2, "a", 1u64.into()).len() as u64;
+    assert_eq!(told(false), [("argument-type-unknown", 2, size)]);
+    let all = told(true);
+    let names: Vec<_> = all.iter().map(|(name, record, _)| (*name, *record)).collect();
+    assert_eq!(names, [("record-reserved", 1), ("argument-type-unknown", 2), ("argument-type-null", 3)]);
+    assert_eq!(all[0].2, 6);
+}
+
+#[test]
+fn a_damaged_record_among_many_loses_itself_only() {
+    let records: Vec<Vec<u8>> = (0..10_000).map(|i| record(i, "k", (i as u64).into())).collect();
+    for byte in [0, 1, 16, 17, 18, 24, 40, 41] {
+        let mut records = records.clone();
+        records[5_000][byte] ^= 0xff;
+        let found = read(&open(&records.concat(), &OpenOptions::default()));
+        let events = found.iter().filter(|line| !line.starts_with("damage")).count();
+        assert_eq!(events, 9_999, "{byte}");
+        assert_eq!(found.len(), 10_000, "{byte}");
+    }
+}
+
+#[test]
+fn other_files_are_left_alone() {
+    let text = include_str!("reader.rs").as_bytes();
+    let mut state = 1u64;
+    let random: Vec<u8> = (0..300_000)
+        .map(|_| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) as u8
+        })
+        .collect();
+    let zeros = vec![0; 100_000];
+    for other in [text, &random, &zeros, b"", b"\x29"] {
+        assert!(!probe(&tree(other), &OpenOptions::default()));
+    }
+    let log = record(1, "a", 1u64.into());
+    assert!(probe(&tree(&log), &OpenOptions::default()));
+    let entries = vec![Entry::of_bytes("notes.txt", text.to_vec()), Entry::of_bytes("b/x", log)];
+    let folder = Tree { name: "f".to_owned(), entries, problems: Vec::new() };
+    let trace = LogTrace::open(&folder, &OpenOptions::default()).unwrap();
+    let streams = trace.streams();
+    assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
+}
