@@ -10,7 +10,9 @@ use std::io::{self, Write};
 
 use ichnos::ctf::metadata::{self, Dialect, MetadataOptions};
 use ichnos::ctf::trace::OpenOptions;
-use ichnos::export::{Details, DetailsOptions, JsonLines, JsonLinesOptions, Pretty, PrettyOptions};
+use ichnos::export::{
+    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions,
+};
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};
@@ -143,6 +145,11 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let mut pretty = Pretty::new(Head(&mut text), options);
     let mut details = Details::new(io::sink(), DetailsOptions::default());
     let mut jsonl = JsonLines::new(io::sink(), JsonLinesOptions::default());
+    let mut logs = [LogForm::Text, LogForm::Json].map(|form| {
+        let mut options = LogOptions::default();
+        options.form = form;
+        Log::new(io::sink(), options)
+    });
     let mut merge = Merge::new(cursors);
     while merge.advance().is_some() {
         let message = merge.current().expect("the head of a message that is not there");
@@ -173,6 +180,9 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
         let _ = pretty.message(&message).unwrap();
         let _ = details.message(&message).unwrap();
         let _ = jsonl.message(&message).unwrap();
+        for log in &mut logs {
+            let _ = log.message(&message).unwrap();
+        }
         if reading.events >= MOST_EVENTS {
             break;
         }
@@ -180,6 +190,7 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     pretty.finish().unwrap();
     details.finish().unwrap();
     jsonl.finish().unwrap();
+    logs.iter_mut().for_each(|log| log.finish().unwrap());
     drop(pretty);
     assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
     reading.text = text;

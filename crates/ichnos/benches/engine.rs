@@ -7,7 +7,7 @@
 use std::io::{self, Write};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
-use ichnos::export::{JsonLines, JsonLinesOptions, Null, Pretty, PrettyOptions};
+use ichnos::export::{JsonLines, JsonLinesOptions, Log, LogOptions, Null, Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
 use ichnos::io::{Entry, Tree};
 use ichnos::model::{Cursor, Sink, TraceInput, Window};
@@ -105,6 +105,7 @@ fn sinks(criterion: &mut Criterion) {
     sink(criterion, &trace, "null", Null::new);
     sink(criterion, &trace, "pretty", || Pretty::new(Count(0), PrettyOptions::default()));
     sink(criterion, &trace, "jsonl", || JsonLines::new(Count(0), JsonLinesOptions::default()));
+    sink(criterion, &trace, "log", || Log::new(Count(0), LogOptions::default()));
 }
 
 criterion_group!(benches, merge, sinks);

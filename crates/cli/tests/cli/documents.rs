@@ -61,5 +61,5 @@ fn the_readme_shows_what_happens() {
 
 #[test]
 fn the_page_on_logs_shows_what_happens() {
-    assert!(check("docs/log.md") >= 2);
+    assert!(check("docs/log.md") >= 3);
 }
