@@ -23,6 +23,7 @@ use crate::output::{Failures, Output};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
 use parts::{Number, NumberPart, Parts, TextPart};
+use text::Beginning;
 
 /// How [`Log`] writes a line.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -200,6 +201,7 @@ pub struct Log<W> {
     /// By key of the data stream.
     streams: Vec<Option<Box<StreamPart>>>,
     sorter: Sorter,
+    beginning: Beginning,
     loss: Option<Loss>,
 }
 
@@ -218,6 +220,7 @@ impl<W: Write> Log<W> {
             options,
             streams: Vec::new(),
             sorter: Sorter::default(),
+            beginning: Beginning::default(),
             loss: None,
         }
     }
@@ -298,7 +301,7 @@ impl<W: Write> Log<W> {
         let time = event.clock.map(|clock| clock.nanoseconds);
         let Sorter { parts, pairs, .. } = &self.sorter;
         let line = Line { time, level, raw, parts, pairs, damage: None };
-        line.push(&mut self.output.buffer, &self.options, &self.palette);
+        line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
         self.output.flush_if_full()
     }
 
@@ -327,7 +330,7 @@ impl<W: Write> Log<W> {
         parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
         let line = Line { time, level: Some(level), raw: None, parts, pairs: &[], damage };
-        line.push(&mut self.output.buffer, &self.options, &self.palette);
+        line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
     }
 
     fn discarded(&mut self, found: &Discarded<'_>, what: &str) -> io::Result<()> {
@@ -366,9 +369,9 @@ fn discarded(what: &str, stream: &str) -> String {
 
 impl Line<'_> {
     #[inline]
-    fn push(&self, out: &mut Vec<u8>, options: &LogOptions, palette: &Palette) {
-        match options.form {
-            LogForm::Text => self.push_text(out, palette),
+    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
+        match form {
+            LogForm::Text => self.push_text(out, palette, beginning),
             LogForm::Json => self.push_json(out),
         }
     }

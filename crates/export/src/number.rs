@@ -115,6 +115,13 @@ pub(crate) fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
     out.extend_from_slice(&eight_digits(value % 100_000_000));
 }
 
+/// Appends the six digits of a fraction of a second; `value` is below 1,000,000.
+#[inline]
+pub(crate) fn push_microseconds(out: &mut Vec<u8>, value: u32) {
+    let [_, _, digits @ ..] = eight_digits(value % 1_000_000);
+    out.extend_from_slice(&digits);
+}
+
 const UPPER: &[u8; 16] = b"0123456789ABCDEF";
 const LOWER: &[u8; 16] = b"0123456789abcdef";
 

@@ -272,10 +272,31 @@ fn escape_word_from(out: &mut Vec<u8>, begin: usize) {
 /// Escapes what was appended from `begin` on.
 #[inline]
 fn escape_from(out: &mut Vec<u8>, begin: usize, is_escaped: impl Fn(u8) -> bool) {
-    // Without a branch for each byte: nearly never is there one.
-    let any = out.get(begin..).unwrap_or_default().iter().fold(false, |any, byte| any | is_escaped(*byte));
-    if any {
+    if has_control(out.get(begin..).unwrap_or_default()) {
         escape(out, begin, is_escaped);
+    }
+}
+
+/// Whether there is a control character of ASCII in a text.
+#[inline]
+fn has_control(text: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let has_control = |word: u64| {
+        let delete = word ^ (ONES * 0x7f);
+        let found = word.wrapping_sub(ONES * 0x20) & !word | delete.wrapping_sub(ONES) & !delete;
+        found & (ONES << 7) != 0
+    };
+    let (words, rest) = text.as_chunks();
+    match (text.first_chunk(), text.last_chunk()) {
+        _ if !words.is_empty() => {
+            words.iter().any(|word| has_control(u64::from_le_bytes(*word)))
+                || text.last_chunk().is_some_and(|last| has_control(u64::from_le_bytes(*last)))
+        }
+        // They may overlap.
+        (Some(first), Some(last)) => {
+            has_control(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32)
+        }
+        _ => rest.iter().any(u8::is_ascii_control),
     }
 }
 
@@ -288,6 +309,24 @@ fn escape(out: &mut Vec<u8>, begin: usize, is_escaped: impl Fn(u8) -> bool) {
             _ => {
                 out.extend_from_slice(b"\\x");
                 number::push_hex_bytes(out, &[byte]);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_control;
+
+    #[test]
+    fn control_characters_are_found_wherever_they_are() {
+        for length in 0..20 {
+            for place in 0..length {
+                for byte in 0..=255u8 {
+                    let mut text = vec![b'\xe4'; length];
+                    text[place] = byte;
+                    assert_eq!(has_control(&text), byte.is_ascii_control(), "{text:?}");
+                }
             }
         }
     }

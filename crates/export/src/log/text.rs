@@ -4,36 +4,96 @@ use ichnos_model::LogLevel;
 
 use super::Line;
 use super::pairs::{push_text, push_word};
-use super::parts::Number;
+use super::parts::{Number, Parts};
+use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
 
-/// In five columns at least.
+/// Seconds have so many digits at least.
 const SECOND_DIGITS: usize = 5;
-const MICROSECOND_DIGITS: usize = 6;
+
+/// What lines begin with, which mostly is what the line before began with.
+#[derive(Debug)]
+pub(super) struct Beginning {
+    /// The seconds, and how they are written: `[00012.`.
+    seconds: Option<(u64, Block)>,
+    /// Process and thread, and how they are written: `][1][2][`.
+    thread: (Option<Number>, Option<Number>),
+    thread_text: Block,
+}
+
+impl Default for Beginning {
+    fn default() -> Self {
+        Self { seconds: None, thread: (None, None), thread_text: Block::new(b"][][][") }
+    }
+}
+
+impl Beginning {
+    #[inline]
+    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts) {
+        match time.map(u64::try_from) {
+            Some(Ok(time)) => {
+                let second = time / 1_000_000_000;
+                match &self.seconds {
+                    Some((known, text)) if *known == second => text.push(out, false),
+                    _ => self.push_second(out, second),
+                }
+                number::push_microseconds(out, (time % 1_000_000_000 / 1_000) as u32);
+            }
+            Some(Err(_)) => push_any_time(out, time.unwrap_or_default()),
+            None => out.push(b'['),
+        }
+        if parts.thread.is_none()
+            && let Some(name) = parts.thread_name()
+        {
+            out.extend_from_slice(b"][");
+            if let Some(process) = parts.process {
+                push_number(out, process);
+            }
+            out.extend_from_slice(b"][");
+            push_word(out, name);
+            return out.extend_from_slice(b"][");
+        }
+        match self.thread == (parts.process, parts.thread) {
+            true => self.thread_text.push(out, false),
+            false => self.push_thread(out, parts),
+        }
+    }
+
+    #[cold]
+    fn push_second(&mut self, out: &mut Vec<u8>, second: u64) {
+        let begin = out.len();
+        out.push(b'[');
+        number::push_padded(out, second, SECOND_DIGITS);
+        out.push(b'.');
+        self.seconds = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
+    }
+
+    #[inline(never)]
+    fn push_thread(&mut self, out: &mut Vec<u8>, parts: &Parts) {
+        let begin = out.len();
+        for number in [parts.process, parts.thread] {
+            out.extend_from_slice(b"][");
+            if let Some(number) = number {
+                push_number(out, number);
+            }
+        }
+        out.extend_from_slice(b"][");
+        self.thread = (parts.process, parts.thread);
+        self.thread_text = Block::new(out.get(begin..).unwrap_or_default());
+    }
+}
 
 impl Line<'_> {
-    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette) {
+    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());
-        out.push(b'[');
-        if let Some(time) = self.time {
-            push_time(out, time);
-        }
-        out.extend_from_slice(b"][");
-        if let Some(process) = parts.process {
-            push_number(out, process);
-        }
-        out.extend_from_slice(b"][");
-        match (parts.thread, parts.thread_name()) {
-            (Some(thread), _) => push_number(out, thread),
-            (None, Some(name)) => push_word(out, name),
-            (None, None) => {}
-        }
-        out.extend_from_slice(b"][");
+        beginning.push(out, self.time, parts);
         let component = parts.component();
-        push_word(out, component.unwrap_or_default());
+        if let Some(component) = component {
+            push_word(out, component);
+        }
         out.push(b']');
         let mut lead = b'[';
         for tag in parts.tags().filter(|tag| Some(*tag) != component) {
@@ -102,21 +162,17 @@ fn push_number(out: &mut Vec<u8>, number: Number) {
     }
 }
 
-/// Appends seconds and microseconds; what is less than those is cut off.
-#[inline]
-fn push_time(out: &mut Vec<u8>, nanoseconds: i128) {
+/// Appends seconds and microseconds, and the bracket before them; what is less than those is cut off.
+#[cold]
+fn push_any_time(out: &mut Vec<u8>, nanoseconds: i128) {
+    out.push(b'[');
     if nanoseconds < 0 {
         out.push(b'-');
     }
     let nanoseconds = nanoseconds.unsigned_abs();
-    let (seconds, rest) = match u64::try_from(nanoseconds) {
-        Ok(nanoseconds) => (nanoseconds / 1_000_000_000, nanoseconds % 1_000_000_000),
-        Err(_) => {
-            let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
-            (seconds, (nanoseconds % 1_000_000_000) as u64)
-        }
-    };
+    // No clock gets that far.
+    let seconds = u64::try_from(nanoseconds / 1_000_000_000).unwrap_or(u64::MAX);
     number::push_padded(out, seconds, SECOND_DIGITS);
     out.push(b'.');
-    number::push_padded(out, rest / 1_000, MICROSECOND_DIGITS);
+    number::push_microseconds(out, (nanoseconds % 1_000_000_000 / 1_000) as u32);
 }
