@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass, Message,
-    MessageKind, Scope, Scopes, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass,
+    Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -318,7 +318,12 @@ impl LogCursor {
             file: self.stream.name.clone(),
             stream: Some(self.stream.name.clone()),
             bit: at * 8,
-            kind: DamageKind::Rule { name: error.rule.name(), statement, record: self.records, fatal },
+            kind: DamageKind::Rule(Box::new(BrokenRule {
+                name: error.rule.name(),
+                statement,
+                record: self.records,
+                fatal,
+            })),
             skipped: skipped * 8,
         }
     }
