@@ -391,6 +391,14 @@ pub trait Sink {
     /// If it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
 
+    /// Writes what is left, for somebody who waits for it: more messages may come.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+
     /// There are no more messages: writes what is left.
     ///
     /// # Errors
