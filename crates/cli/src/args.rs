@@ -105,8 +105,13 @@ pub(crate) enum Verb {
 pub(crate) struct Reading {
     /// Traces: a folder (all traces below it are read), an archive (tar, also compressed, or
     /// zip), a single file, or `-` for an archive from the standard input.
-    #[arg(required = true, value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    #[arg(required_unless_present = "listen", value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
+    /// Read what arrives at a socket, until Ctrl-C: `unixgram:PATH` makes a Unix datagram socket at PATH.
+    /// Only formats that come in datagrams.
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "paths",
+          help_heading = "Reading")]
+    pub(crate) listen: Option<PathBuf>,
     /// Read the metadata as this dialect instead of finding out.
     #[arg(long, value_enum, value_name = "DIALECT", help_heading = "Reading")]
     pub(crate) dialect: Option<DialectName>,
@@ -498,6 +503,12 @@ fn detail(text: &str) -> Result<(Detail, bool), String> {
         "no" | "false" | "FALSE" | "0" => Ok((detail, false)),
         value => Err(format!("expected yes or no, found `{value}`")),
     }
+}
+
+/// The path of a socket.
+fn address(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
+    path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
 }
 
 fn format_names() -> PossibleValuesParser {

@@ -104,7 +104,10 @@ fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
     }
     let needs_start =
         |point: &Option<TimePoint>| matches!(point, Some(TimePoint::FromStart(_) | TimePoint::OfDay(_)));
-    let start = if needs_start(&begin) || needs_start(&end) { input::start(session) } else { None };
+    let needs_start = needs_start(&begin) || needs_start(&end);
+    // What arrives can only be read once.
+    let is_known = needs_start && args.reading.listen.is_none();
+    let start = if is_known { input::start(session) } else { None };
     let resolve = |point: Option<TimePoint>, name: &str| {
         point
             .map(|point| point.resolve(args.clock_gmt, start))

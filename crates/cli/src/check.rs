@@ -260,8 +260,8 @@ impl Findings {
         json.append(&mut crate::info::damage_json(damage));
         let (place, message) = (crate::damage::place(damage), crate::damage::message(damage));
         let remedy = Some(remedy(&damage.kind));
-        let level = match damage.kind {
-            DamageKind::Rule { fatal: false, .. } => Level::Warning,
+        let level = match &damage.kind {
+            DamageKind::Rule(rule) if !rule.fatal => Level::Warning,
             _ => Level::Error,
         };
         self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, json });
@@ -365,10 +365,10 @@ fn remedy(kind: &DamageKind) -> &'static str {
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"
         }
-        DamageKind::Rule { fatal: false, .. } => {
+        DamageKind::Rule(rule) if !rule.fatal => {
             "it is read as if the rule were kept; the program that wrote it should be corrected"
         }
-        DamageKind::Rule { .. } => {
+        DamageKind::Rule(_) => {
             "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again \
              from where it was recorded"
         }

@@ -229,9 +229,9 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
     object.put_some("data_stream", damage.stream.as_deref());
     object.put("byte", damage.bit / 8);
     object.put("bit", damage.bit % 8);
-    if let DamageKind::Rule { name, record, .. } = damage.kind {
-        object.put("rule", name);
-        object.put("record", record);
+    if let DamageKind::Rule(rule) = &damage.kind {
+        object.put("rule", rule.name);
+        object.put("record", rule.record);
     }
     object.put("message", damage.kind.to_string());
     object.put("skipped_bytes", damage.skipped.div_ceil(8));

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::ctf::quirks::Quirk;
-use ichnos::io::{Bytes, IoError};
+use ichnos::io::{Bytes, Datagrams, IoError};
 use ichnos::model::{ClockArithmetic, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
 use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
+use crate::interrupt;
 use crate::report::Report;
 
 /// How many problems an error shows; `ichnos check` shows all.
@@ -52,6 +53,13 @@ pub(crate) fn try_open(
     }
     let mut options = options(reading, arithmetic)?;
     options.check = check;
+    if let Some(path) = &reading.listen {
+        interrupt::watch();
+        return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
+            Ok(datagrams) => ichnos::listen(datagrams, &options),
+            Err(error) => Err(error.into()),
+        });
+    }
     Ok(ichnos::open(&reading.paths, &options))
 }
 

@@ -101,11 +101,13 @@ impl Pass<'_> {
         watcher: &mut impl Watcher,
     ) -> io::Result<Ended> {
         let tally = &mut self.tally;
+        let is_live = self.args.reading.listen.is_some();
         // Looking for one event more than is wanted could take to the end of the traces.
         while self.args.limit.is_none_or(|limit| tally.events < limit)
             && let Some(head) = cursor.advance()
         {
-            if interrupt::is_requested() {
+            // Who listens has no other end.
+            if interrupt::is_requested() && !is_live {
                 return Ok(Ended::Interrupted);
             }
             watcher.step(&head);
@@ -126,6 +128,9 @@ impl Pass<'_> {
             }
             if printer.message(message)?.is_break() || !watcher.printed(printer) {
                 break;
+            }
+            if is_live {
+                printer.flush()?;
             }
         }
         Ok(Ended::Over)
@@ -245,6 +250,14 @@ impl Sink for Printer<'_> {
             Self::Pretty(sink) => sink.message(message),
             Self::Text(sink) => sink.message(message),
             Self::Null(null) => null.message(message),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Pretty(sink) => sink.flush(),
+            Self::Text(sink) => sink.flush(),
+            Self::Null(_) => Ok(()),
         }
     }
 

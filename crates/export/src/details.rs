@@ -573,6 +573,10 @@ impl<W: Write> Sink for Details<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Details::flush(self)
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         self.warnings.flush()?;

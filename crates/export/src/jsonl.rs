@@ -368,6 +368,10 @@ impl<W: Write> Sink for JsonLines<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        JsonLines::flush(self)
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.output.flush()?;
         self.output.failures.tell()

@@ -395,6 +395,10 @@ impl<W: Write> Sink for Log<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Log::flush(self)
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.tell_loss();
         self.output.flush()?;

@@ -532,6 +532,10 @@ impl<W: Write> Sink for Pretty<W> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn flush(&mut self) -> io::Result<()> {
+        Pretty::flush(self)
+    }
+
     fn finish(&mut self) -> io::Result<()> {
         self.output.flush()?;
         self.warnings.flush()?;

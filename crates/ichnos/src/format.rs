@@ -2,7 +2,8 @@
 
 use ichnos_fuchsia::log::SeverityScale;
 use ichnos_fuchsia::reader::Clock as LogClock;
-use ichnos_io::Tree;
+use ichnos_io::{Datagrams, Tree};
+use ichnos_model::plan::PlanError;
 use ichnos_model::{Diagnostic, FileDiagnostic, TextPlace, TraceInput};
 
 use crate::OpenOptions;
@@ -29,6 +30,8 @@ pub struct Format {
     /// What can be said about its traces that they do not say themselves; see [`OpenOptions::set`].
     pub options: &'static [FormatOption],
     pub(crate) probe: fn(&Tree, &OpenOptions) -> bool,
+    /// Reads what arrives as datagrams.
+    pub(crate) listen: Option<fn(Datagrams, &OpenOptions) -> Result<Box<dyn TraceInput>, PlanError>>,
     /// Opens all trees of the format at once: parts of one trace may lie in several.
     pub(crate) open: fn(&[&Tree], &OpenOptions) -> Found,
 }
@@ -65,6 +68,7 @@ const CTF: Format = Format {
     versions: "CTF 1.8; CTF 2: PROP-1.0, PROP-2.0, SPEC-2.0 and its release candidates",
     recognised_by: "a file called `metadata`",
     options: &[],
+    listen: None,
     probe: |tree, options| ichnos_ctf::trace::probe(tree) || options.ctf.metadata.is_some(),
     open: |trees, options| {
         let opened = ichnos_ctf::trace::open(trees, &options.ctf);
@@ -116,6 +120,10 @@ const FUCHSIA_LOG: Format = Format {
             ],
         },
     ],
+    listen: Some(|datagrams, options| {
+        let trace = ichnos_fuchsia::reader::LogTrace::listen(datagrams, &fuchsia_options(options))?;
+        Ok(Box::new(trace))
+    }),
     probe: |tree, options| ichnos_fuchsia::reader::probe(tree, &fuchsia_options(options)),
     open: |trees, options| {
         let options = fuchsia_options(options);

@@ -29,7 +29,7 @@ pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_model as model;
 pub use reader::{Merged, Reader};
-pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, UncorrelatedClocks, open};
+pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, UncorrelatedClocks, listen, open};
 
 /// What most programs need.
 pub mod prelude {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_io::{IoError, IoLimits, Tree};
+use ichnos_io::{Datagrams, IoError, IoLimits, Tree};
 use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, Window};
 
 use crate::format::{FORMATS, Format};
@@ -204,6 +204,27 @@ pub fn open<P: AsRef<Path>>(
     }
     session.traces.sort_by(|a, b| (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path())));
     Ok(session)
+}
+
+/// Reads what arrives as datagrams, in the format that the options name, or else the first one that comes
+/// in datagrams. The one data stream of the session can be read once.
+///
+/// # Errors
+/// If no such format comes in datagrams.
+pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, OpenError> {
+    let wanted = |format: &&Format| options.format.as_ref().is_none_or(|name| name == format.name);
+    let path = datagrams.name().to_owned();
+    let no_trace = |hint: &str| OpenError::NoTrace { path: path.clone(), hint: hint.to_owned() };
+    let found = FORMATS.iter().filter(wanted).find_map(|format| format.listen);
+    let listen = found.ok_or_else(|| no_trace("the format does not come in datagrams"))?;
+    let trace = listen(datagrams, options).map_err(|error| no_trace(&error.to_string()))?;
+    Ok(Session {
+        traces: vec![trace],
+        refused: Vec::new(),
+        problems: Vec::new(),
+        assume_correlated: options.assume_correlated,
+        placed: Vec::new(),
+    })
 }
 
 /// Why there is nothing to read in a tree.

@@ -1,7 +1,8 @@
 //! Where ichnos reads bytes from and writes them to.
 //!
 //! [`Tree`] is all files below a folder, in an archive, or in what a pipe delivers; [`Entry`] is
-//! one of them and [`Bytes`] is its content. [`create()`] is the other direction.
+//! one of them and [`Bytes`] is its content. [`create()`] is the other direction. [`Datagrams`] are what
+//! arrives at a socket.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
 //! `bytes.rs`, and what guards it in `bus_error.rs`.
@@ -20,6 +21,7 @@ mod archive;
 #[cfg(unix)]
 mod bus_error;
 mod bytes;
+mod datagrams;
 mod decompress;
 mod error;
 mod limits;
@@ -28,6 +30,7 @@ mod output;
 mod tree;
 
 pub use bytes::Bytes;
+pub use datagrams::{Datagram, Datagrams};
 pub use error::IoError;
 pub use limits::IoLimits;
 pub use output::{Output, create};

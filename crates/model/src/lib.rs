@@ -46,7 +46,9 @@ pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};
 pub use log::{LevelScale, LevelStep, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText};
-pub use message::{Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Place, Sink};
+pub use message::{
+    BrokenRule, Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Place, Sink,
+};
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
 pub use role::{Role, Roles};

@@ -225,18 +225,9 @@ pub enum DamageKind {
     /// packet that counts.
     #[error("the packet index beside the file does not say what the packet says")]
     FalseIndex,
-    /// A rule of the format is broken. Unless it is `fatal`, all is read as if it were not.
-    #[error("{statement} ({name}), in record {record}")]
-    Rule {
-        /// Name of the rule, in words of small letters with `-` between them.
-        name: &'static str,
-        /// What the rule says, and what was expected and found.
-        statement: String,
-        /// Number of the record in its file, from 1 on.
-        record: u64,
-        /// Whether the record cannot be read because of it.
-        fatal: bool,
-    },
+    /// A rule of the format is broken.
+    #[error("{0}")]
+    Rule(Box<BrokenRule>),
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
@@ -250,6 +241,25 @@ pub enum DamageKind {
         /// place of the missing bytes.
         told: bool,
     },
+}
+
+/// A rule of a format that is broken. Unless it is `fatal`, all is read as if it were not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BrokenRule {
+    /// Name of the rule, in words of small letters with `-` between them.
+    pub name: &'static str,
+    /// What the rule says, and what was expected and found.
+    pub statement: String,
+    /// Number of the record in its file, from 1 on.
+    pub record: u64,
+    /// Whether the record cannot be read because of it.
+    pub fatal: bool,
+}
+
+impl fmt::Display for BrokenRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({}), in record {}", self.statement, self.name, self.record)
+    }
 }
 
 /// What the merge needs to know of a message, without borrowing it.
@@ -380,6 +390,14 @@ pub trait Sink {
     /// # Errors
     /// If it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
+
+    /// Writes what is left, for somebody who waits for it: more messages may come.
+    ///
+    /// # Errors
+    /// If it cannot write.
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 
     /// There are no more messages: writes what is left.
     ///

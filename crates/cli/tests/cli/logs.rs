@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Run, ichnos, ichnos_with, recorded, root};
+use crate::support::{Folder, Run, command, ichnos, ichnos_with, recorded, root};
 
 /// The log that is part of the project.
 fn example() -> PathBuf {
@@ -154,6 +154,68 @@ fn damage_and_rules() {
     assert_eq!((&findings[1]["rule"], &findings[1]["record"]), (&json!("record-reserved"), &json!(2)));
     assert_eq!(findings[1]["byte"], json!(second + 6));
     ichnos(["cat", "--strict", file]).expect(2, &["argument-type-unknown"]);
+}
+
+#[test]
+fn no_record_gets_lost_without_a_word() {
+    let log = example();
+    ichnos(["cat", "--limit-depth", "1", path(&log)]).expect(3, &["the limits are too low"]);
+}
+
+/// What arrives at a socket is printed at once, until Ctrl-C.
+#[cfg(unix)]
+#[test]
+fn a_socket_is_listened_to() {
+    use std::io::{BufRead, BufReader, Read};
+    use std::os::unix::net::UnixDatagram;
+    use std::process::{Command, Stdio};
+    use std::time::{Duration, Instant};
+
+    let folder = Folder::new("listen");
+    let socket = folder.join("log.sock");
+    let address = format!("unixgram:{}", path(&socket));
+    let mut child = command()
+        .args(["cat", "-fjsonl", "--listen", &address])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let begin = Instant::now();
+    while !socket.exists() {
+        assert!(begin.elapsed() < Duration::from_secs(20));
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // There is one already.
+    ichnos(["cat", "--listen", &address]).expect(2, &["log.sock"]);
+    let sender = UnixDatagram::unbound().unwrap();
+    let bytes = fs::read(example()).unwrap();
+    let size = |bytes: &[u8]| usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
+    let (first, rest) = bytes.split_at(size(&bytes));
+    sender.send_to(first, &socket).unwrap();
+    sender.send_to(b"no message", &socket).unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut next = |kind: &str| {
+        let line =
+            lines.find(|line| line.as_ref().unwrap().contains(&format!("\"type\":\"{kind}\","))).unwrap();
+        serde_json::from_str::<Value>(&line.unwrap()).unwrap()
+    };
+    // It is there while the program still waits.
+    assert_eq!(next("event")["payload"]["message"], "packet sent");
+    // As in a file, with the length of each datagram before it.
+    assert_eq!(next("damage")["bit"], json!((4 + first.len()) * 8));
+    sender.send_to(&rest[..size(rest)], &socket).unwrap();
+    assert_eq!(next("event")["payload"]["celsius"], 71.5);
+    let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(status.success());
+    next("stream-end");
+    let mut errors = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
+    // Because of the damage.
+    assert_eq!(child.wait().unwrap().code(), Some(3), "{errors}");
+    assert!(!socket.exists());
+    ichnos(["cat", "--listen", "tcp:1"]).expect(2, &["unixgram:PATH"]);
+    ichnos(["cat", "--listen", &address, "--from", "ctf"]).expect(2, &["does not come in datagrams"]);
+    ichnos(["cat"]).expect(2, &["PATH"]);
 }
 
 /// Each vector in a datagram, behind a good one.

@@ -5,11 +5,11 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use ichnos_io::Bytes;
+use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass, Message,
-    MessageKind, Scope, Scopes, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass,
+    Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -37,6 +37,8 @@ enum Told {
     Damage(Damage),
     /// So many records were dropped before the current one.
     Discarded(u64),
+    /// So many datagrams were dropped after the current one.
+    Missed(u64),
     /// The current event.
     Event,
 }
@@ -58,6 +60,10 @@ struct Known {
 pub(super) struct LogCursor {
     stream: Arc<DataStream>,
     bytes: Bytes,
+    /// Where further datagrams come from, if they do not lie in a file.
+    live: Option<Datagrams>,
+    /// Where the bytes begin: how many came before, with the lengths of their datagrams.
+    base: u64,
     framing: Framing,
     options: Arc<OpenOptions>,
     check: bool,
@@ -110,6 +116,8 @@ impl LogCursor {
         Self {
             stream: Arc::clone(stream),
             bytes: bytes.clone(),
+            live: None,
+            base: 0,
             framing,
             options: Arc::clone(options),
             limits: (&options.limits).into(),
@@ -143,6 +151,31 @@ impl LogCursor {
             lends: None,
             is_loss_told: false,
         }
+    }
+
+    /// Goes on with what arrives.
+    pub(super) fn listen(mut self, live: Datagrams) -> Self {
+        self.live = Some(live);
+        self
+    }
+
+    /// Waits for the next datagram; false if no more come.
+    fn receive(&mut self) -> bool {
+        let Some(live) = &self.live else { return false };
+        let next = live.next_datagram();
+        let dropped = next.as_ref().map_or_else(|| live.dropped(), |next| next.dropped);
+        if dropped > 0 {
+            self.queue.push_back(Told::Missed(dropped));
+        }
+        self.base += self.bytes.len() as u64;
+        self.at = 0;
+        let Some(next) = next else {
+            self.bytes = Bytes::default();
+            self.live = None;
+            return dropped > 0;
+        };
+        self.bytes = next.framed.into();
+        true
     }
 
     /// The next event, if nothing about it takes a closer look.
@@ -257,7 +290,9 @@ impl LogCursor {
         self.phase = Phase::Telling;
         let (kind, time) = match &next {
             Told::Damage(_) => (MessageKind::Damage, None),
-            Told::Discarded(_) => (MessageKind::DiscardedEvents, Some(self.clock.nanoseconds)),
+            Told::Discarded(_) | Told::Missed(_) => {
+                (MessageKind::DiscardedEvents, Some(self.clock.nanoseconds))
+            }
             Told::Event => {
                 self.lends = Some(MessageKind::Event);
                 return Some(Head::event(self.index, Some(self.clock.nanoseconds)));
@@ -272,6 +307,9 @@ impl LogCursor {
     fn slow(&mut self) -> bool {
         let bytes = self.bytes.clone();
         let Some(input) = bytes.get(self.at..).filter(|input| !input.is_empty()) else {
+            if self.receive() {
+                return true;
+            }
             let lost = bytes.look_for_loss();
             if !lost.is_empty() && !self.is_loss_told {
                 self.is_loss_told = true;
@@ -317,8 +355,13 @@ impl LogCursor {
         Damage {
             file: self.stream.name.clone(),
             stream: Some(self.stream.name.clone()),
-            bit: at * 8,
-            kind: DamageKind::Rule { name: error.rule.name(), statement, record: self.records, fatal },
+            bit: (self.base + at) * 8,
+            kind: DamageKind::Rule(Box::new(BrokenRule {
+                name: error.rule.name(),
+                statement,
+                record: self.records,
+                fatal,
+            })),
             skipped: skipped * 8,
         }
     }
@@ -347,13 +390,13 @@ impl LogCursor {
                 self.choose(context);
             }
             (None, log::Message::Record { record, .. }) => {
-                let Some(index) = self.any() else { return };
+                let Some(index) = self.any() else { return self.refuse(message.offset()) };
                 self.last = index;
                 self.choose(context);
                 self.in_scratch = true;
                 self.end = any::write(record, &mut self.scratch);
             }
-            (None, log::Message::Legacy(_)) => return,
+            (None, log::Message::Legacy(packet)) => return self.refuse(packet.offset()),
         }
         let (timestamp, dropped) = match message {
             log::Message::Record { record, .. } => {
@@ -369,6 +412,18 @@ impl LogCursor {
             self.queue.push_back(Told::Discarded(dropped));
         }
         self.queue.push_back(Told::Event);
+    }
+
+    /// Tells that the limits are so low that no class can be made at all.
+    fn refuse(&mut self, at: u64) {
+        let problem = "the limits are too low for the class of this record".to_owned();
+        self.queue.push_back(Told::Damage(Damage {
+            file: self.stream.name.clone(),
+            stream: Some(self.stream.name.clone()),
+            bit: (self.base + at) * 8,
+            kind: DamageKind::Unreadable(problem),
+            skipped: 0,
+        }));
     }
 
     /// Makes a class known; None if there are too many.
@@ -478,7 +533,7 @@ impl Cursor for LogCursor {
     fn current(&self) -> Option<Message<'_>> {
         Some(match self.lends? {
             MessageKind::Event => {
-                let class = &self.known.get(self.last)?.class;
+                let class = &*self.known.get(self.last)?.class;
                 let bits = if self.in_scratch {
                     PacketBits { data: &self.scratch, content: self.end as u64 * 8 }
                 } else {
@@ -508,6 +563,12 @@ impl Cursor for LogCursor {
                         .map(|before| self.value(before))
                         .filter(|before| *before <= self.clock),
                     end: Some(self.clock),
+                }),
+                Told::Missed(count) => Message::DiscardedEvents(Discarded {
+                    stream: &self.stream,
+                    count: Some(*count),
+                    begin: (self.records > 0).then_some(self.clock),
+                    end: None,
                 }),
                 _ => return None,
             },

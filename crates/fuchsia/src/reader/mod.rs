@@ -30,9 +30,9 @@ mod cursor;
 mod shape;
 mod text;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_io::{Bytes, Entry, Tree};
+use ichnos_io::{Bytes, Datagrams, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, StreamSummary, Trace, TraceInput,
@@ -120,22 +120,34 @@ pub struct LogTrace {
     files: Vec<LogFile>,
     damage: Vec<Damage>,
     options: Arc<OpenOptions>,
+    /// Datagrams that are still to come, for the first one who asks.
+    live: Mutex<Option<Datagrams>>,
 }
 
 impl LogTrace {
+    /// The messages that arrive as datagrams, until no more are wanted. Only the first cursor gets them.
+    ///
+    /// # Errors
+    /// If the class of the trace exceeds the limits.
+    pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Self, PlanError> {
+        let name = datagrams.name().to_owned();
+        let trace = new_trace(&name, options)?;
+        let files = DataStream::new(Arc::clone(&trace), 0, None, name.clone()).map(|stream| LogFile {
+            stream: Arc::new(stream),
+            bytes: Bytes::default(),
+            framing: Framing::Datagrams,
+        });
+        let files = files.into_iter().collect();
+        let live = Mutex::new(Some(datagrams));
+        Ok(Self { path: name, trace, files, damage: Vec::new(), options: Arc::new(options.clone()), live })
+    }
+
     /// Opens all logs of a tree.
     ///
     /// # Errors
     /// If the class of the trace exceeds the limits.
     pub fn open(tree: &Tree, options: &OpenOptions) -> Result<Self, PlanError> {
-        let mut class = class::trace_class(options);
-        if let Some(clock) = class.clocks.first_mut() {
-            // An offset that does not fit is far beyond all times.
-            let _ = clock.add_offset(options.clock_offset);
-        }
-        let mut trace = Trace::new(class, "", &options.limits)?;
-        trace.path.clone_from(&tree.name);
-        let trace = Arc::new(trace);
+        let trace = new_trace(&tree.name, options)?;
         let mut files = Vec::new();
         let mut damage = Vec::new();
         for entry in &tree.entries {
@@ -159,8 +171,20 @@ impl LogTrace {
                 files.push(LogFile { stream: Arc::new(stream), bytes, framing });
             }
         }
-        Ok(Self { path: tree.name.clone(), trace, files, damage, options: Arc::new(options.clone()) })
+        let live = Mutex::new(None);
+        Ok(Self { path: tree.name.clone(), trace, files, damage, options: Arc::new(options.clone()), live })
     }
+}
+
+fn new_trace(path: &str, options: &OpenOptions) -> Result<Arc<Trace>, PlanError> {
+    let mut class = class::trace_class(options);
+    if let Some(clock) = class.clocks.first_mut() {
+        // An offset that does not fit is far beyond all times.
+        let _ = clock.add_offset(options.clock_offset);
+    }
+    let mut trace = Trace::new(class, "", &options.limits)?;
+    path.clone_into(&mut trace.path);
+    Ok(Arc::new(trace))
 }
 
 /// The path of a file, as far as the tree knows it.
@@ -217,6 +241,11 @@ impl TraceInput for LogTrace {
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
         let cursor = |file: &LogFile| {
             let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window);
+            let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let cursor = match live {
+                Some(live) => cursor.listen(live),
+                None => cursor,
+            };
             Box::new(cursor) as Box<dyn Cursor + Send>
         };
         self.files.iter().map(cursor).collect()

@@ -21,113 +21,136 @@ const OF_BOOL: u64 = 1 << 32;
 /// A record that [matches](Shape::size_of_match) has nothing in it that any reader would mind.
 #[derive(Debug)]
 pub(super) struct Shape {
-    has_tag: bool,
-    steps: Box<[Step]>,
-}
-
-/// Words at fixed places, and a string behind them.
-#[derive(Debug)]
-struct Step {
-    words: Box<[Pattern]>,
-    text: Option<TextStep>,
-}
-
-/// What a word must be: `value` where `mask` has bits.
-#[derive(Clone, Copy, Debug, Default)]
-struct Pattern {
+    /// What the header must be where the mask has bits.
+    header: u64,
     mask: u64,
-    value: u64,
+    has_tag: bool,
+    arguments: Box<[ShapeArgument]>,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct TextStep {
-    /// Size of the header of the argument and its name in words: so far back the header is.
-    before: u32,
-    /// Whether it need not be UTF-8.
-    is_message: bool,
+/// What an argument must be.
+#[derive(Debug)]
+struct ShapeArgument {
+    /// What its header must be where the mask has bits.
+    header: u64,
+    mask: u64,
+    kind: Kind,
+    /// Whether its name is one word, `name`; else it is `long_name`.
+    is_short: bool,
+    name: u64,
+    long_name: Box<[u64]>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    /// 0, which makes the message one of printf.
+    Marker,
+    Bool,
+    Text,
+    /// A string that need not be UTF-8.
+    Message,
 }
 
 impl Shape {
     /// The shape of a record that can be read; None if there is something in it that has to be looked at
     /// in all records that are like it.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
+        let mut arguments = Vec::new();
+        let mut has_message = false;
+        for (index, (role, argument)) in record.roles().enumerate() {
+            let (kind, mask, value_words) = match argument.value {
+                Value::Null => return None,
+                Value::Bool(_) => (Kind::Bool, !OF_BOOL, 0),
+                Value::Text(_) if argument.meaning() == Meaning::Message && !has_message => {
+                    has_message = true;
+                    (Kind::Message, !OF_TEXT, 0)
+                }
+                Value::Text(_) => (Kind::Text, !OF_TEXT, 0),
+                _ if role == Role::Marker => (Kind::Marker, !0, 1),
+                // If it were 0, the record would be another one.
+                _ if index == 0 && is_like_marker(&argument) => return None,
+                _ => (Kind::Number, !0, 1),
+            };
+            let name: Vec<u64> = argument.name.as_bytes().chunks(8).map(load_short).collect();
+            let size = (1 + name.len() + value_words) as u64;
+            let reference = u64::from(argument.name.text().reference());
+            let header = u64::from(argument.value.kind()) | size << 4 | reference << 16;
+            arguments.push(ShapeArgument {
+                header: header & mask,
+                mask,
+                kind,
+                is_short: name.len() == 1,
+                name: name.first().copied().unwrap_or(0),
+                long_name: name.into(),
+            });
+        }
         let has_tag = record.tag() != 0;
         let control = if record.is_control() { CONTROL } else { 0 };
         let no_tag = if has_tag { 0 } else { TAG };
-        // The timestamp may be anything.
-        let mut words =
-            vec![Pattern { mask: 0xf | CONTROL | no_tag, value: 9 | control }, Pattern::default()];
-        let mut steps = Vec::new();
-        let mut has_message = false;
-        for (index, (role, argument)) in record.roles().enumerate() {
-            let name = argument.name.as_bytes();
-            let before = 1 + words_for(name.len());
-            let (mask, value_words) = match argument.value {
-                Value::Null => return None,
-                Value::Bool(_) => (!OF_BOOL, 0),
-                Value::Text(_) => (!OF_TEXT, 0),
-                _ => (!0, 1),
-            };
-            let reference = u64::from(argument.name.text().reference());
-            let header =
-                u64::from(argument.value.kind()) | ((before + value_words) as u64) << 4 | reference << 16;
-            words.push(Pattern { mask, value: header & mask });
-            words.extend(name.chunks(8).map(|chunk| Pattern { mask: !0, value: load_short(chunk) }));
-            match argument.value {
-                Value::Text(_) => {
-                    let is_message = argument.meaning() == Meaning::Message && !has_message;
-                    has_message |= is_message;
-                    let text = Some(TextStep { before: before as u32, is_message });
-                    steps.push(Step { words: std::mem::take(&mut words).into(), text });
-                }
-                Value::Bool(_) => {}
-                _ if role == Role::Marker => words.push(Pattern { mask: !0, value: 0 }),
-                // If it were 0, the record would be another one.
-                _ if index == 0 && is_like_marker(&argument) => return None,
-                _ => words.push(Pattern::default()),
-            }
-        }
-        steps.push(Step { words: words.into(), text: None });
-        Some(Self { has_tag, steps: steps.into() })
+        let (header, mask) = (9 | control, 0xf | CONTROL | no_tag);
+        Some(Self { header, mask, has_tag, arguments: arguments.into() })
     }
 
     /// The size in words of the record at the beginning of `words`, if it is of this shape.
     #[inline]
     pub(super) fn size_of_match(&self, words: &[Word]) -> Option<usize> {
         let header = load(words.first()?);
-        if self.has_tag && header & TAG == 0 {
+        if header & self.mask != self.header || self.has_tag && header & TAG == 0 {
             return None;
         }
         let size = (header >> 4 & 0xfff) as usize;
-        let mut left = words.get(..size)?;
-        for step in &self.steps {
-            let (own, rest) = left.split_at_checked(step.words.len())?;
-            let mut other = 0;
-            for (word, pattern) in own.iter().zip(&step.words) {
-                other |= load(word) & pattern.mask ^ pattern.value;
-            }
-            if other != 0 {
-                return None;
-            }
-            left = rest;
-            let Some(text) = step.text else { continue };
-            let before = text.before as usize;
-            let header = load(own.get(own.len().wrapping_sub(before))?);
-            let length = (header >> 32 & 0x7fff) as usize;
-            let value_words = words_for(length);
-            // The reference to an empty string may be 0.
-            let is_reference = header >> 47 & 1 == 1 || length == 0;
-            if (header >> 4 & 0xfff) as usize != before + value_words || !is_reference {
-                return None;
-            }
-            let (value, rest) = rest.split_at_checked(value_words)?;
-            if !is_plain(value, length) && !is_sound(value, length, text.is_message) {
-                return None;
-            }
-            left = rest;
+        let mut left = words.get(2..size)?;
+        for argument in &self.arguments {
+            let (header, rest) = left.split_first()?;
+            let header = load(header);
+            let other = header & argument.mask ^ argument.header;
+            let rest = match rest.split_first() {
+                Some((name, rest)) if argument.is_short => {
+                    if other | load(name) ^ argument.name != 0 {
+                        return None;
+                    }
+                    rest
+                }
+                _ if other != 0 => return None,
+                _ => argument.behind_long_name(rest)?,
+            };
+            left = match argument.kind {
+                Kind::Number => rest.get(1..)?,
+                Kind::Text => behind_text(header, left.len() - rest.len(), rest, false)?,
+                Kind::Message => behind_text(header, left.len() - rest.len(), rest, true)?,
+                Kind::Bool => rest,
+                Kind::Marker => match rest.split_first()? {
+                    (value, rest) if load(value) == 0 => rest,
+                    _ => return None,
+                },
+            };
         }
         left.is_empty().then_some(size)
     }
+}
+
+impl ShapeArgument {
+    /// What is behind a name that is not one word.
+    #[inline(never)]
+    fn behind_long_name<'w>(&self, words: &'w [Word]) -> Option<&'w [Word]> {
+        let (name, rest) = words.split_at_checked(self.long_name.len())?;
+        name.iter().zip(&self.long_name).all(|(found, word)| load(found) == *word).then_some(rest)
+    }
+}
+
+/// What is behind the string at the beginning of `words`; `before` are the words of its argument before it.
+#[inline(always)]
+fn behind_text(header: u64, before: usize, words: &[Word], is_message: bool) -> Option<&[Word]> {
+    let length = (header >> 32 & 0x7fff) as usize;
+    let value_words = words_for(length);
+    // The reference to an empty string may be 0.
+    let is_reference = header >> 47 & 1 == 1 || length == 0;
+    if (header >> 4 & 0xfff) as usize != before + value_words || !is_reference {
+        return None;
+    }
+    let (value, rest) = words.split_at_checked(value_words)?;
+    (is_plain(value, length) || is_sound(value, length, is_message)).then_some(rest)
 }
 
 /// Whether it is called as the argument that makes a message one of printf, and of the same type.

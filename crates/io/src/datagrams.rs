@@ -1,0 +1,171 @@
+//! Datagrams that arrive while the program runs.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::time::Duration;
+
+use crate::IoError;
+
+/// How many datagrams may wait to be read; what arrives then is dropped, and counted.
+const ROOM: usize = 4_096;
+
+/// The longest datagram in bytes; a longer one is cut.
+const LONGEST: usize = 64 << 10;
+
+/// How long it takes at most until it is seen that no more are wanted.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A datagram.
+#[derive(Debug)]
+pub struct Datagram {
+    /// Its bytes, with their number before them: 32 bits, little-endian.
+    pub framed: Vec<u8>,
+    /// How many datagrams were dropped before it, because too many waited.
+    pub dropped: u64,
+}
+
+/// Datagrams that arrive at a socket. They are received by a thread of their own, so that a slow reader
+/// loses as few as possible.
+#[derive(Debug)]
+pub struct Datagrams {
+    name: String,
+    waiting: Receiver<Datagram>,
+    dropped: Arc<AtomicU64>,
+    stop: &'static AtomicBool,
+    /// The socket, which goes away with this.
+    path: PathBuf,
+}
+
+impl Datagrams {
+    /// Makes a Unix datagram socket at `path` and listens until `stop` is set.
+    ///
+    /// # Errors
+    /// If there is something at `path` already, the socket cannot be made, or the system has no such
+    /// sockets.
+    pub fn at_unix_socket(path: &Path, stop: &'static AtomicBool) -> Result<Self, IoError> {
+        let name = path.to_string_lossy().into_owned();
+        let (sender, waiting) = sync_channel(ROOM);
+        let dropped = Arc::new(AtomicU64::new(0));
+        listen(path, sender, Arc::clone(&dropped), stop)
+            .map_err(|error| IoError::system(&name, "socket", error))?;
+        Ok(Self { name, waiting, dropped, stop, path: path.to_owned() })
+    }
+
+    /// Where they arrive.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// How many were dropped after the last one that was received.
+    #[must_use]
+    pub fn dropped(&self) -> u64 {
+        self.dropped.swap(0, Ordering::Relaxed)
+    }
+
+    /// Waits for the next one; None if no more are wanted and none is waiting, or the socket fails.
+    #[must_use]
+    pub fn next_datagram(&self) -> Option<Datagram> {
+        loop {
+            match self.waiting.recv_timeout(PATIENCE) {
+                Ok(datagram) => return Some(datagram),
+                Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
+                Err(_) => return None,
+            }
+        }
+    }
+}
+
+impl Drop for Datagrams {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+#[cfg(unix)]
+fn listen(
+    path: &Path,
+    sender: SyncSender<Datagram>,
+    dropped: Arc<AtomicU64>,
+    stop: &'static AtomicBool,
+) -> io::Result<()> {
+    use std::os::unix::net::UnixDatagram;
+    use std::sync::mpsc::TrySendError;
+
+    let socket = UnixDatagram::bind(path)?;
+    socket.set_read_timeout(Some(PATIENCE))?;
+    let receive = move || {
+        let mut buffer = vec![0; LONGEST];
+        while !stop.load(Ordering::Relaxed) {
+            let size = match socket.recv(&mut buffer) {
+                Ok(size) => size,
+                Err(error) if is_patience(&error) => continue,
+                Err(_) => return,
+            };
+            let mut framed = (size as u32).to_le_bytes().to_vec();
+            framed.extend_from_slice(buffer.get(..size).unwrap_or_default());
+            let before = dropped.swap(0, Ordering::Relaxed);
+            match sender.try_send(Datagram { framed, dropped: before }) {
+                Ok(()) => {}
+                Err(TrySendError::Full(_)) => {
+                    dropped.fetch_add(before.saturating_add(1), Ordering::Relaxed);
+                }
+                Err(TrySendError::Disconnected(_)) => return,
+            }
+        }
+    };
+    std::thread::Builder::new().name("datagrams".to_owned()).spawn(receive)?;
+    Ok(())
+}
+
+/// Whether nothing came for a while, or a signal did.
+#[cfg(unix)]
+fn is_patience(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut | io::ErrorKind::Interrupted)
+}
+
+#[cfg(not(unix))]
+fn listen(_: &Path, _: SyncSender<Datagram>, _: Arc<AtomicU64>, _: &'static AtomicBool) -> io::Result<()> {
+    Err(io::Error::new(io::ErrorKind::Unsupported, "this system has no Unix sockets"))
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::net::UnixDatagram;
+
+    use super::*;
+    use crate::testing::Folder;
+
+    #[test]
+    fn what_is_too_much_is_dropped_and_counted() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let folder = Folder::new("datagrams");
+        let path = folder.join("socket");
+        let datagrams = Datagrams::at_unix_socket(&path, &STOP).unwrap();
+        assert!(Datagrams::at_unix_socket(&path, &STOP).is_err());
+        let sender = UnixDatagram::unbound().unwrap();
+        let count = ROOM + 100;
+        for number in 0..count as u32 {
+            sender.send_to(&number.to_le_bytes(), &path).unwrap();
+        }
+        let (mut received, mut lost) = (0, 0);
+        while received + lost < count as u64 {
+            let Some(datagram) = datagrams.next_datagram() else { panic!("{received} {lost}") };
+            assert_eq!(datagram.framed.len(), 8);
+            (received, lost) = (received + 1, lost + datagram.dropped);
+            // The rest was dropped behind the last one.
+            if received == ROOM as u64 {
+                std::thread::sleep(4 * PATIENCE);
+                sender.send_to(b"last", &path).unwrap();
+            }
+        }
+        assert!(lost == 0 || received >= ROOM as u64);
+        STOP.store(true, Ordering::Relaxed);
+        while datagrams.next_datagram().is_some() {}
+        drop(datagrams);
+        assert!(!path.exists());
+    }
+}
