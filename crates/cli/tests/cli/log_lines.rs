@@ -130,6 +130,36 @@ fn what_the_example_logs_is_printed() {
     ichnos([OsStr::new("check"), OsStr::new("--strict"), file.as_os_str()]).expect(0, &[]);
 }
 
+/// A logger at one end of a socket, `cat` at the other.
+#[cfg(unix)]
+#[test]
+fn what_is_logged_to_a_socket_is_printed() {
+    use ichnos::fuchsia::logger::{DatagramSocket, Logger, LoggerOptions};
+    use tracing_subscriber::layer::SubscriberExt;
+
+    let folder = Folder::new("log-socket");
+    let path = folder.join("socket");
+    let listen = format!("unixgram:{}", path.display());
+    let cat = crate::support::command()
+        .args(["cat", "--format=log", "--limit=2", "--listen", &listen])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let socket = (0..500).find_map(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+        DatagramSocket::connect(&path).ok()
+    });
+    let logger = Logger::new(socket.expect("nobody listens"), LoggerOptions::default());
+    tracing::subscriber::with_default(tracing_subscriber::registry().with(logger), || {
+        tracing::info!(target: "oven", celsius = 95.5, "hot");
+        tracing::warn!(target: "oven", "too hot");
+    });
+    let output = cat.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let lines: Vec<&str> = text.lines().map(|line| line.split_once("][oven]").unwrap().1).collect();
+    assert_eq!(lines, [" INFO: hot celsius=95.5", " WARN: too hot"]);
+}
+
 #[test]
 fn events_with_a_log_level_are_lines() {
     let path = root().join("examples/hello-lttng");
