@@ -1,8 +1,8 @@
 //! Programs that log in records.
 //!
-//! A [`Logger`] is both a layer of [`tracing-subscriber`](tracing_subscriber) (feature `tracing`) and a backend
-//! of the crate [`log`](::log) (feature `log`). Its clones are the same logger, so that one file has what both
-//! say, in order. It writes to a [`RecordSink`]:
+//! A [`Logger`] is both a layer of `tracing-subscriber` (feature `tracing`) and a backend of the crate `log`
+//! (feature `log`). Its clones are the same logger, so that one file has what both say, in order. It writes
+//! to a [`RecordSink`]:
 //! - any [`Write`](std::io::Write), in a [`Mutex`](std::sync::Mutex);
 //! - a [`RotatingFile`];
 //! - a [`DatagramSocket`], without ever waiting for whoever reads it.
