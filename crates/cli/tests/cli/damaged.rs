@@ -103,14 +103,16 @@ fn on_many_threads() {
         }
         fs::write(folder.join(name), packets.concat()).unwrap();
     }
-    let one = run(&folder, "cat", &["--stats", "--threads=1"]).expect(3, &["damaged places"]);
-    let many = run(&folder, "cat", &["--stats", "--threads=3"]).expect(3, &[]);
-    assert!(one.out == many.out);
-    // How long it took is another time.
-    let lines =
-        |run: &Run| run.err.lines().filter(|line| !line.contains(" in ")).map(str::to_owned).collect();
-    let (one, many): (Vec<String>, Vec<String>) = (lines(&one), lines(&many));
-    assert_eq!(one, many);
+    for format in ["--format=pretty", "--format=log"] {
+        let one = run(&folder, "cat", &[format, "--stats", "--threads=1"]).expect(3, &["damaged places"]);
+        let many = run(&folder, "cat", &[format, "--stats", "--threads=3"]).expect(3, &[]);
+        assert!(one.out == many.out);
+        // How long it took is another time.
+        let lines =
+            |run: &Run| run.err.lines().filter(|line| !line.contains(" in ")).map(str::to_owned).collect();
+        let (one, many): (Vec<String>, Vec<String>) = (lines(&one), lines(&many));
+        assert_eq!(one, many);
+    }
 }
 
 /// An index that is not that of its file: named, and not used.
