@@ -148,6 +148,8 @@ struct Folder<'a> {
     relative: String,
     metadata_name: String,
     metadata: std::io::Result<Bytes>,
+    /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
+    packed: Option<(u64, u64)>,
     files: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
@@ -166,13 +168,17 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         relative: path.to_owned(),
         metadata_name,
         metadata,
+        packed: None,
         files: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
     let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
-    for entry in tree.entries.iter().filter(|entry| entry.name() == "metadata") {
-        folders.insert(entry.folder(), folder(entry.folder(), shown(tree, &entry.path), entry.read()));
+    let texts = || tree.entries.iter().filter(|entry| entry.name() == "metadata");
+    let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
+    for entry in texts() {
+        let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
+        folders.insert(entry.folder(), Folder { packed: entry.packed().map(|given| (all, given)), ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
@@ -214,6 +220,7 @@ fn index_of(entry: &Entry) -> Option<(&str, &str)> {
 struct Described<'a> {
     class: TraceClass,
     quirks: Vec<Quirk>,
+    limits: Limits,
     dialect: Dialect,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
@@ -234,8 +241,8 @@ impl<'a> Folder<'a> {
             Ok(bytes) => bytes.clone(),
             Err(error) => return Err(problem(format!("cannot be read: {error}"))),
         };
-        let metadata_options =
-            MetadataOptions { dialect: options.dialect, strict: options.strict, limits: options.limits };
+        let limits = options.limits.for_metadata(bytes.len() as u64, self.packed);
+        let metadata_options = MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
         let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
             diagnostics
                 .into_iter()
@@ -262,6 +269,7 @@ impl<'a> Folder<'a> {
                 let mut described = Described {
                     class: parsed.trace,
                     quirks,
+                    limits,
                     dialect: parsed.dialect,
                     diagnostics: in_file(&file, parsed.diagnostics),
                     metadata_name: file,
@@ -301,6 +309,7 @@ impl<'a> Described<'a> {
         if !extends(&self.class, &other.class) {
             std::mem::swap(&mut self.class, &mut other.class);
             self.quirks = other.quirks;
+            self.limits = other.limits;
             self.metadata_name = other.metadata_name;
             self.diagnostics = other.diagnostics;
         }
@@ -325,7 +334,7 @@ impl<'a> Described<'a> {
             several => common_folder(several.iter().map(|folder| folder.path.as_str())),
         };
         let name = self.name();
-        let trace = match Trace::new(self.class, name, &options.limits) {
+        let trace = match Trace::new(self.class, name, &self.limits) {
             Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };

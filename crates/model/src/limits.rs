@@ -11,6 +11,9 @@ pub struct Limits {
     pub depth: u32,
     /// Number of field classes of one trace after aliases were expanded. Default: 1,048,576.
     pub field_classes: u64,
+    /// Number of those that metadata may have however short they are; each byte allows four more.
+    /// See [`Limits::for_metadata`]. Default: 4,096.
+    pub few_field_classes: u64,
     /// Number of event record classes of one trace. Default: 1,048,576.
     pub event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
@@ -21,6 +24,11 @@ pub struct Limits {
     /// Field classes of one root field whose fields may have no bits: an event record can have all
     /// of them in a single bit. Default: 65,536.
     pub empty_fields: u64,
+    /// Fields that event records may have for each bit of a data stream; names and labels that are
+    /// very long count, too. See [`Weight`](crate::Weight). Default: 4.
+    pub fields_per_bit: u64,
+    /// Fields that a data stream may have beyond that. Default: 1,048,576.
+    pub few_fields: u64,
     /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
     pub packets: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
@@ -33,12 +41,48 @@ impl Default for Limits {
             metadata_bytes: 256 << 20,
             depth: 64,
             field_classes: 1 << 20,
+            few_field_classes: 1 << 12,
             event_record_classes: 1 << 20,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 12,
             empty_fields: 1 << 16,
+            fields_per_bit: 4,
+            few_fields: 1 << 20,
             packets: 1 << 24,
             diagnostics: 100,
         }
+    }
+}
+
+impl Limits {
+    /// The limits for a metadata text of `bytes` bytes. Where it was packed, `packed` is the size of all
+    /// texts that were packed together and of what they were packed in: little that was given to the
+    /// program should not cause much work, whatever it unpacks to.
+    #[must_use]
+    pub fn for_metadata(mut self, bytes: u64, packed: Option<(u64, u64)>) -> Self {
+        let allowed = |bytes: u64| self.few_field_classes.saturating_add(bytes.saturating_mul(4));
+        let allowed = match packed {
+            Some((all, given)) if given < all => {
+                let share = u128::from(allowed(given)) * u128::from(bytes) / u128::from(all);
+                u64::try_from(share).unwrap_or(u64::MAX)
+            }
+            _ => allowed(bytes),
+        };
+        self.field_classes = self.field_classes.min(allowed);
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_metadata_have_few_classes() {
+        let most = |bytes, packed| Limits::default().for_metadata(bytes, packed).field_classes;
+        assert_eq!((most(0, None), most(1000, None), most(u64::MAX, None)), (4096, 8096, 1 << 20));
+        // Two texts out of an archive of 1,000 bytes, or of more than they have.
+        assert_eq!((most(75_000, Some((100_000, 1000))), most(25_000, Some((100_000, 1000)))), (6072, 2024));
+        assert_eq!(most(75_000, Some((100_000, 200_000))), 4096 + 300_000);
     }
 }

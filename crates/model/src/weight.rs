@@ -1,0 +1,330 @@
+//! How much work a few bits can cause: fields without bits, names that are printed with each of them.
+//!
+//! An event record takes one bit at least, and can have thousands of fields in it: empty structures,
+//! empty arrays, optionals that are not there. A data stream of them, which a small file can hold, would
+//! take hours to print. Real ones have many bits for each field.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, Mappings, StringLength,
+    TraceClass, VariableLengthValue,
+};
+
+/// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
+/// each 1/256 of `b`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Fields that any instance may have, and what takes as long as a field.
+    fields: u64,
+    /// Further ones: 256ths of a field for each bit.
+    per_bit: u64,
+    /// Bits that any instance has at least.
+    bits: u64,
+}
+
+/// Length of a name that takes about as long to print as a field.
+const NAME: usize = 128;
+/// Number of ranges that take about as long to search as a field.
+const RANGES: usize = 128;
+/// What [`Weight::per_bit`] counts.
+const PART: u64 = 256;
+
+impl Weight {
+    /// Of a packet of a data stream class: its header and its context.
+    #[must_use]
+    pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass, limits: &Limits) -> Self {
+        Weigher::new(limits).roots([&trace.packet_header, &stream.packet_context])
+    }
+
+    /// Of the event records of each class of a data stream class.
+    #[must_use]
+    pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass, limits: &Limits) -> Vec<Self> {
+        let mut weigher = Weigher::new(limits);
+        let common = weigher.roots([&stream.event_record_header, &stream.common_context]);
+        // What text sinks print before each event.
+        let prefix = ["hostname", "domain", "procname"].iter();
+        let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(str::len).sum();
+        let mut of = |class: &EventRecordClass| {
+            let own = weigher.roots([&class.specific_context, &class.payload]);
+            let names = [&trace.name, &stream.name, &class.name, &class.emf_uri];
+            let names = names.iter().filter_map(|name| name.as_deref()).map(str::len).sum::<usize>();
+            common.and(own).and(Self::fields(1 + name_weight(names.saturating_add(prefix))))
+        };
+        stream.event_records.iter().map(|class| of(class)).collect()
+    }
+
+    /// How many fields instances in so many bits can have, if there is nothing else in them; each has
+    /// one bit at least.
+    #[must_use]
+    pub fn fields_in(self, bits: u64) -> u64 {
+        let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));
+        let further = u128::from(self.per_bit) * u128::from(bits) / u128::from(PART);
+        u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
+    }
+
+    /// Whether instances in so many bits could have too many fields.
+    #[must_use]
+    pub fn is_too_much(self, bits: u64, limits: &Limits) -> bool {
+        let allowed = limits.fields_per_bit.saturating_mul(bits).saturating_add(limits.few_fields);
+        self.fields_in(bits) > allowed
+    }
+
+    const fn fields(fields: u64) -> Self {
+        Self { fields, per_bit: 0, bits: 0 }
+    }
+
+    const fn field_of(bits: u64) -> Self {
+        Self { fields: 1, per_bit: 0, bits }
+    }
+
+    fn and(self, next: Self) -> Self {
+        Self {
+            fields: self.fields.saturating_add(next.fields),
+            per_bit: self.per_bit.max(next.per_bit),
+            bits: self.bits.saturating_add(next.bits),
+        }
+    }
+
+    /// Without a bound of the bits: where there are more fields there are more bits, or at most `count`
+    /// instances.
+    fn repeated(self, count: u64) -> Self {
+        if self.bits == 0 {
+            return Self { fields: self.fields.saturating_mul(count), ..self };
+        }
+        let per_bit = self.fields.saturating_mul(PART).div_ceil(self.bits);
+        Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0 }
+    }
+}
+
+fn name_weight(length: usize) -> u64 {
+    (length / NAME) as u64
+}
+
+/// What the names of values cost: one value can have all of them.
+fn mapping_weight(mappings: &Mappings) -> u64 {
+    let ranges = || mappings.0.iter().flat_map(|mapping| &mapping.ranges.0);
+    let mut ends: Vec<(i128, i64)> =
+        ranges().flat_map(|range| [(range.lower, 1), (range.upper.saturating_add(1), -1)]).collect();
+    // At the same value one ends before the other begins.
+    ends.sort_unstable();
+    let mut open = 0i64;
+    let most = ends.iter().map(|(_, step)| {
+        open += step;
+        open
+    });
+    let most = most.max().unwrap_or(0).unsigned_abs();
+    let longest = mappings.0.iter().map(|mapping| mapping.name.len()).max().unwrap_or(0);
+    let names = most.saturating_mul(1 + name_weight(longest));
+    // One name is what a number has, too.
+    names.saturating_sub(1).saturating_add((ranges().count() / RANGES) as u64)
+}
+
+struct Weigher<'a> {
+    /// Classes may be shared: each is looked at once, however many ways lead to it.
+    known: HashMap<*const FieldClass, Weight>,
+    limits: &'a Limits,
+}
+
+impl<'a> Weigher<'a> {
+    fn new(limits: &'a Limits) -> Self {
+        Self { known: HashMap::new(), limits }
+    }
+
+    fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Weight {
+        let mut sum = Weight::default();
+        for root in roots.into_iter().flatten() {
+            sum = sum.and(self.of(root));
+        }
+        sum
+    }
+
+    fn of(&mut self, class: &Arc<FieldClass>) -> Weight {
+        if let Some(known) = self.known.get(&Arc::as_ptr(class)) {
+            return *known;
+        }
+        let weight = self.of_kind(&class.kind);
+        self.known.insert(Arc::as_ptr(class), weight);
+        weight
+    }
+
+    fn of_kind(&mut self, kind: &FieldKind) -> Weight {
+        let names = |mappings: &Option<Mappings>| mappings.as_ref().map_or(0, mapping_weight);
+        match kind {
+            FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Float(bits) => {
+                Weight::field_of(bits.length)
+            }
+            FieldKind::BitMap { bits, flags } => {
+                let longest = flags.0.iter().map(|flag| flag.name.len()).max().unwrap_or(0);
+                let names = (flags.0.len() as u64).saturating_mul(1 + name_weight(longest));
+                Weight::field_of(bits.length).and(Weight::fields(names))
+            }
+            FieldKind::Integer { bits, integer } => {
+                Weight::field_of(bits.length).and(Weight::fields(names(&integer.mappings)))
+            }
+            FieldKind::VariableLength { value, .. } => match value {
+                VariableLengthValue::Integer(integer) => {
+                    Weight::field_of(8).and(Weight::fields(names(&integer.mappings)))
+                }
+                VariableLengthValue::BitArray | VariableLengthValue::Boolean => Weight::field_of(8),
+            },
+            FieldKind::String { length, .. } => Weight::field_of(match length {
+                StringLength::NullTerminated => 8,
+                StringLength::Static(bytes) => bytes.saturating_mul(8),
+                StringLength::Dynamic(_) => 0,
+            }),
+            FieldKind::Blob { length, .. } => Weight::field_of(match length {
+                Length::Static(bytes) => bytes.saturating_mul(8),
+                Length::Dynamic(_) => 0,
+            }),
+            FieldKind::Null { .. } => Weight::field_of(0),
+            FieldKind::Structure { members, .. } => members.iter().fold(Weight::fields(1), |sum, member| {
+                sum.and(self.of(&member.class)).and(Weight::fields(name_weight(member.name.len())))
+            }),
+            FieldKind::Array { element, length, .. } => {
+                let element = self.of(element);
+                let (count, bits) = match length {
+                    Length::Static(count) => (*count, element.bits.saturating_mul(*count)),
+                    Length::Dynamic(_) => (u64::MAX, 0),
+                };
+                let elements = element.repeated(count.min(self.limits.zero_size_elements));
+                Weight::field_of(bits).and(Weight { bits: 0, ..elements })
+            }
+            FieldKind::Optional { field, .. } => Weight::fields(1).and(self.of(field).repeated(1)),
+            FieldKind::Variant { options, .. } => {
+                let mut all = Weight { bits: u64::MAX, ..Weight::default() };
+                for option in options {
+                    let of_class = self.of(&option.class);
+                    let name = Weight::fields(name_weight(option.name.as_ref().map_or(0, String::len)));
+                    let one = of_class.repeated(1).and(name);
+                    all.fields = all.fields.max(one.fields);
+                    all.per_bit = all.per_bit.max(one.per_bit);
+                    all.bits = all.bits.min(of_class.bits);
+                }
+                let bits = if options.is_empty() { 0 } else { all.bits };
+                Weight::fields(1).and(Weight { bits, ..all })
+            }
+            FieldKind::Union { members, .. } => {
+                let mut all = Weight::fields(1);
+                for member in members {
+                    let one = self.of(&member.class);
+                    let name = name_weight(member.name.len());
+                    all.fields = all.fields.saturating_add(one.fields).saturating_add(name);
+                    // Each of them reads the same bits.
+                    all.per_bit = all.per_bit.saturating_add(one.per_bit);
+                    all.bits = all.bits.max(one.bits);
+                }
+                all
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        BitField, ByteOrder, DeclaredAt, FieldLocation, IntegerProperties, IntegerRange, Mapping, Member,
+        RangeSet,
+    };
+
+    fn nowhere() -> FieldLocation {
+        FieldLocation {
+            origin: None,
+            path: Vec::new(),
+            any_option: false,
+            declared_at: DeclaredAt::default(),
+        }
+    }
+
+    fn integer(bits: u64, ranges: &[(i128, i128)]) -> Arc<FieldClass> {
+        let mapping = |(lower, upper): &(i128, i128)| Mapping {
+            name: "x".to_owned(),
+            ranges: RangeSet(vec![IntegerRange { lower: *lower, upper: *upper }]),
+        };
+        let mappings = Some(Mappings(ranges.iter().map(mapping).collect()));
+        let integer = IntegerProperties { mappings, ..IntegerProperties::default() };
+        let bits = BitField::new(bits, ByteOrder::LittleEndian, 1);
+        Arc::new(FieldClass::new(FieldKind::Integer { bits, integer }))
+    }
+
+    fn structure(members: &[&Arc<FieldClass>]) -> Arc<FieldClass> {
+        let members = members.iter().map(|class| Member::new("m", Arc::clone(class))).collect();
+        Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment: 1 }))
+    }
+
+    fn array(element: &Arc<FieldClass>, length: Option<u64>) -> Arc<FieldClass> {
+        let length = match length {
+            Some(length) => Length::Static(length),
+            None => Length::Dynamic(nowhere()),
+        };
+        let element = Arc::clone(element);
+        Arc::new(FieldClass::new(FieldKind::Array {
+            element,
+            length,
+            minimum_alignment: 1,
+            element_aligns: true,
+        }))
+    }
+
+    fn fields_in(class: &Arc<FieldClass>, bits: u64) -> u64 {
+        Weigher::new(&Limits::default()).of(class).fields_in(bits)
+    }
+
+    #[test]
+    fn counts_fields() {
+        let bit = integer(1, &[]);
+        let byte = integer(8, &[]);
+        assert_eq!(fields_in(&bit, 1000), 1000);
+        assert_eq!(fields_in(&byte, 800), 100);
+        // The structure is a field, too.
+        assert_eq!(fields_in(&structure(&[&byte, &byte]), 160), 30);
+        let empty = structure(&[]);
+        assert_eq!(fields_in(&structure(&[&bit, &empty, &empty]), 1000), 4000);
+        // A million elements are never visited.
+        let most = Limits::default().zero_size_elements;
+        assert_eq!(fields_in(&array(&empty, Some(1 << 60)), 1), most + 1);
+        assert_eq!(fields_in(&array(&empty, Some(3)), 1), 4);
+        assert_eq!(fields_in(&array(&empty, None), 1), most + 1);
+        assert_eq!(fields_in(&array(&bit, Some(1000)), 1000), 1001);
+        assert_eq!(fields_in(&array(&bit, None), 1000), 2000);
+        assert_eq!(
+            fields_in(&structure(&[&array(&array(&empty, Some(64)), Some(64)), &bit]), 1),
+            64 * 65 + 3
+        );
+        let elements = array(&structure(&[&byte, &array(&empty, Some(15))]), None);
+        // 18 fields for each 8 bits, and the array.
+        assert_eq!(fields_in(&elements, 8000) - 8000, 18 * 1000);
+    }
+
+    #[test]
+    fn names_of_values_count_where_a_value_has_many() {
+        let one_each: Vec<(i128, i128)> = (0..100).map(|value| (value, value)).collect();
+        assert_eq!(fields_in(&integer(8, &one_each), 8), 1);
+        let all: Vec<(i128, i128)> = vec![(0, i128::MAX); 100];
+        assert_eq!(fields_in(&integer(8, &all), 8), 100);
+    }
+
+    #[test]
+    fn nesting_adds_little() {
+        let mut class = structure(&[&integer(64, &[]), &integer(32, &[])]);
+        for _ in 0..20 {
+            class = Arc::new(FieldClass::new(FieldKind::Optional {
+                field: structure(&[&class]),
+                selector: nowhere(),
+                ranges: None,
+            }));
+        }
+        assert!(fields_in(&structure(&[&integer(64, &[]), &class]), 6400) < 6400);
+    }
+
+    #[test]
+    fn many_ways_to_a_class_are_looked_at_once() {
+        let mut class = integer(1, &[]);
+        for _ in 0..60 {
+            class = structure(&[&class, &class]);
+        }
+        assert!(fields_in(&class, 1) < 10);
+    }
+}
