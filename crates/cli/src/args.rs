@@ -275,6 +275,11 @@ pub(crate) struct Cat {
     /// not depend on it. The formats `pretty` and `null` make use of more than one.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
+    /// Cut what is read on several threads into parts of about so many bytes of the trace; without
+    /// it, 2M for the format `pretty` and 16M for `null`. Each thread keeps the text of one part in
+    /// memory.
+    #[arg(long, value_name = "BYTES", value_parser = bytes)]
+    pub(crate) part_size: Option<u64>,
     /// Say at the end how many events were printed and how long it took.
     #[arg(long)]
     pub(crate) stats: bool,

@@ -170,7 +170,7 @@ impl Findings {
     fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn Cursor, progress: &mut Progress) {
         let (mut events, mut unknown, mut packets) = (0u64, false, 0u64);
         while let Some(head) = cursor.advance() {
-            progress.step(head.nanoseconds, head.kind == MessageKind::Event);
+            progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
             if head.kind == MessageKind::Event {
                 self.events += 1;
                 continue;
@@ -210,7 +210,13 @@ impl Findings {
 
     fn diagnostic(&mut self, trace: &str, problem: &FileDiagnostic) {
         let diagnostic = &problem.diagnostic;
+        // The names that LTTng gives to the packet indexes beside its data streams.
+        let is_index = problem.file.ends_with(".idx");
         let (level, remedy) = match diagnostic.severity {
+            Severity::Slip if is_index => (
+                Level::Warning,
+                Some("remove the packet index, or copy the trace again when the recording has ended"),
+            ),
             Severity::Error => (
                 Level::Error,
                 Some(if diagnostic.place.is_unknown() {
@@ -226,7 +232,7 @@ impl Findings {
             _ => (Level::Note, None),
         };
         let mut json = Object::default();
-        json.put("kind", "metadata");
+        json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
         json.append(&mut js::diagnostic(diagnostic));
         let place = if diagnostic.place.is_unknown() {
@@ -331,11 +337,26 @@ fn remedy(kind: &DamageKind) -> &'static str {
         }
         DamageKind::ContentBeyondTotal { .. }
         | DamageKind::PacketTooShort { .. }
+        | DamageKind::PacketWithin { .. }
         | DamageKind::PartialByte(_) => {
             "the sizes that the packet says are wrong: the tracer was interrupted while it wrote, or is faulty"
         }
-        DamageKind::ClockBackwards { .. } | DamageKind::EndBeforeBegin { .. } => {
-            "the tracer's clock is faulty there: times around it are not to be trusted"
+        DamageKind::ClockBackwards { .. }
+        | DamageKind::EndBeforeBegin { .. }
+        | DamageKind::EndAfterNext { .. }
+        | DamageKind::EventAfterPacket { .. }
+        | DamageKind::TimeOverflow(_) => {
+            "the tracer's clock is faulty there, or bytes were changed: times around it are not to be trusted"
+        }
+        DamageKind::CounterBackwards { .. } => {
+            "the tracer was set back, or bytes were changed: numbers of lost events and packets around it are not \
+             to be trusted"
+        }
+        DamageKind::Misplaced { .. } | DamageKind::Copy(_) => {
+            "packets were moved or copied after they were recorded: all that is there is read, in the order of time"
+        }
+        DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
+            "remove the packet index (the file of the folder `index`): packets are found without it"
         }
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"

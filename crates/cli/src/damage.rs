@@ -21,8 +21,8 @@ pub(crate) fn message(damage: &Damage) -> String {
     if damage.skipped > 0 {
         let skipped = count(damage.skipped.div_ceil(8), "byte");
         let _ = match damage.kind {
-            // The place is the end of the file: nothing is behind it.
-            DamageKind::CutOff { .. } => {
+            // The place is the end of the packet: what is skipped is not behind it.
+            DamageKind::CutOff { .. } | DamageKind::PacketWithin { .. } => {
                 let are = if damage.skipped > 8 { "are" } else { "is" };
                 write!(message, "; {skipped} of an event before that {are} skipped")
             }

@@ -132,7 +132,7 @@ impl Stream {
     fn count(&mut self, cursor: &mut dyn Cursor, damage: &mut Vec<Damage>, progress: &mut Progress) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         while let Some(head) = cursor.advance() {
-            progress.step(head.nanoseconds, head.kind == ichnos::model::MessageKind::Event);
+            progress.step(head.nanoseconds(), head.kind == ichnos::model::MessageKind::Event);
             match cursor.current() {
                 Some(Message::Event(event)) => {
                     self.events += 1;

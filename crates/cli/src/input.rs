@@ -160,7 +160,9 @@ pub(crate) fn start(session: &Session) -> Option<i128> {
         let cursors =
             session.traces().iter().flat_map(|trace| trace.cursors(ichnos::model::Window::default()));
         cursors
-            .filter_map(|mut cursor| std::iter::from_fn(|| cursor.advance()).find_map(|h| h.nanoseconds))
+            .filter_map(|mut cursor| {
+                std::iter::from_fn(|| cursor.advance()).find_map(|head| head.nanoseconds())
+            })
             .min()
     })
 }

@@ -106,8 +106,8 @@ pub(crate) fn print(
     let size = match job.args.format() {
         // A part must not hold back what would be refused or be too much.
         _ if threads < 2 || job.args.limit.is_some() => None,
-        CatFormat::Pretty => Some(TEXT_PART),
-        CatFormat::Null => Some(NULL_PART),
+        CatFormat::Pretty => Some(job.args.part_size.unwrap_or(TEXT_PART)),
+        CatFormat::Null => Some(job.args.part_size.unwrap_or(NULL_PART)),
         CatFormat::Details | CatFormat::Jsonl => None,
     };
     let cuts = size.map(|size| job.reader.parts(size)).unwrap_or_default();
@@ -460,7 +460,7 @@ struct Direct<'a> {
 impl Watcher for Direct<'_> {
     #[inline]
     fn step(&mut self, head: &Head) {
-        self.progress.step(head.nanoseconds, head.kind == MessageKind::Event);
+        self.progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
     }
 
     fn damage(&mut self, line: String) {

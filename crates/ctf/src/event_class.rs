@@ -3,6 +3,53 @@
 use std::collections::HashMap;
 
 use ichnos_model::plan::{EventRecordPlans, Plan};
+use ichnos_model::{Role, Roles, Trace};
+
+use crate::event_header::EventHeader;
+
+/// What is known of the event records of a data stream class. All data streams of the class share
+/// it: with many of them, each with its own, the processor's caches would not hold it.
+#[derive(Debug)]
+pub(crate) struct EventRecords {
+    pub(crate) header: Option<EventHeader>,
+    pub(crate) by_id: EventRecordClasses,
+    /// Id of the only class, which event records need not name.
+    pub(crate) only_class: Option<u64>,
+    pub(crate) common_has_roles: bool,
+    /// The time of event records is in their common contexts: PROP-1.0 allows it.
+    pub(crate) time_in_common: bool,
+    /// Whether the trace has other clocks than the default one.
+    pub(crate) has_other_clocks: bool,
+    /// By index of the event record class.
+    pub(crate) bodies: Vec<Body>,
+}
+
+impl EventRecords {
+    /// Of the data stream class with this index; None if there is none.
+    pub(crate) fn of(trace: &Trace, index: usize) -> Option<Self> {
+        let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
+        let header = plans.event_record_header.as_ref();
+        let common = plans.common_context.as_ref();
+        let has_default_time = |plan: Option<&Plan>| {
+            let is_default = |roles: Roles| roles.clock.is_none() || roles.clock == class.default_clock;
+            let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
+            roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
+        };
+        let ids = class.event_records.iter().zip(0..).map(|(class, i)| (class.id, i));
+        Some(Self {
+            header: header.and_then(|plan| EventHeader::new(plan, class.default_clock)),
+            by_id: EventRecordClasses::new(ids.collect()),
+            only_class: match class.event_records.as_slice() {
+                [only] => Some(only.id),
+                _ => None,
+            },
+            common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
+            time_in_common: !has_default_time(header) && has_default_time(common),
+            has_other_clocks: trace.class.clocks.len() > 1,
+            bodies: plans.event_records.iter().map(|plans| Body::new(common, plans)).collect(),
+        })
+    }
+}
 
 /// Finds the event record class of an id: by position where ids are small, as they mostly are.
 #[derive(Debug)]

@@ -3,213 +3,210 @@
 //!
 //! Two shapes: unsigned integers at fixed places; and those of LTTng, one integer (the id, or 31
 //! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed places.
-//! Whatever else a header is, and whatever does not fit the packet, is left to the plan, which
-//! knows everything and tells what is wrong where.
+//! Whatever else a header is, and whatever is too close to the end of the packet, is left to the
+//! plan, which knows everything and tells what is wrong where.
 
 use ichnos_model::plan::{Plan, align};
-use ichnos_model::walk::{PacketBits, Position, Slots, Word, read_bits};
-use ichnos_model::{ByteOrder, FieldClass, FieldKind, Role, Roles, Selectors, VariantOption};
+use ichnos_model::walk::{Position, Slots};
+use ichnos_model::{ByteOrder, FieldClass, FieldKind, Role, Selectors, VariantOption};
 
-use crate::packet::Clocks;
+use crate::packet::{Clocks, update_masked};
+
+/// Headers are only decoded where so many bytes of the packet are left: then nothing has to be
+/// asked of a single field.
+const REACH: usize = 40;
+
+/// The last byte of a header in which a field may begin.
+const LAST_BYTE: u64 = (REACH - 8) as u64 - 1;
 
 /// How to decode the event record headers of a data stream class.
 #[derive(Debug)]
 pub(crate) struct EventHeader {
-    alignment: u64,
-    fields: Fields,
+    /// The alignment in bits, minus one.
+    mask: u64,
     selection: Option<Selection>,
+    /// What headers look like: one for each option of the selection, or one.
+    shapes: Box<[Shape]>,
 }
 
 /// Unsigned integers at fixed places.
-#[derive(Debug, Default)]
-struct Fields {
-    /// The bit of a byte that they begin with.
-    begin: u64,
-    /// Size in bits, from the beginning of that byte on.
+#[derive(Clone, Debug, Default)]
+struct Shape {
+    /// Size in bits.
     size: u64,
     /// The last field with the role of the id.
     id: Option<Place>,
-    /// The fields with the role of a timestamp, in order.
-    timestamps: Vec<(Place, Roles)>,
-    /// Byte order of the fields, if they do not fill bytes.
+    /// The field with the role of a timestamp of the default clock.
+    timestamp: Option<Place>,
+    /// Byte order of the last field, if the header does not end with a byte.
     open_byte: Option<ByteOrder>,
-    /// Byte order of the first field.
-    first_order: Option<ByteOrder>,
-    /// Whether a field has another byte order.
-    mixed: bool,
+    /// Byte order of all fields.
+    order: Option<ByteOrder>,
 }
 
-/// Where an integer is, from the byte on in which the fields begin.
+/// Where an integer is, from the byte on in which the header begins.
 #[derive(Clone, Copy, Debug)]
 struct Place {
-    byte: u32,
-    /// None: it is big-endian.
-    word: Option<Word>,
-    bit: u8,
-    length: u8,
+    byte: u8,
+    is_big: bool,
+    /// By how many bits to shift up the eight bytes from there, and then down.
+    up: u8,
+    down: u8,
+    /// The bits that the integer can have.
+    mask: u64,
 }
 
-/// What follows the fields: which fields depends on a selector among them.
+/// A field that says which shape the header has.
 #[derive(Debug)]
 struct Selection {
     selector: Place,
-    /// Where the selector's value is needed by other fields.
-    slots: Vec<usize>,
+    /// Where the selector's value is kept for other fields.
+    slot: u16,
     selectors: Selectors,
-    /// The alignment and the fields of each option.
-    options: Vec<(u64, Fields)>,
 }
 
 impl Place {
     #[inline(always)]
-    fn read(self, data: &[u8], begin: usize) -> u64 {
-        let byte = begin + self.byte as usize;
-        match self.word {
-            Some(word) => word.unsigned(data, byte),
-            None => read_bits(data, byte as u64 * 8 + u64::from(self.bit), self.length.into(), true),
-        }
+    fn read(self, header: &[u8; REACH]) -> u64 {
+        let at = usize::from(self.byte) & (REACH - 9);
+        let word = header[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
+        let word = if self.is_big { word.swap_bytes() } else { word };
+        word << (self.up & 63) >> (self.down & 63)
     }
 }
 
-impl Fields {
-    /// The fields of a structure, if all are unsigned integers of up to 64 bits in their natural
-    /// bit order, and none is needed by others.
-    fn of(class: &FieldClass, begin: u64) -> Option<Self> {
-        let FieldKind::Structure { members, .. } = &class.kind else { return None };
-        let mut fields = Self { begin, size: begin, ..Self::default() };
-        members.iter().try_for_each(|member| fields.add(&member.class).map(|_| ()))?;
-        Some(fields)
-    }
-
-    fn add(&mut self, class: &FieldClass) -> Option<Place> {
+impl Shape {
+    /// Appends an integer of up to 64 bits in its natural bit order which lies in eight bytes, and
+    /// has the byte order of all others. None if the field is something else.
+    fn add(&mut self, class: &FieldClass, default_clock: Option<u16>) -> Option<Place> {
         let FieldKind::Integer { bits, integer } = &class.kind else { return None };
-        let fits = !integer.signed && (1..=64).contains(&bits.length) && !bits.is_reversed();
-        let offset = self.size.checked_next_multiple_of(bits.alignment)?;
-        let opens = !offset.is_multiple_of(8) || !bits.length.is_multiple_of(8);
-        if !fits || (opens && self.open_byte.is_some_and(|order| order != bits.byte_order)) {
+        let offset = align(self.size, bits.alignment)?;
+        let (byte, bit) = (offset / 8, offset % 8);
+        let fits = !integer.signed
+            && (1..=64 - bit).contains(&bits.length)
+            && !bits.is_reversed()
+            && byte <= LAST_BYTE
+            && *self.order.get_or_insert(bits.byte_order) == bits.byte_order;
+        if !fits {
             return None;
         }
-        if opens {
-            self.open_byte = Some(bits.byte_order);
-        }
-        self.mixed |= *self.first_order.get_or_insert(bits.byte_order) != bits.byte_order;
-        let (bit, length) = (offset % 8, bits.length);
-        let word = match bits.byte_order {
-            ByteOrder::LittleEndian => Some(Word::new(bit, length)?),
-            ByteOrder::BigEndian => None,
+        let is_big = bits.byte_order == ByteOrder::BigEndian;
+        let place = Place {
+            byte: byte as u8,
+            is_big,
+            up: (if is_big { bit } else { 64 - bit - bits.length }) as u8,
+            down: (64 - bits.length) as u8,
+            mask: u64::MAX >> (64 - bits.length),
         };
-        let place =
-            Place { byte: u32::try_from(offset / 8).ok()?, word, bit: bit as u8, length: length as u8 };
         self.size = offset + bits.length;
+        self.open_byte = (!self.size.is_multiple_of(8)).then_some(bits.byte_order);
         if class.roles.has(Role::EventRecordClassId) {
             self.id = Some(place);
         }
         if class.roles.has(Role::Timestamp) {
-            self.timestamps.push((place, class.roles));
+            let is_default = class.roles.clock.is_none() || class.roles.clock == default_clock;
+            if !is_default || self.timestamp.replace(place).is_some() {
+                return None;
+            }
         }
         Some(place)
     }
 
-    #[inline(always)]
-    fn decode(&self, data: &[u8], begin: usize, id: &mut Option<u64>, clocks: &mut Clocks) {
-        if let Some(place) = self.id {
-            *id = Some(place.read(data, begin));
+    /// The same followed by a structure of such integers; None if where they are depends on where
+    /// the header begins, which is known to be a multiple of `alignment`.
+    fn with(&self, class: &FieldClass, alignment: u64, default_clock: Option<u16>) -> Option<Self> {
+        let FieldKind::Structure { members, .. } = &class.kind else { return None };
+        if class.alignment() > alignment {
+            return None;
         }
-        for (place, roles) in &self.timestamps {
-            clocks.update(*roles, place.read(data, begin), place.length.into());
+        let mut shape = self.clone();
+        shape.size = align(self.size, class.alignment())?;
+        if shape.size.is_multiple_of(8) {
+            shape.open_byte = None;
         }
+        members.iter().try_for_each(|member| shape.add(&member.class, default_clock).map(|_| ()))?;
+        Some(shape)
     }
 }
 
 impl EventHeader {
-    /// For a plan, if its header is of one of the shapes.
-    pub(crate) fn new(plan: &Plan) -> Option<Self> {
+    /// For a plan, if its header is of one of the shapes. The default clock is the one that
+    /// timestamps are of which name none.
+    pub(crate) fn new(plan: &Plan, default_clock: Option<u16>) -> Option<Self> {
         let root = plan.root();
         let FieldKind::Structure { members, .. } = &root.class.kind else { return None };
-        let alignment = root.alignment();
-        let mut fields = Fields::default();
-        let mut selection = None;
-        match members.as_slice() {
-            [first, variant] if matches!(variant.class.kind, FieldKind::Variant { .. }) => {
-                let selector = fields.add(&first.class)?;
-                let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind else {
-                    return None;
-                };
-                // The variant must be selected by the field before it, and by nothing else.
-                let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
-                let saved = saving.next()?;
-                let is_first = plan.nodes().nth(1).is_some_and(|node| std::ptr::eq(node, saved));
-                if !is_first || saving.next().is_some() {
-                    return None;
-                }
-                let option = |option: &VariantOption| {
-                    let alignment = option.class.alignment();
-                    // The header begins at a byte.
-                    let begin = align(fields.size, alignment.min(8))?;
-                    Some((alignment, Fields::of(&option.class, begin % 8)?))
-                };
-                selection = Some(Selection {
+        // Where it has less, a header that does not begin at a byte is left to the plan.
+        let alignment = root.alignment().max(8);
+        let mut shape = Shape::default();
+        let mut saving = plan.nodes().filter(|node| !node.saved_in().is_empty());
+        if let [first, variant] = members.as_slice()
+            && let FieldKind::Variant { options, alignment: 1, .. } = &variant.class.kind
+        {
+            let selector = shape.add(&first.class, default_clock)?;
+            // The variant must be selected by the field before it, and by nothing else.
+            let saved = saving.next()?;
+            let is_first = plan.nodes().nth(1).is_some_and(|node| std::ptr::eq(node, saved));
+            let [slot] = saved.saved_in() else { return None };
+            if !is_first || saving.next().is_some() {
+                return None;
+            }
+            let shape_of = |option: &VariantOption| shape.with(&option.class, alignment, default_clock);
+            return Some(Self {
+                mask: root.alignment() - 1,
+                selection: Some(Selection {
                     selector,
-                    slots: saved.saved_in().iter().map(|slot| usize::from(*slot)).collect(),
+                    slot: *slot,
                     selectors: Selectors::new(options.iter().map(|option| &option.ranges)),
-                    options: options.iter().map(option).collect::<Option<_>>()?,
-                });
-            }
-            members => {
-                members.iter().try_for_each(|member| fields.add(&member.class).map(|_| ()))?;
-                if plan.nodes().any(|node| !node.saved_in().is_empty()) {
-                    return None;
-                }
-            }
+                }),
+                shapes: options.iter().map(shape_of).collect::<Option<_>>()?,
+            });
         }
-        Some(Self { alignment, fields, selection })
+        if saving.next().is_some() {
+            return None;
+        }
+        members.iter().try_for_each(|member| shape.add(&member.class, default_clock).map(|_| ()))?;
+        Some(Self { mask: root.alignment() - 1, selection: None, shapes: [shape].into() })
     }
 
-    /// Decodes the header at a position, if it fits the packet: moves the position behind it,
-    /// brings the clocks up to date and gives the id. None: nothing was done.
+    /// Decodes the header at a position in a packet, of which `data` is what is there and `end` the
+    /// bit at which the content ends: moves the position behind it, brings the clocks up to date
+    /// and gives the id. None: nothing was done.
     #[inline]
     pub(crate) fn decode(
         &self,
-        bits: PacketBits<'_>,
+        data: &[u8],
+        end: u64,
         at: &mut Position,
         slots: &Slots,
         clocks: &mut Clocks,
     ) -> Option<Option<u64>> {
-        let end = bits.end();
-        let base = align(at.bit, self.alignment)?;
-        if !base.is_multiple_of(8) || self.fields.size > end.checked_sub(base)? {
+        let base = at.bit.checked_add(self.mask)? & !self.mask;
+        if !base.is_multiple_of(8) {
             return None;
         }
-        let byte = (base / 8) as usize;
-        let mut id = None;
-        let mut after = base + self.fields.size;
-        let mut open_byte = self.fields.open_byte;
+        let header: &[u8; REACH] = data.get((base / 8) as usize..)?.first_chunk()?;
+        let mut index = 0;
+        let mut selected = None;
         if let Some(selection) = &self.selection {
-            let selector = selection.selector.read(bits.data, byte);
-            let option = selection.selectors.select_unsigned(selector)?;
-            let (alignment, fields) = selection.options.get(option)?;
-            let begin = align(after, *alignment)? & !7;
-            // Within a byte, all fields must have the byte order of the one before.
-            if fields.size > end.checked_sub(begin)?
-                || (fields.begin != 0
-                    && (fields.mixed || open_byte.zip(fields.first_order).is_some_and(|(a, b)| a != b)))
-            {
-                return None;
-            }
-            self.fields.decode(bits.data, byte, &mut id, clocks);
-            fields.decode(bits.data, (begin / 8) as usize, &mut id, clocks);
-            for slot in &selection.slots {
-                if let Some(slot) = slots.get(*slot) {
-                    slot.set(i128::from(selector));
-                }
-            }
-            after = begin + fields.size;
-            open_byte = fields.open_byte.or(open_byte);
-        } else {
-            self.fields.decode(bits.data, byte, &mut id, clocks);
+            let value = selection.selector.read(header);
+            index = selection.selectors.select_unsigned(value)?;
+            selected = Some((selection.slot, value));
         }
-        *at = Position { bit: after, open_byte: open_byte.filter(|_| !after.is_multiple_of(8)) };
-        Some(id)
+        let shape = self.shapes.get(index)?;
+        let after = base + shape.size;
+        if after > end {
+            return None;
+        }
+        if let Some((slot, value)) = selected
+            && let Some(slot) = slots.get(usize::from(slot))
+        {
+            slot.set(i128::from(value));
+        }
+        *at = Position { bit: after, open_byte: shape.open_byte, ..*at };
+        if let (Some(place), Some(now)) = (&shape.timestamp, clocks.value()) {
+            clocks.set_default(update_masked(now, place.read(header), place.mask));
+        }
+        Some(shape.id.map(|place| place.read(header)))
     }
 }
 
@@ -220,7 +217,7 @@ mod tests {
     use std::sync::Arc;
 
     use ichnos_model::plan::TracePlans;
-    use ichnos_model::walk::{UNKNOWN, WalkLimits};
+    use ichnos_model::walk::{PacketBits, UNKNOWN, WalkLimits};
     use ichnos_model::{
         BitField, ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits,
         Member, RangeSet, Scope, TraceClass,
@@ -274,6 +271,10 @@ mod tests {
         TracePlans::compile(&trace, &Limits::default()).unwrap()
     }
 
+    fn bytes() -> impl Strategy<Value = Vec<u8>> {
+        proptest::collection::vec(any::<u8>(), 0..2 * REACH)
+    }
+
     /// What is fast must do what the plan does, or nothing.
     fn compare(
         header: Arc<FieldClass>,
@@ -283,20 +284,20 @@ mod tests {
     ) -> Result<bool, TestCaseError> {
         let plans = compiled(header);
         let plan = plans.data_streams[0].event_record_header.as_ref().unwrap();
-        let Some(fast) = EventHeader::new(plan) else { return Ok(false) };
+        let Some(fast) = EventHeader::new(plan, Some(0)) else { return Ok(false) };
         let bits = PacketBits { data, content };
-        let begin = Position { bit: begin, open_byte: None };
+        let begin = Position { bit: begin, ..Position::default() };
         let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
         let mut clocks = Clocks::of(&TraceClass {
             clocks: vec![ClockClass::new("a", 1), ClockClass::new("b", 1)],
             ..TraceClass::default()
         });
-        clocks.default = Some(0);
+        clocks.choose_default(Some(0));
         clocks.set_default(0x1234_5678);
         let before = clocks.clone();
         let fast_slots = slots();
         let mut at = begin;
-        let id = fast.decode(bits, &mut at, &fast_slots, &mut clocks);
+        let id = fast.decode(data, bits.end(), &mut at, &fast_slots, &mut clocks);
         let Some(id) = id else {
             prop_assert_eq!(at, begin);
             prop_assert_eq!(&clocks, &before);
@@ -320,7 +321,7 @@ mod tests {
         #![proptest_config(ProptestConfig { cases: 3000, failure_persistence: None, ..ProptestConfig::default() })]
 
         #[test]
-        fn flat_headers(fields in integers(), minimum in 0u32..6, data: Vec<u8>, content in 0u64..600, begin in 0u64..40) {
+        fn flat_headers(fields in integers(), minimum in 0u32..6, data in bytes(), content in 0u64..600, begin in 0u64..40) {
             compare(structure(minimum, &fields), &data, content, begin)?;
         }
 
@@ -330,7 +331,7 @@ mod tests {
             options in proptest::collection::vec((0u32..6, integers()), 1..4),
             minimum in 0u32..5,
             step in 1i128..40,
-            mut data: Vec<u8>,
+            mut data in bytes(),
             selector: u8,
             begin in 0u64..40,
         ) {

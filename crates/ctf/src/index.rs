@@ -1,13 +1,18 @@
 //! The packet index of a data stream file: where packets are and what they say of themselves,
 //! from headers and contexts alone.
+//!
+//! A size that a packet says is believed if it leads to a packet, or to the end of the file. If it
+//! leads anywhere else, either it lies, or what follows is damaged: a packet that begins within
+//! this one tells which. So packets are looked for byte by byte only where something is wrong, and
+//! no byte more than a few times.
 
 use std::cell::Cell;
 use std::collections::HashMap;
 
 use ichnos_model::walk::UNKNOWN;
-use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass};
+use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
 
-use crate::packet::{Clocks, Counter, PACKET_MAGIC, PacketDecoder, PacketInfo};
+use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo};
 use crate::packet_entry::PacketEntry;
 
 /// A packet that was found in a file, and which data stream it belongs to.
@@ -19,6 +24,10 @@ pub(crate) struct FoundPacket {
     pub(crate) entry: PacketEntry,
 }
 
+/// There are more packets than the limits allow: so many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TooMany(pub(crate) u64);
+
 /// Finds the packets of a file. After something that is no packet, goes on at the next place
 /// that begins like one: magic number, UUID and sizes must fit. Each is handed to `take`, as long as
 /// it takes them; what cannot be read at the end is the result.
@@ -26,113 +35,266 @@ pub(crate) fn scan(
     decoder: &PacketDecoder<'_>,
     name: &str,
     data: &[u8],
-    mut take: impl FnMut(FoundPacket) -> Result<(), TooMany>,
+    take: impl FnMut(FoundPacket) -> Result<(), TooMany>,
 ) -> Option<Damage> {
-    let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
-    let mut clocks = Clocks::of(decoder.class);
-    // Where clocks go on, those of each data stream at the end of its packet before.
-    let mut clocks_after: HashMap<(usize, Option<u64>), Clocks> = HashMap::new();
-    let mut offset = 0usize;
-    let mut damage: Option<Box<Damage>> = None;
-    let mut is_foreign = false;
-    while offset < data.len() {
-        let rest = &data[offset..];
-        match decoder.decode(rest, &slots, &mut clocks) {
-            Ok(mut info) => {
-                if clocks.go_on {
-                    let stream = (info.class, info.stream_id);
-                    let before = clocks_after.remove(&stream);
-                    clocks = before.unwrap_or_else(|| Clocks::of(decoder.class));
-                    if let Ok(again) = decoder.decode(rest, &slots, &mut clocks) {
-                        info = again;
-                    }
-                    if let Some(end) = info.end {
-                        clocks.set_default(end);
-                    }
-                    clocks_after.insert(stream, clocks.clone());
-                }
-                // Packets with a foreign UUID are read: who copies streams and metadata together
-                // knows that they fit. But it is told, once a file.
-                if let (false, Some((found, bit)), Some(expected)) =
-                    (is_foreign, info.foreign, decoder.class.uuid)
-                {
-                    is_foreign = true;
-                    damage.get_or_insert_with(|| {
-                        Box::new(Damage {
-                            file: name.to_owned(),
-                            stream: None,
-                            bit: offset as u64 * 8 + bit,
-                            kind: DamageKind::Uuid { expected, found },
-                            skipped: 0,
-                        })
-                    });
-                }
-                let entry = PacketEntry::new(offset as u64, &info, damage.take());
-                let size = entry.available(data.len() as u64) as usize;
-                if let Err(TooMany(most)) =
-                    take(FoundPacket { class: info.class, stream_id: info.stream_id, entry })
-                {
-                    return Some(Damage {
-                        file: name.to_owned(),
-                        stream: None,
-                        bit: offset as u64 * 8,
-                        kind: DamageKind::TooManyPackets(most),
-                        skipped: (data.len() - offset) as u64 * 8,
-                    });
-                }
-                // `decode` saw to it that a packet is not empty, but for one without any field.
-                offset = if info.total.is_some() { offset + size.max(1) } else { data.len() };
-            }
-            Err(error) => {
-                let next = next_packet(decoder, &data[offset..], is_foreign, &slots)
-                    .map_or(data.len(), |next| offset + next);
-                let bit = offset as u64 * 8 + error.bit;
-                let found = Damage {
-                    file: name.to_owned(),
-                    stream: None,
-                    bit,
-                    kind: error.kind,
-                    skipped: (next as u64 * 8).saturating_sub(bit),
-                };
-                if next == data.len() {
-                    return Some(found);
-                }
-                damage = Some(Box::new(found));
-                offset = next;
-            }
-        }
-    }
-    None
+    let scan = Scan {
+        decoder,
+        name,
+        data,
+        magic: magic_bytes(decoder.class),
+        slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
+        clocks: Clocks::of(decoder.class),
+        clocks_after: HashMap::new(),
+        foreign: None,
+        takes_any: false,
+        before: Vec::new(),
+        held: None,
+        size_before: None,
+        largest: 0,
+        take,
+    };
+    scan.run().unwrap_or_else(Some)
 }
 
-/// There are more packets than the limits allow: so many.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct TooMany(pub(crate) u64);
+struct Scan<'a, T> {
+    decoder: &'a PacketDecoder<'a>,
+    name: &'a str,
+    data: &'a [u8],
+    /// The bytes that packets begin with.
+    magic: Option<[u8; 4]>,
+    slots: Vec<Cell<i128>>,
+    clocks: Clocks,
+    /// Where clocks go on, those of each data stream at the end of its packet before.
+    clocks_after: HashMap<(usize, Option<u64>), Clocks>,
+    /// The UUID of the last packet, if that is not the one of the metadata.
+    foreign: Option<Uuid>,
+    /// No packet of this recording follows that could be preferred to others.
+    takes_any: bool,
+    /// What is to be told before the next packet.
+    before: Vec<Damage>,
+    /// The last packet: what follows tells whether its size can be.
+    held: Option<Held>,
+    /// Size in bytes of the packet before the held one, and of the largest of all those.
+    size_before: Option<u64>,
+    largest: u64,
+    take: T,
+}
 
-/// The next place after the first byte where a whole packet header and context can be read, if
-/// packets have a magic number to look for. One with a foreign UUID only if there is no other.
-fn next_packet(
-    decoder: &PacketDecoder<'_>,
-    data: &[u8],
-    accept_foreign: bool,
-    slots: &[Cell<i128>],
-) -> Option<usize> {
-    let magic = magic_bytes(decoder.class)?;
-    let mut clocks = Clocks::of(decoder.class);
-    let mut foreign = None;
-    let mut places = memchr::memmem::find_iter(data.get(1..)?, &magic).map(|at| at + 1).peekable();
-    while let Some(at) = places.next() {
-        // The header and the context of a packet end before the next one begins. Without this,
-        // data full of magic numbers would be read to its end from each of them.
-        let end = places.peek().copied().unwrap_or(data.len());
-        if let Ok(info) = decoder.decode(&data[at..end], slots, &mut clocks) {
-            if accept_foreign || info.foreign.is_none() {
-                return Some(at);
+/// A packet that was not handed on yet.
+struct Held {
+    found: FoundPacket,
+    /// Where its context ends, and where it ends, if that can be.
+    begin: usize,
+    end: usize,
+    /// Whether it ends earlier than it says.
+    is_cut: bool,
+}
+
+/// Which places are taken for packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Wanted {
+    /// With the UUID of the recording; in recordings without, those that end before the given
+    /// place.
+    Sure(usize),
+    /// Rather those, but any if there is none.
+    Any,
+}
+
+impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
+    /// What cannot be read at the end; or else that there are too many packets.
+    fn run(mut self) -> Result<Option<Damage>, Damage> {
+        let mut offset = 0;
+        loop {
+            if offset >= self.data.len() {
+                match self.packet_within_last() {
+                    Some(at) => offset = self.cut_held(at),
+                    None => break,
+                }
             }
-            foreign = foreign.or(Some(at));
+            let found = self.decode(offset);
+            if let Some(at) = self.packet_within_held(offset, found.as_ref().ok()) {
+                offset = self.cut_held(at);
+                continue;
+            }
+            self.release()?;
+            match found {
+                Ok(info) => offset = self.hold(offset, info),
+                Err(error) => {
+                    let next = self.next_packet(offset + 1, self.data.len(), Wanted::Any);
+                    let damage = self.damage(offset, next.unwrap_or(self.data.len()), error);
+                    match next {
+                        Some(next) => offset = next,
+                        None => return Ok(Some(damage)),
+                    }
+                    self.before.push(damage);
+                }
+            }
+        }
+        self.release()?;
+        Ok(None)
+    }
+
+    fn damage(&self, offset: usize, next: usize, error: PacketError) -> Damage {
+        let bit = offset as u64 * 8 + error.bit;
+        let skipped = (next as u64 * 8).saturating_sub(bit);
+        Damage { file: self.name.to_owned(), stream: None, bit, kind: error.kind, skipped }
+    }
+
+    fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
+        let rest = self.data.get(offset..).unwrap_or_default();
+        // So that what does not even begin like a packet is not read any further.
+        if let (Some(magic), Some(found)) = (self.magic, rest.first_chunk::<4>())
+            && magic != *found
+        {
+            let is_little = magic == (PACKET_MAGIC as u32).to_le_bytes();
+            let found = if is_little { u32::from_le_bytes(*found) } else { u32::from_be_bytes(*found) };
+            return Err(PacketError { bit: 0, kind: DamageKind::Magic(found.into()) });
+        }
+        self.decoder.decode(rest, &self.slots, &mut self.clocks)
+    }
+
+    /// Keeps a packet until it is known what follows; gives where it ends.
+    fn hold(&mut self, offset: usize, mut info: PacketInfo) -> usize {
+        if self.clocks.go_on {
+            let stream = (info.class, info.stream_id);
+            let before = self.clocks_after.remove(&stream);
+            self.clocks = before.unwrap_or_else(|| Clocks::of(self.decoder.class));
+            if let Ok(again) = self.decode(offset) {
+                info = again;
+            }
+            if let Some(end) = info.end {
+                self.clocks.set_default(end);
+            }
+            self.clocks_after.insert(stream, self.clocks.clone());
+        }
+        // Packets with a foreign UUID are read: who copies streams and metadata together
+        // knows that they fit. But it is told, once for all that follow each other.
+        let foreign = info.foreign.map(|(found, _)| found);
+        if let (Some((found, bit)), Some(expected)) = (info.foreign, self.decoder.class.uuid)
+            && foreign != self.foreign
+        {
+            let kind = DamageKind::Uuid { expected, found };
+            let damage = self.damage(offset, 0, PacketError { bit, kind });
+            self.before.push(damage);
+        }
+        self.foreign = foreign;
+        let left = self.data.len() - offset;
+        let entry = PacketEntry::new(offset as u64, &info, std::mem::take(&mut self.before));
+        let size = entry.available(left as u64 + offset as u64) as usize;
+        // `decode` saw to it that a packet is not empty, but for one without any field.
+        let end = offset + if info.total.is_some() { size.max(1) } else { left };
+        let begin = offset + (info.begins[2].bit.div_ceil(8) as usize).clamp(1, left.max(1));
+        let found = FoundPacket { class: info.class, stream_id: info.stream_id, entry };
+        self.held = Some(Held { found, begin, end, is_cut: false });
+        end
+    }
+
+    /// Hands on the packet that was held.
+    fn release(&mut self) -> Result<(), Damage> {
+        let Some(held) = self.held.take() else { return Ok(()) };
+        let offset = held.found.entry.offset;
+        let size = held.end as u64 - offset;
+        self.size_before = Some(size);
+        self.largest = self.largest.max(size);
+        (self.take)(held.found).map_err(|TooMany(most)| Damage {
+            file: self.name.to_owned(),
+            stream: None,
+            bit: offset * 8,
+            kind: DamageKind::TooManyPackets(most),
+            skipped: (self.data.len() as u64 - offset) * 8,
+        })
+    }
+
+    /// The packet that was held ends where another one begins.
+    fn cut_held(&mut self, at: usize) -> usize {
+        if let Some(held) = &mut self.held {
+            held.found.entry.flaws_mut().room = Some(at as u64 - held.found.entry.offset);
+            held.end = at;
+            held.is_cut = true;
+        }
+        at
+    }
+
+    /// A packet that begins within the held one, where there is reason to look for it: nothing
+    /// that could be read follows, or packets seem to be missing.
+    fn packet_within_held(&mut self, offset: usize, next: Option<&PacketInfo>) -> Option<usize> {
+        let held = self.held.as_ref().filter(|held| !held.is_cut && held.end == offset)?;
+        let (begin, most) = match next {
+            None => (held.begin, self.data.len()),
+            Some(next) if self.seems_to_lack(held, next) => (held.begin, held.end),
+            Some(_) => return None,
+        };
+        self.next_packet(begin, offset, Wanted::Sure(most))
+    }
+
+    /// A packet that begins within the last one of the file, which reaches beyond the end or is larger
+    /// than all others. In the padding of the only one.
+    fn packet_within_last(&mut self) -> Option<usize> {
+        let held = self.held.as_ref().filter(|held| !held.is_cut)?;
+        let entry = &held.found.entry;
+        let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
+        let size = held.end as u64 - entry.offset;
+        let begin = if is_cut_off || size > self.largest && self.largest > 0 {
+            held.begin
+        } else if self.largest == 0 {
+            held.begin.max(usize::try_from(entry.offset + entry.content()?.div_ceil(8)).ok()?)
+        } else {
+            return None;
+        };
+        self.next_packet(begin, self.data.len(), Wanted::Sure(self.data.len()))
+    }
+
+    /// Whether packets seem to be missing between the held one and the next one. Tracers lose
+    /// packets, too: then it is worth a look only if the size is an unusual one.
+    fn seems_to_lack(&self, held: &Held, next: &PacketInfo) -> bool {
+        let entry = &held.found.entry;
+        let size = held.end as u64 - entry.offset;
+        let is_same_stream = (next.class, next.stream_id) == (held.found.class, held.found.stream_id);
+        match (entry.sequence(), next.sequence) {
+            (Some(before), Some(after)) if is_same_stream => {
+                after.since(before) != Some(1) && self.size_before != Some(size)
+            }
+            // The next one may say too much, too.
+            _ if self.largest > 0 => size > self.largest,
+            _ => size > next.total.unwrap_or(0) / 8,
         }
     }
-    foreign
+
+    /// The first place from `from` and before `to` where a whole packet header and context can be
+    /// read, if packets have a magic number to look for.
+    fn next_packet(&mut self, from: usize, to: usize, wanted: Wanted) -> Option<usize> {
+        let magic = self.magic?;
+        let mut clocks = Clocks::of(self.decoder.class);
+        let mut any = None;
+        let rest = self.data.get(from..)?;
+        let mut places = memchr::memmem::find_iter(rest, &magic).map(|at| from + at).peekable();
+        while let Some(at) = places.next().filter(|at| *at < to) {
+            // The header and the context of a packet end before the next one begins. Without this,
+            // data full of magic numbers would be read to its end from each of them.
+            let end = places.peek().copied().unwrap_or(self.data.len());
+            let Ok(info) = self.decoder.decode(&self.data[at..end], &self.slots, &mut clocks) else {
+                continue;
+            };
+            let most = if let Wanted::Sure(most) = wanted { most } else { self.data.len() };
+            let is_in_run = info.foreign.is_some_and(|(found, _)| Some(found) == self.foreign);
+            let fits =
+                || info.total.is_some_and(|total| total / 8 <= (most as u64).saturating_sub(at as u64));
+            if info.is_own || is_in_run || (info.foreign.is_none() && fits()) {
+                return Some(at);
+            }
+            if wanted == Wanted::Any {
+                any = any.or(Some(at));
+                if self.takes_any {
+                    break;
+                }
+            }
+        }
+        if wanted == Wanted::Any {
+            // Nothing better follows: whoever asks again need not look as far.
+            self.takes_any = true;
+        }
+        any
+    }
 }
 
 /// The bytes that packets begin with.
@@ -149,115 +311,4 @@ fn magic_bytes(class: &TraceClass) -> Option<[u8; 4]> {
         }
         _ => None,
     }
-}
-
-/// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its
-/// entries must lie one after the other from the beginning to the end of the file, and must say
-/// what the packets say. Some are compared here, spread over the file, and each when its packet is
-/// read: an index is for not having to look at all of a large file.
-///
-/// The layout is LTTng's own, not part of CTF: all numbers big-endian; a header of magic number
-/// 0xc1f1dcc1, major and minor version and entry size; entries of byte offset, packet and content
-/// size in bits, clock values at begin and end, discarded events, data stream class id, and from
-/// version 1.1 on data stream id and sequence number.
-pub(crate) fn from_lttng_index(
-    decoder: &PacketDecoder<'_>,
-    data: &[u8],
-    index: &[u8],
-) -> Option<Vec<FoundPacket>> {
-    const HEADER: usize = 16;
-    /// How many entries are compared at least, if there are so many.
-    const COMPARED: usize = 64;
-    let number =
-        |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
-    let (magic, major, minor, size) = (number(0)?, number(4)?, number(8)?, number(12)? as usize);
-    if magic != 0xc1f1_dcc1 || major != 1 || size < if minor == 0 { 56 } else { 72 } || size > 4096 {
-        return None;
-    }
-    let entries = index.get(HEADER..)?;
-    if entries.is_empty() || entries.len() % size != 0 {
-        return None;
-    }
-    let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
-    let mut clocks = Clocks::of(decoder.class);
-    if clocks.go_on {
-        return None;
-    }
-    let header = decoder.plans.packet_header.as_ref();
-    let has_stream_ids =
-        header.is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)));
-    let count = entries.len() / size;
-    let mut found = Vec::with_capacity(count);
-    let mut end = 0u64;
-    for (i, entry) in entries.chunks_exact(size).enumerate() {
-        let field = |n: usize| {
-            entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
-        };
-        let (offset, total, content) = (field(0)?, field(1)?, field(2)?);
-        if offset != end || total % 8 != 0 || total == 0 || content > total {
-            return None;
-        }
-        end = offset.checked_add(total / 8)?;
-        if end > data.len() as u64 {
-            return None;
-        }
-        let class_id = field(6)?;
-        let class = decoder.class.data_streams.iter().position(|class| class.id == class_id)?;
-        let has = |role| has_role(decoder, class, role);
-        let counter = |role, value: Option<u64>| {
-            Some(Counter { value: value?, width: width_of(decoder, class, role)? })
-        };
-        // Stream ids and sequence numbers of all ones say that there is none.
-        let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
-        let stream_id = known(field(7)).filter(|_| has_stream_ids);
-        let info = PacketInfo {
-            class,
-            stream_id,
-            total: Some(total),
-            content: Some(content),
-            begin: field(3).filter(|_| has(Role::Timestamp)),
-            end: field(4).filter(|_| has(Role::PacketEndTimestamp)),
-            discarded: counter(Role::DiscardedEventCounter, field(5)),
-            sequence: counter(Role::PacketSequenceNumber, known(field(8))),
-            ..PacketInfo::default()
-        };
-        let entry = PacketEntry::new(offset, &info, None);
-        if i % (count / COMPARED).max(1) == 0 || i + 1 == count {
-            let said = decoder.decode(data.get(offset as usize..)?, &slots, &mut clocks).ok()?;
-            let same = (said.class, said.stream_id) == (class, stream_id) && entry.says(&said);
-            // That UUIDs differ is told by those who scan.
-            if !same || said.foreign.is_some() {
-                return None;
-            }
-        }
-        found.push(FoundPacket { class, stream_id, entry });
-    }
-    (end == data.len() as u64).then_some(found)
-}
-
-fn has_role(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> bool {
-    width_of(decoder, class, role).is_some()
-}
-
-/// Width of the packet context field with a role.
-fn width_of(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> Option<u64> {
-    let plan = decoder.plans.data_streams.get(class)?.packet_context.as_ref()?;
-    plan.nodes().filter(|node| node.roles.has(role)).find_map(|node| match &node.class.kind {
-        FieldKind::Integer { bits, .. } => Some(bits.length),
-        FieldKind::VariableLength { .. } => Some(64),
-        _ => None,
-    })
-}
-
-/// The damage of a packet that the end of its file cuts off.
-pub(crate) fn cut_off(name: &str, entry: &PacketEntry, file_size: u64) -> Option<Damage> {
-    let total = entry.total()?;
-    let available = file_size.saturating_sub(entry.offset).saturating_mul(8);
-    (total > available).then(|| Damage {
-        file: name.to_owned(),
-        stream: None,
-        bit: entry.offset * 8 + available,
-        kind: DamageKind::CutOff { total, available },
-        skipped: 0,
-    })
 }

@@ -4,11 +4,16 @@
 mod event_class;
 mod event_header;
 pub mod index;
+mod lttng_index;
 pub mod metadata;
 pub mod packet;
+mod packet_check;
 pub mod packet_entry;
+mod packet_order;
+mod packet_times;
 pub mod quirks;
 mod seek;
 pub mod stream;
+pub mod stream_input;
 pub mod trace;
 mod truncated;

@@ -37,10 +37,13 @@ impl Counter {
 /// procedure").
 #[must_use]
 pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
-    if length >= 64 {
-        return value;
-    }
-    let mask = (1u64 << length) - 1;
+    let mask = u64::MAX.checked_shl(length as u32).map_or(u64::MAX, |high| !high);
+    update_masked(clock, value, mask)
+}
+
+/// The same for a field that has the bits of this mask.
+#[inline(always)]
+pub(crate) fn update_masked(clock: u64, value: u64, mask: u64) -> u64 {
     let (high, low) = (clock & !mask, clock & mask);
     let base = if value >= low { high } else { high.wrapping_add(mask).wrapping_add(1) };
     base.wrapping_add(value)
@@ -50,7 +53,9 @@ pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Clocks {
     /// Index of the default clock.
-    pub(crate) default: Option<u16>,
+    default: Option<u16>,
+    /// Value of the default clock; what `values` has of it does not count.
+    now: Option<u64>,
     values: Vec<u64>,
     /// Whether they go on from packet to packet. So it is in PROP-1.0 and CTF 1.8: a clock is 0
     /// before the data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
@@ -70,30 +75,47 @@ impl Clocks {
         };
         let go_on = trace.dialect == Dialect::Prop1.title()
             || (trace.dialect == Dialect::Ctf18.title() && !begins_are_told());
-        Self { default: None, values: vec![0; trace.clocks.len()], go_on }
+        Self { default: None, now: None, values: vec![0; trace.clocks.len()], go_on }
     }
 
     fn begin_packet(&mut self) {
         if !self.go_on {
             self.values.fill(0);
+            self.set_default(0);
         }
     }
 
+    /// Makes another clock of the trace the default one.
+    pub(crate) fn choose_default(&mut self, clock: Option<u16>) {
+        if clock != self.default {
+            if let (Some(clock), Some(now)) = (self.default, self.now) {
+                self.values[usize::from(clock)] = now;
+            }
+            self.default = clock;
+            self.now = clock.and_then(|clock| self.values.get(usize::from(clock)).copied());
+        }
+    }
+
+    #[inline(always)]
     pub(crate) fn value(&self) -> Option<u64> {
-        self.values.get(usize::from(self.default?)).copied()
+        self.now
     }
 
+    #[inline(always)]
     pub(crate) fn set_default(&mut self, value: u64) {
-        if let Some(clock) = self.default.and_then(|clock| self.values.get_mut(usize::from(clock))) {
-            *clock = value;
+        if let Some(now) = &mut self.now {
+            *now = value;
         }
     }
 
+    /// Brings the clock of these roles up to date.
     #[inline]
     pub(crate) fn update(&mut self, roles: Roles, value: u64, length: u64) {
-        if let Some(clock) =
-            roles.clock.or(self.default).and_then(|clock| self.values.get_mut(usize::from(clock)))
-        {
+        let clock = match roles.clock.filter(|clock| Some(*clock) != self.default) {
+            Some(other) => self.values.get_mut(usize::from(other)),
+            None => self.now.as_mut(),
+        };
+        if let Some(clock) = clock {
             *clock = update_clock(*clock, value, length);
         }
     }
@@ -118,6 +140,8 @@ pub(crate) struct PacketInfo {
     pub(crate) end: Option<u64>,
     pub(crate) discarded: Option<Counter>,
     pub(crate) sequence: Option<Counter>,
+    /// Whether it has the UUID of the metadata.
+    pub(crate) is_own: bool,
     /// The UUID, and where it is, if it is not that of the metadata.
     pub(crate) foreign: Option<(Uuid, u64)>,
     /// Where the header, the context and the first event record begin.
@@ -166,10 +190,9 @@ impl PacketDecoder<'_> {
                 return Err(PacketError { bit, kind: DamageKind::Magic(found) });
             }
             result?;
-            if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid())
-                && expected != found
-            {
-                info.foreign = Some((found, bit));
+            if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid()) {
+                info.is_own = expected == found;
+                info.foreign = (expected != found).then_some((found, bit));
             }
             class_id = header.class_id.unwrap_or(0);
             info.stream_id = header.stream_id;
@@ -185,7 +208,7 @@ impl PacketDecoder<'_> {
             return Err(PacketError { bit: position.bit, kind: DamageKind::DataStreamClass(class_id) });
         };
         info.class = index;
-        clocks.default = self.class.data_streams[index].default_clock;
+        clocks.choose_default(self.class.data_streams[index].default_clock);
         info.begins[1] = position;
         if let Some(plan) = self.plans.data_streams.get(index).and_then(|plans| plans.packet_context.as_ref())
         {

@@ -1,6 +1,6 @@
 //! What is kept of each packet: there are millions of them in a large trace.
 
-use ichnos_model::Damage;
+use ichnos_model::{Damage, DamageKind};
 
 use crate::packet::{Counter, PacketInfo};
 
@@ -9,7 +9,7 @@ use crate::packet::{Counter, PacketInfo};
 pub struct PacketEntry {
     /// Which file of the stream it is in.
     pub file: u32,
-    /// Which of the following numbers are known, a bit each.
+    /// Which of the following numbers are known, a bit each; and whether the UUID is a foreign one.
     known: u8,
     discarded_width: u8,
     sequence_width: u8,
@@ -21,8 +21,22 @@ pub struct PacketEntry {
     end: u64,
     discarded: u64,
     sequence: u64,
-    /// What could not be read between the packet before in the file and this one.
-    pub damage: Option<Box<Damage>>,
+    /// What is wrong around it: few packets have any of that.
+    flaws: Option<Box<Flaws>>,
+}
+
+/// What is wrong with a packet, as far as that is known without its events.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Flaws {
+    /// What could not be read between the packet before in the file and this one, and whether
+    /// this one belongs to another recording.
+    pub(crate) before: Vec<Damage>,
+    /// Bytes to the next packet, which begins before this one ends by its own total size.
+    pub(crate) room: Option<u64>,
+    /// The begin that it says, if that does not fit between the packets around it in the file.
+    pub(crate) misplaced: Option<u64>,
+    /// The end that it says, if the next packet has begun by then.
+    pub(crate) late_end: Option<u64>,
 }
 
 const TOTAL: u8 = 1;
@@ -31,11 +45,12 @@ const BEGIN: u8 = 1 << 2;
 const END: u8 = 1 << 3;
 const DISCARDED: u8 = 1 << 4;
 const SEQUENCE: u8 = 1 << 5;
+const FOREIGN: u8 = 1 << 6;
 
 impl PacketEntry {
     /// The packet at an offset of its file, by what its header and its context say.
-    pub(crate) fn new(offset: u64, info: &PacketInfo, damage: Option<Box<Damage>>) -> Self {
-        let mut known = 0;
+    pub(crate) fn new(offset: u64, info: &PacketInfo, before: Vec<Damage>) -> Self {
+        let mut known = if info.foreign.is_some() { FOREIGN } else { 0 };
         let mut number = |number: Option<u64>, bit: u8| {
             known |= if number.is_some() { bit } else { 0 };
             number.unwrap_or(0)
@@ -53,8 +68,60 @@ impl PacketEntry {
             discarded_width: width(info.discarded),
             sequence_width: width(info.sequence),
             known,
-            damage,
+            flaws: (!before.is_empty()).then(|| Box::new(Flaws { before, ..Flaws::default() })),
         }
+    }
+
+    /// What is wrong around it; None: nothing.
+    pub(crate) fn flaws(&self) -> Option<&Flaws> {
+        self.flaws.as_deref()
+    }
+
+    /// To note what is wrong around it.
+    pub(crate) fn flaws_mut(&mut self) -> &mut Flaws {
+        self.flaws.get_or_insert_default()
+    }
+
+    /// Whether it is known to have the UUID of another recording.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.known & FOREIGN != 0
+    }
+
+    /// What could not be read before it.
+    pub(crate) fn damage_before(&self) -> &[Damage] {
+        self.flaws().map_or(&[], |flaws| &flaws.before)
+    }
+
+    /// Whether the begin that it says does not fit between the packets around it in the file.
+    #[must_use]
+    pub fn is_misplaced(&self) -> bool {
+        self.flaws().is_some_and(|flaws| flaws.misplaced.is_some())
+    }
+
+    /// Whether it begins at another time than it says.
+    pub(crate) fn has_other_begin(&self) -> bool {
+        self.flaws().and_then(|flaws| flaws.misplaced).is_some_and(|said| self.begin != said)
+    }
+
+    /// The begin and the end that it says.
+    pub(crate) fn said_times(&self) -> (Option<u64>, Option<u64>) {
+        let said = |flaw: fn(&Flaws) -> Option<u64>| self.flaws().and_then(flaw);
+        let (misplaced, late_end) = (said(|flaws| flaws.misplaced), said(|flaws| flaws.late_end));
+        (misplaced.or(self.begin()), late_end.or(self.end()))
+    }
+
+    /// Notes that its begin does not fit, and what is taken instead.
+    pub(crate) fn misplace(&mut self, begin: Option<u64>) {
+        let said = self.begin;
+        self.flaws_mut().misplaced = Some(said);
+        self.begin = begin.unwrap_or(said);
+    }
+
+    /// Notes that it cannot end as late as it says, and what is taken instead.
+    pub(crate) fn end_at(&mut self, end: u64) {
+        let said = self.end;
+        self.flaws_mut().late_end = Some(said);
+        self.end = end;
     }
 
     fn known(&self, number: u64, bit: u8) -> Option<u64> {
@@ -73,13 +140,13 @@ impl PacketEntry {
         self.known(self.content, CONTENT)
     }
 
-    /// Value of the default clock at its beginning.
+    /// Value of the default clock at its beginning: what it says, if that can be.
     #[must_use]
     pub fn begin(&self) -> Option<u64> {
         self.known(self.begin, BEGIN)
     }
 
-    /// Value of the default clock at its end.
+    /// Value of the default clock at its end: what it says, if that can be.
     #[must_use]
     pub fn end(&self) -> Option<u64> {
         self.known(self.end, END)
@@ -101,15 +168,39 @@ impl PacketEntry {
 
     /// Whether a header and a context say the same as this entry.
     pub(crate) fn says(&self, info: &PacketInfo) -> bool {
-        let other =
-            Self { file: self.file, damage: self.damage.clone(), ..Self::new(self.offset, info, None) };
-        *self == other
+        let mut said = Self { file: self.file, ..Self::new(self.offset, info, Vec::new()) };
+        let flaws = self.flaws().cloned().unwrap_or_default();
+        let mut own = Self { flaws: None, ..self.clone() };
+        own.begin = flaws.misplaced.unwrap_or(own.begin);
+        own.end = flaws.late_end.unwrap_or(own.end);
+        said.flaws = None;
+        own == said
     }
 
     /// Size in bytes of what there is of the packet in a file of `file_size` bytes.
     #[must_use]
     pub fn available(&self, file_size: u64) -> u64 {
         let left = file_size.saturating_sub(self.offset);
-        self.total().map_or(left, |total| left.min(total / 8))
+        let room = self.flaws().and_then(|flaws| flaws.room).map_or(left, |room| left.min(room));
+        self.total().map_or(room, |total| room.min(total / 8))
+    }
+
+    /// The damage of a packet that does not have all of the bits it says, because its file ends or
+    /// because another packet begins.
+    pub(crate) fn cut_off(&self, name: &str, file_size: u64) -> Option<Damage> {
+        let total = self.total()?;
+        let available = self.available(file_size).saturating_mul(8);
+        let is_overlapped = self.flaws().is_some_and(|flaws| flaws.room.is_some());
+        (total > available).then(|| Damage {
+            file: name.to_owned(),
+            stream: None,
+            bit: self.offset * 8 + available,
+            kind: if is_overlapped {
+                DamageKind::PacketWithin { total, available }
+            } else {
+                DamageKind::CutOff { total, available }
+            },
+            skipped: 0,
+        })
     }
 }

@@ -6,7 +6,8 @@ use ichnos_model::{Cut, Head, Place, Window, advance_to};
 
 use crate::packet::Clocks;
 use crate::quirks::Quirk;
-use crate::stream::{Phase, StreamCursor, StreamInput};
+use crate::stream::{Phase, StreamCursor};
+use crate::stream_input::StreamInput;
 
 impl StreamInput {
     /// Whether what a packet says can be understood without those before it.
@@ -71,11 +72,10 @@ impl StreamInput {
 impl StreamCursor {
     /// See [`ichnos_model::Cursor::place`]. The clock needs no place of its own: each packet sets it.
     pub(crate) fn place_in_stream(&self) -> Place {
-        let phase = match self.phase {
-            Phase::Done => return Place::End,
-            Phase::Rest(i) => 1 << 32 | i as u64,
-            phase => u64::from(phase.number()),
-        };
+        if self.phase == Phase::Done {
+            return Place::End;
+        }
+        let phase = self.phase.number() << 1 | u64::from(self.is_late_told);
         Place::At([self.packet as u64, phase, self.at.bit, self.last_event.unwrap_or(u64::MAX)])
     }
 }

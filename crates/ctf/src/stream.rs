@@ -1,133 +1,24 @@
-//! A data stream of a CTF trace: its files, its packets, and the cursor that reads them.
+//! The cursor that reads a data stream.
 
 use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::plan::Plan;
-use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, walk_all};
 use ichnos_model::{
-    ClockArithmetic, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message,
-    MessageKind, Packet, Place, Role, Roles, Scopes, Skip, StreamSummary, Window,
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
+    Place, Scopes, Skip, Window,
 };
 
-use crate::event_class::{Body, EventRecordClasses};
-use crate::event_header::EventHeader;
-use crate::index::cut_off;
-use crate::packet::{Clocks, EventVisitor, PacketDecoder, PacketInfo};
+use crate::event_class::EventRecords;
+use crate::packet::{Clocks, EventVisitor, PacketInfo};
+use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
+use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
-
-/// A file of a data stream.
-#[derive(Clone, Debug)]
-pub struct StreamFile {
-    /// Its path in the trace.
-    pub name: String,
-    /// Its bytes.
-    pub bytes: Bytes,
-}
-
-/// A data stream and where it lies.
-#[derive(Debug)]
-pub struct StreamInput {
-    /// The stream.
-    pub stream: Arc<DataStream>,
-    /// Its files.
-    pub files: Vec<StreamFile>,
-    /// Its packets in the order they are read.
-    pub packets: Vec<PacketEntry>,
-    /// What could not be read at the ends of its files.
-    pub rest: Vec<Damage>,
-    /// Faults of the tracer to take into account.
-    pub quirks: Vec<Quirk>,
-    /// Limits of decoding.
-    pub limits: WalkLimits,
-    /// How cycles become nanoseconds.
-    pub clock_arithmetic: ClockArithmetic,
-}
+use crate::stream_input::{StreamInput, discarded_events, discarded_packets};
 
 impl StreamInput {
-    /// The value of the default clock.
-    pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
-        let cycles = cycles?;
-        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.clock_arithmetic, cycles);
-        Some(ClockValue { nanoseconds, cycles })
-    }
-
-    /// Time at which a packet begins, in nanoseconds.
-    pub(crate) fn begin_of(&self, packet: usize) -> Option<i128> {
-        Some(self.clock_value(self.packets.get(packet)?.begin())?.nanoseconds)
-    }
-
-    /// The first packet that can have events at `begin` or later.
-    fn first_packet(&self, begin: i128) -> usize {
-        let is_before =
-            |cycles| self.clock_value(cycles).is_some_and(|value: ClockValue| value.nanoseconds < begin);
-        // Packets begin in order, and event times never go back: what is before the last packet
-        // that begins too early ends too early - if it says so, too.
-        let last = self.packets.partition_point(|packet| is_before(packet.begin())).saturating_sub(1);
-        let ends_before = |packet: &PacketEntry| packet.end().is_none() || is_before(packet.end());
-        self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
-    }
-
-    /// First and last time that packets tell, in nanoseconds.
-    #[must_use]
-    pub fn time_range(&self) -> Option<(i128, i128)> {
-        let times = || {
-            self.packets.iter().flat_map(|packet| {
-                // An end before the begin is none.
-                [packet.begin(), packet.end().filter(|end| packet.begin().is_none_or(|begin| begin <= *end))]
-                    .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
-            })
-        };
-        Some((times().flatten().min()?, times().flatten().max()?))
-    }
-
-    /// Size of the file that a packet is in.
-    pub(crate) fn file_size(&self, packet: &PacketEntry) -> u64 {
-        self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
-    }
-
-    /// What its packets tell.
-    #[must_use]
-    pub fn summary(&self) -> StreamSummary {
-        let mut summary = StreamSummary {
-            stream: Arc::clone(&self.stream),
-            files: self.files.iter().map(|file| file.name.clone()).collect(),
-            packets: self.packets.len() as u64,
-            bytes: 0,
-            padding: 0,
-            time_range: self.time_range(),
-            discarded_events: 0,
-            discarded_before: false,
-            discarded_packets: 0,
-            damage: Vec::new(),
-        };
-        let mut before: Option<&PacketEntry> = None;
-        for packet in &self.packets {
-            summary.bytes += packet.available(self.file_size(packet));
-            if let (Some(total), Some(content)) = (packet.total(), packet.content()) {
-                summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
-            }
-            summary.damage.extend(packet.damage.as_deref().cloned());
-            if let Some(file) = self.files.get(packet.file as usize) {
-                summary.damage.extend(cut_off(&file.name, packet, file.bytes.len() as u64));
-            }
-            match discarded_events(before, packet) {
-                Some(Some(count)) => {
-                    summary.discarded_events = summary.discarded_events.saturating_add(count);
-                }
-                Some(None) => summary.discarded_before = true,
-                None => {}
-            }
-            let packets = discarded_packets(before, packet).unwrap_or(0);
-            summary.discarded_packets = summary.discarded_packets.saturating_add(packets);
-            before = Some(packet);
-        }
-        summary.damage.extend(self.rest.iter().cloned());
-        summary
-    }
-
     /// A cursor over what is in the window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
@@ -135,33 +26,12 @@ impl StreamInput {
         let begin = window.begin.filter(|_| !clocks.go_on);
         let first = begin.map_or(0, |begin| self.first_packet(begin));
         let stream = &self.stream;
-        let plans = stream.plans();
-        let classes = &stream.class().event_records;
-        let by_id = classes.iter().enumerate().map(|(i, class)| (class.id, i as u32)).collect();
-        let common = plans.common_context.as_ref();
-        let bodies = plans.event_records.iter().map(|plans| Body::new(common, plans)).collect();
-        let default_clock = stream.class().default_clock;
-        let has_default_time = |plan: &Option<Plan>| {
-            let is_default = |roles: Roles| roles.clock.is_none() || roles.clock == default_clock;
-            let mut roles = plan.iter().flat_map(Plan::nodes).map(|node| node.roles);
-            roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
-        };
         StreamCursor {
             input: Arc::clone(self),
             window,
-            header: plans.event_record_header.as_ref().and_then(EventHeader::new),
-            by_id: EventRecordClasses::new(by_id),
-            only_class: (classes.len() == 1).then(|| classes[0].id),
-            common_has_roles: plans
-                .common_context
-                .as_ref()
-                .is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
-            time_in_common: !has_default_time(&plans.event_record_header)
-                && has_default_time(&plans.common_context),
-            bodies,
-            slots: vec![Cell::new(UNKNOWN); plans.slots],
+            records: Arc::clone(&self.records),
+            slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
             clocks,
-            has_other_clocks: stream.trace.class.clocks.len() > 1,
             other_clocks: Vec::new(),
             phase: Phase::Begin,
             packet: first,
@@ -178,6 +48,12 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: None,
+            most_cycles: self.most_cycles(),
+            last_time: u64::MAX,
+            times: PacketTimes::default(),
+            latest: u64::MAX,
+            is_late_told: false,
+            held_time: None,
             nanoseconds_at_zero: stream
                 .clock()
                 .filter(|clock| clock.frequency == 1_000_000_000)
@@ -191,25 +67,6 @@ impl StreamInput {
         }
     }
 }
-
-/// The event records that were discarded between the end of the packet before and the end of this
-/// one, by the snapshots of the counter. Within: None if nobody knows how many.
-fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
-    let now = packet.discarded()?;
-    let count = match before.and_then(|before| before.discarded()) {
-        // A counter that was set back has counted from 0 since.
-        Some(before) => Some(now.since(before).unwrap_or(now.value)),
-        None => (now.value == 0).then_some(0),
-    };
-    (count != Some(0)).then_some(count)
-}
-
-/// How many packets are missing between two that follow each other, by sequence numbers.
-fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
-    let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
-    (missing > 0).then_some(missing)
-}
-
 /// What a tracer discarded, and between which times if that is known.
 #[derive(Clone, Copy, Debug)]
 struct Loss {
@@ -221,12 +78,12 @@ struct Loss {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
     Begin,
-    /// Before a packet: tells what could not be read before it.
     BeforePacket,
+    /// Tells what could not be read before a packet, one after the other.
+    DamageBefore(usize),
     OpenPacket,
-    /// Whether the packet is what the index says, and whether its times can be.
-    CheckIndex,
-    CheckTimes,
+    /// Tells what is wrong with a packet, one after the other.
+    CheckPacket(u8),
     DiscardedEvents,
     DiscardedPackets,
     PacketBegin,
@@ -242,25 +99,26 @@ pub(crate) enum Phase {
 }
 
 impl Phase {
-    /// A number of its own for each phase; that of [`Phase::Rest`] does not say which one.
-    pub(crate) fn number(self) -> u8 {
-        match self {
-            Self::Begin => 0,
-            Self::BeforePacket => 1,
-            Self::OpenPacket => 2,
-            Self::CheckIndex => 3,
-            Self::CheckTimes => 4,
-            Self::DiscardedEvents => 5,
-            Self::DiscardedPackets => 6,
-            Self::PacketBegin => 7,
-            Self::Events => 8,
-            Self::BrokenPacket => 9,
-            Self::HeldEvent => 10,
-            Self::PacketEnd => 11,
-            Self::Rest(_) => 12,
-            Self::End => 13,
-            Self::Done => 14,
-        }
+    /// A number of its own for each phase.
+    pub(crate) fn number(self) -> u64 {
+        let (kind, which) = match self {
+            Self::Begin => (0, 0),
+            Self::BeforePacket => (1, 0),
+            Self::DamageBefore(which) => (2, which),
+            Self::OpenPacket => (3, 0),
+            Self::CheckPacket(which) => (4, which.into()),
+            Self::DiscardedEvents => (5, 0),
+            Self::DiscardedPackets => (6, 0),
+            Self::PacketBegin => (7, 0),
+            Self::Events => (8, 0),
+            Self::BrokenPacket => (9, 0),
+            Self::HeldEvent => (10, 0),
+            Self::PacketEnd => (11, 0),
+            Self::Rest(which) => (12, which),
+            Self::End => (13, 0),
+            Self::Done => (14, 0),
+        };
+        (which as u64) << 8 | kind
     }
 }
 
@@ -269,17 +127,9 @@ impl Phase {
 pub struct StreamCursor {
     pub(crate) input: Arc<StreamInput>,
     window: Window,
-    header: Option<EventHeader>,
-    by_id: EventRecordClasses,
-    only_class: Option<u64>,
-    common_has_roles: bool,
-    /// The time of event records is in their common contexts: PROP-1.0 allows it.
-    time_in_common: bool,
-    /// By index of the event record class.
-    bodies: Vec<Body>,
+    records: Arc<EventRecords>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
-    has_other_clocks: bool,
     other_clocks: Vec<(u16, u64)>,
     pub(crate) phase: Phase,
     /// Index of the current packet, or of the next one before the first.
@@ -303,7 +153,19 @@ pub struct StreamCursor {
     common_cycles: Option<u64>,
     event_class: usize,
     event_clock: Option<ClockValue>,
+    /// Time of the last event, or of the beginning of its packet.
     pub(crate) last_event: Option<u64>,
+    /// Values of the default clock above this one are no times of 64 bits.
+    most_cycles: u64,
+    /// When the packet ends, if that is known and to be believed.
+    last_time: u64,
+    times: PacketTimes,
+    /// Events above this one need a closer look.
+    latest: u64,
+    /// Whether an event of the packet was after its end.
+    pub(crate) is_late_told: bool,
+    /// The time of the event that is held.
+    held_time: Option<i128>,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
     nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
@@ -334,13 +196,23 @@ impl StreamCursor {
 
     fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
         self.current = Some(kind);
-        Some(Head { nanoseconds, kind })
+        Some(Head::new(kind, nanoseconds))
     }
 
     fn tell_damage(&mut self, damage: Damage) -> Option<Head> {
         self.damage = Some(Damage { stream: Some(self.input.stream.name.clone()), ..damage });
-        let time = self.input.clock_value(self.clocks.value()).map(|value| value.nanoseconds);
+        let now = self.clocks.value().map(|now| now.min(self.last_time));
+        let time = self.input.clock_value(now).map(|value| value.nanoseconds);
         self.tell(MessageKind::Damage, time)
+    }
+
+    /// Tells what is wrong with an event, which follows at a time.
+    #[cold]
+    fn hold_event(&mut self, kind: DamageKind, time: i128) -> Option<Head> {
+        self.phase = Phase::HeldEvent;
+        self.held_time = Some(time);
+        let damage = self.damage_at(self.begins[2].bit, kind);
+        self.tell_damage(Damage { skipped: 0, ..damage })
     }
 
     /// Damage at a bit of the current packet that reaches to the end of its content.
@@ -359,7 +231,7 @@ impl StreamCursor {
     /// The damage of the current packet if the end of its file cuts it off.
     fn cut_off(&self) -> Option<Damage> {
         let file = self.input.files.get(self.entry().file as usize)?;
-        cut_off(&file.name, self.entry(), file.bytes.len() as u64)
+        self.entry().cut_off(&file.name, file.bytes.len() as u64)
     }
 
     /// Whether no event from the next packet on can be in the window.
@@ -368,7 +240,15 @@ impl StreamCursor {
         // Where packets do not say when they begin, or not the truth, the events before must do.
         let begin = self.input.begin_of(self.packet);
         let begin = begin.filter(|_| !self.has_quirk(Quirk::BarectfEventBeforePacket));
-        begin.map_or(self.is_late, |begin| begin > end)
+        begin.map_or(self.is_late, |begin| begin > end && self.entry_is_true())
+    }
+
+    /// Whether the packet says what its entry says, as far as it can be read.
+    fn entry_is_true(&self) -> bool {
+        let Some(file) = self.input.files.get(self.entry().file as usize) else { return true };
+        let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
+        let decoded = self.input.decoder().decode(data, &self.slots, &mut self.clocks.clone());
+        self.clocks.go_on || decoded.map_or(true, |info| self.entry().says(&info))
     }
 
     fn has_quirk(&self, quirk: Quirk) -> bool {
@@ -377,33 +257,41 @@ impl StreamCursor {
 
     fn open_packet(&mut self) -> Result<(), Damage> {
         let input = Arc::clone(&self.input);
-        let trace = &input.stream.trace;
-        let decoder = PacketDecoder { class: &trace.class, plans: &trace.plans, limits: input.limits };
         let entry = &input.packets[self.packet];
         let file = &input.files[entry.file as usize].bytes;
         let begin = entry.offset as usize;
-        // Not only what the entry says: an index of the tracer may be false.
-        self.data = file.slice(begin..file.len());
+        // What the packet says may be wrong: another one begins behind what the entry says.
+        self.data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         self.content = self.data.len() as u64 * 8;
         let data = &self.data;
-        match decoder.decode(data, &self.slots, &mut self.clocks) {
+        (self.last_time, self.latest, self.is_late_told) = (u64::MAX, self.most_cycles, false);
+        match input.decoder().decode(data, &self.slots, &mut self.clocks) {
             // Only an untrue index says otherwise than the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
-                let id = trace.class.data_streams.get(info.class).map_or(0, |class| class.id);
+                let classes = &input.stream.trace.class.data_streams;
+                let id = classes.get(info.class).map_or(0, |class| class.id);
                 Err(self.damage_at(0, DamageKind::OtherDataStream { class: id }))
             }
             Ok(info) => {
                 if let Some(total) = info.total {
                     self.data = self.data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
                 }
+                let times = PacketTimes::of(&input, self.packet, &info);
+                if let Some(begin) = times.begin.filter(|_| times.begin != info.begin) {
+                    self.clocks.set_default(begin);
+                }
+                self.last_time = times.last.unwrap_or(u64::MAX);
+                self.latest = self.last_time.min(self.most_cycles);
+                self.is_late_told = times.are_mended;
+                self.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
                 self.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
                 self.at = info.begins[2];
                 self.look_ahead();
-                self.packet_begin = input.clock_value(info.begin);
-                self.packet_end = input.clock_value(info.end);
+                self.packet_begin = input.clock_value(times.begin);
+                self.packet_end = input.clock_value(times.end);
                 Ok(())
             }
             Err(error) => Err(self.damage_at(error.bit, error.kind)),
@@ -417,28 +305,23 @@ impl StreamCursor {
             && self.window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
     }
 
-    /// The packet before the current one.
-    fn packet_before(&self) -> Option<&PacketEntry> {
-        self.input.packets.get(self.packet.checked_sub(1)?)
-    }
-
     /// What was discarded before or in the current packet.
     fn discarded_events(&self) -> Option<Loss> {
-        let before = self.packet_before();
+        let before = self.input.packet_before(self.packet);
         let count = discarded_events(before, self.entry())?;
         // What was lost before anything is known has no other beginning than this packet's.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),
-            None => self.info.begin,
+            None => self.times.begin,
         };
-        Some(self.loss(count, begin, self.info.end))
+        Some(self.loss(count, begin, self.times.end))
     }
 
     /// The packets that are missing before the current one, by sequence numbers.
     fn discarded_packets(&self) -> Option<Loss> {
-        let before = self.packet_before();
+        let before = self.input.packet_before(self.packet);
         let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.info.begin))
+        Some(self.loss(Some(count), before?.end(), self.times.begin))
     }
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
@@ -474,21 +357,22 @@ impl StreamCursor {
         self.clock_before = self.clocks.value();
         self.begins[2] = begin;
         let Some(id) = self.header() else { return false };
-        let Some(class) = self.by_id.get(id) else {
+        let Some(class) = self.records.by_id.get(id) else {
             let data_stream_class = self.input.stream.class().id;
             return self.is_broken(self.at.bit, DamageKind::EventRecordClass { data_stream_class, id });
         };
         self.event_class = class;
         let mut cycles = self.clocks.value();
-        if self.has_other_clocks {
+        if self.records.has_other_clocks {
             self.clocks.others(&mut self.other_clocks);
         }
         let at = self.at.bit;
         self.begins[3] = self.at;
-        let layout = self.bodies.get(class).and_then(|body| body.layout);
+        let layout = self.records.bodies.get(class).and_then(|body| body.layout);
         match layout.filter(|layout| at.is_multiple_of(8) && layout.size <= self.end.saturating_sub(at)) {
             Some(layout) => {
-                let after = |bits: u64| Position { bit: at + bits, open_byte: None };
+                let begin = self.at;
+                let after = |bits: u64| Position { bit: at + bits, open_byte: None, ..begin };
                 self.begins[4] = after(layout.specific_context);
                 self.begins[5] = after(layout.payload);
                 self.at = after(layout.size);
@@ -497,7 +381,7 @@ impl StreamCursor {
                 if !self.body() {
                     return false;
                 }
-                if self.time_in_common {
+                if self.records.time_in_common {
                     cycles = self.common_cycles;
                 }
             }
@@ -532,11 +416,11 @@ impl StreamCursor {
     /// Gets past an event record header; gives the id of the class.
     #[inline]
     fn header(&mut self) -> Option<u64> {
-        let bits = PacketBits { data: &self.data, content: self.content };
-        let fast = self.header.as_ref();
-        let fast = fast.and_then(|header| header.decode(bits, &mut self.at, &self.slots, &mut self.clocks));
+        let fast = self.records.header.as_ref().and_then(|header| {
+            header.decode(&self.data, self.end, &mut self.at, &self.slots, &mut self.clocks)
+        });
         match fast {
-            Some(id) => Some(id.or(self.only_class).unwrap_or(0)),
+            Some(id) => Some(id.or(self.records.only_class).unwrap_or(0)),
             None => self.any_header(),
         }
     }
@@ -554,43 +438,59 @@ impl StreamCursor {
             self.is_broken(error.bit, error.kind.into());
             return None;
         }
-        Some(id.or(self.only_class).unwrap_or(0))
+        Some(id.or(self.records.only_class).unwrap_or(0))
     }
 
     /// Gets past the scopes behind an event record header; false if they are broken.
     #[inline(never)]
     fn body(&mut self) -> bool {
+        let has_roles = self.records.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
+        if has_roles || self.records.common_has_roles {
+            return self.body_with_roles();
+        }
         let bits = PacketBits { data: &self.data, content: self.content };
         let input = &*self.input;
         let plans = input.stream.plans();
         let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
-        let has_roles = self.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
-        let scopes = [
-            (3, &plans.common_context, self.common_has_roles),
-            (4, &event_plans.specific_context, has_roles),
-            (5, &event_plans.payload, has_roles),
-        ];
-        let mut at = self.at;
+        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
+        let begins = &mut self.begins;
+        let result = walk_all(
+            scopes.map(Option::as_ref),
+            bits,
+            &mut self.at,
+            &self.slots,
+            input.limits,
+            &mut Skip,
+            |scope, at| begins[3 + scope] = at,
+        );
+        match result {
+            Ok(()) => true,
+            Err(error) => self.is_broken(error.bit, error.kind.into()),
+        }
+    }
+
+    /// The same where fields bring clocks up to date.
+    #[inline(never)]
+    fn body_with_roles(&mut self) -> bool {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let input = &*self.input;
+        let plans = input.stream.plans();
+        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
+        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
         let mut broken = None;
-        for (scope, plan, has_roles) in scopes {
-            self.begins[scope] = at;
+        for (scope, plan) in (3..).zip(scopes) {
+            self.begins[scope] = self.at;
             let Some(plan) = plan else { continue };
-            let result = if has_roles {
-                let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
-                plan.walk(bits, &mut at, &self.slots, input.limits, &mut visitor)
-            } else {
-                plan.walk(bits, &mut at, &self.slots, input.limits, &mut Skip)
-            };
-            if let Err(error) = result {
+            let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
+            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, input.limits, &mut visitor) {
                 broken = Some(error);
                 break;
             }
-            if scope == 3 && self.time_in_common {
+            if scope == 3 && self.records.time_in_common {
                 self.common_cycles = self.clocks.value();
                 self.clocks.others(&mut self.other_clocks);
             }
         }
-        self.at = at;
         broken.is_none_or(|error| self.is_broken(error.bit, error.kind.into()))
     }
 
@@ -607,14 +507,40 @@ impl StreamCursor {
                 self.is_late = true;
                 return None;
             }
+            if to > self.latest {
+                return self.tell_late_event(nanoseconds, to);
+            }
             if let Some(from) = self.last_event.replace(to).filter(|from| *from > to) {
-                self.phase = Phase::HeldEvent;
-                let mut damage = self.damage_at(self.begins[2].bit, DamageKind::ClockBackwards { from, to });
-                damage.skipped = 0;
-                return self.tell_damage(damage);
+                return self.hold_event(DamageKind::ClockBackwards { from, to }, nanoseconds);
             }
         }
         self.tell(MessageKind::Event, time)
+    }
+
+    /// Tells an event that may be later than its packet or than all times of 64 bits. The former
+    /// comes at the end of its packet, lest one wrong time holds up all later events.
+    #[cold]
+    fn tell_late_event(&mut self, nanoseconds: i128, cycles: u64) -> Option<Head> {
+        let end = self.last_time;
+        let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
+        if cycles > end {
+            let time = self.input.clock_value(Some(end)).map_or(nanoseconds, |value| value.nanoseconds);
+            if std::mem::replace(&mut self.is_late_told, true) {
+                return self.tell(MessageKind::Event, Some(time));
+            }
+            let after = DamageKind::EventAfterPacket { cycles, end };
+            return self
+                .hold_event(if has_no_time { DamageKind::TimeOverflow(nanoseconds) } else { after }, time);
+        }
+        match self.last_event.replace(cycles) {
+            Some(from) if from > cycles => {
+                self.hold_event(DamageKind::ClockBackwards { from, to: cycles }, nanoseconds)
+            }
+            from if has_no_time && from.is_none_or(|from| from <= self.most_cycles) => {
+                self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
+            }
+            _ => self.tell(MessageKind::Event, Some(nanoseconds)),
+        }
     }
 
     /// What comes next where that is anything but one more event record.
@@ -635,15 +561,20 @@ impl StreamCursor {
                         self.phase = Phase::End;
                         continue;
                     }
-                    self.phase = Phase::OpenPacket;
-                    if let Some(damage) = self.entry().damage.clone() {
-                        return self.tell_damage(*damage);
-                    }
+                    self.phase = Phase::DamageBefore(0);
+                }
+                Phase::DamageBefore(which) => {
+                    let Some(damage) = self.entry().damage_before().get(which).cloned() else {
+                        self.phase = Phase::OpenPacket;
+                        continue;
+                    };
+                    self.phase = Phase::DamageBefore(which + 1);
+                    return self.tell_damage(damage);
                 }
                 Phase::OpenPacket => {
                     let opened = self.open_packet();
                     match self.unless_lost(opened) {
-                        Ok(()) => self.phase = Phase::CheckIndex,
+                        Ok(()) => self.phase = Phase::CheckPacket(0),
                         Err(damage) => {
                             self.packet += 1;
                             self.phase = Phase::BeforePacket;
@@ -653,23 +584,20 @@ impl StreamCursor {
                         }
                     }
                 }
-                Phase::CheckIndex => {
-                    self.phase = Phase::CheckTimes;
-                    if !self.clocks.go_on && !self.entry().says(&self.info) {
-                        return self
-                            .tell_damage(Damage { skipped: 0, ..self.damage_at(0, DamageKind::FalseIndex) });
-                    }
-                }
-                Phase::CheckTimes => {
-                    self.phase = Phase::DiscardedEvents;
-                    let crashed = |end| self.has_quirk(Quirk::LttngCrashPacketEnd) && end == 0;
-                    if let (Some(begin), Some(end)) = (self.info.begin, self.info.end)
-                        && begin > end
-                        && !crashed(end)
-                    {
-                        let damage = self.damage_at(0, DamageKind::EndBeforeBegin { begin, end });
-                        return self.tell_damage(Damage { skipped: 0, ..damage });
-                    }
+                Phase::CheckPacket(from) => {
+                    let check = PacketCheck {
+                        stream: &self.input.stream,
+                        entry: self.entry(),
+                        before: self.input.packet_before(self.packet),
+                        info: Some(&self.info).filter(|_| !self.clocks.go_on),
+                        may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
+                    };
+                    let Some((number, kind)) = check.first_flaw(from) else {
+                        self.phase = Phase::DiscardedEvents;
+                        continue;
+                    };
+                    self.phase = Phase::CheckPacket(number + 1);
+                    return self.tell_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
                 }
                 Phase::DiscardedEvents => {
                     self.phase = Phase::DiscardedPackets;
@@ -689,8 +617,12 @@ impl StreamCursor {
                 }
                 Phase::PacketBegin => {
                     self.phase = Phase::Events;
-                    if self.has_quirk(Quirk::BarectfEventBeforePacket)
-                        && let (Some(begin), Some(first)) = (self.info.begin, self.first_event_clock())
+                    if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
+                        // No event may be earlier.
+                        let end = self.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
+                        let begin = self.times.begin.filter(|begin| *begin <= end);
+                        self.last_event = self.last_event.max(begin);
+                    } else if let (Some(begin), Some(first)) = (self.times.begin, self.first_event_clock())
                         && first < begin
                     {
                         self.packet_begin = self.input.clock_value(Some(first));
@@ -738,21 +670,29 @@ impl StreamCursor {
                 }
                 Phase::HeldEvent => {
                     self.phase = Phase::Events;
-                    return self.tell(MessageKind::Event, self.event_clock.map(|value| value.nanoseconds));
+                    return self.tell(MessageKind::Event, self.held_time);
                 }
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
                     let now = self.clocks.value();
-                    if let (Some(end), Some(now)) = (self.info.end, now) {
+                    if let (Some(end), Some(now)) = (self.times.end, now) {
                         let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
                             && end == 0
-                            && self.info.begin.is_some_and(|begin| begin != 0);
+                            && self.times.begin.is_some_and(|begin| begin != 0);
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
                         if crashed || early {
                             self.packet_end = self.input.clock_value(Some(now));
                         } else {
+                            let last = if self.times.are_mended { self.last_event } else { None };
+                            let end = end.max(last.unwrap_or(end));
+                            self.packet_end = self.input.clock_value(Some(end));
                             self.clocks.set_default(end);
                         }
+                    }
+                    (self.last_time, self.latest) = (u64::MAX, self.most_cycles);
+                    if self.entry().is_misplaced() {
+                        // What follows may be earlier or later: that was told.
+                        self.last_event = None;
                     }
                     let time = self.packet_end.map(|end| end.nanoseconds);
                     return self.tell(MessageKind::PacketEnd, time);
@@ -802,7 +742,23 @@ impl Cursor for StreamCursor {
         }
     }
 
+    #[inline]
     fn current(&self) -> Option<Message<'_>> {
+        if self.current == Some(MessageKind::Event) {
+            return Some(Message::Event(self.current_event()));
+        }
+        self.other_message()
+    }
+
+    fn place(&self) -> Option<Place> {
+        Some(self.place_in_stream())
+    }
+}
+
+impl StreamCursor {
+    /// The current message where it is no event record.
+    #[inline(never)]
+    fn other_message(&self) -> Option<Message<'_>> {
         let stream = &*self.input.stream;
         let discarded = || {
             let Loss { count, range } = self.discarded?;
@@ -814,14 +770,6 @@ impl Cursor for StreamCursor {
             MessageKind::StreamEnd => Message::StreamEnd(stream),
             MessageKind::PacketBegin => Message::PacketBegin(self.current_packet()),
             MessageKind::PacketEnd => Message::PacketEnd(self.current_packet()),
-            MessageKind::Event => Message::Event(Event {
-                stream,
-                class: &stream.class().event_records[self.event_class],
-                plans: &stream.plans().event_records[self.event_class],
-                clock: self.event_clock,
-                other_clocks: &self.other_clocks,
-                scopes: self.scopes(),
-            }),
             MessageKind::DiscardedEvents => Message::DiscardedEvents(discarded()?),
             MessageKind::DiscardedPackets => Message::DiscardedPackets(discarded()?),
             MessageKind::Damage => Message::Damage(self.damage.as_ref()?),
@@ -829,12 +777,19 @@ impl Cursor for StreamCursor {
         })
     }
 
-    fn place(&self) -> Option<Place> {
-        Some(self.place_in_stream())
+    #[inline]
+    fn current_event(&self) -> Event<'_> {
+        let stream = &*self.input.stream;
+        Event {
+            stream,
+            class: &stream.class().event_records[self.event_class],
+            plans: &stream.plans().event_records[self.event_class],
+            clock: self.event_clock.as_ref(),
+            other_clocks: &self.other_clocks,
+            scopes: self.scopes(),
+        }
     }
-}
 
-impl StreamCursor {
     fn scopes(&self) -> Scopes<'_> {
         Scopes { bits: self.bits(), begins: &self.begins, slots: &self.slots, limits: &self.input.limits }
     }

@@ -1,7 +1,7 @@
 //! CTF traces where they lie: folders with a file `metadata` and data stream files.
 
-use std::collections::hash_map::Entry as MapEntry;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry as Place;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,12 +13,15 @@ use ichnos_model::{
     Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
 };
 
+use crate::event_class::EventRecords;
 use crate::index::{self, FoundPacket, TooMany};
+use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
-use crate::packet::PacketDecoder;
+use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
+use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
-use crate::stream::{StreamFile, StreamInput};
+use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
 /// How to open CTF traces.
@@ -344,6 +347,7 @@ impl<'a> Described<'a> {
             limits,
             streams: BTreeMap::new(),
             damage: Vec::new(),
+            diagnostics: Vec::new(),
             packets: 0,
             most_packets: options.limits.packets,
         };
@@ -351,20 +355,15 @@ impl<'a> Described<'a> {
             for entry in &folder.files {
                 let name = shown(folder.tree, &entry.path);
                 let index = folder.indexes.get(entry.name()).filter(|_| options.lttng_index);
-                builder.add(name, entry, index.copied());
+                let index = index.map(|index| (shown(folder.tree, &index.path), *index));
+                builder.add(name, entry, index);
             }
         }
+        let mut diagnostics = self.diagnostics;
+        diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
         let streams = builder.finish(&self.quirks, options.clock_arithmetic);
-        Ok(CtfTrace {
-            path,
-            trace,
-            dialect: self.dialect,
-            diagnostics: self.diagnostics,
-            streams,
-            damage,
-            quirks: self.quirks,
-        })
+        Ok(CtfTrace { path, trace, dialect: self.dialect, diagnostics, streams, damage, quirks: self.quirks })
     }
 
     fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &MetadataOptions) {
@@ -443,6 +442,7 @@ struct Builder<'a> {
     limits: WalkLimits,
     streams: BTreeMap<StreamKey, Stream>,
     damage: Vec<Damage>,
+    diagnostics: Vec<FileDiagnostic>,
     /// How many packets there are, and how many there may be.
     packets: u64,
     most_packets: u64,
@@ -457,7 +457,8 @@ struct Stream {
 }
 
 impl Builder<'_> {
-    fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<&Entry>) {
+    /// Adds a data stream file, with the index that LTTng wrote for it and the name of that.
+    fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<(String, &Entry)>) {
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) => {
@@ -474,9 +475,10 @@ impl Builder<'_> {
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
         let mut last: Option<StreamKey> = None;
-        let from_index = lttng_index
-            .and_then(|index| index.read().ok())
-            .and_then(|index| index::from_lttng_index(&decoder, &bytes, &index));
+        let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
+            Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
+            None => None,
+        };
         let rest = match from_index {
             Some(packets) => {
                 packets.into_iter().for_each(|found| self.push(found, &name, &bytes, &mut last));
@@ -498,6 +500,28 @@ impl Builder<'_> {
                 None => self.damage.push(rest),
             }
         }
+    }
+
+    /// The packets of a file by the index that LTTng wrote, if that is true.
+    fn indexed_packets(
+        &mut self,
+        decoder: &PacketDecoder<'_>,
+        bytes: &[u8],
+        name: String,
+        index: &Entry,
+    ) -> Option<Vec<FoundPacket>> {
+        let error = match index.read() {
+            Ok(index) => match lttng_index::packets(decoder, bytes, &index) {
+                Ok(packets) => return packets,
+                Err(error) => error.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        let message =
+            format!("the packet index is not used: {error}; packets are found by their own headers");
+        let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+        self.diagnostics.push(FileDiagnostic { file: name, diagnostic });
+        None
     }
 
     fn push(&mut self, found: FoundPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
@@ -527,17 +551,27 @@ impl Builder<'_> {
 
     fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
         let mut streams = Vec::new();
+        let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
+        let order = PacketOrder {
+            has_times: !Clocks::of(&self.trace.class).go_on,
+            has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
+        };
         for ((_, id, _), mut found) in self.streams {
-            if found.packets.iter().all(|packet| packet.begin().is_some()) {
-                found.packets.sort_by_key(|packet| packet.begin());
-                drop_copies(&mut found);
-            }
+            found.rest.append(&mut order.apply(&mut found.packets, &found.files));
             let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
             };
+            let records = match records.entry(found.class) {
+                Place::Occupied(records) => Arc::clone(records.get()),
+                Place::Vacant(place) => {
+                    let Some(records) = EventRecords::of(self.trace, found.class) else { continue };
+                    Arc::clone(place.insert(Arc::new(records)))
+                }
+            };
             streams.push(Arc::new(StreamInput {
                 stream: Arc::new(stream),
+                records,
                 files: found.files,
                 packets: found.packets,
                 rest: found.rest,
@@ -548,46 +582,6 @@ impl Builder<'_> {
         }
         streams
     }
-}
-
-/// Snapshots of a session overlap: a packet that is in several files is read once, from the file
-/// that has most of it. What is damaged before a copy is told nevertheless.
-fn drop_copies(stream: &mut Stream) {
-    let mut kept: HashMap<_, usize> = HashMap::new();
-    let mut packets: Vec<PacketEntry> = Vec::with_capacity(stream.packets.len());
-    let files = &stream.files;
-    let available = |packet: &PacketEntry| {
-        packet.available(files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64))
-    };
-    for mut packet in stream.packets.drain(..) {
-        let what = (
-            packet.begin(),
-            packet.end(),
-            packet.total(),
-            packet.content(),
-            packet.sequence().map(|counter| counter.value),
-            packet.discarded().map(|counter| counter.value),
-        );
-        // Without an end and a number, equal packets need not be the same.
-        if packet.end().is_none() || packet.sequence().is_none() {
-            packets.push(packet);
-            continue;
-        }
-        match kept.entry(what) {
-            MapEntry::Vacant(entry) => {
-                entry.insert(packets.len());
-                packets.push(packet);
-            }
-            MapEntry::Occupied(entry) => {
-                let before = &mut packets[*entry.get()];
-                if available(&packet) > available(before) {
-                    std::mem::swap(before, &mut packet);
-                }
-                stream.rest.extend(packet.damage.map(|damage| *damage));
-            }
-        }
-    }
-    stream.packets = packets;
 }
 
 impl TraceInput for CtfTrace {

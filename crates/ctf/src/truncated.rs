@@ -7,7 +7,8 @@
 use ichnos_io::Bytes;
 use ichnos_model::{Damage, DamageKind};
 
-use crate::stream::{StreamCursor, StreamFile, StreamInput};
+use crate::stream::StreamCursor;
+use crate::stream_input::{StreamFile, StreamInput};
 
 /// After so many bits of events it is asked whether they were there.
 const CHECKED: u64 = 8 << 20;

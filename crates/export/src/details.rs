@@ -284,7 +284,7 @@ impl<W: Write> Details<W> {
         classes::write_trace_class(&mut self.lines(), &trace, &options);
     }
 
-    fn push_time(&mut self, value: Option<ClockValue>) {
+    fn push_time(&mut self, value: Option<&ClockValue>) {
         if !self.options.time {
             return;
         }
@@ -489,9 +489,9 @@ impl<W: Write> Details<W> {
         let bounds = self.begin();
         let times = self.part(key).map_or((false, false), |part| part.packet_times);
         if begins && times.0 {
-            self.push_time(packet.begin);
+            self.push_time(packet.begin.as_ref());
         } else if !begins && times.1 {
-            self.push_time(packet.end);
+            self.push_time(packet.end.as_ref());
         }
         self.push_tag(key);
         self.push_title(if begins { "Packet beginning" } else { "Packet end" });
@@ -516,8 +516,8 @@ impl<W: Write> Details<W> {
         }
         let bounds = self.begin();
         if let (Some(begin), Some(end)) = (discarded.begin, discarded.end) {
-            self.push_time(Some(begin));
-            self.push_time(Some(end));
+            self.push_time(Some(&begin));
+            self.push_time(Some(&end));
         }
         self.push_tag(key);
         self.push_title("Discarded ");

@@ -1,6 +1,7 @@
 //! One JSON object per line and message, for other programs. The format is in `docs/jsonl.md`.
 
 mod fields;
+mod keys;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -11,10 +12,14 @@ use ichnos_model::{
     Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
+use crate::block::Block;
 use crate::number;
 use crate::output::Output;
 use crate::property;
+use crate::repeated::Repeated;
+use crate::rising::Rising;
 use fields::{FieldWriter, Scratch, push_string};
+use keys::Keys;
 
 /// What [`JsonLines`] writes.
 #[derive(Clone, Debug)]
@@ -44,11 +49,38 @@ struct StreamPart {
     /// Number that the lines call it by.
     number: u64,
     /// How the lines of its events begin.
-    prefix: Vec<u8>,
-    /// Whether event record headers have more than what all events are told with.
-    has_header: bool,
-    /// By index of the event record class: what stands between time and scopes.
-    classes: Vec<Option<Box<[u8]>>>,
+    prefix: Block,
+    /// The keys of event record headers, if they have more than what all events are told with.
+    header: Option<Keys>,
+    common: Keys,
+    common_context: Repeated,
+    /// By index of the event record class.
+    classes: Vec<Option<Box<ClassPart>>>,
+}
+
+/// What is known of an event record class.
+#[derive(Debug)]
+struct ClassPart {
+    /// What stands between time and scopes.
+    identity: Box<[u8]>,
+    specific: Keys,
+    payload: Keys,
+}
+
+impl ClassPart {
+    fn of(event: &Event<'_>) -> Self {
+        let class = event.class;
+        let mut out = Vec::new();
+        push_key(&mut out, "id");
+        number::push_unsigned(&mut out, class.id);
+        push_text(&mut out, "name", class.name.as_deref());
+        push_log_level(&mut out, class);
+        Self {
+            identity: out.into(),
+            specific: Keys::of(event.plan(Scope::SpecificContext)),
+            payload: Keys::of(event.plan(Scope::Payload)),
+        }
+    }
 }
 
 impl StreamPart {
@@ -57,7 +89,7 @@ impl StreamPart {
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, || None);
         }
-        self.classes[index] = Some(class_part(event));
+        self.classes[index] = Some(Box::new(ClassPart::of(event)));
     }
 }
 
@@ -73,6 +105,8 @@ pub struct JsonLines<W> {
     scratch: Scratch,
     streams: Vec<Option<Box<StreamPart>>>,
     next_stream: u64,
+    time: Rising,
+    cycles: Rising,
 }
 
 impl<W> std::fmt::Debug for JsonLines<W> {
@@ -90,6 +124,8 @@ impl<W: Write> JsonLines<W> {
             scratch: Scratch::default(),
             streams: Vec::new(),
             next_stream: 0,
+            time: Rising::default(),
+            cycles: Rising::default(),
         }
     }
 
@@ -125,12 +161,16 @@ impl<W: Write> JsonLines<W> {
         }
         let number = self.next_stream;
         self.next_stream += 1;
-        let prefix = format!("{{\"type\":\"event\",\"stream\":{number}").into_bytes();
+        let prefix = format!("{{\"type\":\"event\",\"stream\":{number}");
+        let plans = stream.plans();
+        let header = plans.event_record_header.as_ref().filter(|plan| property::has_plain_field(plan));
         self.streams[key] = Some(Box::new(StreamPart {
             _trace: Arc::clone(&stream.trace),
             number,
-            prefix,
-            has_header: stream.plans().event_record_header.as_ref().is_some_and(property::has_plain_field),
+            prefix: Block::new(prefix.as_bytes()),
+            header: header.map(|plan| Keys::of(Some(plan))),
+            common: Keys::of(plans.common_context.as_ref()),
+            common_context: Repeated::default(),
             classes: Vec::new(),
         }));
         if self.options.streams {
@@ -173,30 +213,53 @@ impl<W: Write> JsonLines<W> {
                 push_class(out, event.class, part.number);
             }
         }
-        out.extend_from_slice(&part.prefix);
-        push_clock(out, event.clock, self.options.cycles);
-        match index.and_then(|index| part.classes.get(index)?.as_deref()) {
-            Some(class) => out.extend_from_slice(class),
-            None => out.extend_from_slice(&class_part(event)),
+        part.prefix.push(out, false);
+        if let Some(value) = event.clock {
+            out.extend_from_slice(b",\"ts\":");
+            match u64::try_from(value.nanoseconds) {
+                Ok(nanoseconds) => self.time.push(out, nanoseconds),
+                Err(_) => number::push_i128(out, value.nanoseconds),
+            }
+            if self.options.cycles {
+                out.extend_from_slice(b",\"cycles\":");
+                self.cycles.push(out, value.cycles);
+            }
         }
+        let made;
+        let class = match index.and_then(|index| part.classes.get(index)?.as_deref()) {
+            Some(class) => class,
+            None => {
+                made = ClassPart::of(event);
+                &made
+            }
+        };
+        out.extend_from_slice(&class.identity);
         if !event.other_clocks.is_empty() {
             push_other_clocks(out, event);
         }
-        let scopes = [
-            (Scope::EventRecordHeader, ",\"header\":"),
-            (Scope::CommonContext, ",\"common_context\":"),
-            (Scope::SpecificContext, ",\"specific_context\":"),
-            (Scope::Payload, ",\"payload\":"),
-        ];
-        let scopes = if part.has_header { &scopes[..] } else { &scopes[1..] };
-        for &(scope, name) in scopes {
-            if event.plan(scope).is_some() {
-                out.extend_from_slice(name.as_bytes());
-                let mut writer = FieldWriter::new(out, &mut self.scratch);
-                let result = event.visit(scope, &mut writer);
-                writer.finish(result.is_err());
-                self.output.failures.note(result);
-            }
+        let scratch = &mut self.scratch;
+        let mut write = |out: &mut Vec<u8>, scope: Scope, name: &[u8], keys: &Keys| {
+            out.extend_from_slice(name);
+            let mut writer = FieldWriter::new(out, scratch, keys);
+            let result = event.visit(scope, &mut writer);
+            writer.finish(result.is_err());
+            result
+        };
+        let failures = &mut self.output.failures;
+        if let Some(keys) = &part.header {
+            failures.note(write(out, Scope::EventRecordHeader, b",\"header\":", keys));
+        }
+        if let Some(plan) = event.plan(Scope::CommonContext) {
+            let keys = &part.common;
+            failures.note(part.common_context.push(out, event, plan, |out| {
+                write(out, Scope::CommonContext, b",\"common_context\":", keys)
+            }));
+        }
+        if event.plan(Scope::SpecificContext).is_some() {
+            failures.note(write(out, Scope::SpecificContext, b",\"specific_context\":", &class.specific));
+        }
+        if event.plan(Scope::Payload).is_some() {
+            failures.note(write(out, Scope::Payload, b",\"payload\":", &class.payload));
         }
         self.end()
     }
@@ -225,7 +288,8 @@ impl<W: Write> JsonLines<W> {
             for (scope, name) in [(Scope::PacketHeader, "header"), (Scope::PacketContext, "context")] {
                 if packet.plan(scope).is_some() {
                     push_key(out, name);
-                    let mut writer = FieldWriter::new(out, &mut self.scratch);
+                    let keys = Keys::of(packet.plan(scope));
+                    let mut writer = FieldWriter::new(out, &mut self.scratch, &keys);
                     let result = packet.visit(scope, &mut writer);
                     writer.finish(result.is_err());
                     self.output.failures.note(result);
@@ -335,17 +399,6 @@ fn push_clock(out: &mut Vec<u8>, value: Option<ClockValue>, cycles: bool) {
         out.extend_from_slice(b",\"cycles\":");
         number::push_unsigned(out, value.cycles);
     }
-}
-
-/// What stands between the time and the scopes of all events of a class.
-fn class_part(event: &Event<'_>) -> Box<[u8]> {
-    let class = event.class;
-    let mut out = Vec::new();
-    push_key(&mut out, "id");
-    number::push_unsigned(&mut out, class.id);
-    push_text(&mut out, "name", class.name.as_deref());
-    push_log_level(&mut out, class);
-    out.into_boxed_slice()
 }
 
 /// Appends the name of a log level, or its number if it has no name.

@@ -14,6 +14,8 @@ mod number;
 mod output;
 mod pretty;
 mod property;
+mod repeated;
+mod rising;
 #[cfg(test)]
 mod testing;
 mod time;

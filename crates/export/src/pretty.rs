@@ -8,7 +8,7 @@ use std::io::{self, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::plan::{Plan, align};
+use ichnos_model::plan::Plan;
 use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Trace, Value};
 
 use crate::block::Block;
@@ -16,6 +16,7 @@ use crate::color::Palette;
 use crate::number;
 use crate::output::Output;
 use crate::property;
+use crate::repeated::Repeated;
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, Scratch};
 use labels::Labels;
@@ -178,19 +179,25 @@ struct ClassPart {
     payload: Labels,
 }
 
+/// What is known of a data stream class; all data streams of it share that.
+#[derive(Debug)]
+struct StreamClassPart {
+    /// Keeps the classes where they are, which are known by their addresses.
+    trace: Arc<Trace>,
+    /// Which of the data stream classes of the trace this is.
+    index: usize,
+    packet: Labels,
+    common: Labels,
+    /// By index of the event record class.
+    events: Vec<Option<Box<ClassPart>>>,
+}
+
 /// What is known of a data stream.
 #[derive(Debug)]
 struct StreamPart {
-    /// Keeps the classes where they are, which are known by their addresses.
-    trace: Arc<Trace>,
-    packet: Labels,
-    common: Labels,
-    /// The common context of the event before, as it lies in the packet and as it is written: mostly
-    /// it is that of the next one, too.
-    common_bytes: Vec<u8>,
-    common_text: Vec<u8>,
-    /// By index of the class.
-    classes: Vec<Option<Box<ClassPart>>>,
+    /// Which of the data stream classes that are known it is of.
+    class: usize,
+    common_context: Repeated,
     /// The packet context of the current packet, as it is written.
     packet_text: Vec<u8>,
     /// Whether `packet_text` is that of the current packet.
@@ -213,6 +220,7 @@ pub struct Pretty<W> {
     scratch: Scratch,
     /// By key of the data stream.
     streams: Vec<Option<Box<StreamPart>>>,
+    classes: Vec<StreamClassPart>,
     past: PrettyState,
     /// None: what came before is known, or nothing did.
     resumed: Option<Resumed>,
@@ -235,6 +243,7 @@ impl<W: Write> Pretty<W> {
             options,
             scratch: Scratch::default(),
             streams: Vec::new(),
+            classes: Vec::new(),
             past: PrettyState::default(),
             resumed: None,
         }
@@ -276,17 +285,26 @@ impl<W: Write> Pretty<W> {
         if self.streams.len() <= key {
             self.streams.resize_with(key + 1, || None);
         }
-        let plans = stream.plans();
-        let labels = |plan: &Option<Plan>| {
-            Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+        let is_of = |class: &StreamClassPart| {
+            class.index == stream.class_index && Arc::ptr_eq(&class.trace, &stream.trace)
         };
+        let class = self.classes.iter().rposition(is_of).unwrap_or_else(|| {
+            let plans = stream.plans();
+            let labels = |plan: &Option<Plan>| {
+                Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+            };
+            self.classes.push(StreamClassPart {
+                trace: Arc::clone(&stream.trace),
+                index: stream.class_index,
+                packet: labels(&plans.packet_context),
+                common: labels(&plans.common_context),
+                events: Vec::new(),
+            });
+            self.classes.len() - 1
+        });
         self.streams[key] = Some(Box::new(StreamPart {
-            trace: Arc::clone(&stream.trace),
-            packet: labels(&plans.packet_context),
-            common: labels(&plans.common_context),
-            common_bytes: Vec::new(),
-            common_text: Vec::new(),
-            classes: Vec::new(),
+            class,
+            common_context: Repeated::default(),
             packet_text: Vec::new(),
             packet_known: false,
             // Who goes on in the middle does so in the middle of a packet.
@@ -303,21 +321,22 @@ impl<W: Write> Pretty<W> {
         let Some(Some(part)) = self.streams.get_mut(key) else {
             return Ok(());
         };
+        let Some(known) = self.classes.get_mut(part.class) else { return Ok(()) };
         let index = property::class_index(event.stream, event.plans).unwrap_or(usize::MAX);
         let made;
-        let class = match part.classes.get_mut(index) {
+        let class = match known.events.get_mut(index) {
             Some(Some(class)) => &**class,
             _ => {
                 let class = Box::new(make_class(event, has_clock, &self.options, &self.palette));
-                debug_assert!(Arc::ptr_eq(&part.trace, &event.stream.trace));
+                debug_assert!(Arc::ptr_eq(&known.trace, &event.stream.trace));
                 if index == usize::MAX {
                     made = class;
                     &*made
                 } else {
-                    if part.classes.len() <= index {
-                        part.classes.resize_with(index + 1, || None);
+                    if known.events.len() <= index {
+                        known.events.resize_with(index + 1, || None);
                     }
-                    &**part.classes[index].insert(class)
+                    &**known.events[index].insert(class)
                 }
             }
         };
@@ -326,7 +345,7 @@ impl<W: Write> Pretty<W> {
         let names = self.options.names;
         let (palette, flags) = (&self.palette, self.options.enum_flags);
         let mut first = true;
-        if event.plan(Scope::PacketContext).is_some() && !part.packet.hide_all() {
+        if event.plan(Scope::PacketContext).is_some() && !known.packet.hide_all() {
             first = false;
             if part.packet_known {
                 out.extend_from_slice(&part.packet_text);
@@ -336,7 +355,7 @@ impl<W: Write> Pretty<W> {
                 let mut printer = FieldPrinter::<COLOR>::new(
                     out,
                     palette,
-                    &part.packet,
+                    &known.packet,
                     names.context,
                     flags,
                     &mut self.scratch,
@@ -347,31 +366,19 @@ impl<W: Write> Pretty<W> {
                 part.packet_known = part.in_packet;
             }
         }
-        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !part.common.hide_all()) {
+        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) {
             if !first {
                 out.extend_from_slice(b", ");
             }
             first = false;
-            let bytes = repeating_bytes(event, plan);
-            if let Some(bytes) = bytes
-                && *bytes == part.common_bytes[..]
-            {
-                out.extend_from_slice(&part.common_text);
-            } else {
-                let begin = out.len();
+            let (labels, scratch) = (&known.common, &mut self.scratch);
+            let result = part.common_context.push(out, event, plan, |out| {
                 push_scope_name(out, names.scope, palette, "stream.event.context");
-                let scratch = &mut self.scratch;
                 let mut printer =
-                    FieldPrinter::<COLOR>::new(out, palette, &part.common, names.context, flags, scratch);
-                let result = event.visit(Scope::CommonContext, &mut printer);
-                part.common_bytes.clear();
-                part.common_text.clear();
-                if let (Some(bytes), Ok(())) = (bytes, result) {
-                    part.common_bytes.extend_from_slice(bytes);
-                    part.common_text.extend_from_slice(&out[begin..]);
-                }
-                self.output.failures.note(result);
-            }
+                    FieldPrinter::<COLOR>::new(out, palette, labels, names.context, flags, scratch);
+                event.visit(Scope::CommonContext, &mut printer)
+            });
+            self.output.failures.note(result);
         }
         let scopes = [
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
@@ -396,7 +403,7 @@ impl<W: Write> Pretty<W> {
 
     /// Appends when an event was recorded, and how long after the one before.
     #[inline]
-    fn push_time(&mut self, value: Option<ClockValue>) {
+    fn push_time(&mut self, value: Option<&ClockValue>) {
         let out = &mut self.output.buffer;
         let header_names = self.options.names.header;
         let palette = &self.palette;
@@ -466,9 +473,9 @@ impl<W: Write> Pretty<W> {
         match (discarded.begin, discarded.end) {
             (Some(begin), Some(end)) => {
                 out.extend_from_slice(b"between [");
-                self.clock.push(out, Some(begin));
+                self.clock.push(out, Some(&begin));
                 out.extend_from_slice(b"] and [");
-                self.clock.push(out, Some(end));
+                self.clock.push(out, Some(&end));
                 out.push(b']');
             }
             _ => out.extend_from_slice(b"(unknown time range)"),
@@ -530,18 +537,6 @@ impl<W: Write> Sink for Pretty<W> {
         self.warnings.flush()?;
         self.output.failures.tell()
     }
-}
-
-/// The bytes of a scope that say all of it, where that is easily told: its size is fixed, which means
-/// that nothing before decides on what it is.
-#[inline]
-fn repeating_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
-    // Longer ones do not repeat.
-    const MOST: u64 = 256 * 8;
-    let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
-    let begin = align(event.scopes.begins[Scope::CommonContext as usize].bit, plan.root().alignment())?;
-    let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
-    event.scopes.bits.data.get(first..)?.get(..(size / 8) as usize).filter(|bytes| !bytes.is_empty())
 }
 
 /// Appends the time between two events.

@@ -110,7 +110,7 @@ impl Fixture {
         let mut data = vec![9, 2];
         data.extend_from_slice(payload);
         let slots = vec![Cell::new(UNKNOWN); self.stream.trace.plans.slots()];
-        let at = |bit| Position { bit, open_byte: None };
+        let at = |bit| Position { bit, ..Position::default() };
         f(Scopes {
             bits: PacketBits::whole(&data),
             begins: &[at(0), at(0), at(16), at(16), at(16), at(16)],
@@ -130,12 +130,13 @@ impl Fixture {
 
     /// An event with values of further clocks.
     pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
+        let clock = self.clock(time);
         self.scopes(payload, |scopes| {
             let event = Event {
                 stream: &self.stream,
                 class: &self.stream.class().event_records[0],
                 plans: &self.stream.plans().event_records[0],
-                clock: self.clock(time),
+                clock: clock.as_ref(),
                 other_clocks: others,
                 scopes,
             };

@@ -43,7 +43,7 @@ impl ClockDisplay {
     }
 
     /// Appends a clock value.
-    pub(crate) fn push(&mut self, out: &mut Vec<u8>, value: Option<ClockValue>) {
+    pub(crate) fn push(&mut self, out: &mut Vec<u8>, value: Option<&ClockValue>) {
         match value {
             None => out.extend_from_slice(b"??:??:??.?????????"),
             Some(value) => match i64::try_from(value.nanoseconds) {
@@ -126,7 +126,7 @@ mod tests {
 
     fn shown(display: &mut ClockDisplay, nanoseconds: i128) -> String {
         let mut out = Vec::new();
-        display.push(&mut out, Some(ClockValue { nanoseconds, cycles: 0 }));
+        display.push(&mut out, Some(&ClockValue { nanoseconds, cycles: 0 }));
         String::from_utf8(out).unwrap()
     }
 

@@ -106,7 +106,7 @@ impl<C: Cursor> Merge<C> {
     #[cold]
     fn is_exactly_before(&self, a: Entry, b: Entry) -> bool {
         let when = |entry: Entry| match self.heads.get(entry.index as usize) {
-            Some(Some(head)) => (false, head.nanoseconds, entry.index),
+            Some(Some(head)) => (false, head.nanoseconds(), entry.index),
             _ => (true, None, entry.index),
         };
         when(a) < when(b)
@@ -114,7 +114,7 @@ impl<C: Cursor> Merge<C> {
 
     fn entry(&self, index: u32) -> Entry {
         match self.heads.get(index as usize) {
-            Some(Some(head)) => Entry { key: key(head.nanoseconds), index },
+            Some(Some(head)) => Entry { key: key(head.nanoseconds()), index },
             _ => Entry { key: u64::MAX, index: OVER },
         }
     }
@@ -175,7 +175,7 @@ impl<C: Cursor> Merge<C> {
         self.runner_up = runner_up;
         self.limit = self.limit_of(runner_up);
         let head = self.heads.get(winner.index as usize).copied().flatten();
-        if let (Some(until), Some(time)) = (self.until, head.and_then(|head| head.nanoseconds))
+        if let (Some(until), Some(time)) = (self.until, head.and_then(|head| head.nanoseconds()))
             && time >= until
         {
             self.paused = head;
@@ -223,7 +223,7 @@ impl<C: Cursor> Cursor for Merge<C> {
         };
         let head = self.cursors.get_mut(index as usize).and_then(Cursor::advance);
         match &head {
-            Some(first) if key(first.nanoseconds) < self.limit => head,
+            Some(first) if key(first.nanoseconds()) < self.limit => head,
             _ => self.next(index, head),
         }
     }
@@ -255,7 +255,7 @@ impl DamageCursor {
 impl Cursor for DamageCursor {
     fn advance(&mut self) -> Option<Head> {
         self.next += 1;
-        self.damage.get(self.next - 1).map(|_| Head { nanoseconds: None, kind: MessageKind::Damage })
+        self.damage.get(self.next - 1).map(|_| Head::new(MessageKind::Damage, None))
     }
 
     fn current(&self) -> Option<Message<'_>> {
@@ -297,7 +297,7 @@ mod tests {
         fn advance(&mut self) -> Option<Head> {
             let nanoseconds = *self.0.get(self.1)?;
             self.1 += 1;
-            Some(Head { nanoseconds, kind: MessageKind::Event })
+            Some(Head::new(MessageKind::Event, nanoseconds))
         }
 
         fn current(&self) -> Option<Message<'_>> {
@@ -345,7 +345,7 @@ mod tests {
             let mut merge = Merge::new(streams.iter().map(|times| Times(times.clone(), 0)).collect());
             let mut found = Vec::new();
             while let Some(head) = merge.advance() {
-                found.push((head.nanoseconds, merge.winner.unwrap() as usize));
+                found.push((head.nanoseconds(), merge.winner.unwrap() as usize));
             }
             assert_eq!(found, expected(&streams), "{count}");
             assert!(merge.advance().is_none());
@@ -355,8 +355,8 @@ mod tests {
             for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
                 merge.pause_at(until);
                 while let Some(head) = merge.advance() {
-                    assert!(until.is_none_or(|until| head.nanoseconds.is_none_or(|time| time < until)));
-                    paused.push((head.nanoseconds, merge.winner.unwrap() as usize));
+                    assert!(until.is_none_or(|until| head.nanoseconds().is_none_or(|time| time < until)));
+                    paused.push((head.nanoseconds(), merge.winner.unwrap() as usize));
                 }
             }
             assert_eq!(paused, found, "{count}");

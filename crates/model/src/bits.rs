@@ -34,6 +34,13 @@ impl Word {
         64 - u64::from(self.down)
     }
 
+    /// The bit of the first byte that the value begins with.
+    #[inline(always)]
+    #[must_use]
+    pub fn bit(self) -> u64 {
+        u64::from(self.down - self.up)
+    }
+
     /// The value whose first byte is `bytes[at]`, unsigned. Bytes beyond the data are 0.
     #[inline(always)]
     #[must_use]

@@ -58,7 +58,7 @@ pub enum DecodeErrorKind {
     #[error("a text begins within a byte")]
     TextWithinByte,
     /// Arrays have too many elements without any bits.
-    #[error("a root field has more than {0} array elements of zero size")]
+    #[error("a packet has more than {0} array elements of zero size, and one for each bit before")]
     TooManyEmptyElements(u64),
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union take {0} and {1} bits")]

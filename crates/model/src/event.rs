@@ -43,7 +43,7 @@ pub struct Event<'a> {
     /// The decode plans of its class.
     pub plans: &'a EventRecordPlans,
     /// When it was recorded, by the default clock of its stream.
-    pub clock: Option<ClockValue>,
+    pub clock: Option<&'a ClockValue>,
     /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
     /// PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
@@ -94,8 +94,8 @@ impl<'a> Event<'a> {
         let common_context = self.stream.plans().common_context.as_ref();
         let Scopes { bits, begins, slots, limits } = self.scopes;
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
-        let begins = [begins[3], begins[4], begins[5]];
-        walk_all(plans, begins, bits, slots, *limits, visitor)
+        let mut at = begins[Scope::CommonContext as usize];
+        walk_all(plans, bits, &mut at, slots, *limits, visitor, |_, _| {})
     }
 }
 

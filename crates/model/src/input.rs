@@ -124,7 +124,7 @@ pub type BegunCursor = (Box<dyn Cursor + Send>, Option<Head>);
 pub fn advance_to(cursor: &mut (impl Cursor + ?Sized), begin: i128) -> Option<Head> {
     loop {
         let head = cursor.advance()?;
-        if head.nanoseconds.is_some_and(|time| time >= begin) {
+        if head.nanoseconds().is_some_and(|time| time >= begin) {
             return Some(head);
         }
     }

@@ -18,8 +18,8 @@ pub struct Limits {
     pub event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
     pub integer_bits: u64,
-    /// Array elements of zero size that are visited of one root field; more are an error.
-    /// Default: 4,096.
+    /// Array elements of zero size in one packet, beside one for each bit before them; more are an
+    /// error. Default: 4,096.
     pub zero_size_elements: u64,
     /// Field classes of one root field whose fields may have no bits: an event record can have all
     /// of them in a single bit. Default: 65,536.

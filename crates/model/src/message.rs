@@ -150,6 +150,25 @@ pub enum DamageKind {
         /// Bits that are there.
         available: u64,
     },
+    /// A packet that says to be longer than the way to the next packet.
+    #[error("the packet of {total} bits cannot be that long: another one begins after {available} bits")]
+    PacketWithin {
+        /// Size of the packet in bits, as it says.
+        total: u64,
+        /// Bits up to the other packet.
+        available: u64,
+    },
+    /// A packet is in its file twice.
+    #[error("the packet is a copy of the one at byte {0} of the file: it is left out")]
+    Copy(u64),
+    /// A packet begins at a time that does not fit between those of the packets around it.
+    #[error(
+        "the packet begins at {begin} cycles, which does not fit between the packets around it in the file"
+    )]
+    Misplaced {
+        /// Cycles at its beginning.
+        begin: u64,
+    },
     /// An event record has no bits at all.
     #[error("an event record without any bits")]
     EmptyEventRecord,
@@ -160,6 +179,36 @@ pub enum DamageKind {
         from: u64,
         /// Cycles after.
         to: u64,
+    },
+    /// An event is outside of the times of its packet (CTF2-PROP-2.0, role
+    /// `packet-end-default-clock-timestamp`). Further ones in the packet are not told.
+    #[error("an event at {cycles} cycles, but its packet ends at {end} cycles")]
+    EventAfterPacket {
+        /// Cycles of the event.
+        cycles: u64,
+        /// Cycles at the end of the packet.
+        end: u64,
+    },
+    /// A time does not fit in a signed number of 64 bits. Further ones that follow are not told.
+    #[error("an event at {0} nanoseconds from the clock's origin, which is more than 64 bits can hold")]
+    TimeOverflow(i128),
+    /// A counter of packets or of discarded event records goes back.
+    #[error("the {counter} goes back, from {from} to {to}")]
+    CounterBackwards {
+        /// "packet sequence number" or "counter of discarded event records".
+        counter: &'static str,
+        /// Value in the packet before.
+        from: u64,
+        /// Value in the packet.
+        to: u64,
+    },
+    /// A packet ends after the next one begins.
+    #[error("the packet ends at {end} cycles, but the next one begins at {next} cycles")]
+    EndAfterNext {
+        /// Cycles at its end.
+        end: u64,
+        /// Cycles at the beginning of the next packet of the data stream.
+        next: u64,
     },
     /// A packet ends before it begins.
     #[error("the packet begins at {begin} cycles and ends at {end} cycles")]
@@ -174,7 +223,7 @@ pub enum DamageKind {
     TooManyPackets(u64),
     /// The packet index that the tracer wrote says something else than the packet; it is the
     /// packet that counts.
-    #[error("the packet index beside the file is false: it does not say what the packet says")]
+    #[error("the packet index beside the file does not say what the packet says")]
     FalseIndex,
     /// A file cannot be read.
     #[error("{0}")]
@@ -194,10 +243,33 @@ pub enum DamageKind {
 /// What the merge needs to know of a message, without borrowing it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head {
-    /// When, in nanoseconds from the origin of the stream's clock; None: at once.
-    pub nanoseconds: Option<i128>,
+    // The halves of the time: what is stored at once and loaded in halves, or the other way round,
+    // takes long, and a head is loaded right after it was stored.
+    low: u64,
+    high: u64,
+    has_time: bool,
     /// Which kind of message.
     pub kind: MessageKind,
+}
+
+impl Head {
+    /// The head of a message of this time, in nanoseconds from the origin of the stream's clock;
+    /// None: at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(kind: MessageKind, nanoseconds: Option<i128>) -> Self {
+        let time = nanoseconds.unwrap_or_default();
+        Self { low: time as u64, high: (time >> 64) as u64, has_time: nanoseconds.is_some(), kind }
+    }
+
+    /// When, in nanoseconds from the origin of the stream's clock; None: at once. An event that
+    /// says to be later than its packet comes at the end of the packet, whatever its own time.
+    #[inline(always)]
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<i128> {
+        let time = (u128::from(self.high) << 64 | u128::from(self.low)) as i128;
+        self.has_time.then_some(time)
+    }
 }
 
 /// The kinds of messages.

@@ -8,12 +8,12 @@
 
 use std::sync::Arc;
 
-use crate::bits::Word;
 use crate::locate::{self, LocationProblem};
+use crate::part::{Elements, Layout, Part};
 use crate::selectors::Selectors;
 use crate::{
-    BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, Length, Limits,
-    RangeSet, Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
+    BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, RangeSet,
+    Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
 };
 
 /// Number of a saved value.
@@ -84,8 +84,8 @@ pub(crate) enum Op {
     StaticBlob(u64),
     DynamicBlob(Slot),
     Structure { members: Vec<NodeId>, parts: Vec<Part> },
-    StaticArray { element: NodeId, length: u64, plain: Option<Load> },
-    DynamicArray { element: NodeId, length: Slot, plain: Option<Load> },
+    StaticArray { element: NodeId, length: u64, elements: Option<Elements> },
+    DynamicArray { element: NodeId, length: Slot, elements: Option<Elements> },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
     Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot },
     Union { members: Vec<NodeId> },
@@ -121,92 +121,6 @@ pub(crate) enum VariableOp {
     Signed,
     Boolean,
     BitArray,
-}
-
-/// A part of a structure.
-#[derive(Debug)]
-pub(crate) enum Part {
-    Run(Run),
-    /// A string of code units of one byte that ends with a zero, and begins at the next byte.
-    Text(NodeId),
-    /// An array of plain elements whose length is in a slot, and which begins at the next byte.
-    Array(NodeId),
-    /// A string of code units of one byte whose length is in a slot, and which begins at the next
-    /// byte.
-    DynamicText(NodeId),
-    Field(NodeId),
-}
-
-/// Members of fixed size one after the other, with offsets that are fixed from the beginning of
-/// the run on. A run begins at a byte.
-#[derive(Debug)]
-pub(crate) struct Run {
-    pub(crate) alignment: u64,
-    /// Size in bits.
-    pub(crate) size: u64,
-    pub(crate) fields: Box<[RunField]>,
-    /// Those of the fields that save their value, themselves or deeper within.
-    pub(crate) saving: Box<[RunField]>,
-    /// Byte order of the last field, if the run ends within a byte.
-    pub(crate) open_byte: Option<ByteOrder>,
-}
-
-/// A field of a run.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RunField {
-    pub(crate) node: NodeId,
-    /// The byte of the run that the field begins in.
-    pub(crate) byte: u32,
-    pub(crate) load: Load,
-    /// Where its value is from that byte on.
-    pub(crate) word: Word,
-    /// Offset in bits from the beginning of the run.
-    pub(crate) offset: u64,
-}
-
-impl RunField {
-    /// The field of a run of `plan` that begins at bit `begin`.
-    #[inline(always)]
-    pub(crate) fn field<'a>(&self, plan: &'a Plan, begin: u64) -> Field<'a> {
-        Field::new(plan, self.node, begin + self.offset, self.word.length())
-    }
-}
-
-/// How to load a field of a run, or the elements of an array.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Load {
-    /// Little-endian integers that a [`Word`] has; nothing but the visitor needs the value. These
-    /// are what most fields of most traces are.
-    Unsigned,
-    Signed,
-    /// The same, unsigned; one slot takes the value.
-    Saved,
-    /// Floating-point numbers of 32 and 64 bits, whole bytes, little-endian.
-    Real,
-    /// Any kind of bits, up to 64 of them at any place.
-    Bits,
-    /// A string of static length, of code units of one byte.
-    Text,
-    /// An array of static length, of elements that are whole bytes.
-    Array,
-    /// Whatever the node says.
-    Any,
-}
-
-impl Load {
-    /// For the field of a node, which begins at bit `bit` of a byte.
-    fn of(node: &Node, bits: &Bits, bit: u64) -> Self {
-        let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
-        let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
-        match (bits.kind, node.saves.len()) {
-            _ if bits.length > 64 => Self::Any,
-            (BitsKind::Unsigned, 0) if is_simple => Self::Unsigned,
-            (BitsKind::Signed, 0) if is_simple => Self::Signed,
-            (BitsKind::Unsigned, 1) if is_simple => Self::Saved,
-            (BitsKind::Real, 0) if is_simple && bit == 0 && matches!(bits.length, 32 | 64) => Self::Real,
-            _ => Self::Bits,
-        }
-    }
 }
 
 /// A compiled root field class.
@@ -347,8 +261,8 @@ impl Plan {
                     alignment = alignment.max(self.node(element).alignment);
                 }
                 match length {
-                    Length::Static(length) => Op::StaticArray { element, length: *length, plain: None },
-                    Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT, plain: None },
+                    Length::Static(length) => Op::StaticArray { element, length: *length, elements: None },
+                    Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT, elements: None },
                 }
             }
             FieldKind::Optional { field, ranges, .. } => {
@@ -422,11 +336,13 @@ impl Plan {
         }
         for id in 0..count {
             let found = match self.nodes[id].op {
-                Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => self.plain(element),
+                Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => self.elements(element),
                 _ => None,
             };
-            if let Op::StaticArray { plain, .. } | Op::DynamicArray { plain, .. } = &mut self.nodes[id].op {
-                *plain = found;
+            if let Op::StaticArray { elements, .. } | Op::DynamicArray { elements, .. } =
+                &mut self.nodes[id].op
+            {
+                *elements = found;
             }
         }
         // Children come after their parents, so backwards each is known before it is needed.
@@ -451,35 +367,6 @@ impl Plan {
         Ok(())
     }
 
-    /// How to load elements that are whole bytes, follow each other without gaps, and which
-    /// nothing but the visitor needs.
-    fn plain(&self, element: NodeId) -> Option<Load> {
-        let node = self.node(element);
-        let Op::Bits(bits) = node.op else { return None };
-        let is_plain = matches!(bits.length, 8 | 16 | 32 | 64)
-            && node.alignment % 8 == 0
-            && node.alignment <= bits.length
-            && !bits.saved
-            && !bits.reversed;
-        is_plain.then(|| Load::of(node, &bits, 0))
-    }
-
-    /// How to decode a member of a structure whose layout is not fixed.
-    fn part(&self, id: NodeId) -> Part {
-        let node = self.node(id);
-        match &node.op {
-            Op::NullTerminated(StringEncoding::Utf8) if node.alignment == 8 => Part::Text(id),
-            Op::DynamicText(StringEncoding::Utf8, _) if node.alignment == 8 => Part::DynamicText(id),
-            // Elements may be aligned to more than the array, which may be empty.
-            Op::DynamicArray { plain: Some(_), element, .. }
-                if node.alignment == 8 && self.node(*element).alignment == 8 =>
-            {
-                Part::Array(id)
-            }
-            _ => Part::Field(id),
-        }
-    }
-
     /// Whether an instance of the node may have no bits.
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
@@ -496,121 +383,6 @@ impl Plan {
             | Op::Null => true,
         }
     }
-
-    /// Layout of the node if every instance that begins aligned has the same.
-    fn layout(&self, id: NodeId, layouts: &[Option<Layout>]) -> Option<Layout> {
-        let node = self.node(id);
-        let saves = !node.saves.is_empty();
-        let size = |size: u64| Some(Layout { size, saves, order: Order::Any });
-        match &node.op {
-            Op::Bits(bits) => {
-                let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
-                Some(Layout { size: bits.length, saves, order: Order::Only(order) })
-            }
-            // What need not begin at a byte has to be looked at.
-            Op::StaticText(..) if node.alignment % 8 != 0 => None,
-            // Whether such a text is sound depends on what it says.
-            Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
-            Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
-            Op::Null => size(0),
-            Op::Structure { members, .. } => {
-                let mut all = Layout { size: 0, saves: false, order: Order::Any };
-                for member in members {
-                    let member_layout = layouts[*member as usize]?;
-                    all.append(member_layout, self.node(*member).alignment)?;
-                }
-                Some(all)
-            }
-            Op::StaticArray { element, length, .. } => {
-                let layout = layouts[*element as usize]?;
-                if *length == 0 {
-                    return size(0);
-                }
-                if layout.size == 0 {
-                    // How many elements without bits there may be is a matter of limits.
-                    return None;
-                }
-                let alignment = self.node(*element).alignment;
-                if alignment > node.alignment {
-                    // How far the first element is from the beginning depends on where that is.
-                    return None;
-                }
-                let stride = align(layout.size, alignment)?;
-                let size = stride.checked_mul(*length - 1)?.checked_add(layout.size)?;
-                Some(Layout { size, ..layout })
-            }
-            _ => None,
-        }
-    }
-
-    fn parts(&self, members: &[NodeId], alignment: u64, layouts: &[Option<Layout>]) -> Vec<Part> {
-        let mut parts = Vec::new();
-        // What is known of the place where the next member may begin: at the beginning of the
-        // structure all that its alignment says, after a field of unknown size nothing.
-        let mut known = alignment;
-        let mut run: Option<OpenRun> = None;
-        let close = |run: &mut Option<OpenRun>, parts: &mut Vec<Part>| {
-            if let Some(OpenRun { alignment, fields, saving, layout }) = run.take() {
-                let open_byte = match layout.order {
-                    Order::Only(order) if layout.size % 8 != 0 => Some(order),
-                    _ => None,
-                };
-                let (fields, saving) = (fields.into(), saving.into());
-                parts.push(Part::Run(Run { alignment, size: layout.size, fields, saving, open_byte }));
-            }
-        };
-        for member in members {
-            let node = self.node(*member);
-            let Some(layout) = layouts[*member as usize] else {
-                close(&mut run, &mut parts);
-                parts.push(self.part(*member));
-                known = 1;
-                continue;
-            };
-            if let Some(open) = &mut run
-                && node.alignment <= open.alignment
-            {
-                let mut joined = open.layout;
-                if let Some(offset) = joined.append(layout, node.alignment)
-                    && let Some(field) = self.run_field(*member, offset)
-                {
-                    open.layout = joined;
-                    open.fields.push(field);
-                    if layout.saves {
-                        open.saving.push(field);
-                    }
-                    continue;
-                }
-            }
-            close(&mut run, &mut parts);
-            let begin = known.max(node.alignment);
-            known = 1;
-            if let Some(field) = self.run_field(*member, 0).filter(|_| begin % 8 == 0) {
-                let fields = vec![field];
-                let saving = if layout.saves { fields.clone() } else { Vec::new() };
-                run = Some(OpenRun { alignment: begin, fields, saving, layout });
-            } else {
-                parts.push(Part::Field(*member));
-            }
-        }
-        close(&mut run, &mut parts);
-        parts
-    }
-
-    /// The field of a run; None if it is farther from the beginning than runs are long.
-    fn run_field(&self, id: NodeId, offset: u64) -> Option<RunField> {
-        let node = self.node(id);
-        let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);
-        let (load, length) = match &node.op {
-            Op::Bits(bits) => (Load::of(node, bits, bit), bits.length),
-            Op::StaticText(StringEncoding::Utf8, _) => (Load::Text, 0),
-            Op::StaticArray { plain: Some(_), .. } if bit == 0 => (Load::Array, 0),
-            _ => (Load::Any, 0),
-        };
-        // Where a value is in more than eight bytes, only the first bit counts.
-        let word = Word::new(bit, length.clamp(1, 64 - bit))?;
-        Some(RunField { node: id, byte, load, word, offset })
-    }
 }
 
 /// Rounds up to a multiple of a power of two; None if that is beyond all numbers.
@@ -618,53 +390,6 @@ impl Plan {
 #[must_use]
 pub fn align(offset: u64, alignment: u64) -> Option<u64> {
     Some(offset.checked_add(alignment - 1)? & !(alignment - 1))
-}
-
-/// A fixed layout.
-#[derive(Clone, Copy, Debug)]
-struct Layout {
-    /// Size in bits.
-    size: u64,
-    saves: bool,
-    order: Order,
-}
-
-/// A run that further fields may join.
-struct OpenRun {
-    alignment: u64,
-    fields: Vec<RunField>,
-    saving: Vec<RunField>,
-    layout: Layout,
-}
-
-/// The byte orders that occur.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Order {
-    /// None: the fields have no byte order.
-    Any,
-    Only(ByteOrder),
-    /// Both, never within one byte.
-    Both,
-}
-
-impl Layout {
-    /// Appends a field; gives its offset. None if that is no fixed layout: byte order changes
-    /// within a byte (decoding finds out and says so), or the size overflows.
-    fn append(&mut self, field: Self, alignment: u64) -> Option<u64> {
-        let offset = align(self.size, alignment)?;
-        self.order = match (self.order, field.order) {
-            (Order::Any, order) | (order, Order::Any) => order,
-            (a, b) if a == b && a != Order::Both => a,
-            _ if offset % 8 == 0 && self.size % 8 == 0 && field.size % 8 == 0 => Order::Both,
-            _ => return None,
-        };
-        if self.order == Order::Both && (field.size % 8 != 0 || offset % 8 != 0) {
-            return None;
-        }
-        self.size = offset.checked_add(field.size)?;
-        self.saves |= field.saves;
-        Some(offset)
-    }
 }
 
 /// Why no plan can be made.

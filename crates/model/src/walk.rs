@@ -3,11 +3,10 @@
 use std::cell::Cell;
 
 pub use crate::bits::{Word, read_bits};
-use crate::bits::{first_zero, reverse, sign_extend, terminator};
+use crate::bits::{reverse, sign_extend, terminator};
 pub use crate::decode_error::{DecodeError, DecodeErrorKind};
-use crate::plan::{
-    Bits, BitsKind, Load, Node, NodeId, Op, Part, Plan, Run, RunField, Slot, VariableOp, align,
-};
+use crate::part::Elements;
+use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, VariableOp, align};
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
 use crate::{ByteOrder, RangeSet, Real, StringEncoding, Text, Wide};
@@ -25,7 +24,7 @@ pub const LEAST: i128 = i128::MIN + (1 << 64);
 
 /// Whether the value of a slot is one.
 #[inline(always)]
-fn is_known(value: i128) -> bool {
+pub(crate) fn is_known(value: i128) -> bool {
     (value >> 64) as i64 != i64::MIN
 }
 
@@ -36,6 +35,9 @@ pub struct Position {
     pub bit: u64,
     /// Byte order of the field before, if this is within a byte: it must not change there.
     pub open_byte: Option<ByteOrder>,
+    /// Array elements without bits since the beginning of the packet, which
+    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
+    pub empty_elements: u32,
 }
 
 /// The bits of a packet.
@@ -91,58 +93,64 @@ impl Plan {
         limits: WalkLimits,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
-        if !V::WANTS_VALUES
-            && let Some(size) = self.fixed
-            && let Some(begin) = align(position.bit, self.nodes[0].alignment)
-            && let Some(end) = begin.checked_add(size)
-            && end <= bits.end()
-            && begin % 8 == 0
-            && end % 8 == 0
-        {
-            *position = Position { bit: end, open_byte: None };
-            return Ok(());
-        }
         let mut walk = Walk::new(self, bits, slots, limits, visitor);
         walk.at = *position;
-        let result = walk.root();
+        let result = if walk.skip(self) { Ok(()) } else { walk.root() };
         *position = walk.at;
         result
     }
 }
 
-/// Carries out the plans that there are, each from its position on, as [`Plan::walk`] does.
+/// Carries out the plans that there are, as [`Plan::walk`] does: the first from `position` on, each
+/// other one from where the one before ended. `begins` is told where each begins, and then where the
+/// last one ended; `position` is there, too, or where the trouble is.
+///
+/// # Errors
+/// Where the bits do not fit the plan.
 #[inline]
-pub(crate) fn walk_all<'a, V: Visitor>(
+pub fn walk_all<'a, V: Visitor>(
     plans: [Option<&'a Plan>; 3],
-    begins: [Position; 3],
     bits: PacketBits<'a>,
+    position: &mut Position,
     slots: &'a Slots,
     limits: WalkLimits,
     visitor: &'a mut V,
+    mut begins: impl FnMut(usize, Position),
 ) -> Result<(), DecodeError> {
-    let Some(first) = plans.iter().flatten().next() else { return Ok(()) };
+    let Some(first) = plans.iter().flatten().next() else {
+        (0..plans.len()).for_each(|i| begins(i, *position));
+        return Ok(());
+    };
     let mut walk = Walk::new(first, bits, slots, limits, visitor);
-    for (plan, at) in plans.iter().zip(begins) {
-        if let Some(plan) = plan {
-            (walk.plan, walk.at, walk.idle) = (plan, at, 0);
-            walk.root()?;
+    walk.at = *position;
+    for (i, plan) in plans.into_iter().enumerate() {
+        begins(i, walk.at);
+        let Some(plan) = plan else { continue };
+        if walk.skip(plan) {
+            continue;
+        }
+        walk.plan = plan;
+        if let Err(error) = walk.root() {
+            *position = walk.at;
+            return Err(error);
         }
     }
+    *position = walk.at;
     Ok(())
 }
 
-struct Walk<'a, V> {
-    plan: &'a Plan,
-    data: &'a [u8],
+pub(crate) struct Walk<'a, V> {
+    pub(crate) plan: &'a Plan,
+    pub(crate) data: &'a [u8],
+    /// The whole bytes of the content that are there.
+    pub(crate) bytes: &'a [u8],
     /// Where reading must end.
-    end: u64,
+    pub(crate) end: u64,
     bits: PacketBits<'a>,
-    at: Position,
-    slots: &'a Slots,
+    pub(crate) at: Position,
+    pub(crate) slots: &'a Slots,
     limits: WalkLimits,
-    /// Array elements of zero size so far.
-    idle: u64,
-    visitor: &'a mut V,
+    pub(crate) visitor: &'a mut V,
 }
 
 impl<'a, V: Visitor> Walk<'a, V> {
@@ -154,7 +162,25 @@ impl<'a, V: Visitor> Walk<'a, V> {
         visitor: &'a mut V,
     ) -> Self {
         let (data, end, at) = (bits.data, bits.end(), Position::default());
-        Self { plan, data, end, bits, at, slots, limits, idle: 0, visitor }
+        let bytes = data.get(..(end / 8) as usize).unwrap_or_default();
+        Self { plan, data, bytes, end, bits, at, slots, limits, visitor }
+    }
+
+    /// Gets past an instance of a plan of fixed size at once, if nobody wants its values.
+    #[inline(always)]
+    fn skip(&mut self, plan: &Plan) -> bool {
+        if !V::WANTS_VALUES
+            && let Some(size) = plan.fixed
+            && let Some(begin) = align(self.at.bit, plan.root().alignment)
+            && let Some(after) = begin.checked_add(size)
+            && after <= self.end
+            && begin % 8 == 0
+            && after % 8 == 0
+        {
+            self.at = Position { bit: after, open_byte: None, ..self.at };
+            return true;
+        }
+        false
     }
 
     /// The root field of the plan.
@@ -219,7 +245,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.beyond(size);
         }
         let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
-        self.at = Position { bit: self.at.bit + size, open_byte: None };
+        self.at = Position { bit: self.at.bit + size, open_byte: None, ..self.at };
         Ok(bytes)
     }
 
@@ -242,11 +268,12 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
-    fn field(&self, id: NodeId, offset: u64) -> Field<'a> {
+    #[inline(always)]
+    pub(crate) fn field(&self, id: NodeId, offset: u64) -> Field<'a> {
         Field::new(self.plan, id, offset, 0)
     }
 
-    fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
+    pub(crate) fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
         let node = self.plan.node(id);
         self.align(node.alignment)?;
         let field = self.field(id, self.at.bit);
@@ -259,9 +286,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::StaticBlob(length) => self.blob(field, *length),
             Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
             Op::Structure { parts, .. } => self.structure(field, parts),
-            Op::StaticArray { element, length, plain } => self.array(field, *element, *length, *plain),
-            Op::DynamicArray { element, length, plain } => {
-                self.array(field, *element, self.length(*length)?, *plain)
+            Op::StaticArray { element, length, elements } => self.array(field, *element, *length, *elements),
+            Op::DynamicArray { element, length, elements } => {
+                self.array(field, *element, self.length(*length)?, *elements)
             }
             Op::Optional { field: inner, selector, ranges } => {
                 self.optional(field, *inner, *selector, ranges.as_ref())
@@ -277,189 +304,6 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 Ok(())
             }
         }
-    }
-
-    #[inline]
-    fn structure(&mut self, field: Field<'a>, parts: &'a [Part]) -> Result<(), DecodeError> {
-        if V::WANTS_VALUES {
-            self.visitor.begin_structure(field);
-        }
-        for part in parts {
-            match part {
-                Part::Run(run) => self.run(run)?,
-                Part::Text(id) => self.null_terminated_bytes(*id)?,
-                Part::Array(id) => self.plain_array(*id)?,
-                Part::DynamicText(id) => self.dynamic_bytes(*id)?,
-                Part::Field(id) => self.node(*id)?,
-            }
-        }
-        if V::WANTS_VALUES {
-            self.visitor.end_structure(field.with_offset(self.at.bit));
-        }
-        Ok(())
-    }
-
-    /// The next byte, and where reading must end, both as offsets in bytes.
-    #[inline(always)]
-    fn bytes_left(&self) -> (usize, usize) {
-        (self.at.bit.div_ceil(8) as usize, (self.end / 8) as usize)
-    }
-
-    /// Moves to a byte.
-    #[inline(always)]
-    fn move_to(&mut self, byte: usize) {
-        self.at = Position { bit: byte as u64 * 8, open_byte: None };
-    }
-
-    #[inline]
-    fn null_terminated_bytes(&mut self, id: NodeId) -> Result<(), DecodeError> {
-        let (begin, end) = self.bytes_left();
-        let Some((rest, length)) = self.data.get(begin..end).and_then(|rest| Some((rest, first_zero(rest)?)))
-        else {
-            // It tells what is missing.
-            return self.node(id);
-        };
-        self.move_to(begin + length + 1);
-        if V::WANTS_VALUES {
-            let text = Text { bytes: &rest[..length], raw: &rest[..=length], encoding: StringEncoding::Utf8 };
-            self.visitor.text(self.field(id, begin as u64 * 8), text);
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn dynamic_bytes(&mut self, id: NodeId) -> Result<(), DecodeError> {
-        let (begin, end) = self.bytes_left();
-        let field = self.field(id, begin as u64 * 8);
-        let Op::DynamicText(_, slot) = field.node().op else { return self.node(id) };
-        let length = self.length(slot)?;
-        let raw = self.data.get(begin..end).and_then(|rest| rest.get(..usize::try_from(length).ok()?));
-        let Some(raw) = raw else { return self.node(id) };
-        self.move_to(begin + raw.len());
-        if V::WANTS_VALUES {
-            self.visitor.text(field, static_text(raw));
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn plain_array(&mut self, id: NodeId) -> Result<(), DecodeError> {
-        let (begin, end) = self.bytes_left();
-        let field = self.field(id, begin as u64 * 8);
-        let Op::DynamicArray { element, length, plain: Some(load) } = field.node().op else {
-            return self.node(id);
-        };
-        let length = self.length(length)?;
-        let size = length
-            .checked_mul(element_size(self.plan.node(element)) as u64)
-            .and_then(|size| usize::try_from(size).ok());
-        let bytes = size.and_then(|size| self.data.get(begin..end)?.get(..size));
-        let Some(bytes) = bytes else { return self.node(id) };
-        self.move_to(begin + bytes.len());
-        if V::WANTS_VALUES {
-            self.visitor.begin_array(field, length);
-            self.elements(element, load, field.offset, bytes);
-            self.visitor.end_array(field.with_offset(self.at.bit));
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn run(&mut self, run: &'a Run) -> Result<(), DecodeError> {
-        let mut begin = self.at.bit;
-        if begin & (run.alignment - 1) != 0 {
-            begin = align(begin, run.alignment).unwrap_or(u64::MAX);
-        }
-        let after = begin.wrapping_add(run.size);
-        if after > self.end || after < begin {
-            // One by one, to tell how far the fields fit.
-            for field in &run.fields {
-                self.node(field.node)?;
-            }
-            return Ok(());
-        }
-        self.at = Position { bit: after, open_byte: run.open_byte };
-        let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
-        if let (false, Some(bytes)) = (fields.is_empty(), self.data.get((begin / 8) as usize..)) {
-            for field in fields {
-                self.run_field(field, begin, bytes)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// A field of a run that begins at bit `begin`, where `bytes` begin.
-    #[inline(always)]
-    fn run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) -> Result<(), DecodeError> {
-        let at = part.byte as usize;
-        // What most fields are comes first: a comparison is better foreseen than a jump. And each
-        // arm makes the field anew, as few visitors look at it.
-        if part.load == Load::Unsigned {
-            self.visitor.unsigned(part.field(self.plan, begin), part.word.unsigned(bytes, at));
-        } else if part.load == Load::Signed {
-            self.visitor.signed(part.field(self.plan, begin), part.word.signed(bytes, at));
-        } else {
-            self.other_run_field(part, begin, bytes)?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn other_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) -> Result<(), DecodeError> {
-        let at = part.byte as usize;
-        let plan = self.plan;
-        match part.load {
-            Load::Saved => {
-                let value = part.word.unsigned(bytes, at);
-                let slot =
-                    plan.node(part.node).saves.first().and_then(|slot| self.slots.get(usize::from(*slot)));
-                if let Some(cell) = slot {
-                    cell.set(value.into());
-                }
-                if V::WANTS_VALUES {
-                    self.visitor.unsigned(part.field(plan, begin), value);
-                }
-            }
-            Load::Real => {
-                let bits = part.word.unsigned(bytes, at);
-                self.visitor.real(part.field(plan, begin), real(bits, part.word.length()));
-            }
-            Load::Text => {
-                let Op::StaticText(_, length) = plan.node(part.node).op else { return Ok(()) };
-                let raw = bytes.get(at..).and_then(|bytes| bytes.get(..length as usize)).unwrap_or_default();
-                self.visitor.text(part.field(plan, begin).with_length(0), static_text(raw));
-            }
-            Load::Array => self.run_array(part.field(plan, begin).with_length(0)),
-            Load::Any => {
-                let after = self.at;
-                self.at = Position { bit: begin + part.offset, open_byte: None };
-                self.node(part.node)?;
-                self.at = after;
-            }
-            Load::Bits | Load::Unsigned | Load::Signed => self.run_bits(part.field(plan, begin)),
-        }
-        Ok(())
-    }
-
-    /// An array of plain elements in a run.
-    #[inline(never)]
-    fn run_array(&mut self, field: Field<'a>) {
-        let Op::StaticArray { element, length, plain: Some(load) } = field.node().op else { return };
-        let size = length as usize * element_size(self.plan.node(element));
-        let begin = (field.offset / 8) as usize;
-        let bytes = self.data.get(begin..).and_then(|bytes| bytes.get(..size)).unwrap_or_default();
-        self.visitor.begin_array(field, length);
-        self.elements(element, load, field.offset, bytes);
-        self.visitor.end_array(field.with_offset(field.offset + size as u64 * 8));
-    }
-
-    /// Bits of a run: they are there, and their byte order was looked at.
-    #[inline(never)]
-    fn run_bits(&mut self, field: Field<'a>) {
-        let Op::Bits(bits) = field.node().op else { return };
-        let value = read_bits(self.data, field.offset, bits.length, bits.big_endian);
-        let value = if bits.reversed { reverse(value, bits.length) } else { value };
-        self.narrow(field.with_length(bits.length), bits, value);
     }
 
     /// Fixed-length bits at the current position.
@@ -489,7 +333,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     /// Tells a value of up to 64 bits.
     #[inline]
-    fn narrow(&mut self, field: Field<'a>, bits: Bits, value: u64) {
+    pub(crate) fn narrow(&mut self, field: Field<'a>, bits: Bits, value: u64) {
         let signed = |value: u64| {
             let unused = 64 - bits.length;
             ((value << unused) as i64) >> unused
@@ -615,7 +459,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let length = groups * 7;
         let field = field.with_length(length);
-        self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None };
+        self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None, ..self.at };
         if !V::WANTS_VALUES && field.node().saves.is_empty() {
             return Ok(());
         }
@@ -681,7 +525,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
             return self.beyond((content + unit) as u64 * 8);
         }
-        self.at = Position { bit: self.at.bit + (content + unit) as u64 * 8, open_byte: None };
+        self.at = Position { bit: self.at.bit + (content + unit) as u64 * 8, open_byte: None, ..self.at };
         if V::WANTS_VALUES {
             let raw = &data[..content + unit];
             self.visitor.text(field, Text { bytes: &raw[..content], raw, encoding });
@@ -727,20 +571,19 @@ impl<'a, V: Visitor> Walk<'a, V> {
         field: Field<'a>,
         element: NodeId,
         length: u64,
-        plain: Option<Load>,
+        elements: Option<Elements>,
     ) -> Result<(), DecodeError> {
         if V::WANTS_VALUES {
             self.visitor.begin_array(field, length);
         }
-        if let Some(load) = plain.filter(|_| length > 0) {
-            let node = self.plan.node(element);
-            self.align(node.alignment)?;
-            let size = element_size(node) as u64;
+        if let Some(elements) = elements.filter(|_| length > 0) {
+            self.align(self.plan.node(element).alignment)?;
+            let size = u64::from(elements.size);
             let fit = (self.end.saturating_sub(self.at.bit) / (size * 8)).min(length);
             let begin = self.at.bit;
             let bytes = self.take(fit * size)?;
             if V::WANTS_VALUES {
-                self.elements(element, load, begin, bytes);
+                self.elements(elements, begin, bytes);
             }
             if fit < length {
                 return self.beyond(size * 8);
@@ -750,9 +593,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 let before = self.at.bit;
                 self.node(element)?;
                 if self.at.bit == before {
-                    // All arrays together: nested ones would multiply what each may have.
-                    self.idle += 1;
-                    if self.idle > self.limits.zero_size_elements {
+                    // All arrays of a packet together: many small ones are as much work as a large
+                    // one, and nested ones would multiply what each may have.
+                    self.at.empty_elements = self.at.empty_elements.saturating_add(1);
+                    let most = self.limits.zero_size_elements.saturating_add(before);
+                    if u64::from(self.at.empty_elements) > most {
                         return self
                             .error(DecodeErrorKind::TooManyEmptyElements(self.limits.zero_size_elements));
                     }
@@ -763,44 +608,6 @@ impl<'a, V: Visitor> Walk<'a, V> {
             self.visitor.end_array(field.with_offset(self.at.bit));
         }
         Ok(())
-    }
-
-    /// Tells the elements of an array that are whole bytes, one after the other from bit `begin`
-    /// on: `bytes` is all of them.
-    #[inline]
-    fn elements(&mut self, element: NodeId, kind: Load, begin: u64, bytes: &'a [u8]) {
-        let node = self.plan.node(element);
-        let mut field = Field::new(self.plan, element, begin, element_size(node) as u64 * 8);
-        macro_rules! each {
-            ($method:ident, $type:ty) => {
-                for element in bytes.as_chunks().0 {
-                    self.visitor.$method(field, <$type>::from_le_bytes(*element).into());
-                    field.offset += field.length;
-                }
-            };
-        }
-        let is_little = matches!(node.op, Op::Bits(bits) if !bits.big_endian);
-        match (kind, field.length) {
-            _ if !is_little => self.each_bits(field, bytes),
-            (Load::Unsigned, 8) => each!(unsigned, u8),
-            (Load::Unsigned, 16) => each!(unsigned, u16),
-            (Load::Unsigned, 32) => each!(unsigned, u32),
-            (Load::Unsigned, 64) => each!(unsigned, u64),
-            (Load::Signed, 8) => each!(signed, i8),
-            (Load::Signed, 16) => each!(signed, i16),
-            (Load::Signed, 32) => each!(signed, i32),
-            (Load::Signed, 64) => each!(signed, i64),
-            _ => self.each_bits(field, bytes),
-        }
-    }
-
-    /// The same for elements of any kind.
-    #[inline(never)]
-    fn each_bits(&mut self, mut field: Field<'a>, bytes: &[u8]) {
-        for _ in 0..bytes.len() / element_size(field.node()) {
-            self.run_bits(field);
-            field.offset += field.length;
-        }
     }
 
     #[inline(never)]
@@ -878,25 +685,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 }
 
-/// Bytes of an element of an array of plain elements.
-#[inline(always)]
-fn element_size(element: &Node) -> usize {
-    match element.op {
-        Op::Bits(bits) => (bits.length / 8).max(1) as usize,
-        _ => 1,
-    }
-}
-
-/// A text of code units of one byte, which ends with the first zero if there is one.
-#[inline(always)]
-fn static_text(raw: &[u8]) -> Text<'_> {
-    let length = first_zero(raw).unwrap_or(raw.len());
-    Text { bytes: &raw[..length], raw, encoding: StringEncoding::Utf8 }
-}
-
 /// The number that so many bits are.
 #[inline(always)]
-fn real(bits: u64, length: u64) -> Real<'static> {
+pub(crate) fn real(bits: u64, length: u64) -> Real<'static> {
     match length {
         16 => Real::Half(bits as u16),
         32 => Real::Single(f32::from_bits(bits as u32)),

@@ -5,6 +5,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
 mod cat;
+mod damaged;
 mod differential;
 mod documents;
 mod errors;

@@ -38,6 +38,34 @@ fn every_verdict_has_an_exit_code() {
     }
 }
 
+/// What is printed does not depend on how many threads read, nor on how the time line is cut, even
+/// where clocks go backwards or packets are damaged.
+#[test]
+fn threads_and_parts_do_not_show() {
+    let Some(root) = recorded("ctf") else { return };
+    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+    let mut compared = 0;
+    for entry in &list {
+        let path = root.join("real").join(entry["trace"].as_str().unwrap());
+        let path = path.to_str().unwrap();
+        for options in [&["-v"][..], &["--format=null", "--stats"], &["--begin=+0.01s", "--end=+0.2s"]] {
+            let run = |threads: &[&str]| {
+                let run = ichnos([&["cat", path], options, threads].concat());
+                // How long it took is another time.
+                let lines = run.err.lines().filter(|line| !line.contains(" in "));
+                (run.code, lines.map(str::to_owned).collect::<Vec<_>>(), run.out)
+            };
+            let one = run(&["--threads=1"]);
+            for many in [["--threads=2", "--part-size=1"], ["--threads=5", "--part-size=20000"]] {
+                compared += 1;
+                assert!(run(&many) == one, "{path} {options:?} {many:?}");
+            }
+        }
+    }
+    eprintln!("compared {compared} runs");
+}
+
 /// The same bytes as the reference, for all recorded traces that it reads without complaint.
 #[test]
 fn prints_what_the_reference_prints() {

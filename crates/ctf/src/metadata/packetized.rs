@@ -150,7 +150,22 @@ fn read_packet(
         problems.slip(place, message);
         return None;
     }
+    if let Some(found) = packet_within(rest, content, packet) {
+        let message =
+            format!("the packet of {packet} bytes is too long: another one begins after {found} bytes");
+        problems.slip(place, message);
+        return Some(found);
+    }
     Some(packet)
+}
+
+/// Where between its content and its end another packet begins, with the magic number and the UUID
+/// of this one: its size is wrong.
+fn packet_within(bytes: &[u8], content: usize, packet: usize) -> Option<usize> {
+    let begin = bytes.first_chunk::<20>()?;
+    let end = packet.saturating_add(begin.len() - 1).min(bytes.len());
+    let found = memchr::memmem::find(bytes.get(content..end)?, begin)?;
+    Some(content + found).filter(|found| *found < packet)
 }
 
 /// Drops what follows the last whole block of a TSDL text: half a block cannot be understood, and
@@ -264,6 +279,21 @@ mod tests {
         let bytes = [packet("env {\n};\nevent {\n", 0, order), packet("};\n", 0, order)].concat();
         assert_eq!(read(&bytes[..bytes.len() - 1]).0.as_deref(), Some("env {\n};\nevent {\n};"));
         assert_eq!(read(&bytes[..bytes.len() - 3]).0.as_deref(), Some("env {\n};"));
+    }
+
+    #[test]
+    fn a_packet_that_is_too_long_does_not_swallow_others() {
+        let order = ByteOrder::LittleEndian;
+        let [first, second, third] = ["abc", "def", "ghi"].map(|text| packet(text, 4, order));
+        let size = first.len() as u32;
+        for lie in [2 * size, 3 * size, size + 1, 1000 * size] {
+            let mut first = first.clone();
+            first[28..32].copy_from_slice(&(lie * 8).to_le_bytes());
+            let (text, diagnostics) = read(&[first, second.clone(), third.clone()].concat());
+            assert_eq!(text.as_deref(), Some("abcdefghi"), "{lie}");
+            assert_eq!(diagnostics[0].severity, Severity::Slip);
+            assert!(diagnostics[0].message.contains("begins after 44 bytes"), "{}", diagnostics[0].message);
+        }
     }
 
     #[test]

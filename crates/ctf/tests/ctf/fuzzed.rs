@@ -46,6 +46,28 @@ fn too_many_elements_of_nothing_are_damage_for_whoever_only_skips_them() {
     assert_eq!((events(&told).len(), damage(&told).len()), (0, 1));
 }
 
+/// Each event has fewer than are allowed of one packet, but there can be as many events as bits.
+#[test]
+fn elements_of_nothing_do_not_add_up_from_event_to_event() {
+    let n = r#"{"origin":"event-record-payload","path":["n"]}"#;
+    let array = |element: &str| {
+        format!(
+            r#"{{"type":"dynamic-length-array","length-field-location":{n},"element-field-class":{element}}}"#
+        )
+    };
+    let members = format!(
+        r#"{{"name":"n","field-class":{{"type":"fixed-length-unsigned-integer","length":8,
+            "byte-order":"little-endian"}}}},
+        {{"name":"a","field-class":{}}}"#,
+        array(&array(r#"{"type":"structure"}"#))
+    );
+    let told = payload(&members, &[63; 1000]);
+    assert_eq!((events(&told).len(), damage(&told).len()), (1, 1));
+    // One for each bit before does no harm.
+    let told = payload(&members, &[2; 1000]);
+    assert_eq!((events(&told).len(), damage(&told).len()), (1000, 0));
+}
+
 /// Aliases that double make as many field classes as are allowed of two thousand bytes.
 #[test]
 fn as_many_field_classes_as_are_allowed_fit_into_memory() {

@@ -4,6 +4,9 @@
 
 mod decode_suite;
 mod encoder;
+mod fire;
+mod fire_metadata;
+mod fire_trace;
 mod fuzzed;
 mod hostile;
 mod json_documents;
@@ -15,6 +18,7 @@ mod prop1_values;
 mod prop2_values;
 mod properties;
 mod reading;
+mod stream_failures;
 #[allow(dead_code)]
 mod support;
 mod table;

@@ -601,7 +601,7 @@ type Walked = (Result<(), DecodeError>, Position);
 fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: WalkLimits) -> (Walked, Fields) {
     let plan = payload_plan(plans);
     let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
-    let start = Position { bit: begin, open_byte: None };
+    let start = Position { bit: begin, ..Position::default() };
     let mut collect = Collect::named("payload");
     let mut position = start;
     let result = plan.walk(bits, &mut position, &slots(), limits, &mut collect);

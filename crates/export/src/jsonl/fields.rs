@@ -2,10 +2,9 @@
 
 use std::io::Write;
 
-use ichnos_model::{
-    Field, FieldKind, Mappings, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide,
-};
+use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide};
 
+use super::keys::{Keys, mappings};
 use crate::number;
 
 /// What the value that is being written is in.
@@ -29,13 +28,15 @@ pub(crate) struct Scratch {
 pub(crate) struct FieldWriter<'a> {
     out: &'a mut Vec<u8>,
     scratch: &'a mut Scratch,
+    keys: &'a Keys,
     around: Around,
 }
 
 impl<'a> FieldWriter<'a> {
-    pub(crate) fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch) -> Self {
+    /// `keys` are those of the scope.
+    pub(crate) fn new(out: &'a mut Vec<u8>, scratch: &'a mut Scratch, keys: &'a Keys) -> Self {
         scratch.around.clear();
-        Self { out, scratch, around: Around::Alone }
+        Self { out, scratch, keys, around: Around::Alone }
     }
 
     /// Closes what decoding left open when it failed, so that the line is still valid.
@@ -67,11 +68,10 @@ impl<'a> FieldWriter<'a> {
         match &mut self.around {
             Around::Alone => {}
             Around::Object(any) => {
-                if std::mem::replace(any, true) {
-                    self.out.push(b',');
+                let is_first = !std::mem::replace(any, true);
+                if let Some(key) = self.keys.get(field) {
+                    key.lead.push(self.out, is_first);
                 }
-                push_string(self.out, field.name().unwrap_or_default());
-                self.out.push(b':');
             }
             Around::Array(any) => {
                 if std::mem::replace(any, true) {
@@ -120,22 +120,14 @@ impl<'a> FieldWriter<'a> {
     }
 }
 
-#[inline]
-fn mappings<'a>(field: Field<'a>) -> Option<&'a Mappings> {
-    match &field.class().kind {
-        FieldKind::Integer { integer, .. }
-        | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
-            integer.mappings.as_ref()
-        }
-        _ => None,
-    }
-}
-
 impl Visitor for FieldWriter<'_> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         self.lead(field);
-        match mappings(field) {
+        if self.keys.get(field).is_some_and(|key| key.is_plain) {
+            return number::push_unsigned(self.out, value);
+        }
+        match mappings(&field.class().kind) {
             None => number::push_unsigned(self.out, value),
             Some(mappings) => {
                 self.push("{\"value\":");
@@ -150,7 +142,10 @@ impl Visitor for FieldWriter<'_> {
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
         self.lead(field);
-        match mappings(field) {
+        if self.keys.get(field).is_some_and(|key| key.is_plain) {
+            return number::push_signed(self.out, value);
+        }
+        match mappings(&field.class().kind) {
             None => number::push_signed(self.out, value),
             Some(mappings) => {
                 self.push("{\"value\":");
@@ -164,7 +159,7 @@ impl Visitor for FieldWriter<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.lead(field);
-        match (&field.class().kind, mappings(field)) {
+        match (&field.class().kind, mappings(&field.class().kind)) {
             (FieldKind::BitMap { flags, .. }, _) => {
                 self.push("{\"bits\":");
                 self.wide_value(value);
@@ -267,6 +262,11 @@ impl Visitor for FieldWriter<'_> {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         self.lead(field);
+        if value.encoding == StringEncoding::Utf8 && is_plain(value.bytes) {
+            self.out.push(b'"');
+            self.out.extend_from_slice(value.bytes);
+            return self.out.push(b'"');
+        }
         if let Some(text) = value.as_str() {
             return push_string(self.out, text);
         }
@@ -369,6 +369,25 @@ static ESCAPED: [bool; 256] = {
     table
 };
 
+/// Whether a text is ASCII without anything to escape.
+#[inline]
+fn is_plain(text: &[u8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let is_plain = |word: u64| {
+        // Each leaves the top bit of a byte if there is such a byte, or one before it.
+        let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+        let control = word.wrapping_sub(ONES * 0x20);
+        let found = word | control | zero(word ^ (ONES * b'"' as u64)) | zero(word ^ (ONES * b'\\' as u64));
+        found & (ONES << 7) == 0
+    };
+    let (words, rest) = text.as_chunks();
+    words.iter().all(|word| is_plain(u64::from_le_bytes(*word)))
+        && match text.last_chunk() {
+            Some(last) => rest.is_empty() || is_plain(u64::from_le_bytes(*last)),
+            None => rest.iter().all(|byte| byte.is_ascii() && !ESCAPED[usize::from(*byte)]),
+        }
+}
+
 /// Appends a JSON string.
 pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
@@ -390,4 +409,23 @@ pub(crate) fn push_string(out: &mut Vec<u8>, text: &str) {
     }
     out.extend_from_slice(text);
     out.push(b'"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ESCAPED, is_plain};
+
+    #[test]
+    fn plain_texts_are_told_from_others() {
+        for length in 0..20 {
+            for place in 0..length {
+                for byte in 0..=255 {
+                    let mut text = vec![b' '; length];
+                    text[place] = byte;
+                    let expected = byte.is_ascii() && !ESCAPED[usize::from(byte)];
+                    assert_eq!(is_plain(&text), expected, "{text:?}");
+                }
+            }
+        }
+    }
 }

@@ -1,0 +1,134 @@
+//! Data streams that fail on their own: told, while everything else goes on; and `--strict`, which
+//! stops there.
+
+use std::ffi::OsStr;
+use std::fs;
+
+use crate::support::{Folder, METADATA, Run, ichnos, packet};
+
+/// A trace of a good data stream and a bad one.
+fn beside(bad: &[u8]) -> Folder {
+    let folder = Folder::new("damaged");
+    fs::write(folder.join("metadata"), METADATA).unwrap();
+    fs::write(folder.join("good"), [packet(&[1_000, 3_000], 0), packet(&[5_000, 7_000], 0)].concat())
+        .unwrap();
+    fs::write(folder.join("bad"), bad).unwrap();
+    folder
+}
+
+fn run(folder: &Folder, verb: &str, options: &[&str]) -> Run {
+    let options = options.iter().map(OsStr::new);
+    ichnos([OsStr::new(verb), folder.as_os_str()].into_iter().chain(options))
+}
+
+/// Times of the events as they are printed, in cycles.
+fn times(out: &str) -> Vec<u64> {
+    let lines = out.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    lines.filter(|line| line["type"] == "event").map(|event| event["cycles"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn one_data_stream_fails() {
+    const BEYOND: u64 = 9_000_000_000_000_000_000;
+    let mut unknown = packet(&[2_000, 4_000], 0);
+    // The id of the second event.
+    let at = unknown.len() - 10;
+    unknown[at] = 77;
+    let late = packet(&[4_100, BEYOND, 4_200], 0);
+    let backwards = packet(&[4_000, 2_500, 4_200], 0);
+    let mut long = packet(&[2_000, 4_000], 0);
+    long[16..24].copy_from_slice(&BEYOND.to_le_bytes());
+    let cases = [
+        (unknown, "there is no event record class 77", vec![1000, 2000, 3000, 5000, 6000, 7000, 8000]),
+        (
+            late,
+            "more than 64 bits can hold",
+            // It comes where its packet ends: nothing has to wait for it.
+            vec![1000, 3000, 4100, BEYOND, 4200, 5000, 6000, 7000, 8000],
+        ),
+        (
+            backwards,
+            "the clock goes backwards, from 4000 to 2500",
+            vec![1000, 3000, 4000, 2500, 4200, 5000, 6000, 7000, 8000],
+        ),
+        (
+            long,
+            "the packet ends at 9000000000000000000 cycles, but the next one begins at 6000",
+            vec![1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000],
+        ),
+    ];
+    for (bad, message, expected) in cases {
+        let folder = beside(&[bad, packet(&[6_000, 8_000], 0)].concat());
+        let cat = run(&folder, "cat", &["--format=jsonl"]).expect(3, &["warning: ", "bad: byte ", message]);
+        assert_eq!(times(&cat.out), expected, "{message}");
+        assert_eq!(cat.err.lines().count(), 1, "{}", cat.err);
+        // It stops at the first damage, and nothing else is called a fault.
+        let strict = run(&folder, "cat", &["--format=jsonl", "--strict"]);
+        let strict = strict.expect(2, &["error: ", "bad: byte ", message, "without --strict"]);
+        let printed = times(&strict.out);
+        assert!(expected.starts_with(&printed) && printed.len() < expected.len(), "{message}: {printed:?}");
+        for format in ["--format=pretty", "--format=details", "--format=null"] {
+            run(&folder, "cat", &[format]).expect(3, &[message]);
+            run(&folder, "cat", &[format, "--strict"]).expect(2, &[message]);
+        }
+        run(&folder, "check", &[]).expect(1, &[]).prints(&["error: ", message, "remedy: "]);
+        run(&folder, "info", &["--count"]);
+    }
+}
+
+/// What is printed does not depend on the number of threads, whatever is damaged.
+#[test]
+fn on_many_threads() {
+    let folder = Folder::new("damaged-threads");
+    fs::write(folder.join("metadata"), METADATA).unwrap();
+    for (stream, name) in ["stream_a", "stream_b"].iter().enumerate() {
+        let mut packets: Vec<Vec<u8>> = (0..1200u64)
+            .map(|n| {
+                let begin = n * 100_000 + stream as u64 * 500;
+                packet(&(0..120).map(|i| begin + i * 700).collect::<Vec<_>>(), 0)
+            })
+            .collect();
+        for n in (20..1100usize).step_by(29) {
+            let at = 48 + n % 1000;
+            match n % 7 {
+                0 => packets[n][at] ^= 0x40,
+                1 => packets[n].truncate(at),
+                2 => packets[n][0] = 0,
+                // Begin, end, and total size.
+                3 => packets[n][14] ^= 1,
+                4 => packets[n][22] ^= 1,
+                5 => packets[n][36] ^= 1,
+                _ => packets.swap(n, n + 3),
+            }
+        }
+        fs::write(folder.join(name), packets.concat()).unwrap();
+    }
+    let one = run(&folder, "cat", &["--stats", "--threads=1"]).expect(3, &["damaged places"]);
+    let many = run(&folder, "cat", &["--stats", "--threads=3"]).expect(3, &[]);
+    assert!(one.out == many.out);
+    // How long it took is another time.
+    let lines =
+        |run: &Run| run.err.lines().filter(|line| !line.contains(" in ")).map(str::to_owned).collect();
+    let (one, many): (Vec<String>, Vec<String>) = (lines(&one), lines(&many));
+    assert_eq!(one, many);
+}
+
+/// An index that is not that of its file: named, and not used.
+#[test]
+fn stale_indexes() {
+    let folder = beside(&packet(&[2_000, 4_000], 0));
+    fs::create_dir(folder.join("index")).unwrap();
+    // Of the first packet only.
+    let size = packet(&[1_000, 3_000], 0).len() as u64;
+    let mut index: Vec<u8> = [0xc1f1_dcc1u32, 1, 0, 56].iter().flat_map(|n| n.to_be_bytes()).collect();
+    index.extend([0, size * 8, size * 8, 1_000, 3_000, 0, 0].iter().flat_map(|n: &u64| n.to_be_bytes()));
+    fs::write(folder.join("index/good.idx"), &index).unwrap();
+    let told = ["index/good.idx", "the packet index is not used: it ends at byte "];
+    let cat = run(&folder, "cat", &["--format=jsonl", "-v"]).expect(0, &told);
+    assert_eq!(times(&cat.out), [1000, 2000, 3000, 4000, 5000, 7000]);
+    run(&folder, "check", &[]).expect(0, &[]).prints(&["warning", told[0], told[1]]);
+    run(&folder, "check", &["--strict"]).expect(1, &[]).prints(&told);
+    run(&folder, "info", &[]).expect(0, &[]).prints(&told);
+    let json = run(&folder, "check", &["--json"]).expect(0, &[]).json();
+    assert_eq!((&json["warnings"], &json["findings"][0]["kind"]), (&1.into(), &"index".into()));
+}

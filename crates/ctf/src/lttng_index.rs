@@ -1,0 +1,217 @@
+//! The packet index that LTTng writes beside a data stream file, `index/NAME.idx`.
+//!
+//! The layout is LTTng's own, not part of CTF: all numbers big-endian; a header of magic number
+//! 0xc1f1dcc1, major and minor version and entry size; entries of byte offset, packet and content
+//! size in bits, clock values at begin and end, discarded events, data stream class id, and from
+//! version 1.1 on data stream id and sequence number.
+
+use std::cell::Cell;
+
+use ichnos_model::walk::UNKNOWN;
+use ichnos_model::{FieldKind, Role};
+
+use crate::index::FoundPacket;
+use crate::packet::{Clocks, Counter, PacketDecoder, PacketInfo};
+use crate::packet_entry::PacketEntry;
+
+const MAGIC: u32 = 0xc1f1_dcc1;
+/// Size of the header in bytes.
+const HEADER: usize = 16;
+/// How many entries are compared at least, if there are so many.
+const COMPARED: usize = 64;
+
+/// Why an index is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum IndexError {
+    #[error("it does not begin like one")]
+    NoIndex,
+    #[error("its version {0}.{1} is not known")]
+    Version(u32, u32),
+    #[error("its entries of {0} bytes cannot be")]
+    EntrySize(usize),
+    #[error("it ends within an entry")]
+    PartialEntry,
+    #[error("entry {entry} begins at byte {offset} of the data, but the one before ends at byte {end}")]
+    Gap { entry: usize, offset: u64, end: u64 },
+    #[error("entry {entry} says impossible sizes: {total} bits, {content} of them content")]
+    Size { entry: usize, total: u64, content: u64 },
+    #[error("it ends at byte {end}, but the data ends at byte {size}")]
+    End { end: u64, size: u64 },
+    #[error("entry {entry} names the data stream class {class}, which the metadata does not have")]
+    Class { entry: usize, class: u64 },
+    #[error("entry {entry} and the packet at byte {offset} do not say the same")]
+    Packet { entry: usize, offset: u64 },
+}
+
+/// Finds the packets of a file with the index that LTTng wrote for it, if that is true: its
+/// entries must lie one after the other from the beginning to the end of the file, and must say
+/// what the packets say. An index is for not having to look at all of a large file: here only some
+/// packets are compared, spread over the file, and all where times and counters do not go on from
+/// one entry to the next as they should; each other one when it is read.
+///
+/// None: the index may be true, but is of no use.
+pub(crate) fn packets(
+    decoder: &PacketDecoder<'_>,
+    data: &[u8],
+    index: &[u8],
+) -> Result<Option<Vec<FoundPacket>>, IndexError> {
+    let size = entry_size(index)?;
+    let entries = index.get(HEADER..).unwrap_or_default();
+    if entries.len() % size != 0 {
+        return Err(IndexError::PartialEntry);
+    }
+    let mut clocks = Clocks::of(decoder.class);
+    if clocks.go_on {
+        return Ok(None);
+    }
+    let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
+    let reader = EntryReader::new(decoder);
+    let count = entries.len() / size;
+    let mut found: Vec<FoundPacket> = Vec::with_capacity(count);
+    let mut end = 0u64;
+    let mut was_compared = true;
+    for (i, entry) in entries.chunks_exact(size).enumerate() {
+        let packet = reader.packet(i, entry)?;
+        let offset = packet.entry.offset;
+        if offset != end {
+            return Err(IndexError::Gap { entry: i, offset, end });
+        }
+        end = offset.saturating_add(packet.entry.total().unwrap_or(0) / 8);
+        if end > data.len() as u64 {
+            return Err(IndexError::End { end, size: data.len() as u64 });
+        }
+        let mut compare = |i: usize, packet: &FoundPacket| {
+            let error = IndexError::Packet { entry: i, offset: packet.entry.offset };
+            let rest = data.get(packet.entry.offset as usize..).ok_or(error)?;
+            let said = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
+            let same = (said.class, said.stream_id) == (packet.class, packet.stream_id);
+            let is_foreign = said.foreign.is_some();
+            if is_foreign || same && packet.entry.says(&said) { Ok(is_foreign) } else { Err(error) }
+        };
+        let is_odd = found.last().is_some_and(|before| !follows(before, &packet));
+        let is_compared = is_odd || i % (count / COMPARED).max(1) == 0 || i + 1 == count;
+        if is_odd
+            && !was_compared
+            && let Some(before) = found.last()
+        {
+            compare(i - 1, before)?;
+        }
+        // That UUIDs differ is told by those who scan.
+        if is_compared && compare(i, &packet)? {
+            return Ok(None);
+        }
+        was_compared = is_compared;
+        found.push(packet);
+    }
+    if end != data.len() as u64 {
+        return Err(IndexError::End { end, size: data.len() as u64 });
+    }
+    Ok(Some(found))
+}
+
+/// Size in bytes of the entries, by the header.
+fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
+    let number =
+        |at: usize| index.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map(u32::from_be_bytes);
+    let header = || Some((number(0)?, number(4)?, number(8)?, number(12)? as usize));
+    match header() {
+        Some((MAGIC, 1, minor, size)) => {
+            let least = if minor == 0 { 56 } else { 72 };
+            if (least..=4096).contains(&size) { Ok(size) } else { Err(IndexError::EntrySize(size)) }
+        }
+        Some((MAGIC, major, minor, _)) => Err(IndexError::Version(major, minor)),
+        _ => Err(IndexError::NoIndex),
+    }
+}
+
+/// Whether a packet looks like the one that comes after the other in its data stream.
+fn follows(before: &FoundPacket, packet: &FoundPacket) -> bool {
+    let (a, b) = (&before.entry, &packet.entry);
+    let goes_on = |a: Option<u64>, b: Option<u64>| a.zip(b).is_none_or(|(a, b)| a <= b);
+    let grows = |a: Option<Counter>, b: Option<Counter>| a.zip(b).is_none_or(|(a, b)| b.since(a).is_some());
+    let steps = |a: Option<Counter>, b: Option<Counter>| a.zip(b).is_none_or(|(a, b)| b.since(a) == Some(1));
+    (before.class, before.stream_id) == (packet.class, packet.stream_id)
+        && goes_on(a.end().or(a.begin()), b.begin())
+        && goes_on(b.begin(), b.end())
+        && grows(a.discarded(), b.discarded())
+        && steps(a.sequence(), b.sequence())
+}
+
+/// What the metadata says of the packets, which entries need for being compared with them.
+struct EntryReader<'a> {
+    decoder: &'a PacketDecoder<'a>,
+    has_stream_ids: bool,
+    /// By index of the data stream class.
+    widths: Vec<Widths>,
+}
+
+/// Widths of packet context fields; None: there is no such field.
+struct Widths {
+    begin: Option<u64>,
+    end: Option<u64>,
+    discarded: Option<u64>,
+    sequence: Option<u64>,
+}
+
+impl<'a> EntryReader<'a> {
+    fn new(decoder: &'a PacketDecoder<'a>) -> Self {
+        let header = decoder.plans.packet_header.as_ref();
+        let has_stream_ids =
+            header.is_some_and(|plan| plan.nodes().any(|node| node.roles.has(Role::DataStreamId)));
+        let width = |class| move |role| width_of(decoder, class, role);
+        let widths = |class| {
+            let width = width(class);
+            Widths {
+                begin: width(Role::Timestamp),
+                end: width(Role::PacketEndTimestamp),
+                discarded: width(Role::DiscardedEventCounter),
+                sequence: width(Role::PacketSequenceNumber),
+            }
+        };
+        let widths = (0..decoder.class.data_streams.len()).map(widths).collect();
+        Self { decoder, has_stream_ids, widths }
+    }
+
+    /// The packet of an entry.
+    fn packet(&self, number: usize, entry: &[u8]) -> Result<FoundPacket, IndexError> {
+        let field = |n: usize| {
+            entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
+        };
+        let needed = |n: usize| field(n).ok_or(IndexError::PartialEntry);
+        let (offset, total, content) = (needed(0)?, needed(1)?, needed(2)?);
+        if total % 8 != 0 || total == 0 || content > total {
+            return Err(IndexError::Size { entry: number, total, content });
+        }
+        let id = needed(6)?;
+        let class = self.decoder.class.data_streams.iter().position(|class| class.id == id);
+        let unknown = IndexError::Class { entry: number, class: id };
+        let (class, widths) =
+            class.and_then(|class| Some((class, self.widths.get(class)?))).ok_or(unknown)?;
+        let counter = |width: Option<u64>, value: Option<u64>| Some(Counter { value: value?, width: width? });
+        // Stream ids and sequence numbers of all ones say that there is none.
+        let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
+        let stream_id = known(field(7)).filter(|_| self.has_stream_ids);
+        let info = PacketInfo {
+            class,
+            stream_id,
+            total: Some(total),
+            content: Some(content),
+            begin: field(3).filter(|_| widths.begin.is_some()),
+            end: field(4).filter(|_| widths.end.is_some()),
+            discarded: counter(widths.discarded, field(5)),
+            sequence: counter(widths.sequence, known(field(8))),
+            ..PacketInfo::default()
+        };
+        Ok(FoundPacket { class, stream_id, entry: PacketEntry::new(offset, &info, Vec::new()) })
+    }
+}
+
+/// Width of the packet context field with a role.
+fn width_of(decoder: &PacketDecoder<'_>, class: usize, role: Role) -> Option<u64> {
+    let plan = decoder.plans.data_streams.get(class)?.packet_context.as_ref()?;
+    plan.nodes().filter(|node| node.roles.has(role)).find_map(|node| match &node.class.kind {
+        FieldKind::Integer { bits, .. } => Some(bits.length),
+        FieldKind::VariableLength { .. } => Some(64),
+        _ => None,
+    })
+}

@@ -1,0 +1,241 @@
+//! The packets of a data stream in the order of time: from the files in which they lie, some of
+//! them out of place or twice.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
+use ichnos_model::{Damage, DamageKind};
+
+use crate::packet_entry::PacketEntry;
+use crate::stream_input::StreamFile;
+
+/// How packets are put in order.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PacketOrder {
+    /// Whether times can be compared before packets are read one after the other.
+    pub(crate) has_times: bool,
+    /// Whether packets end when they say.
+    pub(crate) has_ends: bool,
+}
+
+impl PacketOrder {
+    /// Puts packets, which come file by file as they lie there, in the order of their begin times.
+    /// Notes which are out of place, and gives the damage of those that are left out.
+    pub(crate) fn apply(self, packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Damage> {
+        if !packets.iter().all(|packet| packet.begin().is_some()) {
+            return Vec::new();
+        }
+        if self.has_times {
+            packets.chunk_by_mut(|a, b| a.file == b.file).for_each(find_misplaced);
+        }
+        packets.sort_by_key(PacketEntry::begin);
+        let damage = drop_copies(packets, files);
+        if self.has_times && self.has_ends {
+            limit_ends(packets);
+        }
+        damage
+    }
+}
+
+/// Notes which packets of a file begin at times that do not fit between those of the packets around
+/// them. Where they lie in the right place all the same, only their begin is wrong: they begin when
+/// the one before ends. Others lie where they do not belong, and the time says where they do.
+fn find_misplaced(packets: &mut [PacketEntry]) {
+    if packets.is_sorted_by_key(PacketEntry::begin) {
+        return;
+    }
+    let begins: Vec<Option<u64>> = packets.iter().map(PacketEntry::begin).collect();
+    let fits = longest_in_order(&begins);
+    let mut nexts = vec![None; packets.len()];
+    let mut next = None;
+    for i in (0..packets.len()).rev() {
+        nexts[i] = next;
+        if fits[i] {
+            next = Some(i);
+        }
+    }
+    let mut before = None;
+    for i in 0..packets.len() {
+        if fits[i] {
+            before = Some(i);
+            continue;
+        }
+        let around = Around {
+            before: before.and_then(|before: usize| packets.get(before)),
+            next: nexts[i].and_then(|next: usize| packets.get(next)),
+        };
+        let begin = around.begin_within(&packets[i]);
+        packets[i].misplace(begin);
+    }
+}
+
+/// The packets before and after a packet in the file, of which the times fit.
+struct Around<'a> {
+    before: Option<&'a PacketEntry>,
+    next: Option<&'a PacketEntry>,
+}
+
+impl Around<'_> {
+    /// When a packet begins that lies in the right place; None: it does not.
+    fn begin_within(&self, packet: &PacketEntry) -> Option<u64> {
+        if !self.in_sequence(packet).unwrap_or_else(|| self.end_fits(packet)) {
+            return None;
+        }
+        let end = |packet: &PacketEntry| packet.end().max(packet.begin());
+        let begin = self.before.map_or(packet.end(), end)?;
+        Some(self.next.and_then(PacketEntry::begin).map_or(begin, |next| begin.min(next)))
+    }
+
+    /// Whether the sequence number of a packet is between those of the others, if there are such.
+    fn in_sequence(&self, packet: &PacketEntry) -> Option<bool> {
+        let number = packet.sequence()?;
+        let before = self.before.and_then(PacketEntry::sequence);
+        let next = self.next.and_then(PacketEntry::sequence);
+        Some(match (before, next) {
+            (Some(before), Some(next)) => {
+                let steps = [number.since(before)?, next.since(number)?];
+                !steps.contains(&0) && steps[0].checked_add(steps[1]) == next.since(before)
+            }
+            (Some(before), None) => number.since(before) == Some(1),
+            (None, Some(next)) => next.since(number) == Some(1),
+            (None, None) => return None,
+        })
+    }
+
+    /// Whether the end of a packet is between the others.
+    fn end_fits(&self, packet: &PacketEntry) -> bool {
+        let is_after = self.before.is_some_and(|before| before.end().max(before.begin()) <= packet.end());
+        is_after && self.next.is_none_or(|next| packet.end() <= next.begin())
+    }
+}
+
+/// Which values are in the longest part of a list that is in order, be it with gaps.
+fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
+    // For each length, the end of the part of that length that ends with the smallest value.
+    let mut ends: Vec<usize> = Vec::new();
+    let mut before: Vec<Option<usize>> = Vec::with_capacity(values.len());
+    for (i, value) in values.iter().enumerate() {
+        let length = ends.partition_point(|end| values[*end] <= *value);
+        before.push(length.checked_sub(1).and_then(|shorter| ends.get(shorter)).copied());
+        match ends.get_mut(length) {
+            Some(end) => *end = i,
+            None => ends.push(i),
+        }
+    }
+    let mut is_in = vec![false; values.len()];
+    let mut at = ends.last().copied();
+    while let Some(i) = at {
+        is_in[i] = true;
+        at = before[i];
+    }
+    is_in
+}
+
+/// Snapshots of a session overlap: a packet that is in several files is read once, from the file
+/// that has most of it. What is damaged before a copy is told nevertheless, and that it is one if it
+/// is in the same file: only damage does that.
+fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Damage> {
+    let mut damage = Vec::new();
+    let mut kept: HashMap<_, usize> = HashMap::new();
+    let mut all: Vec<PacketEntry> = Vec::with_capacity(packets.len());
+    let file_of = |packet: &PacketEntry| files.get(packet.file as usize);
+    let available =
+        |packet: &PacketEntry| packet.available(file_of(packet).map_or(0, |file| file.bytes.len() as u64));
+    for mut packet in packets.drain(..) {
+        let what = (
+            packet.begin(),
+            packet.end(),
+            packet.total(),
+            packet.content(),
+            packet.sequence().map(|counter| counter.value),
+            packet.discarded().map(|counter| counter.value),
+        );
+        // Without an end and a number, equal packets need not be the same.
+        if packet.end().is_none() || packet.sequence().is_none() {
+            all.push(packet);
+            continue;
+        }
+        match kept.entry(what) {
+            Entry::Vacant(entry) => {
+                entry.insert(all.len());
+                all.push(packet);
+            }
+            Entry::Occupied(entry) => {
+                let before = &mut all[*entry.get()];
+                if available(&packet) > available(before) {
+                    std::mem::swap(before, &mut packet);
+                }
+                damage.extend(packet.damage_before().iter().cloned());
+                if let (true, Some(file)) = (packet.file == before.file, file_of(&packet)) {
+                    damage.push(Damage {
+                        file: file.name.clone(),
+                        stream: None,
+                        bit: packet.offset * 8,
+                        kind: DamageKind::Copy(before.offset),
+                        skipped: available(&packet) * 8,
+                    });
+                }
+            }
+        }
+    }
+    *packets = all;
+    damage
+}
+
+/// Notes which packets end after the next one has begun: they end there. Those that are out of place
+/// limit no others.
+fn limit_ends(packets: &mut [PacketEntry]) {
+    let mut next: Option<u64> = None;
+    for packet in packets.iter_mut().rev() {
+        let is_misplaced = packet.is_misplaced();
+        if let (Some(end), Some(next)) = (packet.end(), next)
+            && (is_misplaced || packet.begin() <= Some(end))
+            && end > next
+        {
+            packet.end_at(next);
+        }
+        if !is_misplaced {
+            next = packet.begin();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_longest_part_in_order() {
+        assert!(longest_in_order::<u8>(&[]).is_empty());
+        let of = |values: &[u8]| -> Vec<u8> {
+            longest_in_order(values)
+                .iter()
+                .zip(values)
+                .filter(|(is_in, _)| **is_in)
+                .map(|(_, v)| *v)
+                .collect()
+        };
+        assert_eq!(of(&[1, 2, 9, 3, 4]), [1, 2, 3, 4]);
+        assert_eq!(of(&[1, 2, 0, 3, 4]), [1, 2, 3, 4]);
+        assert_eq!(of(&[9, 1, 2]), [1, 2]);
+        assert_eq!(of(&[1, 1, 2, 2]), [1, 1, 2, 2]);
+    }
+
+    proptest! {
+        /// No other part is longer: each is tried.
+        #[test]
+        fn no_part_in_order_is_longer(values in proptest::collection::vec(0u8..8, 0..9)) {
+            let is_in_order = |part: &Vec<u8>| part.is_sorted();
+            let parts = (0u32..1 << values.len()).map(|bits| -> Vec<u8> {
+                values.iter().enumerate().filter(|(i, _)| bits >> i & 1 == 1).map(|(_, value)| *value).collect()
+            });
+            let longest = parts.filter(is_in_order).map(|part| part.len()).max();
+            let found = longest_in_order(&values);
+            let part: Vec<u8> = values.iter().zip(&found).filter(|(_, is_in)| **is_in).map(|(v, _)| *v).collect();
+            prop_assert!(part.is_sorted());
+            prop_assert_eq!(Some(part.len()), longest);
+        }
+    }
+}

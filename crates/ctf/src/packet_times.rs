@@ -1,0 +1,74 @@
+//! When a packet begins and ends, as far as it is to be believed.
+
+use crate::packet::PacketInfo;
+use crate::packet_entry::PacketEntry;
+use crate::quirks::Quirk;
+use crate::stream_input::StreamInput;
+
+/// Values of the default clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PacketTimes {
+    pub(crate) begin: Option<u64>,
+    pub(crate) end: Option<u64>,
+    /// No event should be later.
+    pub(crate) last: Option<u64>,
+    /// Whether the packet says other times, which is told as damage of the packet.
+    pub(crate) are_mended: bool,
+}
+
+impl PacketTimes {
+    /// The times that a packet says, where they fit to the packets around it; otherwise those of
+    /// its entry, which were made to fit.
+    pub(crate) fn of(input: &StreamInput, packet: usize, info: &PacketInfo) -> Self {
+        let begin_of = |packet: Option<usize>| input.packets.get(packet?).and_then(PacketEntry::begin);
+        let (before, next) = (begin_of(packet.checked_sub(1)), begin_of(packet.checked_add(1)));
+        let Some(entry) = input.packets.get(packet) else { return Self::default() };
+        let is_after = |time: Option<u64>| time.zip(next).is_some_and(|(time, next)| time > next);
+        let is_early = info.begin.zip(before).is_some_and(|(begin, before)| begin < before);
+        let has_begin = !entry.has_other_begin() && !is_early && !is_after(info.begin);
+        let has_end = entry.flaws().is_none_or(|flaws| flaws.late_end.is_none()) && !is_after(info.end);
+        let begin = if has_begin { info.begin } else { entry.begin() };
+        let end = if has_end { info.end } else { entry.end() };
+        let are_mended = (begin, end) != (info.begin, info.end) || entry.is_misplaced();
+        let is_backwards = begin.zip(end).is_some_and(|(begin, end)| begin > end);
+        let last = if input.quirks.contains(&Quirk::LttngEventAfterPacket) {
+            None
+        } else if are_mended {
+            end.map(|end| end.max(begin.unwrap_or(end)))
+        } else if is_backwards {
+            next
+        } else {
+            end
+        };
+        Self { begin, end, last, are_mended: are_mended || is_backwards }
+    }
+}
+
+impl StreamInput {
+    /// The packet before the given one that tells what was lost since.
+    pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
+        // Not further than that, lest a file of misplaced packets takes forever.
+        const FURTHEST: usize = 64;
+        self.packets.get(..packet)?.iter().rev().take(FURTHEST).find(|before| !before.is_misplaced())
+    }
+
+    /// The largest value of the default clock that is a time of 64 bits; 0 if time begins too early.
+    pub(crate) fn most_cycles(&self) -> u64 {
+        let fits =
+            |cycles| self.clock_value(Some(cycles)).is_none_or(|value| is_of_64_bits(value.nanoseconds));
+        if !fits(0) || fits(u64::MAX) {
+            return if fits(0) { u64::MAX } else { 0 };
+        }
+        let (mut most, mut too_many) = (0, u64::MAX);
+        while too_many - most > 1 {
+            let middle = most + (too_many - most) / 2;
+            *(if fits(middle) { &mut most } else { &mut too_many }) = middle;
+        }
+        most
+    }
+}
+
+/// Whether a time fits in a signed number of 64 bits.
+pub(crate) fn is_of_64_bits(nanoseconds: i128) -> bool {
+    i64::try_from(nanoseconds).is_ok()
+}

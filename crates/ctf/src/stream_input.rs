@@ -1,0 +1,159 @@
+//! A data stream of a CTF trace: its files and its packets.
+
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::walk::WalkLimits;
+use ichnos_model::{ClockArithmetic, ClockValue, Damage, DataStream, StreamSummary};
+
+use crate::event_class::EventRecords;
+use crate::packet::PacketDecoder;
+use crate::packet_check::PacketCheck;
+use crate::packet_entry::PacketEntry;
+use crate::quirks::Quirk;
+
+/// A file of a data stream.
+#[derive(Clone, Debug)]
+pub struct StreamFile {
+    /// Its path in the trace.
+    pub name: String,
+    /// Its bytes.
+    pub bytes: Bytes,
+}
+
+/// A data stream and where it lies.
+#[derive(Debug)]
+pub struct StreamInput {
+    /// The stream.
+    pub stream: Arc<DataStream>,
+    /// Its files.
+    pub files: Vec<StreamFile>,
+    /// What is known of its event records.
+    pub(crate) records: Arc<EventRecords>,
+    /// Its packets in the order they are read.
+    pub packets: Vec<PacketEntry>,
+    /// What could not be read at the ends of its files.
+    pub rest: Vec<Damage>,
+    /// Faults of the tracer to take into account.
+    pub quirks: Vec<Quirk>,
+    /// Limits of decoding.
+    pub limits: WalkLimits,
+    /// How cycles become nanoseconds.
+    pub clock_arithmetic: ClockArithmetic,
+}
+
+impl StreamInput {
+    /// What decodes packet headers and contexts.
+    pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
+        let trace = &self.stream.trace;
+        PacketDecoder { class: &trace.class, plans: &trace.plans, limits: self.limits }
+    }
+
+    /// The value of the default clock.
+    pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
+        let cycles = cycles?;
+        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.clock_arithmetic, cycles);
+        Some(ClockValue { nanoseconds, cycles })
+    }
+
+    /// Time at which a packet begins, in nanoseconds.
+    pub(crate) fn begin_of(&self, packet: usize) -> Option<i128> {
+        Some(self.clock_value(self.packets.get(packet)?.begin())?.nanoseconds)
+    }
+
+    /// The first packet that can have events at `begin` or later.
+    pub(crate) fn first_packet(&self, begin: i128) -> usize {
+        let is_before =
+            |cycles| self.clock_value(cycles).is_some_and(|value: ClockValue| value.nanoseconds < begin);
+        // Packets begin in order, and event times never go back: what is before the last packet
+        // that begins too early ends too early - if it says so, too.
+        let last = self.packets.partition_point(|packet| is_before(packet.begin())).saturating_sub(1);
+        let ends_before = |packet: &PacketEntry| packet.end().is_none() || is_before(packet.end());
+        self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
+    }
+
+    /// First and last time that packets tell, in nanoseconds.
+    #[must_use]
+    pub fn time_range(&self) -> Option<(i128, i128)> {
+        let times = || {
+            self.packets.iter().flat_map(|packet| {
+                // An end before the begin is none.
+                [packet.begin(), packet.end().filter(|end| packet.begin().is_none_or(|begin| begin <= *end))]
+                    .map(|cycles| self.clock_value(cycles).map(|value| value.nanoseconds))
+            })
+        };
+        Some((times().flatten().min()?, times().flatten().max()?))
+    }
+
+    /// Size of the file that a packet is in.
+    pub(crate) fn file_size(&self, packet: &PacketEntry) -> u64 {
+        self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
+    }
+
+    /// What its packets tell.
+    #[must_use]
+    pub fn summary(&self) -> StreamSummary {
+        let mut summary = StreamSummary {
+            stream: Arc::clone(&self.stream),
+            files: self.files.iter().map(|file| file.name.clone()).collect(),
+            packets: self.packets.len() as u64,
+            bytes: 0,
+            padding: 0,
+            time_range: self.time_range(),
+            discarded_events: 0,
+            discarded_before: false,
+            discarded_packets: 0,
+            damage: Vec::new(),
+        };
+        for (i, packet) in self.packets.iter().enumerate() {
+            let before = self.packet_before(i);
+            summary.bytes += packet.available(self.file_size(packet));
+            if let (Some(total), Some(content)) = (packet.total(), packet.content()) {
+                summary.padding = summary.padding.saturating_add(total.saturating_sub(content) / 8);
+            }
+            summary.damage.extend(packet.damage_before().iter().cloned());
+            if let Some(file) = self.files.get(packet.file as usize) {
+                let may_lack_end = self.quirks.contains(&Quirk::LttngCrashPacketEnd);
+                let stream = &self.stream;
+                let check = PacketCheck { stream, entry: packet, before, info: None, may_lack_end };
+                summary.damage.extend(check.flaws().map(|kind| Damage {
+                    file: file.name.clone(),
+                    stream: None,
+                    bit: packet.offset * 8,
+                    kind,
+                    skipped: 0,
+                }));
+                summary.damage.extend(packet.cut_off(&file.name, file.bytes.len() as u64));
+            }
+            match discarded_events(before, packet) {
+                Some(Some(count)) => {
+                    summary.discarded_events = summary.discarded_events.saturating_add(count);
+                }
+                Some(None) => summary.discarded_before = true,
+                None => {}
+            }
+            let packets = discarded_packets(before, packet).unwrap_or(0);
+            summary.discarded_packets = summary.discarded_packets.saturating_add(packets);
+        }
+        summary.damage.extend(self.rest.iter().cloned());
+        summary
+    }
+}
+
+/// The event records that were discarded between the end of the packet before and the end of this
+/// one, by the snapshots of the counter. Within: None if nobody knows how many.
+pub(crate) fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
+    let now = packet.discarded().filter(|_| !packet.is_misplaced())?;
+    let count = match before.and_then(|before| before.discarded()) {
+        // A counter that was set back has counted from 0 since.
+        Some(before) => Some(now.since(before).unwrap_or(now.value)),
+        None => (now.value == 0).then_some(0),
+    };
+    (count != Some(0)).then_some(count)
+}
+
+/// How many packets are missing between two that follow each other, by sequence numbers.
+pub(crate) fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
+    let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
+    (missing > 0 && !packet.is_misplaced()).then_some(missing)
+}

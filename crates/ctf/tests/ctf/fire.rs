@@ -1,0 +1,438 @@
+//! Damaged packets among many good ones: all events of the good ones come out, and each place that
+//! can be seen is told. The tables of `docs/robustness.md` come from here.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::path::Path;
+
+use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
+use ichnos_model::{Cursor, Damage, DamageKind, Field, Message, Scope, TraceInput, Visitor, Window};
+
+use crate::fire_trace::{Damaged, Dice, FireTrace, Kind, Layer, STREAM, check};
+use crate::reading::tree;
+
+/// What a trace tells, as far as it is of interest here.
+#[derive(Default)]
+struct Told {
+    /// Packet and index of the events of the data stream that was written, in order.
+    events: Vec<(u32, u32)>,
+    /// Those that turn up in another data stream.
+    strayed: Vec<(u32, u32)>,
+    /// How many events nobody wrote.
+    strange: usize,
+    damage: Vec<Damage>,
+    /// Sequence numbers of the packets before which others are said to be lost.
+    losses: Vec<u64>,
+    /// Packets of events that come behind a message which is later than they are.
+    held_up: Vec<u32>,
+    /// What is wrong with the index.
+    index: Vec<String>,
+}
+
+/// The numbers of a payload.
+#[derive(Default)]
+struct Numbers(Vec<u64>);
+
+impl Visitor for Numbers {
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.0.push(value);
+    }
+}
+
+fn read(trace: &CtfTrace) -> Told {
+    let mut told = Told { damage: trace.damage().to_vec(), ..Told::default() };
+    told.index = trace.diagnostics().iter().map(ToString::to_string).collect();
+    for stream in &trace.streams {
+        let mut cursor = stream.cursor(Window::default());
+        let mut lost = false;
+        let mut latest = None;
+        let mut numbers = Numbers::default();
+        while let Some(head) = cursor.advance() {
+            match cursor.current() {
+                Some(Message::Event(event)) => {
+                    numbers.0.clear();
+                    event.visit(Scope::Payload, &mut numbers).unwrap();
+                    match numbers.0[..] {
+                        [packet, index, sum] if u64::from(check(packet as u32, index as u32)) == sum => {
+                            let event = (packet as u32, index as u32);
+                            let is_own = stream.stream.id == Some(STREAM);
+                            if is_own && latest > head.nanoseconds() {
+                                told.held_up.push(event.0);
+                            }
+                            if is_own { &mut told.events } else { &mut told.strayed }.push(event);
+                        }
+                        _ => told.strange += 1,
+                    }
+                }
+                Some(Message::Damage(damage)) => told.damage.push(damage.clone()),
+                Some(Message::DiscardedPackets(_)) => lost = true,
+                Some(Message::PacketBegin(packet)) if std::mem::take(&mut lost) => {
+                    told.losses.extend(packet.sequence_number);
+                }
+                _ => {}
+            }
+            latest = latest.max(head.nanoseconds());
+        }
+    }
+    told
+}
+
+fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
+    let mut files = vec![("metadata", metadata.as_bytes()), ("stream", stream)];
+    files.extend(index.map(|index| ("index/stream.idx", index)));
+    let mut opened = open(&[&tree(&files)], &OpenOptions::default());
+    assert!(opened.errors.is_empty());
+    opened.traces.remove(0)
+}
+
+/// How damage was told.
+#[derive(Default)]
+struct Verdict {
+    places: usize,
+    /// Places that are told as damage, and those that are only told as a loss.
+    told: usize,
+    lost: usize,
+    /// Places that nobody can see.
+    invisible: usize,
+    /// Events of the packets that were hit, and how many of them do not come out.
+    hit_events: usize,
+    lost_events: usize,
+    strange: usize,
+    /// How often each kind of damage is told.
+    kinds: BTreeMap<String, usize>,
+}
+
+/// Reads a damaged file and checks what has to come out.
+fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
+    let opened = opened(&trace.metadata, &damaged.bytes, index);
+    let told = read(&opened);
+    // What is told without looking at events is told when they are looked at, too.
+    for damage in opened.streams().iter().flat_map(|stream| &stream.damage) {
+        let is_told = told.damage.iter().any(|told| (told.bit, &told.kind) == (damage.bit, &damage.kind));
+        assert!(is_told, "{what}: {damage}");
+    }
+    let mut is_hit = vec![false; trace.packets.len()];
+    damaged.places.iter().flat_map(|place| &place.hit).for_each(|hit| is_hit[*hit] = true);
+    let is_spared = |packet: u32| is_hit.get(packet as usize).is_some_and(|is_hit| !is_hit);
+
+    // All events of the packets that were not hit, once, in order, and at their time.
+    let spared = trace.spared(&is_hit);
+    let found: Vec<(u32, u32)> = told.events.iter().copied().filter(|event| is_spared(event.0)).collect();
+    let first_difference = spared.iter().zip(&found).position(|(a, b)| a != b);
+    assert!(
+        spared == found,
+        "{what}: {} events of {}, different from {first_difference:?} on: {:?}",
+        found.len(),
+        spared.len(),
+        first_difference.map(|at| (spared[at], found[at]))
+    );
+    assert!(!told.strayed.iter().any(|event| is_spared(event.0)), "{what}");
+    let held_up = told.held_up.iter().filter(|packet| is_spared(**packet)).count();
+    assert_eq!(held_up, 0, "{what}: events come late");
+
+    // Every place that can be seen is told, and nothing is told of other places.
+    let mut verdict = Verdict { places: damaged.places.len(), strange: told.strange, ..Verdict::default() };
+    for damage in &told.damage {
+        let byte = damage.bit / 8;
+        assert!(damaged.places.iter().any(|place| place.bytes.contains(&byte)), "{what}: {damage}");
+        let kind = format!("{:?}", damage.kind);
+        let end = kind.find(|c: char| !c.is_alphanumeric()).unwrap_or(kind.len());
+        *verdict.kinds.entry(kind[..end].to_owned()).or_default() += 1;
+    }
+    for place in &damaged.places {
+        let around = place.packets.start as u64..place.packets.end as u64;
+        if told.damage.iter().any(|damage| place.bytes.contains(&(damage.bit / 8))) {
+            verdict.told += 1;
+        } else if told.losses.iter().any(|sequence| around.contains(sequence)) {
+            verdict.lost += 1;
+        } else {
+            assert!(!place.is_visible, "{what}: nothing is told of {place:?}");
+        }
+        verdict.invisible += usize::from(!place.is_visible);
+    }
+    let hit = |n: u32| is_hit.get(n as usize) == Some(&true);
+    verdict.hit_events = trace
+        .packets
+        .iter()
+        .zip(&is_hit)
+        .filter(|(_, hit)| **hit)
+        .map(|(packet, _)| packet.events.len())
+        .sum();
+    let mut rescued: Vec<_> = told.events.iter().filter(|event| hit(event.0)).collect();
+    rescued.sort_unstable();
+    rescued.dedup();
+    verdict.lost_events = verdict.hit_events.saturating_sub(rescued.len());
+    verdict
+}
+
+/// How many packets each combination of the table is tried on.
+const PACKETS: usize = 1000;
+
+/// Compares a table with what a document says between two markers; `ICHNOS_WRITE_TABLES=1` writes it
+/// there.
+pub fn compare(name: &str, table: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/robustness.md");
+    let document = std::fs::read_to_string(&path).unwrap();
+    let (begin, end) = (format!("<!-- table: {name} -->\n"), "<!-- end of table -->");
+    let from = document.find(&begin).expect("the document has the marker") + begin.len();
+    let to = from + document[from..].find(end).expect("the table ends");
+    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
+        std::fs::write(&path, format!("{}{table}{}", &document[..from], &document[to..])).unwrap();
+        return;
+    }
+    assert!(document[from..to] == *table, "{}: the table {name} is now\n{table}", path.display());
+}
+
+#[test]
+fn every_layer_in_every_way() {
+    let trace = FireTrace::new(PACKETS);
+    let mut table = String::from(
+        "| layer | kind | places | damage | loss | invisible | events lost | altered | messages |\n\
+         |---|---|---|---|---|---|---|---|---|\n",
+    );
+    for (i, layer) in Layer::ALL.into_iter().enumerate() {
+        for (j, kind) in Kind::ALL.into_iter().enumerate() {
+            let damaged = trace.damaged(100, (i * 6 + j) as u64, |_| (layer, kind));
+            if damaged.places.is_empty() {
+                continue;
+            }
+            let (layer, kind) = (layer.title(), kind.title());
+            let verdict = judge(&trace, &damaged, None, &format!("{layer} {kind}"));
+            let kinds: Vec<String> = verdict.kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect();
+            let Verdict { places, told, lost, invisible, hit_events, lost_events, strange, .. } = verdict;
+            writeln!(
+                table,
+                "| {layer} | {kind} | {places} | {told} | {lost} | {invisible} | {lost_events} of {hit_events} | \
+                 {strange} | {} |",
+                kinds.join(", ")
+            )
+            .unwrap();
+        }
+    }
+    compare("layers", &table);
+}
+
+/// Tries of other places: `ICHNOS_FIRE_ROUNDS` says how many.
+fn rounds() -> u64 {
+    std::env::var("ICHNOS_FIRE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+}
+
+/// Without a UUID, where a magic number must do; and at other places.
+#[test]
+fn every_layer_in_every_way_without_a_uuid() {
+    let without = FireTrace::without_uuid(PACKETS);
+    let with = FireTrace::new(PACKETS);
+    for round in 0..rounds() {
+        for (i, layer) in Layer::ALL.into_iter().enumerate() {
+            for (j, kind) in Kind::ALL.into_iter().enumerate() {
+                let trace = if round % 2 == 0 { &without } else { &with };
+                let seed = round * 1000 + (i * 6 + j) as u64;
+                let damaged = trace.damaged(100, seed, |_| (layer, kind));
+                judge(trace, &damaged, None, &format!("{} {}, round {round}", layer.title(), kind.title()));
+            }
+        }
+    }
+}
+
+#[test]
+fn up_to_a_thousand_packets_of_ten_thousand() {
+    let trace = FireTrace::new(10_000);
+    let index = FireTrace::index_bytes(&trace.index());
+    let mut table = String::from(
+        "| damaged places | index | damage | loss | invisible | events of other packets | events lost | messages |\n\
+         |---|---|---|---|---|---|---|---|\n",
+    );
+    for count in [1, 10, 100, 1000] {
+        let damaged = trace.damaged(count, count as u64 + 40, Dice::choose);
+        for (name, index) in [("none", None), ("of before", Some(&*index))] {
+            let verdict = judge(&trace, &damaged, index, &format!("{count} places, index: {name}"));
+            let all: usize = trace.packets.iter().map(|packet| packet.events.len()).sum();
+            let Verdict { places, told, lost, invisible, hit_events, lost_events, .. } = verdict;
+            let messages: usize = verdict.kinds.values().sum();
+            let others = all - hit_events;
+            writeln!(
+                table,
+                "| {places} | {name} | {told} | {lost} | {invisible} | {others} of {others} | \
+                 {lost_events} of {hit_events} | {messages} |"
+            )
+            .unwrap();
+        }
+    }
+    compare("thousand", &table);
+}
+
+/// Damage that is all over the place: many packets in a row, each in several ways.
+#[test]
+fn packets_in_a_row() {
+    let traces = [FireTrace::new(PACKETS), FireTrace::without_uuid(PACKETS)];
+    for seed in 0..rounds() * 10 {
+        let mut dice = Dice::new(seed);
+        let mut ranges = Vec::new();
+        let mut n = 5;
+        while n + 40 < PACKETS {
+            let length = 1 + dice.below(20);
+            ranges.push(n..n + length);
+            n += length + 6 + dice.below(20);
+        }
+        let trace = &traces[seed as usize % 2];
+        judge(trace, &trace.damaged_ranges(&ranges, seed), None, &format!("rows {seed}"));
+    }
+}
+
+/// Where sizes stay, the index that was there before the damage leads to the packets.
+#[test]
+fn damaged_packets_with_a_right_index() {
+    let trace = FireTrace::new(PACKETS);
+    let index = FireTrace::index_bytes(&trace.index());
+    let mut accepted = 0;
+    for seed in 0..20 {
+        let damaged = trace.damaged(10, seed, |dice| {
+            loop {
+                let (layer, kind) = dice.choose();
+                if layer != Layer::Packet && matches!(kind, Kind::Flip | Kind::Zero | Kind::Reorder) {
+                    return (layer, kind);
+                }
+            }
+        });
+        judge(&trace, &damaged, Some(&index), &format!("right index {seed}"));
+        accepted +=
+            usize::from(opened(&trace.metadata, &damaged.bytes, Some(&index)).diagnostics().is_empty());
+    }
+    assert!((1..20).contains(&accepted), "{accepted}");
+}
+
+/// An index that is not that of the file, in every way: the packets count.
+#[test]
+fn false_indexes() {
+    const FIELDS: [&str; 9] = [
+        "offset",
+        "packet size",
+        "content size",
+        "begin",
+        "end",
+        "discarded events",
+        "class id",
+        "stream id",
+        "sequence number",
+    ];
+    /// More than are compared when an index is opened.
+    const COUNT: usize = 300;
+    let trace = FireTrace::new(COUNT);
+    let bytes = trace.bytes();
+    let entries = trace.index();
+    let mut dice = Dice::new(1);
+    let all = trace.spared(&vec![false; COUNT]);
+    let mut table = String::from(
+        "| index | tries | noticed on opening | noticed on reading | events lost |\n|---|---|---|---|---|\n",
+    );
+    let mut row = |what: &str, indexes: &[Vec<u8>]| {
+        let (mut on_opening, mut on_reading) = (0, 0);
+        for index in indexes {
+            let told = read(&opened(&trace.metadata, &bytes, Some(index)));
+            assert!(told.events == all, "{what}: events are lost");
+            let is_told = told.damage.iter().any(|damage| damage.kind == DamageKind::FalseIndex);
+            assert_eq!(is_told, !told.damage.is_empty(), "{what}: {:?}", told.damage);
+            assert!(told.index.iter().all(|index| index.contains("index/stream.idx")), "{:?}", told.index);
+            match told.index.is_empty() {
+                false => on_opening += 1,
+                true => on_reading += usize::from(is_told),
+            }
+        }
+        assert_eq!(on_opening + on_reading, indexes.len(), "{what}: unnoticed");
+        writeln!(table, "| {what} | {} | {on_opening} | {on_reading} | 0 |", indexes.len()).unwrap();
+    };
+    let changed = |change: &mut dyn FnMut(&mut Vec<[u64; 9]>)| {
+        let mut entries = entries.clone();
+        change(&mut entries);
+        FireTrace::index_bytes(&entries)
+    };
+    for (field, name) in FIELDS.iter().enumerate() {
+        let mut flips = Vec::new();
+        for _ in 0..20 {
+            let (n, bit) = (dice.below(COUNT), dice.below(64));
+            flips.push(changed(&mut |entries| entries[n][field] ^= 1 << bit));
+        }
+        row(&format!("a bit of an entry flipped: {name}"), &flips);
+    }
+    let times = |dice: &mut Dice| {
+        let (n, step) = (dice.below(COUNT), dice.below(90) as u64 + 1);
+        changed(&mut |entries| {
+            entries[n][3] += step;
+            entries[n][4] -= step;
+        })
+    };
+    row("times of an entry a little wrong", &(0..20).map(|_| times(&mut dice)).collect::<Vec<_>>());
+    row("all times shifted", &[changed(&mut |entries| entries.iter_mut().for_each(|entry| entry[3] += 5))]);
+    row("all offsets shifted", &[changed(&mut |entries| entries.iter_mut().for_each(|entry| entry[0] += 8))]);
+    row("stale: the file has grown", &[changed(&mut |entries| entries.truncate(COUNT - 7))]);
+    row("of a larger file", &[FireTrace::index_bytes(&FireTrace::new(COUNT + 3).index())]);
+    let other: Vec<_> = entries.iter().map(|entry| [entry[0], 2048, 2000, 7, 8, 0, 5, STREAM, 0]).collect();
+    row("of another trace", &[FireTrace::index_bytes(&other)]);
+    let good = FireTrace::index_bytes(&entries);
+    let any = |dice: &mut Dice| 16 + dice.below(good.len() - 16 - 72 * 2);
+    let cut = |dice: &mut Dice| {
+        let at = any(dice);
+        [&good[..at], &good[at + 1 + dice.below(72)..]].concat()
+    };
+    row("bytes cut out", &(0..20).map(|_| cut(&mut dice)).collect::<Vec<_>>());
+    let inserted = |dice: &mut Dice| {
+        let at = any(dice);
+        let noise: Vec<u8> = (0..1 + dice.below(72)).map(|_| dice.next() as u8).collect();
+        [&good[..at], &noise, &good[at..]].concat()
+    };
+    row("bytes inserted", &(0..20).map(|_| inserted(&mut dice)).collect::<Vec<_>>());
+    let zeroed = |dice: &mut Dice| {
+        let mut index = good.clone();
+        let at = any(dice);
+        index[at..at + 72].fill(0);
+        index
+    };
+    row("72 bytes zeroed", &(0..20).map(|_| zeroed(&mut dice)).collect::<Vec<_>>());
+    row("cut off", &(0..20).map(|_| good[..any(&mut dice)].to_vec()).collect::<Vec<_>>());
+    let twice = |dice: &mut Dice| {
+        let n = dice.below(COUNT);
+        changed(&mut |entries| entries.insert(n, entries[n]))
+    };
+    row("an entry twice", &(0..20).map(|_| twice(&mut dice)).collect::<Vec<_>>());
+    let swapped = |dice: &mut Dice| {
+        let n = dice.below(COUNT - 1);
+        changed(&mut |entries| entries.swap(n, n + 1))
+    };
+    row("two entries swapped", &(0..20).map(|_| swapped(&mut dice)).collect::<Vec<_>>());
+    row("empty", &[Vec::new()]);
+    row("of an unknown version", &[[&good[..4], &2u32.to_be_bytes(), &good[8..]].concat()]);
+    compare("index", &table);
+}
+
+/// What an index says wrongly of times changes nothing about which events are in a window.
+#[test]
+fn windows_with_a_false_index() {
+    let trace = FireTrace::new(300);
+    let bytes = trace.bytes();
+    let mut dice = Dice::new(3);
+    let times = |stream: &CtfTrace, window: Window| {
+        let mut cursor = stream.streams[0].cursor(window);
+        let mut times = Vec::new();
+        while let Some(head) = cursor.advance() {
+            times.extend(head.nanoseconds().filter(|_| matches!(cursor.current(), Some(Message::Event(_)))));
+        }
+        times
+    };
+    let without = opened(&trace.metadata, &bytes, None);
+    let mut accepted = 0;
+    for _ in 0..40 {
+        let mut entries = trace.index();
+        for _ in 0..3 {
+            let (n, step) = (dice.below(300), dice.below(900) as u64);
+            if dice.below(2) == 0 { entries[n][3] += step } else { entries[n][4] -= step }
+        }
+        let with = opened(&trace.metadata, &bytes, Some(&FireTrace::index_bytes(&entries)));
+        accepted += usize::from(with.diagnostics().is_empty());
+        for _ in 0..40 {
+            let begin = 5_000_000_000 + dice.below(300_000) as i128;
+            let window = Window { begin: Some(begin), end: Some(begin + dice.below(3000) as i128) };
+            assert_eq!(times(&with, window), times(&without, window), "{window:?}");
+        }
+    }
+    assert!(accepted > 0);
+}

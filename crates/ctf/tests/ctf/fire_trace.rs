@@ -1,0 +1,548 @@
+//! A trace of many packets that knows where each of its layers lies, and what damages it.
+//!
+//! It shares nothing with the reader: what must come out, and which damage nobody can see, follows
+//! from what was written here.
+
+/// CTF 1.8 with all that packets can say of themselves.
+const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8;
+typealias integer { size = 16; align = 8; } := u16;
+typealias integer { size = 32; align = 8; } := u32;
+typealias integer { size = 64; align = 8; } := u64;
+typealias integer { size = 64; align = 8; map = clock.c.value; } := ts;
+trace {
+    major = 1; minor = 8; byte_order = le;
+    uuid = "1c40571a-7f0e-4a21-9d53-6b0a7cf2e581";
+    packet.header := struct { u32 magic; u8 uuid[16]; u32 stream_id; u64 stream_instance_id; };
+};
+clock { name = c; freq = 1000000000; };
+stream {
+    id = 5;
+    packet.context := struct {
+        u64 packet_size; u64 content_size; ts timestamp_begin; ts timestamp_end;
+        u64 events_discarded; u64 packet_seq_num;
+    };
+    event.header := struct { u16 id; ts timestamp; };
+};
+event { name = tick; id = 1; stream_id = 5; fields := struct { u32 packet; u32 index; u32 check; }; };
+event { name = note; id = 2; stream_id = 5; fields := struct { u32 packet; u32 index; u32 check; string text; }; };
+"#;
+
+const UUID: [u8; 16] =
+    [0x1c, 0x40, 0x57, 0x1a, 0x7f, 0x0e, 0x4a, 0x21, 0x9d, 0x53, 0x6b, 0x0a, 0x7c, 0xf2, 0xe5, 0x81];
+
+/// Id of the data stream.
+pub const STREAM: u64 = 7;
+
+/// Bytes of a packet header and a packet context, with a UUID and without.
+const HEAD: usize = 80;
+const SHORT_HEAD: usize = HEAD - UUID.len();
+
+/// Bytes of an event record header, and of the numbers behind it.
+const EVENT_HEADER: usize = 10;
+const NUMBERS: usize = 12;
+
+/// What a text says: no byte of it makes an id of an event record class with another one.
+const TEXT: &[u8] = b"@@@@@@@@\0";
+
+/// Random numbers that are the same each time.
+#[derive(Clone)]
+pub struct Dice(u64);
+
+impl Dice {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
+    }
+
+    /// What to damage, and how.
+    pub fn choose(&mut self) -> (Layer, Kind) {
+        (Layer::ALL[self.below(Layer::ALL.len())], Kind::ALL[self.below(Kind::ALL.len())])
+    }
+
+    /// A number below another one.
+    pub fn below(&mut self, end: usize) -> usize {
+        (self.next() >> 16) as usize % end.max(1)
+    }
+}
+
+/// The number by which an event is recognised as one of those that were written.
+pub fn check(packet: u32, index: u32) -> u32 {
+    let mixed = (u64::from(packet) << 32 | u64::from(index)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as u32 ^ 0x5bd1_e995
+}
+
+/// What can be damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layer {
+    Magic,
+    Uuid,
+    ClassId,
+    StreamId,
+    Total,
+    Content,
+    Begin,
+    End,
+    Discarded,
+    Sequence,
+    EventId,
+    EventTime,
+    Numbers,
+    Text,
+    Padding,
+    Packet,
+}
+
+impl Layer {
+    pub const ALL: [Self; 16] = [
+        Self::Magic,
+        Self::Uuid,
+        Self::ClassId,
+        Self::StreamId,
+        Self::Total,
+        Self::Content,
+        Self::Begin,
+        Self::End,
+        Self::Discarded,
+        Self::Sequence,
+        Self::EventId,
+        Self::EventTime,
+        Self::Numbers,
+        Self::Text,
+        Self::Padding,
+        Self::Packet,
+    ];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Magic => "header: magic number",
+            Self::Uuid => "header: UUID",
+            Self::ClassId => "header: data stream class id",
+            Self::StreamId => "header: data stream id",
+            Self::Total => "context: total size",
+            Self::Content => "context: content size",
+            Self::Begin => "context: begin time",
+            Self::End => "context: end time",
+            Self::Discarded => "context: discarded events",
+            Self::Sequence => "context: sequence number",
+            Self::EventId => "event header: class id",
+            Self::EventTime => "event header: time",
+            Self::Numbers => "payload: numbers",
+            Self::Text => "payload: text",
+            Self::Padding => "padding",
+            Self::Packet => "whole packet",
+        }
+    }
+}
+
+/// How it is damaged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    Flip,
+    Cut,
+    Insert,
+    Zero,
+    Duplicate,
+    Reorder,
+}
+
+impl Kind {
+    pub const ALL: [Self; 6] =
+        [Self::Flip, Self::Cut, Self::Insert, Self::Zero, Self::Duplicate, Self::Reorder];
+
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Flip => "flip",
+            Self::Cut => "cut",
+            Self::Insert => "insert",
+            Self::Zero => "zero",
+            Self::Duplicate => "duplicate",
+            Self::Reorder => "reorder",
+        }
+    }
+}
+
+/// A packet as it was written: where it lies, and where its events do in it.
+#[derive(Clone, Debug)]
+pub struct Written {
+    pub bytes: Vec<u8>,
+    /// Where events begin; the first one is a text.
+    pub events: Vec<usize>,
+    /// End of the content.
+    pub content: usize,
+    /// Bytes of its header and its context.
+    head: usize,
+}
+
+/// Times of packet `n`.
+fn begin_of(n: usize) -> u64 {
+    5_000_000_000 + n as u64 * 1000
+}
+
+fn end_of(n: usize) -> u64 {
+    begin_of(n) + 900
+}
+
+fn time_of(n: usize, index: usize) -> u64 {
+    begin_of(n) + 100 * (index as u64 + 1)
+}
+
+impl Written {
+    fn new(n: usize, head: usize) -> Self {
+        let mut bytes = Vec::with_capacity(256);
+        bytes.extend(0xc1fc_1fc1u32.to_le_bytes());
+        bytes.extend(&UUID[..head - SHORT_HEAD]);
+        bytes.extend(5u32.to_le_bytes());
+        bytes.extend(STREAM.to_le_bytes());
+        // Events are discarded now and then.
+        for number in [0, 0, begin_of(n), end_of(n), (n / 5) as u64, n as u64] {
+            bytes.extend(number.to_le_bytes());
+        }
+        let mut events = Vec::new();
+        for index in 0..3 + n % 3 {
+            events.push(bytes.len());
+            let is_text = index == 0;
+            bytes.extend(if is_text { 2u16 } else { 1 }.to_le_bytes());
+            bytes.extend(time_of(n, index).to_le_bytes());
+            for number in [n as u32, index as u32, check(n as u32, index as u32)] {
+                bytes.extend(number.to_le_bytes());
+            }
+            bytes.extend(if is_text { TEXT } else { &[] });
+        }
+        let content = bytes.len();
+        // Most packets have the same size.
+        bytes.resize(256 + if n % 4 == 3 { 8 * (n % 13) } else { 0 }, 0);
+        let total = bytes.len() as u64 * 8;
+        bytes[head - 48..head - 40].copy_from_slice(&total.to_le_bytes());
+        bytes[head - 40..head - 32].copy_from_slice(&(content as u64 * 8).to_le_bytes());
+        Self { bytes, events, content, head }
+    }
+
+    /// Where a layer lies.
+    pub fn range(&self, layer: Layer) -> std::ops::Range<usize> {
+        // In the middle, so that there are times around it.
+        let (event, head) = (self.events[1], self.head);
+        match layer {
+            Layer::Magic => 0..4,
+            Layer::Uuid => 4..head - 60,
+            Layer::ClassId => head - 60..head - 56,
+            Layer::StreamId => head - 56..head - 48,
+            Layer::Total => head - 48..head - 40,
+            Layer::Content => head - 40..head - 32,
+            Layer::Begin => head - 32..head - 24,
+            Layer::End => head - 24..head - 16,
+            Layer::Discarded => head - 16..head - 8,
+            Layer::Sequence => head - 8..head,
+            Layer::EventId => event..event + 2,
+            Layer::EventTime => event + 2..event + EVENT_HEADER,
+            Layer::Numbers => event + EVENT_HEADER..event + EVENT_HEADER + NUMBERS,
+            Layer::Text => {
+                // The end of the text belongs to its length.
+                let begin = self.events[0] + EVENT_HEADER + NUMBERS;
+                begin..begin + TEXT.len() - 1
+            }
+            Layer::Padding => self.content..self.bytes.len(),
+            Layer::Packet => 0..self.bytes.len(),
+        }
+    }
+
+    /// The number that a layer is; 0 for what is longer.
+    fn number(&self, layer: Layer) -> u64 {
+        let mut bytes = [0; 8];
+        let range = self.range(layer);
+        if range.len() <= 8 {
+            bytes[..range.len()].copy_from_slice(&self.bytes[range]);
+        }
+        u64::from_le_bytes(bytes)
+    }
+}
+
+/// A place that was damaged.
+#[derive(Clone, Debug)]
+pub struct Place {
+    /// The damaged packets and those around them.
+    pub packets: std::ops::Range<usize>,
+    /// The packets whose bytes are not those that were written.
+    pub hit: Vec<usize>,
+    /// Whether it can be seen at all.
+    pub is_visible: bool,
+    /// Bytes of the damaged file in or next to which it is told.
+    pub bytes: std::ops::Range<u64>,
+}
+
+/// A file that was damaged.
+pub struct Damaged {
+    pub bytes: Vec<u8>,
+    pub places: Vec<Place>,
+}
+
+/// A trace of one data stream.
+pub struct FireTrace {
+    pub metadata: String,
+    pub packets: Vec<Written>,
+}
+
+impl FireTrace {
+    pub fn new(count: usize) -> Self {
+        let packets = (0..count).map(|n| Written::new(n, HEAD)).collect();
+        Self { metadata: METADATA.to_owned(), packets }
+    }
+
+    /// The same without a UUID.
+    pub fn without_uuid(count: usize) -> Self {
+        let line = METADATA.lines().find(|line| line.contains("uuid = ")).unwrap();
+        let metadata = METADATA.replace(line, "").replace("u8 uuid[16]; ", "");
+        let packets = (0..count).map(|n| Written::new(n, SHORT_HEAD)).collect();
+        Self { metadata, packets }
+    }
+
+    pub fn bytes(&self) -> Vec<u8> {
+        self.packets.iter().flat_map(|packet| packet.bytes.iter().copied()).collect()
+    }
+
+    /// Packet and index of each event of the packets that are not hit.
+    pub fn spared(&self, is_hit: &[bool]) -> Vec<(u32, u32)> {
+        let spared = self.packets.iter().enumerate().filter(|(n, _)| !is_hit[*n]);
+        spared.flat_map(|(n, packet)| (0..packet.events.len() as u32).map(move |i| (n as u32, i))).collect()
+    }
+
+    /// The entries of the index that LTTng would have written.
+    pub fn index(&self) -> Vec<[u64; 9]> {
+        let mut offset = 0;
+        let entry = |(n, packet): (usize, &Written)| {
+            let begin = offset;
+            offset += packet.bytes.len() as u64;
+            let bits = |bytes: usize| bytes as u64 * 8;
+            let counters = [(n / 5) as u64, 5, STREAM, n as u64];
+            let [discarded, class, stream, sequence] = counters;
+            let (total, content) = (bits(packet.bytes.len()), bits(packet.content));
+            [begin, total, content, begin_of(n), end_of(n), discarded, class, stream, sequence]
+        };
+        self.packets.iter().enumerate().map(entry).collect()
+    }
+
+    /// The bytes of an index with these entries.
+    pub fn index_bytes(entries: &[[u64; 9]]) -> Vec<u8> {
+        let mut bytes: Vec<u8> = [0xc1f1_dcc1u32, 1, 1, 72].iter().flat_map(|n| n.to_be_bytes()).collect();
+        bytes.extend(entries.iter().flatten().flat_map(|n| n.to_be_bytes()));
+        bytes
+    }
+
+    /// Damages `count` packets, not next to each other; `choose` tells what is damaged how.
+    pub fn damaged(
+        &self,
+        count: usize,
+        seed: u64,
+        mut choose: impl FnMut(&mut Dice) -> (Layer, Kind),
+    ) -> Damaged {
+        let mut dice = Dice::new(seed);
+        let stride = (self.packets.len() - 2 * APART) / count;
+        assert!(stride >= APART, "so many packets cannot be damaged apart from each other");
+        let mut fire = Fire::new(self);
+        for i in 0..count {
+            // What cannot be changed, or changes nothing, is tried elsewhere.
+            for _ in 0..200 {
+                let n = APART + i * stride + dice.below(stride - APART + 1);
+                let (layer, kind) = choose(&mut dice);
+                if fire.damage(n, layer, kind, &mut dice) {
+                    break;
+                }
+            }
+        }
+        fire.damaged()
+    }
+
+    /// Damages all packets of some ranges, each in several ways.
+    pub fn damaged_ranges(&self, ranges: &[std::ops::Range<usize>], seed: u64) -> Damaged {
+        let mut dice = Dice::new(seed);
+        let mut fire = Fire::new(self);
+        for n in ranges.iter().cloned().flatten() {
+            for _ in 0..1 + dice.below(3) {
+                let (layer, kind) = dice.choose();
+                // Whole packets that change places would have to be followed.
+                if (layer, kind) != (Layer::Packet, Kind::Reorder) {
+                    fire.damage(n, layer, kind, &mut dice);
+                }
+            }
+        }
+        fire.damaged()
+    }
+}
+
+/// Packets from one damaged place to the next at least: each has neighbours of its own.
+const APART: usize = 5;
+
+/// A trace that is being damaged.
+struct Fire<'a> {
+    written: &'a [Written],
+    packets: Vec<Vec<u8>>,
+    places: Vec<Place>,
+}
+
+impl<'a> Fire<'a> {
+    fn new(trace: &'a FireTrace) -> Self {
+        let packets = trace.packets.iter().map(|packet| packet.bytes.clone()).collect();
+        Self { written: &trace.packets, packets, places: Vec::new() }
+    }
+
+    /// The damaged file. Places that touch each other are one.
+    fn damaged(mut self) -> Damaged {
+        let mut ends = vec![0u64];
+        for packet in &self.packets {
+            ends.push(ends[ends.len() - 1] + packet.len() as u64);
+        }
+        self.places.sort_by_key(|place| place.packets.start);
+        let mut places: Vec<Place> = Vec::new();
+        for place in self.places {
+            match places.last_mut().filter(|last| last.packets.end > place.packets.start) {
+                Some(last) => {
+                    last.packets.end = last.packets.end.max(place.packets.end);
+                    last.hit.extend(place.hit);
+                    last.is_visible |= place.is_visible;
+                }
+                None => places.push(place),
+            }
+        }
+        for place in &mut places {
+            place.bytes = ends[place.packets.start]..ends[place.packets.end] + 1;
+        }
+        Damaged { bytes: self.packets.concat(), places }
+    }
+
+    /// Damages packet `n`; false if nothing changes.
+    fn damage(&mut self, n: usize, layer: Layer, kind: Kind, dice: &mut Dice) -> bool {
+        let Some((hit, is_visible)) = self.change(n, layer, kind, dice) else { return false };
+        self.places.push(Place { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
+        true
+    }
+
+    /// Changes bytes of packet `n`: which packets are hit, and whether anybody can see it.
+    fn change(&mut self, n: usize, layer: Layer, kind: Kind, dice: &mut Dice) -> Option<(Vec<usize>, bool)> {
+        let written = &self.written[n];
+        let range = written.range(layer);
+        let is_whole = (n..n + 2).all(|n| self.packets[n].len() == self.written[n].bytes.len());
+        if range.is_empty() || (!is_whole && layer != Layer::Packet) {
+            return None;
+        }
+        let packets = &mut self.packets;
+        if layer == Layer::Packet {
+            return match kind {
+                // That is one of the other layers.
+                Kind::Flip => None,
+                Kind::Cut => {
+                    packets[n].clear();
+                    Some((vec![n], true))
+                }
+                Kind::Insert => {
+                    let noise = (0..1 + dice.below(300)).map(|_| dice.next() as u8);
+                    let noise: Vec<u8> = noise.collect();
+                    packets[n].splice(0..0, noise);
+                    Some((Vec::new(), true))
+                }
+                Kind::Zero => {
+                    packets[n].fill(0);
+                    Some((vec![n], true))
+                }
+                Kind::Duplicate => {
+                    packets[n].extend_from_within(..);
+                    Some((Vec::new(), true))
+                }
+                Kind::Reorder => {
+                    packets.swap(n, n + 1);
+                    Some((Vec::new(), true))
+                }
+            };
+        }
+        let length = range.len();
+        match kind {
+            Kind::Flip => packets[n][range.start + dice.below(length)] ^= 1 << dice.below(8),
+            Kind::Zero => packets[n][range].fill(0),
+            Kind::Cut => {
+                let some = 1 + dice.below(length);
+                let from = range.start + dice.below(length - some + 1);
+                packets[n].drain(from..from + some);
+                return Some((vec![n], true));
+            }
+            Kind::Insert => {
+                let noise: Vec<u8> = (0..1 + dice.below(16)).map(|_| dice.next() as u8).collect();
+                let at = range.start + dice.below(length);
+                packets[n].splice(at..at, noise);
+                return Some((vec![n], true));
+            }
+            Kind::Duplicate => {
+                let copy = packets[n][range.clone()].to_vec();
+                packets[n].splice(range.end..range.end, copy);
+                return Some((vec![n], true));
+            }
+            Kind::Reorder if range.start >= written.head => {
+                // With that of the next event.
+                let step = written.events[2] - written.events[1];
+                if layer == Layer::Text || layer == Layer::Padding {
+                    return None;
+                }
+                range.for_each(|at| packets[n].swap(at, at + step));
+            }
+            Kind::Reorder => {
+                let other = packets[n + 1][range.clone()].to_vec();
+                let own = packets[n][range.clone()].to_vec();
+                packets[n][range.clone()].copy_from_slice(&other);
+                packets[n + 1][range].copy_from_slice(&own);
+            }
+        }
+        let hit: Vec<usize> = (n..n + 2).filter(|n| packets[*n] != self.written[*n].bytes).collect();
+        if hit.is_empty() {
+            return None;
+        }
+        let is_visible = hit.iter().any(|hit| self.is_visible(*hit, layer));
+        Some((hit, is_visible))
+    }
+
+    /// Whether anybody can see that a layer of packet `n`, which is as long as before, is not what was
+    /// written.
+    fn is_visible(&self, n: usize, layer: Layer) -> bool {
+        let packets = &self.packets;
+        let now = |n: usize| {
+            let written = self.written[n].clone();
+            let is_whole = packets[n].len() == written.bytes.len();
+            if is_whole { Written { bytes: packets[n].clone(), ..written } } else { written }
+        };
+        let value = now(n).number(layer);
+        match layer {
+            Layer::Magic | Layer::Uuid | Layer::ClassId | Layer::StreamId | Layer::Total => true,
+            Layer::Sequence | Layer::EventId => true,
+            // Events that are missing as a whole do not leave a trace.
+            Layer::Content => !self.written[n].events.iter().any(|event| *event as u64 * 8 == value),
+            // A time, or a counter, that fits between those around it may be right.
+            Layer::Begin => {
+                let before = now(n - 1).number(Layer::End);
+                !(before..=time_of(n, 0)).contains(&value)
+            }
+            Layer::End => {
+                let last = time_of(n, self.written[n].events.len() - 1);
+                let next = now(n + 1).number(Layer::Begin);
+                !(last..=next).contains(&value)
+            }
+            Layer::Discarded => {
+                let around = now(n - 1).number(layer)..=now(n + 1).number(layer);
+                !around.contains(&value)
+            }
+            Layer::EventTime => {
+                let next = self.written[n].events[2] + 2;
+                let next = u64::from_le_bytes(packets[n][next..next + 8].try_into().unwrap());
+                ![time_of(n, 0), value, next].is_sorted()
+            }
+            // A text ends where a zero is.
+            Layer::Text => {
+                let range = self.written[n].range(layer);
+                packets[n][range].contains(&0)
+            }
+            Layer::Numbers | Layer::Padding | Layer::Packet => false,
+        }
+    }
+}

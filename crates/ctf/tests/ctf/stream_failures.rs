@@ -1,0 +1,262 @@
+//! One data stream fails in a way of its own: what is wrong is told where it is, and the rest of it
+//! and all others go on.
+
+use ichnos_model::{Cursor, Damage, DamageKind, Message, TraceInput, Window};
+
+use crate::encoder::{Encoder, Order};
+use crate::reading::{Told, all, trace};
+
+const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; align = 8; } := u8;
+typealias integer { size = 32; align = 8; } := u32;
+typealias integer { size = 64; align = 8; } := u64;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; u8 stream_id; }; };
+clock { name = near; freq = 1000000000; offset_s = 100; };
+clock { name = far; freq = 1000000000; offset_s = 9223372036; };
+clock { name = early; freq = 1000000000; offset_s = -9223372037; };
+typealias integer { size = 64; align = 8; map = clock.near.value; } := near_t;
+typealias integer { size = 64; align = 8; map = clock.far.value; } := far_t;
+typealias integer { size = 64; align = 8; map = clock.early.value; } := early_t;
+stream { id = 0; packet.context := struct { u64 packet_size; near_t timestamp_begin; near_t timestamp_end; u64 packet_seq_num; };
+    event.header := struct { u8 id; near_t timestamp; }; };
+stream { id = 1; packet.context := struct { u64 packet_size; far_t timestamp_begin; far_t timestamp_end; u64 packet_seq_num; };
+    event.header := struct { u8 id; far_t timestamp; }; };
+stream { id = 2; packet.context := struct { u64 packet_size; early_t timestamp_begin; early_t timestamp_end; u64 packet_seq_num; };
+    event.header := struct { u8 id; early_t timestamp; }; };
+event { name = a; id = 1; stream_id = 0; fields := struct { u8 n; }; };
+event { name = b; id = 1; stream_id = 1; fields := struct { u8 n; }; };
+event { name = c; id = 1; stream_id = 2; fields := struct { u8 n; }; };
+"#;
+
+/// A packet of events of ids and times.
+fn packet(class: u8, sequence: u64, begin: u64, end: u64, events: &[(u8, u64)]) -> Vec<u8> {
+    let mut e = Encoder::default();
+    e.int(0xc1fc_1fc1, 32, Order::Le).raw(&[class]);
+    let size = 5 + 32 + events.len() as u64 * 10;
+    for number in [size * 8, begin, end, sequence] {
+        e.int(number.into(), 64, Order::Le);
+    }
+    for (id, time) in events {
+        e.raw(&[*id]).int((*time).into(), 64, Order::Le).raw(&[7]);
+    }
+    e.bytes
+}
+
+fn good(class: u8, sequence: u64) -> Vec<u8> {
+    let begin = 1000 * (sequence + 1);
+    packet(class, sequence, begin, begin + 900, &[(1, begin + 1), (1, begin + 2), (1, begin + 3)])
+}
+
+/// Times in cycles of the events of each data stream, and what is damaged.
+fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
+    let trace = trace(METADATA.as_bytes(), files);
+    let (mut times, mut damages) = (Vec::new(), Vec::new());
+    for cursor in trace.cursors(Window::default()) {
+        let told = all(cursor);
+        times.push(
+            told.iter()
+                .filter_map(|told| if let Told::Event(event) = told { event.cycles } else { None })
+                .collect(),
+        );
+        damages.extend(
+            told.into_iter()
+                .filter_map(|told| if let Told::Damage(damage) = told { Some(damage) } else { None }),
+        );
+    }
+    (times, damages)
+}
+
+/// Reads a bad stream beside a good one, which must not mind.
+fn beside(class: u8, bad: &[u8]) -> (Vec<u64>, Vec<DamageKind>) {
+    let whole: Vec<u8> = (0..3).flat_map(|n| good(0, n)).collect();
+    let (mut times, damages) = read(&[("a_good", &whole), ("bad", bad)]);
+    assert_eq!(times.len(), 2);
+    // Streams come by class, and then by file.
+    assert!(class > 0 || times[0] == [1001, 1002, 1003, 2001, 2002, 2003, 3001, 3002, 3003]);
+    assert_eq!(times[0].len(), 9);
+    assert!(damages.iter().all(|damage| damage.file.ends_with("bad")), "{damages:?}");
+    (times.remove(1), damages.into_iter().map(|damage| damage.kind).collect())
+}
+
+/// 2^63 - 1 nanoseconds are 9223372036.854775807 seconds.
+const LAST: u64 = 854_775_807;
+
+#[test]
+fn times_beyond_64_bits() {
+    // The clock of one data stream gets there in the second packet: that is told once.
+    let near = LAST - 2000;
+    let stream = [
+        packet(1, 0, near, near + 10, &[(1, near + 1), (1, near + 2)]),
+        packet(1, 1, LAST - 1, LAST + 10, &[(1, LAST - 1), (1, LAST), (1, LAST + 1), (1, LAST + 2)]),
+        packet(1, 2, LAST + 20, LAST + 30, &[(1, LAST + 25)]),
+    ]
+    .concat();
+    let (times, kinds) = beside(1, &stream);
+    assert_eq!(times, [near + 1, near + 2, LAST - 1, LAST, LAST + 1, LAST + 2, LAST + 25]);
+    assert_eq!(kinds, [DamageKind::TimeOverflow(i128::from(i64::MAX) + 1)]);
+    // All of it is there.
+    let (times, kinds) = beside(1, &packet(1, 0, 1 << 40, 1 << 41, &[(1, 1 << 40), (1, (1 << 40) + 1)]));
+    assert_eq!(times, [1 << 40, (1 << 40) + 1]);
+    assert_eq!(kinds, [DamageKind::TimeOverflow(9_223_372_036_000_000_000 + (1 << 40))]);
+    // Below the first time of 64 bits.
+    let (times, kinds) = beside(2, &good(2, 0));
+    assert_eq!(times, [1001, 1002, 1003]);
+    assert_eq!(kinds, [DamageKind::TimeOverflow(-9_223_372_037_000_000_000 + 1001)]);
+    // A single wrong time among good ones is that, and not the end of time.
+    let odd = packet(0, 0, 1000, 1900, &[(1, 1001), (1, u64::MAX), (1, 1003)]);
+    let (times, kinds) = beside(0, &[odd, good(0, 1)].concat());
+    assert_eq!(times, [1001, u64::MAX, 1003, 2001, 2002, 2003]);
+    assert_eq!(kinds, [DamageKind::TimeOverflow(i128::from(u64::MAX) + 100_000_000_000)]);
+}
+
+#[test]
+fn an_unknown_event_record_class() {
+    let odd = packet(0, 1, 2000, 2900, &[(1, 2001), (9, 2002), (1, 2003)]);
+    let (times, kinds) = beside(0, &[good(0, 0), odd, good(0, 2)].concat());
+    assert_eq!(times, [1001, 1002, 1003, 2001, 3001, 3002, 3003]);
+    assert_eq!(kinds, [DamageKind::EventRecordClass { data_stream_class: 0, id: 9 }]);
+}
+
+#[test]
+fn times_that_go_backwards() {
+    let backwards = |from, to| DamageKind::ClockBackwards { from, to };
+    let odd = |events: &[(u8, u64)]| [good(0, 0), packet(0, 1, 2000, 2900, events), good(0, 2)].concat();
+    // From event to event; before the packet; and after it.
+    let (times, kinds) = beside(0, &odd(&[(1, 2005), (1, 2003), (1, 2004)]));
+    assert_eq!(times, [1001, 1002, 1003, 2005, 2003, 2004, 3001, 3002, 3003]);
+    assert_eq!(kinds, [backwards(2005, 2003)]);
+    let (times, kinds) = beside(0, &odd(&[(1, 1999), (1, 2003)]));
+    assert_eq!(times, [1001, 1002, 1003, 1999, 2003, 3001, 3002, 3003]);
+    assert_eq!(kinds, [backwards(2000, 1999)]);
+    let (times, kinds) = beside(0, &odd(&[(1, 2901), (1, 2902), (1, 2003)]));
+    assert_eq!(times, [1001, 1002, 1003, 2901, 2902, 2003, 3001, 3002, 3003]);
+    assert_eq!(kinds, [DamageKind::EventAfterPacket { cycles: 2901, end: 2900 }]);
+    // A packet that ends after the next one has begun.
+    let long = packet(0, 1, 2000, 1 << 50, &[(1, 2001)]);
+    let (times, kinds) = beside(0, &[good(0, 0), long, good(0, 2)].concat());
+    assert_eq!(times, [1001, 1002, 1003, 2001, 3001, 3002, 3003]);
+    assert_eq!(kinds, [DamageKind::EndAfterNext { end: 1 << 50, next: 3000 }]);
+    // One that begins when others have begun long before: it stays where it lies.
+    for begin in [0, 1500, 1 << 50] {
+        let odd = packet(0, 3, begin, 4900, &[(1, 4001)]);
+        let stream = [good(0, 0), good(0, 1), good(0, 2), odd, good(0, 4)].concat();
+        let (times, kinds) = beside(0, &stream);
+        assert_eq!(times[9..], [4001, 5001, 5002, 5003], "{begin}");
+        assert_eq!(kinds, [DamageKind::Misplaced { begin }]);
+    }
+    // Packets that changed their places come in the order of time.
+    let (times, kinds) = beside(0, &[good(0, 0), good(0, 2), good(0, 1), good(0, 3)].concat());
+    assert!(times.is_sorted() && times.len() == 12);
+    assert!(matches!(kinds[..], [DamageKind::Misplaced { .. }]), "{kinds:?}");
+}
+
+#[test]
+fn packets_that_are_there_twice() {
+    let (times, kinds) = beside(0, &[good(0, 0), good(0, 1), good(0, 1), good(0, 2)].concat());
+    assert!(times.is_sorted() && times.len() == 9);
+    assert_eq!(kinds, [DamageKind::Copy(good(0, 0).len() as u64)]);
+    // In another file they are those of another snapshot.
+    let (_, damages) = read(&[("one", &good(0, 0)), ("two", &good(0, 0))]);
+    assert_eq!(damages, []);
+}
+
+/// Without a magic number there is nothing to look for: what lies behind a size that cannot be is
+/// lost, and that is told.
+#[test]
+fn packets_without_a_magic_number() {
+    let metadata = METADATA.replace("u32 magic; ", "");
+    let without = |bytes: Vec<u8>| bytes[4..].to_vec();
+    let packets: Vec<Vec<u8>> = (0..3)
+        .map(|n| {
+            let mut bytes = without(good(0, n));
+            let size = bytes.len() as u64 * 8;
+            bytes[1..9].copy_from_slice(&size.to_le_bytes());
+            bytes
+        })
+        .collect();
+    let read = |stream: &[u8]| {
+        let trace = trace(metadata.as_bytes(), &[("stream", stream)]);
+        let told: Vec<Told> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let events = told.iter().filter(|told| matches!(told, Told::Event(_))).count();
+        (events, told.iter().filter(|told| matches!(told, Told::Damage(_))).count() + trace.damage().len())
+    };
+    assert_eq!(read(&packets.concat()), (9, 0));
+    let mut lie = packets.clone();
+    lie[1][1..9].copy_from_slice(&(1u64 << 40).to_le_bytes());
+    let (events, damages) = read(&lie.concat());
+    assert!((6..9).contains(&events) && damages > 0, "{events} {damages}");
+    lie[1][1..9].copy_from_slice(&0u64.to_le_bytes());
+    assert_eq!(read(&lie.concat()), (3, 1));
+}
+
+/// Without sequence numbers, a size that leads to a packet may be true; if it is larger than all
+/// others, it is looked into.
+#[test]
+fn packets_without_a_sequence_number() {
+    let metadata = METADATA.replace(" u64 packet_seq_num;", "");
+    let mut packets: Vec<Vec<u8>> = (0..5)
+        .map(|n| {
+            let mut bytes = good(0, n);
+            bytes.drain(29..37);
+            let size = bytes.len() as u64 * 8;
+            bytes[5..13].copy_from_slice(&size.to_le_bytes());
+            bytes
+        })
+        .collect();
+    let size = packets[0].len() as u64 * 8;
+    packets[1][5..13].copy_from_slice(&(2 * size).to_le_bytes());
+    packets[3][5..13].copy_from_slice(&(2 * size).to_le_bytes());
+    let trace = trace(metadata.as_bytes(), &[("stream", &packets.concat())]);
+    let told: Vec<Told> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+    let events = told.iter().filter(|told| matches!(told, Told::Event(_))).count();
+    let within = DamageKind::PacketWithin { total: 2 * size, available: size };
+    let damages: Vec<&DamageKind> = told
+        .iter()
+        .filter_map(|told| if let Told::Damage(damage) = told { Some(&damage.kind) } else { None })
+        .collect();
+    assert_eq!((events, damages.iter().filter(|kind| ***kind == within).count()), (15, 2), "{damages:?}");
+}
+
+/// A cursor that begins in the middle goes on as one that came there.
+#[test]
+fn reading_from_the_middle() {
+    let stream = [
+        good(0, 0),
+        packet(0, 1, 2000, 2900, &[(1, 2901), (1, 2902), (1, 2003)]),
+        packet(0, 2, 3000, 1 << 50, &[(1, 3001), (1, u64::MAX), (1, 3005)]),
+        packet(0, 3, 10, 4900, &[(1, 4001), (9, 4002)]),
+        good(0, 4),
+        good(0, 6),
+        good(0, 5),
+        good(0, 7),
+    ]
+    .concat();
+    let trace = trace(METADATA.as_bytes(), &[("stream", &stream)]);
+    let rest = |cursor: &mut dyn Cursor| {
+        let mut rest = Vec::new();
+        loop {
+            rest.push(match cursor.current() {
+                Some(Message::Event(event)) => format!("event {:?}", event.clock),
+                Some(Message::Damage(damage)) => damage.to_string(),
+                Some(Message::PacketBegin(packet)) => format!("begin {:?} {:?}", packet.begin, packet.end),
+                Some(Message::PacketEnd(packet)) => format!("end {:?} {:?}", packet.begin, packet.end),
+                other => format!("{:?}", other.is_some()),
+            });
+            if cursor.advance().is_none() {
+                return rest;
+            }
+        }
+    };
+    let mut same = 0;
+    for begin in 100_000_000_900..100_000_010_000i128 {
+        let window = Window::default();
+        let (mut from, head) = trace.cursors_from(window, begin).remove(0);
+        let mut through = trace.cursors(window).remove(0);
+        while through.advance().is_some_and(|head| head.nanoseconds().is_none_or(|time| time < begin)) {}
+        if head.is_some() && from.place() == through.place() {
+            assert_eq!(rest(&mut from), rest(&mut through), "{begin}");
+            same += 1;
+        }
+    }
+    assert!(same > 1000, "{same}");
+}

@@ -1,0 +1,54 @@
+//! Common contexts, which mostly are the same for one event after the other.
+
+use ichnos_model::plan::{Plan, align};
+use ichnos_model::walk::DecodeError;
+use ichnos_model::{Event, Scope};
+
+/// The common context of the event before, as it lies in the packet and as it is written.
+#[derive(Debug, Default)]
+pub(crate) struct Repeated {
+    bytes: Vec<u8>,
+    text: Vec<u8>,
+}
+
+impl Repeated {
+    /// Appends the common context of an event of which this is the plan: what `write` writes, or
+    /// what it wrote for the event before if that has the same bytes.
+    #[inline]
+    pub(crate) fn push(
+        &mut self,
+        out: &mut Vec<u8>,
+        event: &Event<'_>,
+        plan: &Plan,
+        write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
+    ) -> Result<(), DecodeError> {
+        let bytes = telling_bytes(event, plan);
+        if let Some(bytes) = bytes
+            && *bytes == self.bytes[..]
+        {
+            out.extend_from_slice(&self.text);
+            return Ok(());
+        }
+        let begin = out.len();
+        let result = write(out);
+        self.bytes.clear();
+        self.text.clear();
+        if let (Some(bytes), Ok(())) = (bytes, &result) {
+            self.bytes.extend_from_slice(bytes);
+            self.text.extend_from_slice(out.get(begin..).unwrap_or_default());
+        }
+        result
+    }
+}
+
+/// The bytes that say all of the scope, where that is easily told: its size is fixed, which means
+/// that nothing before decides on what it is.
+#[inline]
+fn telling_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
+    // Longer ones do not repeat.
+    const MOST: u64 = 256 * 8;
+    let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
+    let begin = align(event.scopes.begins[Scope::CommonContext as usize].bit, plan.root().alignment())?;
+    let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;
+    event.scopes.bits.data.get(first..)?.get(..(size / 8) as usize).filter(|bytes| !bytes.is_empty())
+}
