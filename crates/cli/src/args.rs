@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ichnos::ctf::quirks::Quirk;
 
+use crate::damage::LISTED;
 use crate::time::{self, TimePoint};
 
 /// Read structured traces (CTF 1.8, CTF 2): look at them, print them, check them.
@@ -160,7 +161,8 @@ pub(crate) struct Reading {
     /// Refuse field classes that are nested deeper than this.
     #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
     pub(crate) limit_depth: Option<u32>,
-    /// Refuse metadata with more field classes than this.
+    /// Refuse metadata with more field classes than this; without it, short metadata may have less than
+    /// long ones.
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_field_classes: Option<u64>,
     /// Refuse metadata with more event record classes than this.
@@ -169,9 +171,38 @@ pub(crate) struct Reading {
     /// Refuse integers that are wider than this.
     #[arg(long, value_name = "BITS", help_heading = "Limits against hostile input")]
     pub(crate) limit_integer: Option<u64>,
+    /// Do not read packets and events that can have more fields than this for each bit.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_fields_per_bit: Option<u64>,
+    /// Refuse more array elements without bits than this in a packet, beside one for each bit.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_empty_elements: Option<u64>,
+    /// Refuse event records with more fields than this that may have no bits.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_empty_fields: Option<u64>,
+    /// Do not read more packets of a trace than this.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_packets: Option<u64>,
+    /// Show no more problems of a metadata text than this; the others are counted.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_problems: Option<usize>,
+    /// List no more damaged places than this; the others are counted.
+    #[arg(long, value_name = "COUNT", default_value_t = LISTED, hide_default_value = true,
+          help_heading = "Limits against hostile input")]
+    pub(crate) limit_damage: u64,
     /// Refuse archives and compressed files that become larger than this (for instance 32G).
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_unpacked: Option<u64>,
+    /// Refuse archives and compressed files that become more times larger than this; without it, small
+    /// ones may become 128 times larger, large ones 1,000 times.
+    #[arg(long, value_name = "TIMES", help_heading = "Limits against hostile input")]
+    pub(crate) limit_ratio: Option<u64>,
+    /// Refuse more files than this in a folder or an archive.
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_files: Option<usize>,
+    /// Leave out folders that are nested deeper than this.
+    #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
+    pub(crate) limit_folders: Option<u32>,
 }
 
 #[derive(Args, Debug)]

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::plan::{EventRecordPlans, Plan};
-use ichnos_model::{Role, Roles, Trace};
+use ichnos_model::{DamageKind, Limits, Role, Roles, Trace, Weight};
 
 use crate::event_header::EventHeader;
 
@@ -22,11 +22,16 @@ pub(crate) struct EventRecords {
     pub(crate) has_other_clocks: bool,
     /// By index of the event record class.
     pub(crate) bodies: Vec<Body>,
+    /// What event records of each class can cost.
+    weights: Vec<Weight>,
+    /// The fewest bits of them all that are too many; and for each class.
+    most_bits: u64,
+    most_bits_of: Vec<u64>,
 }
 
 impl EventRecords {
     /// Of the data stream class with this index; None if there is none.
-    pub(crate) fn of(trace: &Trace, index: usize) -> Option<Self> {
+    pub(crate) fn of(trace: &Trace, index: usize, limits: &Limits) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
         let common = plans.common_context.as_ref();
@@ -36,6 +41,8 @@ impl EventRecords {
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
         let ids = class.event_records.iter().zip(0..).map(|(class, i)| (class.id, i));
+        let weights = Weight::of_event_records(&trace.class, class, limits);
+        let most_bits_of: Vec<u64> = weights.iter().map(|weight| weight.most_bits(limits)).collect();
         Some(Self {
             header: header.and_then(|plan| EventHeader::new(plan, class.default_clock)),
             by_id: EventRecordClasses::new(ids.collect()),
@@ -47,7 +54,22 @@ impl EventRecords {
             time_in_common: !has_default_time(header) && has_default_time(common),
             has_other_clocks: trace.class.clocks.len() > 1,
             bodies: plans.event_records.iter().map(|plans| Body::new(common, plans)).collect(),
+            weights,
+            most_bits: most_bits_of.iter().copied().min().unwrap_or(u64::MAX),
+            most_bits_of,
         })
+    }
+
+    /// Whether there are classes of which event records in so many bits take too long to read.
+    pub(crate) fn may_be_too_heavy(&self, bits: u64) -> bool {
+        bits > self.most_bits
+    }
+
+    /// Why event records of a class are not read where there are so many bits, if they are not.
+    pub(crate) fn too_heavy(&self, class: usize, bits: u64) -> Option<DamageKind> {
+        let most = self.most_bits_of.get(class)?;
+        let fields = self.weights.get(class)?.fields_in(bits);
+        (bits > *most).then_some(DamageKind::TooManyFields { what: "event records", bits, fields })
     }
 }
 

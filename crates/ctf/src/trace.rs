@@ -10,7 +10,7 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     BegunCursor, ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic,
-    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
+    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight, Window,
 };
 
 use crate::event_class::EventRecords;
@@ -342,9 +342,18 @@ impl<'a> Described<'a> {
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
         let limits = WalkLimits::from(&options.limits);
+        let files = self.folders.iter().flat_map(|folder| &folder.files);
+        let bytes = files.filter_map(|entry| entry.len).fold(0, u64::saturating_add);
+        let packets = trace.class.data_streams.iter().map(|stream| {
+            let weight = Weight::of_packet(&trace.class, stream, &self.limits);
+            (weight.most_bits(&self.limits), weight)
+        });
         let mut builder = Builder {
             trace: &trace,
+            all_limits: self.limits,
             limits,
+            bits: bytes.saturating_mul(8),
+            heaviest_packet: packets.min_by_key(|(most, _)| *most),
             streams: BTreeMap::new(),
             damage: Vec::new(),
             diagnostics: Vec::new(),
@@ -439,7 +448,12 @@ type StreamKey = (u64, Option<u64>, String);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
+    all_limits: Limits,
     limits: WalkLimits,
+    /// Size of all data in bits.
+    bits: u64,
+    /// What packets of the class cost that cost most, and how many bits of them are not too many.
+    heaviest_packet: Option<(u64, Weight)>,
     streams: BTreeMap<StreamKey, Stream>,
     damage: Vec<Damage>,
     diagnostics: Vec<FileDiagnostic>,
@@ -472,6 +486,16 @@ impl Builder<'_> {
                 return;
             }
         };
+        if let Some(kind) = self.too_heavy() {
+            self.damage.push(Damage {
+                file: name,
+                stream: None,
+                bit: 0,
+                kind,
+                skipped: bytes.len() as u64 * 8,
+            });
+            return;
+        }
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
         let mut last: Option<StreamKey> = None;
@@ -524,6 +548,16 @@ impl Builder<'_> {
         None
     }
 
+    /// Why packets are not read, if they are not.
+    fn too_heavy(&self) -> Option<DamageKind> {
+        let (bits, (most, weight)) = (self.bits, self.heaviest_packet?);
+        (bits > most).then(|| DamageKind::TooManyFields {
+            what: "packets",
+            bits,
+            fields: weight.fields_in(bits),
+        })
+    }
+
     fn push(&mut self, found: FoundPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
         let class_id = self.trace.class.data_streams[found.class].id;
         // Mostly all packets of a file are of one stream.
@@ -565,7 +599,9 @@ impl Builder<'_> {
             let records = match records.entry(found.class) {
                 Place::Occupied(records) => Arc::clone(records.get()),
                 Place::Vacant(place) => {
-                    let Some(records) = EventRecords::of(self.trace, found.class) else { continue };
+                    let Some(records) = EventRecords::of(self.trace, found.class, &self.all_limits) else {
+                        continue;
+                    };
                     Arc::clone(place.insert(Arc::new(records)))
                 }
             };
@@ -574,6 +610,7 @@ impl Builder<'_> {
                 records,
                 files: found.files,
                 packets: found.packets,
+                bits: self.bits,
                 rest: found.rest,
                 quirks: quirks.to_vec(),
                 limits: self.limits,

@@ -11,7 +11,7 @@ pub struct IoLimits {
     /// Default: 1000.
     pub ratio: u64,
     /// How many times larger the smallest ones may become: one time more for each 64 packed bytes, up
-    /// to `ratio`. A file of a few bytes should not cost what only a large one is worth. Default: 64.
+    /// to `ratio`. A file of a few bytes should not cost what only a large one is worth. Default: 128.
     pub small_ratio: u64,
     /// Number of files in a tree. Default: 1,000,000.
     pub entries: usize,
@@ -21,7 +21,7 @@ pub struct IoLimits {
 
 impl Default for IoLimits {
     fn default() -> Self {
-        Self { decompressed_bytes: 16 << 30, ratio: 1000, small_ratio: 64, entries: 1_000_000, depth: 64 }
+        Self { decompressed_bytes: 16 << 30, ratio: 1000, small_ratio: 128, entries: 1_000_000, depth: 64 }
     }
 }
 
@@ -45,7 +45,7 @@ mod tests {
     fn small_archives_become_less() {
         let limits = IoLimits::default();
         assert_eq!(limits.unpacked(0), 64 << 10);
-        assert_eq!(limits.unpacked(1 << 10), 80 << 10);
+        assert_eq!(limits.unpacked(1 << 10), 144 << 10);
         assert_eq!(limits.unpacked(1 << 16), 1000 << 16);
         assert_eq!(limits.unpacked(1 << 60), 16 << 30);
         let trusting = IoLimits { ratio: 5000, small_ratio: 5000, ..limits };

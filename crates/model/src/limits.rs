@@ -24,10 +24,10 @@ pub struct Limits {
     /// Field classes of one root field whose fields may have no bits: an event record can have all
     /// of them in a single bit. Default: 65,536.
     pub empty_fields: u64,
-    /// Fields that event records may have for each bit of a data stream; names and labels that are
-    /// very long count, too. See [`Weight`](crate::Weight). Default: 4.
+    /// Fields that packets and event records may have for each bit of the data of a trace; names and
+    /// labels that are very long count, too. See [`Weight`](crate::Weight). Default: 4.
     pub fields_per_bit: u64,
-    /// Fields that a data stream may have beyond that. Default: 1,048,576.
+    /// Fields that all data of a trace may have beyond that. Default: 65,536.
     pub few_fields: u64,
     /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
     pub packets: u64,
@@ -47,7 +47,7 @@ impl Default for Limits {
             zero_size_elements: 1 << 12,
             empty_fields: 1 << 16,
             fields_per_bit: 4,
-            few_fields: 1 << 20,
+            few_fields: 1 << 16,
             packets: 1 << 24,
             diagnostics: 100,
         }

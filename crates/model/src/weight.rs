@@ -35,7 +35,9 @@ impl Weight {
     /// Of a packet of a data stream class: its header and its context.
     #[must_use]
     pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass, limits: &Limits) -> Self {
-        Weigher::new(limits).roots([&trace.packet_header, &stream.packet_context])
+        let weight = Weigher::new(limits).roots([&trace.packet_header, &stream.packet_context]);
+        // A packet takes one byte at least.
+        Self { bits: weight.bits.max(8), ..weight }
     }
 
     /// Of the event records of each class of a data stream class.
@@ -64,11 +66,16 @@ impl Weight {
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
     }
 
-    /// Whether instances in so many bits could have too many fields.
+    /// How many bits of instances can have so many fields that reading them is too much work, and not
+    /// more; the greatest number if there is no such bound.
     #[must_use]
-    pub fn is_too_much(self, bits: u64, limits: &Limits) -> bool {
-        let allowed = limits.fields_per_bit.saturating_mul(bits).saturating_add(limits.few_fields);
-        self.fields_in(bits) > allowed
+    pub fn most_bits(self, limits: &Limits) -> u64 {
+        let parts = |fields: u64| u128::from(fields) * u128::from(PART);
+        let density = parts(self.fields) / u128::from(self.bits.max(1)) + u128::from(self.per_bit);
+        match density.checked_sub(parts(limits.fields_per_bit)) {
+            None | Some(0) => u64::MAX,
+            Some(excess) => u64::try_from(parts(limits.few_fields) / excess).unwrap_or(u64::MAX),
+        }
     }
 
     const fn fields(fields: u64) -> Self {
@@ -304,6 +311,17 @@ mod tests {
         assert_eq!(fields_in(&integer(8, &one_each), 8), 1);
         let all: Vec<(i128, i128)> = vec![(0, i128::MAX); 100];
         assert_eq!(fields_in(&integer(8, &all), 8), 100);
+    }
+
+    #[test]
+    fn few_bits_can_have_many_fields() {
+        let limits = Limits::default();
+        let most = |class: &Arc<FieldClass>| Weigher::new(&limits).of(class).most_bits(&limits);
+        let (bit, empty) = (integer(1, &[]), structure(&[]));
+        assert_eq!(most(&structure(&[&bit, &empty, &empty])), u64::MAX);
+        // One field more than four for each bit.
+        assert_eq!(most(&structure(&[&bit, &empty, &empty, &empty])), limits.few_fields);
+        assert_eq!(most(&array(&empty, Some(1003))), limits.few_fields / 1000);
     }
 
     #[test]
