@@ -1,17 +1,26 @@
 #!/usr/bin/env python3
-"""Compares ichnos with babeltrace2 on a trace: compare.py TRACE [RUNS]
+"""Compares ichnos with babeltrace2 on a trace, and with itself: compare.py TRACE [RUNS]
 
-Runs the two in turns, so that what else the machine does meets both alike, and prints medians of
-wall-clock time and CPU time in seconds, the median of the ratios of the pairs, and the most
+Commands that are compared run in turns, so that what else the machine does meets all alike. Told are
+medians of wall-clock time and CPU time in seconds, medians of the ratios of the pairs, and the most
 memory of its own that a run ever had (RssAnon: without the mapped files of the trace)."""
-import os, statistics, subprocess, sys, time
+import json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 OURS, THEIRS = "target/release/ichnos", "babeltrace2"
-WORK = {
-    "read all": ([OURS, "cat", "--format=null"], [THEIRS, "--output-format=dummy"]),
-    "text": ([OURS, "cat"], [THEIRS]),
-    "details": ([OURS, "cat", "--format=details"], [THEIRS, "--component=sink.text.details"]),
-    "JSON Lines": ([OURS, "cat", "--format=jsonl"], None),
+CAT = [OURS, "cat", "--threads=1"]
+PEER = {
+    "read all": (CAT + ["--format=null"], [THEIRS, "--output-format=dummy"]),
+    "text": (CAT, [THEIRS]),
+    "details": (CAT + ["--format=details"], [THEIRS, "--component=sink.text.details"]),
+    "JSON Lines": (CAT + ["--format=jsonl"], None),
+}
+TWO = [OURS, "cat", "--threads=2"]
+ALONE = {
+    "`cat --format null`, 2 threads": (TWO + ["--format=null"], CAT + ["--format=null"]),
+    "`cat`, 2 threads": (TWO, CAT),
+    "`info --count`": ([OURS, "info", "--count"], CAT + ["--format=null"]),
+    "`info`": ([OURS, "info"], CAT + ["--format=null"]),
+    "`cat` of 1 % of the time": (CAT + ["WINDOW"], CAT),
 }
 
 
@@ -29,23 +38,63 @@ def run(command):
                     anonymous = max(anonymous, int(line.split()[1]))
         except OSError:
             pass
-        time.sleep(0.01)
+        time.sleep(0.001)
     assert status == 0, command
-    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, anonymous / 1024, usage.ru_maxrss / 1024
+    return time.monotonic() - begin, usage.ru_utime + usage.ru_stime, anonymous / 1024
+
+
+def table(work, head, trace, runs, window):
+    print(f"\n| | {head[0]} | {head[1]} | times faster | most RssAnon |\n|---|---|---|---|---|")
+    for name, sides in work.items():
+        commands = [[window if part == "WINDOW" else part for part in side] + [trace] for side in sides if side]
+        rounds = [[run(command) for command in commands] for _ in range(runs)]
+        median = lambda side, what: statistics.median(one[side][what] for one in rounds)
+        cells = [f"{median(side, 0):.3f} s ({median(side, 1):.3f})" for side in range(len(commands))]
+        ratio = lambda what: statistics.median(one[1][what] / max(one[0][what], 1e-4) for one in rounds)
+        cells += [f"{ratio(0):.1f} ({ratio(1):.1f})"] if len(commands) > 1 else ["", ""]
+        print(f"| {name} | " + " | ".join(cells) + f" | {max(one[0][2] for one in rounds):.1f} MB |", flush=True)
+
+
+def memory_bandwidth():
+    """GB of memory that are read, and as many that are written, in a second."""
+    size = 256 << 20
+    source, target = memoryview(bytearray(size)), memoryview(bytearray(size))
+    times = []
+    for _ in range(5):
+        begin = time.monotonic()
+        target[:] = source
+        times.append(time.monotonic() - begin)
+    return size / min(times) / 1e9
+
+
+def without_indexes(trace, folder):
+    for at, folders, files in os.walk(trace):
+        if os.path.basename(at) == "index":
+            continue
+        to = os.path.join(folder, os.path.relpath(at, trace))
+        os.makedirs(to, exist_ok=True)
+        for file in files:
+            os.link(os.path.join(at, file), os.path.join(to, file))
+    return folder
 
 
 def main():
     trace, runs = sys.argv[1], int(sys.argv[2]) if len(sys.argv) > 2 else 5
-    print("| | ichnos wall (CPU) | babeltrace2 wall (CPU) | times faster (CPU) | ichnos most RssAnon, RSS | babeltrace2 |")
-    print("|---|---|---|---|---|---|")
-    for name, (ours, theirs) in WORK.items():
-        pairs = [(run(ours + [trace]), run(theirs + [trace]) if theirs else None) for _ in range(runs)]
-        median = lambda side, what: statistics.median(pair[side][what] for pair in pairs)
-        most = lambda side: " MB, ".join(f"{max(pair[side][what] for pair in pairs):.1f}" for what in (2, 3)) + " MB"
-        times = lambda side: f"{median(side, 0):.2f} s ({median(side, 1):.2f})"
-        ratio = lambda what: statistics.median(pair[1][what] / pair[0][what] for pair in pairs)
-        cells = [times(0), times(1), f"{ratio(0):.1f} ({ratio(1):.1f})", most(0), most(1)] if theirs else [times(0), "", "", most(0), ""]
-        print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
+    size = sum(os.path.getsize(os.path.join(at, file)) for at, _, files in os.walk(trace) for file in files)
+    facts = json.loads(subprocess.check_output([OURS, "info", "--json", trace]))
+    begin, end = facts["begin_ns"], facts["end_ns"]
+    middle, width = (begin + end) // 2, (end - begin) // 100
+    window = f"--timerange=@{middle},@{middle + width}"
+    print(f"{size / 1e6:.1f} MB; copying memory: {memory_bandwidth():.1f} GB/s read and as much written")
+    table(PEER, ("ichnos, 1 thread: wall (CPU)", "babeltrace2: wall (CPU)"), trace, runs, window)
+    table(ALONE, ("this: wall (CPU)", "all, 1 thread: wall (CPU)"), trace, runs, window)
+    folder = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(trace)))
+    try:
+        bare = without_indexes(trace, folder)
+        print("\nThe same without LTTng's packet indexes:")
+        table({name: ALONE[name] for name in list(ALONE)[3:]}, ("this", "all, 1 thread"), bare, runs, window)
+    finally:
+        shutil.rmtree(folder)
 
 
 main()

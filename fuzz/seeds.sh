@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -96,6 +96,55 @@ for name, method in [("stored", zipfile.ZIP_STORED), ("deflated", zipfile.ZIP_DE
     with zipfile.ZipFile(corpus / "archive" / f"{name}.zip", "w", method) as archive:
         archive.writestr("trace/metadata", text[:300])
         archive.writestr("trace/stream", bytes(100))
+
+def padded(data):
+    return data + bytes(-len(data) % 8)
+def reference(data):
+    return 0x8000 | len(data) if data else 0
+def argument(name, value):
+    name = name.encode()
+    if isinstance(value, bool):
+        kind, upper, data = 9, int(value), b""
+    elif isinstance(value, str):
+        kind, data = 6, padded(value.encode())
+        upper = reference(value.encode())
+    else:
+        kind, form = {int: (4, "<Q"), float: (5, "<d")}[type(value)]
+        if isinstance(value, int) and value < 0:
+            kind, form = 3, "<q"
+        upper, data = 0, struct.pack(form, value)
+    size = 1 + (len(padded(name)) + len(data)) // 8
+    return struct.pack("<Q", kind | size << 4 | reference(name) << 16 | upper << 32) + padded(name) + data
+def record(arguments, tag=0):
+    body = b"".join(argument(*pair) for pair in arguments)
+    return struct.pack("<Qq", 9 | (2 + len(body) // 8) << 4 | tag << 16 | 0x30 << 56, 72) + body
+records = [
+    record([("pid", 1), ("tid", 2), ("message", "hello"), ("k", -5), ("on", True), ("x", 2.5), ("tag", "t")]),
+    record([("printf", 0), ("message", "%d %5.2f %s"), ("", 5), ("", 2.5), ("", "abc"), ("k", "v")]),
+    record([("moniker", "core/foo"), ("url", "fuchsia-pkg://x"), ("rolled_out", 3)], 0x80000005),
+    record([("num_dropped", 3), ("message", "\u00e4"), ("$__moniker", "m"), ("$__rolled_out", 1)]),
+]
+packet = struct.pack("<QQqiI", 1, 2, 3, 0x30, 4) + b"\x02ab\x03tag\0message\0"
+extension = struct.pack("<IIQ", 3, 5, 1) + padded(b"m/n") + padded(b"url-5")
+frames = [*records, records[0] + extension, packet]
+files = [b"".join(records), b"".join(one + extension for one in records)]
+files.append(b"".join(struct.pack("<I", len(frame)) + frame for frame in frames))
+for choice, file in enumerate(files):
+    for i, piece in enumerate([0, 7, 80]):
+        (corpus / "log" / f"{choice}-{piece}").write_bytes(bytes([choice + 3 * piece]) + file)
+    broken = bytearray(file)
+    broken[100] ^= 0x11
+    (corpus / "log" / f"{choice}-broken").write_bytes(bytes([choice + 30]) + broken)
+for i, frame in enumerate(frames):
+    (corpus / "legacy" / f"{i}").write_bytes(frame)
+formats = ["%d %s", "%-+ #0*.*hhd%%", "%5.3f%g%a%e|%.0f", "%lx%llo%ju%zd%ti%c%p", "%99999999999d%.99999999999f"]
+for i, format in enumerate(formats):
+    (corpus / "printf" / f"{i}").write_bytes(random.randbytes(20) + format.encode() + random.randbytes(6))
+known = ["pid", "tid", "tag", "message", "file", "line", "num_dropped", "dropped_logs", "printf", "moniker", "url",
+    "rolled_out", "$__moniker", "$__url", "$__rolled_out", "%d", "%s", "%f", "%*.*Lg", "%-08hhx", "%.5a", "%lc"]
+with open("corpus/fuchsia.dict", "w") as file:
+    for word in known:
+        file.write(f'"{word}"\n')
 
 words = set()
 for path in pathlib.Path("../crates/ctf/src/metadata").rglob("*.rs"):

@@ -1,6 +1,7 @@
 //! What the fuzz targets share: they feed bytes, this reads all that is in them and checks what
 //! must hold for any input.
 
+pub mod fuchsia;
 pub mod generator;
 pub mod lttng;
 
@@ -160,8 +161,10 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
             Message::Damage(damage) => {
                 reading.damage += 1;
                 assert!(damage.bit <= stream.len() as u64 * 8, "{damage:?}");
-                // What is missing at the end of a file has bits before it that say nothing alone.
-                let begin = if matches!(damage.kind, DamageKind::CutOff { .. }) { 0 } else { damage.bit };
+                // What is missing at the end of a packet has bits before it that say nothing alone.
+                let is_end =
+                    matches!(damage.kind, DamageKind::CutOff { .. } | DamageKind::PacketWithin { .. });
+                let begin = if is_end { 0 } else { damage.bit };
                 assert!(begin + damage.skipped <= stream.len() as u64 * 8, "{damage:?}");
                 let _ = damage.to_string();
             }

@@ -1,7 +1,5 @@
 //! `ichnos info`: what a trace is and what is in it.
 
-use std::collections::HashMap;
-
 use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, TracerQuirk, Window};
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
@@ -72,8 +70,8 @@ struct Stream {
     discarded_events: u64,
     discarded_unknown: bool,
     discarded_packets: u64,
-    /// Counts by the index of the event record class.
-    counts: HashMap<*const ichnos::model::EventRecordClass, u64>,
+    /// How many events there are of each class of its data stream class.
+    counts: Vec<u64>,
 }
 
 /// What was found out about a trace.
@@ -99,7 +97,7 @@ impl<'a> Found<'a> {
                 discarded_events: summary.discarded_events,
                 discarded_unknown: summary.discarded_before,
                 discarded_packets: summary.discarded_packets,
-                counts: HashMap::new(),
+                counts: vec![0; summary.stream.class().event_records.len()],
                 summary,
             })
             .collect();
@@ -139,7 +137,8 @@ impl Stream {
             match cursor.current() {
                 Some(Message::Event(event)) => {
                     self.events += 1;
-                    *self.counts.entry(std::ptr::from_ref(event.class)).or_default() += 1;
+                    let count = event.class_index().and_then(|index| self.counts.get_mut(index));
+                    *count.unwrap_or(&mut 0) += 1;
                     if let Some(clock) = event.clock {
                         self.begin = Some(self.begin.map_or(clock.nanoseconds, |b| b.min(clock.nanoseconds)));
                         self.end = Some(self.end.map_or(clock.nanoseconds, |e| e.max(clock.nanoseconds)));
@@ -257,21 +256,23 @@ impl Found<'_> {
         object
     }
 
-    fn count_of(&self, class: &ichnos::model::EventRecordClass) -> u64 {
-        self.sum(|stream| stream.counts.get(&std::ptr::from_ref(class)).copied().unwrap_or(0))
+    /// How many events there are of a class, by its index and that of its data stream class.
+    fn count_of(&self, data_stream_class: usize, class: usize) -> u64 {
+        let is_of = |stream: &Stream| stream.summary.stream.class_index == data_stream_class;
+        self.sum(|stream| if is_of(stream) { stream.counts.get(class).copied().unwrap_or(0) } else { 0 })
     }
 
     fn classes_json(&self) -> Json {
         let mut classes = Vec::new();
-        for stream in &self.input.trace().class.data_streams {
-            for record in &stream.event_records {
+        for (i, stream) in self.input.trace().class.data_streams.iter().enumerate() {
+            for (j, record) in stream.event_records.iter().enumerate() {
                 let mut object = Object::default();
                 object.put("data_stream_class", stream.id);
                 object.put("id", record.id);
                 object.put_some("namespace", record.namespace.as_deref());
                 object.put_some("name", record.name.as_deref());
                 if self.counted {
-                    object.put("count", self.count_of(record));
+                    object.put("count", self.count_of(i, j));
                 }
                 classes.push(object.json());
             }
@@ -424,9 +425,9 @@ impl Found<'_> {
         let mut branch = Branch::new(count(number as u64, "event record class"));
         if self.counted {
             let mut list = Vec::new();
-            for stream in classes {
-                for record in &stream.event_records {
-                    list.push((self.count_of(record), stream.id, record));
+            for (i, stream) in classes.iter().enumerate() {
+                for (j, record) in stream.event_records.iter().enumerate() {
+                    list.push((self.count_of(i, j), stream.id, record));
                 }
             }
             // Most frequent first; the order of the metadata among equals.

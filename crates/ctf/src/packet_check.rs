@@ -24,60 +24,69 @@ impl PacketCheck<'_> {
 
     /// All flaws that it has.
     pub(crate) fn flaws(&self) -> impl Iterator<Item = DamageKind> {
-        (0..Self::COUNT).filter_map(|number| self.flaw(number))
+        let count = if self.is_flawless() { 0 } else { Self::COUNT };
+        (0..count).filter_map(|number| self.flaw(number))
     }
 
     /// The first flaw from a number on, and its number.
     pub(crate) fn first_flaw(&self, from: u8) -> Option<(u8, DamageKind)> {
-        (from..Self::COUNT).find_map(|number| Some((number, self.flaw(number)?)))
+        let count = if self.is_flawless() { 0 } else { Self::COUNT };
+        (from..count).find_map(|number| Some((number, self.flaw(number)?)))
+    }
+
+    /// Whether it has none, as nearly all packets.
+    fn is_flawless(&self) -> bool {
+        self.entry.flaws().is_none()
+            && self.is_as_indexed()
+            && self.end_before_begin().is_none()
+            && self.goes_back(PacketEntry::discarded).is_none()
+            && self.goes_back(PacketEntry::sequence).is_none()
     }
 
     /// The flaw of this number, if the packet has it.
     fn flaw(&self, number: u8) -> Option<DamageKind> {
+        let backwards = |counter, (from, to): (u64, u64)| DamageKind::CounterBackwards { counter, from, to };
         match number {
-            0 => self.other_than_indexed(),
+            0 if self.is_as_indexed() => None,
+            0 => match (self.info?.foreign, self.stream.trace.class.uuid) {
+                (Some((found, _)), Some(expected)) if !self.entry.is_foreign() => {
+                    Some(DamageKind::Uuid { expected, found })
+                }
+                _ => Some(DamageKind::FalseIndex),
+            },
             1 => self.entry.flaws()?.misplaced.map(|begin| DamageKind::Misplaced { begin }),
-            2 => self.end_before_begin(),
+            2 => self.end_before_begin().map(|(begin, end)| DamageKind::EndBeforeBegin { begin, end }),
             3 => {
                 let flaws = self.entry.flaws().filter(|flaws| flaws.misplaced.is_none())?;
                 Some(DamageKind::EndAfterNext { end: flaws.late_end?, next: self.entry.end()? })
             }
-            4 => self.goes_back("counter of discarded event records", PacketEntry::discarded),
-            5 => self.goes_back("packet sequence number", PacketEntry::sequence),
+            4 => {
+                let values = self.goes_back(PacketEntry::discarded)?;
+                Some(backwards("counter of discarded event records", values))
+            }
+            5 => Some(backwards("packet sequence number", self.goes_back(PacketEntry::sequence)?)),
             _ => None,
         }
     }
 
-    /// Whether the packet is another one than the entry says: then that is from an index of the
-    /// tracer.
-    fn other_than_indexed(&self) -> Option<DamageKind> {
-        let info = self.info?;
-        if let (Some((found, _)), false, Some(expected)) =
-            (info.foreign, self.entry.is_foreign(), self.stream.trace.class.uuid)
-        {
-            return Some(DamageKind::Uuid { expected, found });
-        }
-        let is_other = info.stream_id != self.stream.id || !self.entry.says(info);
-        is_other.then_some(DamageKind::FalseIndex)
+    /// Whether the packet is the one that the entry says. If it is not, the entry is from an index of
+    /// the tracer.
+    fn is_as_indexed(&self) -> bool {
+        self.info.is_none_or(|info| info.stream_id == self.stream.id && self.entry.says(info))
     }
 
-    fn end_before_begin(&self) -> Option<DamageKind> {
+    /// Begin and end.
+    fn end_before_begin(&self) -> Option<(u64, u64)> {
         let (begin, end) = self.info.map_or(self.entry.said_times(), |info| (info.begin, info.end));
-        let (begin, end) = (begin?, end?);
+        let (begin, end) = begin.zip(end).filter(|(begin, end)| begin > end)?;
         let is_told_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
-        (begin > end && !is_told_or_absent).then_some(DamageKind::EndBeforeBegin { begin, end })
+        (!is_told_or_absent).then_some((begin, end))
     }
 
-    fn goes_back(
-        &self,
-        counter: &'static str,
-        value: fn(&PacketEntry) -> Option<Counter>,
-    ) -> Option<DamageKind> {
-        if self.entry.is_misplaced() {
-            return None;
-        }
+    /// Values of a counter before and now.
+    #[inline]
+    fn goes_back(&self, value: impl Fn(&PacketEntry) -> Option<Counter>) -> Option<(u64, u64)> {
         let (before, now) = (value(self.before?)?, value(self.entry)?);
-        let goes_back = now.since(before).is_none();
-        goes_back.then_some(DamageKind::CounterBackwards { counter, from: before.value, to: now.value })
+        (now.since(before).is_none() && !self.entry.is_misplaced()).then_some((before.value, now.value))
     }
 }

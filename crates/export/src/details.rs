@@ -442,7 +442,7 @@ impl<W: Write> Details<W> {
             self.push_time(event.clock);
         }
         self.push_tag(key);
-        let index = property::class_index(event.stream, event.plans).unwrap_or(usize::MAX);
+        let index = event.class_index().unwrap_or(usize::MAX);
         let Some(Some(part)) = self.streams.get_mut(key) else {
             return Ok(());
         };

@@ -204,7 +204,7 @@ impl<W: Write> JsonLines<W> {
             return Ok(());
         };
         let out = &mut self.output.buffer;
-        let index = property::class_index(event.stream, event.plans);
+        let index = event.class_index();
         if let Some(index) = index
             && part.classes.get(index).is_none_or(Option::is_none)
         {

@@ -322,7 +322,7 @@ impl<W: Write> Pretty<W> {
             return Ok(());
         };
         let Some(known) = self.classes.get_mut(part.class) else { return Ok(()) };
-        let index = property::class_index(event.stream, event.plans).unwrap_or(usize::MAX);
+        let index = event.class_index().unwrap_or(usize::MAX);
         let made;
         let class = match known.events.get_mut(index) {
             Some(Some(class)) => &**class,

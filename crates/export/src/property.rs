@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ichnos_model::plan::{EventRecordPlans, Node, Plan};
+use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{
     Attributes, DataStream, EventRecordClass, Field, FieldClass, FieldKind, TraceClass, Value,
 };
@@ -99,16 +99,6 @@ pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
 pub(crate) fn trace_name(stream: &DataStream) -> Option<&str> {
     let trace = &stream.trace;
     trace.class.name.as_deref().or((!trace.name.is_empty()).then_some(&*trace.name))
-}
-
-/// Where the plans of an event record class lie among those of its data stream class.
-#[inline]
-pub(crate) fn class_index(stream: &DataStream, plans: &EventRecordPlans) -> Option<usize> {
-    let all = &stream.plans().event_records;
-    let offset = std::ptr::from_ref(plans).addr().checked_sub(all.as_ptr().addr())?;
-    let index = offset / size_of::<EventRecordPlans>();
-    // Plans from elsewhere have no index.
-    all.get(index).filter(|found| std::ptr::eq(*found, plans)).map(|_| index)
 }
 
 /// Which fields of a scope only serve decoding: people are not shown them.

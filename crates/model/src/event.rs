@@ -52,6 +52,17 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
+    /// Which of the event record classes of its data stream class it is of, for those who keep
+    /// something for each class; None if its plans are from elsewhere.
+    #[inline]
+    #[must_use]
+    pub fn class_index(&self) -> Option<usize> {
+        let all = &self.stream.plans().event_records;
+        let offset = std::ptr::from_ref(self.plans).addr().checked_sub(all.as_ptr().addr())?;
+        let index = offset / size_of::<EventRecordPlans>();
+        all.get(index).filter(|found| std::ptr::eq(*found, self.plans)).map(|_| index)
+    }
+
     /// The plan of a scope, if the event has it.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {

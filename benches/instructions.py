@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+"""Counts the instructions that ichnos executes for an event: instructions.py [--write]
+
+Time depends on what else a machine does, instructions hardly: so these can be compared with those
+that are written down beside this script, in instructions.txt; more than a tenth above them is an
+error. They depend on the compiler, too: with another one they are only told. `--write` writes them
+down. Needs the release build, and valgrind."""
+import os, re, shutil, subprocess, sys, tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KNOWN = os.path.join(HERE, "instructions.txt")
+OURS = os.path.join(HERE, "../target/release/ichnos")
+EVENTS = 100_000
+WORK = {
+    "null": ["cat", "--threads=1", "--format=null"],
+    "pretty": ["cat", "--threads=1", "--clock-gmt"],
+    "jsonl": ["cat", "--threads=1", "--format=jsonl"],
+    "count": ["info", "--count"],
+}
+
+
+def count(arguments):
+    with tempfile.NamedTemporaryFile() as out:
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", OURS, *arguments]
+        run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+        assert run.returncode == 0, run.stderr
+        return int(re.search(r"^(?:summary|totals): (\d+)", open(out.name).read(), re.M).group(1))
+
+
+def main():
+    if not shutil.which("valgrind"):
+        return print("skipped: instruction counts: `valgrind` is not installed")
+    compiler = subprocess.check_output(["rustc", "--version"], text=True).strip()
+    with tempfile.TemporaryDirectory() as folder:
+        sizes = {}
+        for events in (EVENTS, 2 * EVENTS):
+            sizes[events] = os.path.join(folder, str(events))
+            subprocess.check_call([sys.executable, os.path.join(HERE, "make_trace.py"), sizes[events], "2", str(events)])
+        # The difference of the two has no starting up in it.
+        found = {
+            name: (count(work + [sizes[2 * EVENTS]]) - count(work + [sizes[EVENTS]])) // EVENTS
+            for name, work in WORK.items()
+        }
+    if "--write" in sys.argv[1:]:
+        with open(KNOWN, "w") as file:
+            file.write(f"{compiler}\n" + "".join(f"{name} {number}\n" for name, number in found.items()))
+    lines = open(KNOWN).read().splitlines()
+    known = {name: int(number) for name, number in (line.split() for line in lines[1:])}
+    failed = False
+    for name, number in found.items():
+        ratio = number / known[name]
+        failed |= ratio > 1.1
+        print(f"{name}: {number} instructions for each event, {(ratio - 1) * 100:+.1f} %")
+    if lines[0] != compiler:
+        print(f"not compared: the known ones are of {lines[0]}")
+    elif failed:
+        sys.exit("more instructions than there were")
+
+
+main()

@@ -1,0 +1,476 @@
+//! Arguments: names with values.
+
+use core::fmt;
+
+use super::error::{LogError, Rule};
+use super::record::{RECORD_HEADER, Record};
+use super::text::{INLINE, Name, Text, length_of};
+use super::word::{Word, is_plain, is_plain_word, load, padding_bits, words_for};
+
+/// Types of arguments, in bits 0 to 3 of the header.
+pub(crate) mod kind {
+    pub(crate) const NULL: u8 = 0;
+    pub(crate) const SIGNED: u8 = 3;
+    pub(crate) const UNSIGNED: u8 = 4;
+    pub(crate) const FLOAT: u8 = 5;
+    pub(crate) const TEXT: u8 = 6;
+    pub(crate) const BOOL: u8 = 9;
+}
+
+/// The name of the message.
+const MESSAGE: &[u8] = b"message";
+
+/// The size in words that the header of a record or an argument tells.
+#[inline(always)]
+pub(crate) const fn size_words(header: u64) -> usize {
+    (header >> 4 & 0xfff) as usize
+}
+
+/// The value of an argument.
+// In the layout of C, all values begin at the same place, so that they are moved in one piece.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+#[non_exhaustive]
+pub enum Value<'a> {
+    /// None: the reserved type 0. Fuchsia's own reader takes it for an unsigned 1.
+    Null,
+    /// A signed integer.
+    Signed(i64),
+    /// An unsigned integer.
+    Unsigned(u64),
+    /// A floating-point number.
+    Float(f64),
+    /// A string.
+    Text(Text<'a>),
+    /// A boolean.
+    Bool(bool),
+}
+
+impl Value<'_> {
+    /// The type of an argument with such a value, in bits 0 to 3 of its header.
+    #[inline]
+    #[must_use]
+    pub const fn kind(&self) -> u8 {
+        match self {
+            Self::Null => kind::NULL,
+            Self::Signed(_) => kind::SIGNED,
+            Self::Unsigned(_) => kind::UNSIGNED,
+            Self::Float(_) => kind::FLOAT,
+            Self::Text(_) => kind::TEXT,
+            Self::Bool(_) => kind::BOOL,
+        }
+    }
+}
+
+/// Numbers in decimal, strings as they are, with U+FFFD for what is not UTF-8.
+impl fmt::Display for Value<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Null => f.write_str("null"),
+            Self::Signed(value) => fmt::Display::fmt(value, f),
+            Self::Unsigned(value) => fmt::Display::fmt(value, f),
+            Self::Float(value) => fmt::Display::fmt(value, f),
+            Self::Text(value) => fmt::Display::fmt(value, f),
+            Self::Bool(value) => fmt::Display::fmt(value, f),
+        }
+    }
+}
+
+impl From<i64> for Value<'_> {
+    #[inline]
+    fn from(value: i64) -> Self {
+        Self::Signed(value)
+    }
+}
+
+impl From<u64> for Value<'_> {
+    #[inline]
+    fn from(value: u64) -> Self {
+        Self::Unsigned(value)
+    }
+}
+
+impl From<f64> for Value<'_> {
+    #[inline]
+    fn from(value: f64) -> Self {
+        Self::Float(value)
+    }
+}
+
+impl From<bool> for Value<'_> {
+    #[inline]
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+impl<'a> From<&'a str> for Value<'a> {
+    #[inline]
+    fn from(value: &'a str) -> Self {
+        Self::Text(value.into())
+    }
+}
+
+impl<'a> From<Text<'a>> for Value<'a> {
+    #[inline]
+    fn from(value: Text<'a>) -> Self {
+        Self::Text(value)
+    }
+}
+
+/// What an argument means to the logs of Fuchsia.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// `pid`, unsigned: the koid of the process.
+    Pid,
+    /// `tid`, unsigned: the koid of the thread.
+    Tid,
+    /// `tag`, a string. There may be several.
+    Tag,
+    /// `message`, a string; of a record of printf, its format string.
+    Message,
+    /// `file`, a string: the source file.
+    File,
+    /// `line`, unsigned: the line in the source file.
+    Line,
+    /// `num_dropped` (as Rust writes it) or `dropped_logs` (as C++ does), unsigned: how many records
+    /// were dropped before this one.
+    Dropped,
+    /// Nothing in particular: any other name, or one of those with a value of another type.
+    Other,
+}
+
+/// An argument of a record.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Argument<'a> {
+    /// Its name.
+    pub name: Name<'a>,
+    /// Its value.
+    pub value: Value<'a>,
+    /// Where it begins in its record, in words.
+    word: u16,
+}
+
+impl<'a> Argument<'a> {
+    /// What it means.
+    #[inline(always)]
+    #[must_use]
+    pub fn meaning(&self) -> Meaning {
+        let name = self.name;
+        match self.value {
+            Value::Unsigned(_) => match name.len() {
+                3 if name.is("pid") => Meaning::Pid,
+                3 if name.is("tid") => Meaning::Tid,
+                4 if name.is("line") => Meaning::Line,
+                11 if name.is("num_dropped") => Meaning::Dropped,
+                12 if name.is("dropped_logs") => Meaning::Dropped,
+                _ => Meaning::Other,
+            },
+            Value::Text(_) => match name.len() {
+                7 if name.is("message") => Meaning::Message,
+                3 if name.is("tag") => Meaning::Tag,
+                4 if name.is("file") => Meaning::File,
+                _ => Meaning::Other,
+            },
+            _ => Meaning::Other,
+        }
+    }
+
+    /// Where it begins, in bytes from the beginning of its record.
+    #[inline]
+    #[must_use]
+    pub const fn offset(&self) -> usize {
+        self.word as usize * 8
+    }
+
+    /// Where its value begins, in bytes from the beginning of its record. That of a boolean is bit 32
+    /// of the header, byte 4 of it.
+    #[inline]
+    #[must_use]
+    pub const fn value_offset(&self) -> usize {
+        match self.value {
+            Value::Bool(_) => self.offset() + 4,
+            _ => self.offset() + 8 + words_for(self.name.len()) * 8,
+        }
+    }
+
+    /// The argument at the beginning of `words`, and its size in words. What cannot be read is None,
+    /// and each rule that it breaks is told.
+    #[cold]
+    #[inline(never)]
+    fn examine(
+        words: &'a [Word],
+        place: Place<'_>,
+        report: &mut dyn FnMut(LogError),
+    ) -> Option<(Self, usize)> {
+        let (header, behind) = words.split_first()?;
+        let header = load(header);
+        let mut tell = |rule: Rule, at: u64, expected: u64, found: u64| {
+            let begin = place.record.offset();
+            report(LogError::new(rule, begin, begin + u64::from(place.word) * 8 + at, expected, found));
+            !rule.is_fatal()
+        };
+
+        let kind = (header & 0xf) as u8;
+        match kind {
+            kind::NULL => tell(Rule::ArgumentTypeNull, 0, 0, kind.into()),
+            1 | 2 | 7 | 8 => tell(Rule::ArgumentTypeReserved, 0, 0, kind.into()),
+            10.. => tell(Rule::ArgumentTypeUnknown, 0, 0, kind.into()),
+            _ => true,
+        }
+        .then_some(())?;
+        let size = size_words(header);
+        if size == 0 {
+            tell(Rule::ArgumentSizeMinimum, 0, 1, 0);
+            return None;
+        }
+        let Some(own) = behind.get(..size - 1) else {
+            tell(Rule::ArgumentBeyondRecord, 0, words.len() as u64, size as u64);
+            return None;
+        };
+
+        let reference = (header >> 16) as u16;
+        let Some(name_length) = length_of(reference) else {
+            tell(Rule::NameRefReserved, 2, 0, reference.into());
+            return None;
+        };
+        let value_reference = (header >> 32) as u16;
+        let (value_words, reserved) = match kind {
+            kind::TEXT => match length_of(value_reference) {
+                Some(length) => (words_for(length), header >> 48),
+                None => {
+                    tell(Rule::ValueRefReserved, 4, 0, value_reference.into());
+                    return None;
+                }
+            },
+            kind::BOOL => (0, header >> 33),
+            kind::NULL => (0, header >> 32),
+            _ => (1, header >> 32),
+        };
+        let name_words = words_for(name_length);
+        let needed = 1 + name_words + value_words;
+        if needed != size {
+            tell(Rule::ArgumentSize, 0, needed as u64, size as u64);
+            return None;
+        }
+        if reserved != 0 {
+            tell(Rule::ArgumentReserved, 4, 0, reserved);
+        }
+
+        let (name_words, value_words) = own.split_at_checked(name_words)?;
+        let name = name_words.as_flattened().get(..name_length)?;
+        if let Err(error) = core::str::from_utf8(name) {
+            let byte = error.valid_up_to();
+            tell(Rule::NameUtf8, 8 + byte as u64, 0, name.get(byte).copied().unwrap_or(0).into());
+            return None;
+        }
+        let padding = padding(name_words, name_length);
+        if padding != 0 {
+            tell(Rule::NamePadding, 8 + name_length as u64, 0, padding);
+        }
+        let word = name_words.first().map_or(0, load) & !padding_bits(name_length.min(8));
+        let name = Name::read(name, reference, word);
+
+        let value_at = 8 + name_words.len() as u64 * 8;
+        let number = value_words.first().map_or(0, load);
+        let value = match kind {
+            kind::SIGNED => Value::Signed(number as i64),
+            kind::UNSIGNED => Value::Unsigned(number),
+            kind::FLOAT => Value::Float(f64::from_bits(number)),
+            kind::BOOL => Value::Bool(header >> 32 & 1 == 1),
+            kind::TEXT => {
+                let length = length_of(value_reference)?;
+                let bytes = value_words.as_flattened().get(..length)?;
+                if let Err(error) = core::str::from_utf8(bytes) {
+                    let byte = error.valid_up_to();
+                    let found = bytes.get(byte).copied().unwrap_or(0);
+                    let is_message = name.as_bytes() == MESSAGE && !place.follows_message();
+                    let rule = if is_message { Rule::MessageUtf8 } else { Rule::ValueUtf8 };
+                    tell(rule, value_at + byte as u64, 0, found.into()).then_some(())?;
+                }
+                let padding = self::padding(value_words, length);
+                if padding != 0 {
+                    tell(Rule::ValuePadding, value_at + length as u64, 0, padding);
+                }
+                Value::Text(Text::read(bytes, value_reference))
+            }
+            _ => Value::Null,
+        };
+        Some((Self { name, value, word: place.word }, size))
+    }
+
+    /// The argument that `header` begins and `own` ends, if it breaks no rule and has only ASCII in
+    /// it: what nearly all arguments are like.
+    #[inline(always)]
+    fn read_plain(header: u64, own: &'a [Word], word: u16) -> Option<Self> {
+        let reference = (header >> 16) as u16;
+        let length = usize::from(reference & !INLINE);
+        if let [first, value_words @ ..] = own
+            && reference >= INLINE
+            && let 1..=8 = length
+        {
+            // Most names are no longer than a word.
+            let name_word = load(first);
+            if !is_plain_word(name_word, length) {
+                return None;
+            }
+            let name = Name::read(first.get(..length)?, reference, name_word);
+            return Some(Self { name, value: plain_value(header, value_words)?, word });
+        }
+        Self::read_long(header, own, word)
+    }
+
+    /// [`Argument::read_plain`] for names that are empty or longer than a word.
+    #[inline(never)]
+    fn read_long(header: u64, own: &'a [Word], word: u16) -> Option<Self> {
+        let reference = (header >> 16) as u16;
+        let length = length_of(reference)?;
+        let (name_words, value_words) = own.split_at_checked(words_for(length))?;
+        if !is_plain(name_words, length) {
+            return None;
+        }
+        let first = name_words.first().map_or(0, load);
+        let name = Name::read(name_words.as_flattened().get(..length)?, reference, first);
+        Some(Self { name, value: plain_value(header, value_words)?, word })
+    }
+}
+
+/// The value of an argument that `words` end, if it breaks no rule and has only ASCII in it.
+#[inline(always)]
+fn plain_value(header: u64, words: &[Word]) -> Option<Value<'_>> {
+    let kind = (header & 0xf) as u8;
+    if let ([number], true) = (words, header >> 32 == 0) {
+        let number = load(number);
+        if kind == kind::UNSIGNED {
+            return Some(Value::Unsigned(number));
+        } else if kind == kind::SIGNED {
+            return Some(Value::Signed(number as i64));
+        } else if kind == kind::FLOAT {
+            return Some(Value::Float(f64::from_bits(number)));
+        }
+    }
+    if kind == kind::TEXT {
+        let reference = (header >> 32) as u16;
+        let length = length_of(reference)?;
+        let is_right = header >> 48 == 0 && words.len() == words_for(length) && is_plain(words, length);
+        return is_right.then_some(Value::Text(Text::read(words.as_flattened().get(..length)?, reference)));
+    }
+    let is_right = kind == kind::BOOL && header >> 33 == 0 && words.is_empty();
+    is_right.then_some(Value::Bool(header >> 32 == 1))
+}
+
+/// The bits of the padding of a text that are not 0.
+fn padding(words: &[Word], length: usize) -> u64 {
+    words.last().map_or(0, |word| load(word) & padding_bits(length))
+}
+
+/// Where an argument is.
+#[derive(Clone, Copy)]
+struct Place<'r> {
+    record: &'r Record<'r>,
+    /// Where it begins in the record.
+    word: u16,
+}
+
+impl Place<'_> {
+    /// Whether there is a message before it.
+    fn follows_message(self) -> bool {
+        // All arguments before have been read, so that their sizes are right.
+        let mut words = self.record.body();
+        let end = words.len() - (usize::from(self.word).saturating_sub(RECORD_HEADER)).min(words.len());
+        while words.len() > end
+            && let [header, name, ..] = words
+        {
+            let header = load(header);
+            let (reference, kind) = ((header >> 16) as u16, (header & 0xf) as u8);
+            let bytes = name.get(..MESSAGE.len()).unwrap_or_default();
+            if kind == kind::TEXT && length_of(reference) == Some(MESSAGE.len()) && bytes == MESSAGE {
+                return true;
+            }
+            words = words.get(size_words(header).max(1)..).unwrap_or_default();
+        }
+        false
+    }
+}
+
+/// The arguments of a record, in order; the last one is an error if it, and with it all after it,
+/// cannot be read.
+#[derive(Clone, Debug)]
+pub struct Arguments<'a> {
+    record: Record<'a>,
+    /// What was not read yet.
+    words: &'a [Word],
+}
+
+impl<'a> Arguments<'a> {
+    #[inline(always)]
+    pub(crate) fn new(record: Record<'a>) -> Self {
+        Self { record, words: record.body() }
+    }
+
+    /// Where the next argument begins in the record, in words.
+    #[inline(always)]
+    fn word(&self) -> u16 {
+        // A record has at most 4,095 words.
+        (self.record.size_words() - self.words.len()) as u16
+    }
+
+    /// Whether all arguments have been read, or there was one that cannot be.
+    pub(crate) const fn is_at_end(&self) -> bool {
+        self.words.is_empty()
+    }
+
+    /// Like `next`, but None for what is not as nearly all arguments are.
+    #[inline(always)]
+    pub(crate) fn next_plain(&mut self) -> Option<Argument<'a>> {
+        let (header, behind) = self.words.split_first()?;
+        let header = load(header);
+        let (own, rest) = behind.split_at_checked(size_words(header).wrapping_sub(1))?;
+        let argument = Argument::read_plain(header, own, self.word())?;
+        self.words = rest;
+        Some(argument)
+    }
+
+    /// Like `next`, but tells each rule that is broken.
+    pub(crate) fn next_examined(&mut self, report: &mut dyn FnMut(LogError)) -> Option<Argument<'a>> {
+        let place = Place { record: &self.record, word: self.word() };
+        let Some((argument, size)) = Argument::examine(self.words, place, report) else {
+            self.words = &[];
+            return None;
+        };
+        self.words = self.words.get(size..).unwrap_or_default();
+        Some(argument)
+    }
+
+    /// What comes next if it is not as nearly all arguments are, and where it goes on. Takes the iterator
+    /// by value, so that elsewhere it need not be in memory.
+    #[cold]
+    #[inline(never)]
+    fn next_unusual(mut self) -> (Option<Result<Argument<'a>, LogError>>, &'a [Word]) {
+        let mut broken = None;
+        let mut note = |error: LogError| broken = Some(error);
+        match self.next_examined(&mut note) {
+            Some(argument) => (Some(Ok(argument)), self.words),
+            None => (broken.map(Err), &[]),
+        }
+    }
+}
+
+impl<'a> Iterator for Arguments<'a> {
+    type Item = Result<Argument<'a>, LogError>;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<Self::Item> {
+        if let Some(argument) = self.next_plain() {
+            return Some(Ok(argument));
+        } else if self.is_at_end() {
+            return None;
+        }
+        let (next, words) = Self { ..*self }.next_unusual();
+        self.words = words;
+        next
+    }
+}
+
+impl core::iter::FusedIterator for Arguments<'_> {}

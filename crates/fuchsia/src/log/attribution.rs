@@ -1,0 +1,135 @@
+//! Who wrote a record, as the newer forms tell it.
+
+use super::argument::{Argument, Value};
+use super::encoder::MAX_TEXT;
+use super::error::{LogError, Rule};
+use super::record::Record;
+use super::text::Text;
+use super::word::{load, padding_bits, words_for};
+
+/// URL of the component that control records without a component of their own are of.
+pub const ARCHIVIST_URL: &str = "fuchsia-boot:///archivist#meta/archivist.cm";
+
+/// What a control record tells of the records with its [tag](Record::tag).
+///
+/// With a count, it tells that records of the component were thrown away. Without, it says which
+/// component the tag stands for from here on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Control<'a> {
+    /// `moniker`, a string: where the component is in the system.
+    pub moniker: Option<Text<'a>>,
+    /// `url`, a string: which component it is.
+    pub url: Option<Text<'a>>,
+    /// `rolled_out`, unsigned: how many records were thrown away for want of room.
+    pub rolled_out: Option<u64>,
+}
+
+/// Who wrote a record, told by whoever handed it on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attribution<'a> {
+    /// Where the component is in the system.
+    pub moniker: Option<Text<'a>>,
+    /// Which component it is.
+    pub url: Option<Text<'a>>,
+    /// How many records of it were thrown away before this one for want of room.
+    pub rolled_out: u64,
+}
+
+impl<'a> Record<'a> {
+    /// What it tells, if it is a control record. Of arguments of the same name, the last one counts.
+    #[must_use]
+    pub fn control(&self) -> Option<Control<'a>> {
+        if !self.is_control() {
+            return None;
+        }
+        let mut control = Control::default();
+        for argument in self.arguments().map_while(Result::ok) {
+            match argument.value {
+                Value::Text(text) if argument.name.is("moniker") => control.moniker = Some(text),
+                Value::Text(text) if argument.name.is("url") => control.url = Some(text),
+                Value::Unsigned(count) if argument.name.is("rolled_out") => control.rolled_out = Some(count),
+                _ => {}
+            }
+        }
+        Some(control)
+    }
+
+    /// What the archivist appended to its arguments, and the index of the first argument that is of
+    /// the archivist. Only the last arguments can be.
+    #[must_use]
+    pub fn appended(&self) -> Option<(Attribution<'a>, usize)> {
+        let mut appended: Option<(Attribution<'a>, usize)> = None;
+        for (index, argument) in self.arguments().map_while(Result::ok).enumerate() {
+            let (mut attribution, first) = appended.unwrap_or((Attribution::default(), index));
+            appended = attribution.note(&argument).then_some((attribution, first));
+        }
+        appended
+    }
+}
+
+impl<'a> Attribution<'a> {
+    /// Takes an argument of the archivist into account; false if it is not of the archivist.
+    fn note(&mut self, argument: &Argument<'a>) -> bool {
+        match argument.value {
+            Value::Text(text) if argument.name.is("$__moniker") => self.moniker = Some(text),
+            Value::Text(text) if argument.name.is("$__url") => self.url = Some(text),
+            Value::Unsigned(count) if argument.name.is("$__rolled_out") => self.rolled_out = count,
+            _ => return false,
+        }
+        true
+    }
+
+    /// What lies behind an extended record: the sizes of the moniker and of the URL (32 bits each), the
+    /// count of records that were thrown away (64 bits), the moniker and the URL, both padded. Gives
+    /// the bytes behind it, too. `record` and `at` are where the record and what is behind it begin in
+    /// the input, for errors; `report` is told what is wrong but can be read all the same.
+    ///
+    /// # Errors
+    /// If there are fewer bytes than it says, texts longer than [`MAX_TEXT`], or texts that are not
+    /// UTF-8.
+    pub fn read_extended(
+        bytes: &'a [u8],
+        record: u64,
+        at: u64,
+        report: &mut dyn FnMut(LogError),
+    ) -> Result<(Self, &'a [u8]), LogError> {
+        let (words, _) = bytes.as_chunks::<8>();
+        let short =
+            |needed: u64| LogError::new(Rule::ExtendedTruncated, record, at, needed, bytes.len() as u64);
+        let [lengths, rolled_out, texts @ ..] = words else { return Err(short(16)) };
+        let lengths = load(lengths);
+        let sizes = [lengths as u32, (lengths >> 32) as u32].map(|size| size as usize);
+        for (size, at) in sizes.into_iter().zip([at, at + 4]) {
+            if size > MAX_TEXT {
+                let (most, size) = (MAX_TEXT as u64, size as u64);
+                return Err(LogError::new(Rule::ExtendedTextTooLong, record, at, most, size));
+            }
+        }
+        let [moniker, url] = sizes;
+        let needed = 16 + 8 * (words_for(moniker) + words_for(url));
+        let Some(rest) = bytes.get(needed..) else { return Err(short(needed as u64)) };
+
+        let mut text_at = at + 16;
+        let mut left = texts;
+        let mut text = |length: usize| {
+            let (own, rest) = left.split_at_checked(words_for(length)).unwrap_or_default();
+            left = rest;
+            let bytes = own.as_flattened().get(..length).unwrap_or_default();
+            if let Err(error) = core::str::from_utf8(bytes) {
+                let byte = error.valid_up_to();
+                let found = bytes.get(byte).copied().unwrap_or(0);
+                let at = text_at + byte as u64;
+                return Err(LogError::new(Rule::ExtendedUtf8, record, at, 0, found.into()));
+            }
+            let padding = own.last().map_or(0, load) & padding_bits(length);
+            if padding != 0 {
+                let at = text_at + length as u64;
+                report(LogError::new(Rule::ExtendedPadding, record, at, 0, padding));
+            }
+            text_at += own.len() as u64 * 8;
+            Ok(Text::from(bytes))
+        };
+        let (moniker, url) = (Some(text(moniker)?), Some(text(url)?));
+        Ok((Self { moniker, url, rolled_out: load(rolled_out) }, rest))
+    }
+}

@@ -1,0 +1,76 @@
+//! Files of messages.
+
+use core::iter::FusedIterator;
+
+use super::framing::{Damage, Framer, Framing};
+use super::message::Message;
+
+/// What a trace of Fuchsia's other format begins with.
+const FXT_MAGIC: [u8; 8] = *b"\x10\0\x04FxT\x16\0";
+
+/// How much of a file is looked at to find out what it is, in bytes.
+const PROBED: usize = 256 << 10;
+
+impl Framing {
+    /// What a file is, by its content; None if there are no log messages in it.
+    ///
+    /// `prefix` is its beginning, of which 256 KiB are looked at; `is_whole` says that this is all of it.
+    #[must_use]
+    pub fn recognise(prefix: &[u8], is_whole: bool) -> Option<Self> {
+        if prefix.starts_with(&FXT_MAGIC) {
+            return None;
+        }
+        let probed = prefix.get(..PROBED).unwrap_or(prefix);
+        let is_whole = is_whole && probed.len() == prefix.len();
+        let first = |framing: Self, end: usize| Framer::new(framing, 0).first(probed, end, is_whole);
+        let records = first(Self::Records, probed.len());
+        // The first datagram comes before its content, which may be a record.
+        let datagrams = first(Self::Datagrams, records.unwrap_or(probed.len()));
+        match (datagrams, records) {
+            (Some(_), _) => Some(Self::Datagrams),
+            (None, Some(record)) => {
+                let extended = Framer::new(Self::ExtendedRecords, 0).holds(probed, record, is_whole);
+                Some(if extended { Self::ExtendedRecords } else { Self::Records })
+            }
+            (None, None) => None,
+        }
+    }
+}
+
+/// The messages of a file, in order, and what of it cannot be read.
+#[derive(Clone, Debug)]
+pub struct Messages<'a> {
+    framer: Framer,
+    input: &'a [u8],
+}
+
+impl<'a> Messages<'a> {
+    /// Reads all of `bytes`.
+    #[must_use]
+    pub const fn new(bytes: &'a [u8], framing: Framing) -> Self {
+        Self { framer: Framer::new(framing, 0), input: bytes }
+    }
+
+    /// Where the next message begins, in bytes.
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.framer.offset()
+    }
+}
+
+impl<'a> Iterator for Messages<'a> {
+    type Item = Result<Message<'a>, Damage>;
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            let step = self.framer.step(self.input, true);
+            self.input = self.input.get(step.consumed..).unwrap_or_default();
+            if step.found.is_some() || step.consumed == 0 {
+                return step.found;
+            }
+        }
+    }
+}
+
+impl FusedIterator for Messages<'_> {}

@@ -1,0 +1,218 @@
+//! The rules of the format by name, and where one is broken.
+
+use core::fmt;
+
+/// How the numbers of a rule are told.
+#[derive(Clone, Copy)]
+enum Unit {
+    Plain(&'static str),
+    AtLeast(&'static str),
+    AtMost(&'static str),
+    Bits,
+    /// Nothing more can be said of what was expected.
+    Found(&'static str),
+}
+
+macro_rules! rules {
+    ($($variant:ident, $name:literal, $fatal:literal, $unit:expr, $statement:literal;)*) => {
+        /// A rule of the format.
+        ///
+        /// Each has a name that stays as it is, for lists and filters: [`Rule::name`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $(#[doc = concat!("`", $name, "`: ", $statement, ".")] $variant,)*
+        }
+
+        impl Rule {
+            /// All of them, in the order in which they are checked.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name, in words of small letters with `-` between them.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it says.
+            #[must_use]
+            pub const fn statement(self) -> &'static str {
+                match self { $(Self::$variant => $statement,)* }
+            }
+
+            /// Whether what breaks it cannot be read. Everything else is read as if it were right,
+            /// and only told by a [check](super::Record::check).
+            #[must_use]
+            pub const fn is_fatal(self) -> bool {
+                match self { $(Self::$variant => $fatal,)* }
+            }
+
+            const fn unit(self) -> Unit {
+                match self { $(Self::$variant => $unit,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    RecordHeaderTruncated, "record-header-truncated", true, Unit::AtLeast("bytes"),
+        "a record begins with a header of 8 bytes";
+    RecordType, "record-type", true, Unit::Plain(""),
+        "the type of a log record is 9";
+    TimestampTruncated, "timestamp-truncated", true, Unit::AtLeast("bytes"),
+        "a timestamp of 8 bytes follows the header of a record";
+    RecordSizeMinimum, "record-size-minimum", true, Unit::AtLeast("words"),
+        "the size of a record includes its header and its timestamp";
+    RecordTruncated, "record-truncated", true, Unit::AtLeast("bytes"),
+        "a record is as long as its header says";
+    RecordSizeMaximum, "record-size-maximum", true, Unit::AtMost("bytes"),
+        "a record is no longer than 32 KiB";
+    RecordReserved, "record-reserved", false, Unit::Bits,
+        "the reserved bits of the header of a record are 0";
+    RecordTag, "record-tag", false, Unit::Bits,
+        "bits 16 to 47 of the header of a record are 0, unless the newer form with a tag is allowed";
+    TrailingBytes, "trailing-bytes", false, Unit::Plain("bytes"),
+        "nothing follows the record in its datagram";
+
+    ArgumentTypeNull, "argument-type-null", false, Unit::Found("type"),
+        "arguments of type 0, without a value, are reserved";
+    ArgumentTypeReserved, "argument-type-reserved", true, Unit::Found("type"),
+        "arguments of the types 1, 2, 7 and 8 are reserved";
+    ArgumentTypeUnknown, "argument-type-unknown", true, Unit::Found("type"),
+        "there are no arguments of the types 10 to 15";
+    ArgumentSizeMinimum, "argument-size-minimum", true, Unit::AtLeast("words"),
+        "the size of an argument includes its header";
+    ArgumentBeyondRecord, "argument-beyond-record", true, Unit::AtMost("words"),
+        "an argument ends within its record";
+    NameRefReserved, "name-ref-reserved", true, Unit::Found("the reference"),
+        "the reference to a name is 0 or has its highest bit set";
+    ValueRefReserved, "value-ref-reserved", true, Unit::Found("the reference"),
+        "the reference to a string is 0 or has its highest bit set";
+    ArgumentSize, "argument-size", true, Unit::Plain("words"),
+        "the size of an argument is that of its header, its name and its value";
+    ArgumentReserved, "argument-reserved", false, Unit::Bits,
+        "the reserved bits of the header of an argument are 0";
+    NameUtf8, "name-utf8", true, Unit::Found("the byte"),
+        "names are UTF-8";
+    NamePadding, "name-padding", false, Unit::Bits,
+        "names are padded with zeros";
+    NameEmpty, "name-empty", false, Unit::AtLeast("bytes"),
+        "names are not empty, except those of the arguments of printf";
+    ValueUtf8, "value-utf8", true, Unit::Found("the byte"),
+        "strings are UTF-8";
+    MessageUtf8, "message-utf8", false, Unit::Found("the byte"),
+        "messages are UTF-8";
+    ValuePadding, "value-padding", false, Unit::Bits,
+        "strings are padded with zeros";
+
+    PrintfConversion, "printf-conversion", false, Unit::Found("the byte"),
+        "a format string has only conversions of C's printf";
+    PrintfArgumentType, "printf-argument-type", false, Unit::Found("type"),
+        "the type of an argument of printf is the one that its conversion asks for";
+    PrintfArgumentMissing, "printf-argument-missing", false, Unit::AtLeast("arguments"),
+        "each conversion of a format string has its argument";
+    PrintfArgumentExtra, "printf-argument-extra", false, Unit::Plain("arguments"),
+        "each argument of printf has its conversion";
+    PrintfArgumentOrder, "printf-argument-order", false, Unit::AtLeast("bytes"),
+        "the arguments of printf come before other pairs of names and values";
+
+    ExtendedTruncated, "extended-truncated", true, Unit::AtLeast("bytes"),
+        "an extended record has its lengths, its moniker and its URL behind it";
+    ExtendedTextTooLong, "extended-text-too-long", true, Unit::AtMost("bytes"),
+        "the moniker and the URL of an extended record have at most 32,767 bytes each";
+    ExtendedUtf8, "extended-utf8", true, Unit::Found("the byte"),
+        "the moniker and the URL of an extended record are UTF-8";
+    ExtendedPadding, "extended-padding", false, Unit::Bits,
+        "the moniker and the URL of an extended record are padded with zeros";
+
+    LegacyTooShort, "legacy-too-short", true, Unit::AtLeast("bytes"),
+        "a packet has 32 bytes of metadata and at least one more";
+    LegacyNotTerminated, "legacy-not-terminated", true, Unit::Plain(""),
+        "a packet ends with a zero";
+    LegacyTooManyTags, "legacy-too-many-tags", true, Unit::AtMost("tags"),
+        "a packet has no more than 5 tags";
+    LegacyTagTooLong, "legacy-tag-too-long", true, Unit::AtMost("bytes"),
+        "a tag of a packet has no more than 63 bytes";
+    LegacyOutOfBounds, "legacy-out-of-bounds", true, Unit::AtLeast("bytes"),
+        "tags and message of a packet end within it";
+
+    FrameTruncated, "frame-truncated", true, Unit::AtLeast("bytes"),
+        "a datagram is as long as the length before it says";
+    FrameLength, "frame-length", true, Unit::AtMost("bytes"),
+        "the length before a datagram is that of a datagram";
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A rule that is broken, and where.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LogError {
+    /// The rule.
+    pub rule: Rule,
+    /// Where the record (packet, frame) begins, in bytes from the beginning of the input.
+    pub record: u64,
+    /// Where what breaks the rule is, in bytes from the beginning of the input.
+    pub at: u64,
+    /// What there should be: a number of the kind that the rule is about, or for bits what they
+    /// should be. 0 where nothing more can be said than the rule says.
+    pub expected: u64,
+    /// What there is.
+    pub found: u64,
+}
+
+impl LogError {
+    #[cold]
+    pub(crate) fn new(rule: Rule, record: u64, at: u64, expected: u64, found: u64) -> Self {
+        Self { rule, record, at, expected, found }
+    }
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, record, at, expected, found } = *self;
+        write!(f, "byte {at}, in the record at {record}: {}: ", rule.statement())?;
+        let space = |unit: &str| if unit.is_empty() { "" } else { " " };
+        match rule.unit() {
+            Unit::Plain(unit) => write!(f, "expected {expected}{}{unit}, found {found}", space(unit))?,
+            Unit::AtLeast(unit) => write!(f, "expected at least {expected} {unit}, found {found}")?,
+            Unit::AtMost(unit) => write!(f, "expected at most {expected} {unit}, found {found}")?,
+            Unit::Bits => write!(f, "expected {expected:#x}, found {found:#x}")?,
+            Unit::Found(what) => write!(f, "found {what} {found:#x}")?,
+        }
+        write!(f, " ({rule})")
+    }
+}
+
+impl core::error::Error for LogError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_kebab_case_and_unique() {
+        let names: std::collections::BTreeSet<&str> = Rule::ALL.iter().map(|rule| rule.name()).collect();
+        assert_eq!(names.len(), Rule::ALL.len());
+        for name in names {
+            let is_kebab = |word: &str| {
+                !word.is_empty() && word.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit())
+            };
+            assert!(name.split('-').all(is_kebab), "{name}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_where_and_what() {
+        let error = LogError::new(Rule::RecordType, 96, 96, 9, 4);
+        assert_eq!(
+            error.to_string(),
+            "byte 96, in the record at 96: the type of a log record is 9: expected 9, found 4 (record-type)"
+        );
+        let error = LogError::new(Rule::ArgumentReserved, 0, 16, 0, 0x100);
+        assert!(error.to_string().contains("expected 0x0, found 0x100"), "{error}");
+    }
+}

@@ -1,0 +1,199 @@
+//! Format strings: text and conversions.
+
+/// A part of a format string.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part<'f> {
+    /// Text that stands for itself.
+    Text(&'f [u8]),
+    /// A conversion.
+    Conversion(Conversion),
+    /// The format string ends, or goes on with what can be no conversion, within a conversion.
+    Unfinished,
+}
+
+/// A width or a precision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Count {
+    Number(usize),
+    /// `*`: an argument tells it.
+    Argument,
+}
+
+/// A conversion.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Conversion {
+    /// `-`
+    pub(super) left: bool,
+    /// `+`
+    pub(super) plus: bool,
+    /// A space.
+    pub(super) space: bool,
+    /// `#`
+    pub(super) alternative: bool,
+    /// `0`
+    pub(super) zero: bool,
+    pub(super) width: Option<Count>,
+    pub(super) precision: Option<Count>,
+    /// Size in bits of the integers that the length modifier stands for.
+    pub(super) bits: u32,
+    /// Whether the length modifier is `l`.
+    pub(super) is_long: bool,
+    /// The letter.
+    pub(super) letter: u8,
+}
+
+/// The greatest width and precision: that of C, where they are of type int.
+const MAX_COUNT: usize = i32::MAX as usize;
+
+/// Takes a format string apart.
+#[derive(Clone, Debug)]
+pub(super) struct Parts<'f> {
+    format: &'f [u8],
+    /// How much was taken apart.
+    at: usize,
+}
+
+impl<'f> Parts<'f> {
+    pub(super) const fn new(format: &'f [u8]) -> Self {
+        Self { format, at: 0 }
+    }
+
+    fn rest(&self) -> &'f [u8] {
+        self.format.get(self.at..).unwrap_or_default()
+    }
+
+    fn next_byte(&self) -> Option<u8> {
+        self.format.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let takes = self.next_byte() == Some(byte);
+        self.at += usize::from(takes);
+        takes
+    }
+
+    fn number(&mut self) -> usize {
+        let mut number = 0usize;
+        while let Some(digit @ b'0'..=b'9') = self.next_byte() {
+            number = (number * 10 + usize::from(digit - b'0')).min(MAX_COUNT);
+            self.at += 1;
+        }
+        number
+    }
+
+    fn count(&mut self) -> Option<Count> {
+        match self.next_byte() {
+            Some(b'*') => {
+                self.at += 1;
+                Some(Count::Argument)
+            }
+            Some(b'0'..=b'9') => Some(Count::Number(self.number())),
+            _ => None,
+        }
+    }
+
+    /// What is behind a `%`.
+    fn conversion(&mut self) -> Part<'f> {
+        let mut conversion = Conversion { bits: 32, ..Conversion::default() };
+        while let Some(flag) = self.next_byte() {
+            match flag {
+                b'-' => conversion.left = true,
+                b'+' => conversion.plus = true,
+                b' ' => conversion.space = true,
+                b'#' => conversion.alternative = true,
+                b'0' => conversion.zero = true,
+                // Groups of thousands: there are none in the locale that logs are written in.
+                b'\'' => {}
+                _ => break,
+            }
+            self.at += 1;
+        }
+        conversion.width = self.count();
+        if self.take(b'.') {
+            conversion.precision = Some(self.count().unwrap_or(Count::Number(0)));
+        }
+        match self.next_byte() {
+            Some(b'h') => {
+                self.at += 1;
+                conversion.bits = if self.take(b'h') { 8 } else { 16 };
+            }
+            Some(modifier @ (b'l' | b'j' | b'z' | b't' | b'L' | b'q')) => {
+                self.at += 1;
+                conversion.bits = 64;
+                conversion.is_long = modifier == b'l';
+                if conversion.is_long {
+                    self.take(b'l');
+                }
+            }
+            _ => {}
+        }
+        match self.next_byte() {
+            Some(letter) if letter.is_ascii_graphic() => {
+                self.at += 1;
+                conversion.letter = letter;
+                Part::Conversion(conversion)
+            }
+            _ => Part::Unfinished,
+        }
+    }
+}
+
+impl<'f> Iterator for Parts<'f> {
+    /// Where the part begins in the format string, and what it is.
+    type Item = (usize, Part<'f>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let (begin, rest) = (self.at, self.rest());
+        match rest.iter().position(|byte| *byte == b'%') {
+            Some(0) => {
+                self.at += 1;
+                Some((begin, self.conversion()))
+            }
+            end => {
+                let text = rest.get(..end.unwrap_or(rest.len())).unwrap_or_default();
+                self.at += text.len();
+                (!text.is_empty()).then_some((begin, Part::Text(text)))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_of_a_format_string() {
+        let parts: Vec<_> = Parts::new(b"a%-+ #0'*.7hhdb%99999999999.*lls% \xc3\xa4%").collect();
+        let first = Conversion {
+            left: true,
+            plus: true,
+            space: true,
+            alternative: true,
+            zero: true,
+            width: Some(Count::Argument),
+            precision: Some(Count::Number(7)),
+            bits: 8,
+            is_long: false,
+            letter: b'd',
+        };
+        let second = Conversion {
+            width: Some(Count::Number(MAX_COUNT)),
+            precision: Some(Count::Argument),
+            bits: 64,
+            is_long: true,
+            letter: b's',
+            ..Conversion::default()
+        };
+        let expected = [
+            (0, Part::Text(b"a")),
+            (1, Part::Conversion(first)),
+            (14, Part::Text(b"b")),
+            (15, Part::Conversion(second)),
+            (32, Part::Unfinished),
+            (34, Part::Text("ä".as_bytes())),
+            (36, Part::Unfinished),
+        ];
+        assert_eq!(parts, expected);
+    }
+}

@@ -1,0 +1,301 @@
+//! Numbers as C's printf writes them.
+
+use core::fmt::{self, Write};
+
+use super::output::{Bounded, Buffer};
+
+/// How a value is laid out: a conversion whose width and precision are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    pub(super) left: bool,
+    pub(super) plus: bool,
+    pub(super) space: bool,
+    pub(super) alternative: bool,
+    pub(super) zero: bool,
+    pub(super) width: usize,
+    pub(super) precision: Option<usize>,
+}
+
+/// A number in parts, in the order in which they are written.
+#[derive(Default)]
+struct Number<'n> {
+    sign: &'n str,
+    /// `0x` and the like.
+    prefix: &'n str,
+    /// Zeros before the digits.
+    leading: usize,
+    digits: &'n str,
+    /// Zeros behind the digits.
+    trailing: usize,
+    /// The exponent.
+    tail: &'n str,
+}
+
+impl Layout {
+    /// Spaces up to the width, before or behind what takes `length` of it.
+    pub(super) fn padded(
+        &self,
+        out: &mut Bounded<'_>,
+        length: usize,
+        write: impl FnOnce(&mut Bounded<'_>) -> fmt::Result,
+    ) -> fmt::Result {
+        let padding = self.width.saturating_sub(length);
+        if !self.left {
+            out.repeat(b' ', padding)?;
+        }
+        write(out)?;
+        if self.left { out.repeat(b' ', padding) } else { Ok(()) }
+    }
+
+    /// A number; `zeros` tells whether it may be padded with zeros.
+    fn number(&self, out: &mut Bounded<'_>, mut number: Number<'_>, zeros: bool) -> fmt::Result {
+        let Number { sign, prefix, digits, tail, .. } = number;
+        let rest = sign.len() + prefix.len() + digits.len() + tail.len();
+        let mut length = rest.saturating_add(number.leading).saturating_add(number.trailing);
+        if zeros && self.zero && !self.left {
+            number.leading = number.leading.saturating_add(self.width.saturating_sub(length));
+            length = length.max(self.width);
+        }
+        self.padded(out, length, |out| {
+            out.write_str(sign)?;
+            out.write_str(prefix)?;
+            out.repeat(b'0', number.leading)?;
+            out.write_str(digits)?;
+            out.repeat(b'0', number.trailing)?;
+            out.write_str(tail)
+        })
+    }
+
+    fn sign(&self, is_negative: bool) -> &'static str {
+        match (is_negative, self.plus, self.space) {
+            (true, ..) => "-",
+            (_, true, _) => "+",
+            (_, _, true) => " ",
+            _ => "",
+        }
+    }
+
+    /// `d` and `i`.
+    pub(super) fn signed(&self, out: &mut Bounded<'_>, value: i64) -> fmt::Result {
+        self.integer(out, self.sign(value < 0), "", value.unsigned_abs(), b'u')
+    }
+
+    /// `o`, `u`, `x`, `X`, `b` and `B`.
+    pub(super) fn unsigned(&self, out: &mut Bounded<'_>, value: u64, letter: u8) -> fmt::Result {
+        let prefix = match letter {
+            b'x' => "0x",
+            b'X' => "0X",
+            b'b' => "0b",
+            b'B' => "0B",
+            _ => "",
+        };
+        let has_prefix = self.alternative && value != 0;
+        self.integer(out, "", if has_prefix { prefix } else { "" }, value, letter)
+    }
+
+    /// `p`, as the C library of GNU writes it.
+    pub(super) fn pointer(&self, out: &mut Bounded<'_>, value: u64) -> fmt::Result {
+        if value == 0 {
+            const NIL: &str = "(nil)";
+            return self.padded(out, NIL.len(), |out| out.write_str(NIL));
+        }
+        self.integer(out, self.sign(false), "0x", value, b'x')
+    }
+
+    fn integer(
+        &self,
+        out: &mut Bounded<'_>,
+        sign: &str,
+        prefix: &str,
+        value: u64,
+        letter: u8,
+    ) -> fmt::Result {
+        let mut digits = Buffer::<64>::new();
+        if value != 0 || self.precision != Some(0) {
+            match letter {
+                b'o' => write!(digits, "{value:o}"),
+                b'x' => write!(digits, "{value:x}"),
+                b'X' => write!(digits, "{value:X}"),
+                b'b' | b'B' => write!(digits, "{value:b}"),
+                _ => write!(digits, "{value}"),
+            }?;
+        }
+        let digits = digits.as_str();
+        let mut leading = self.precision.unwrap_or(1).saturating_sub(digits.len());
+        if letter == b'o' && self.alternative && leading == 0 && !digits.starts_with('0') {
+            leading = 1;
+        }
+        let number = Number { sign, prefix, leading, digits, ..Number::default() };
+        self.number(out, number, self.precision.is_none())
+    }
+
+    /// `f`, `e`, `g`, `a` and their capitals.
+    pub(super) fn float(&self, out: &mut Bounded<'_>, value: f64, letter: u8) -> fmt::Result {
+        if out.is_cut() {
+            // Digits take time.
+            return Ok(());
+        }
+        let sign = self.sign(value.is_sign_negative());
+        let is_upper = letter.is_ascii_uppercase();
+        if !value.is_finite() {
+            let digits = match (value.is_nan(), is_upper) {
+                (true, false) => "nan",
+                (true, true) => "NAN",
+                (false, false) => "inf",
+                (false, true) => "INF",
+            };
+            return self.number(out, Number { sign, digits, ..Number::default() }, false);
+        }
+        let value = value.abs();
+        let mut digits = Buffer::<DIGITS>::new();
+        let mut tail = Buffer::<8>::new();
+        let precision = self.precision.unwrap_or(6);
+        let mut prefix = "";
+        let mut trailing = 0;
+        match letter.to_ascii_lowercase() {
+            b'f' => trailing = self.fixed(&mut digits, value, precision)?,
+            b'e' => trailing = self.exponential(&mut digits, &mut tail, value, precision)?,
+            b'g' => trailing = self.general(&mut digits, &mut tail, value, precision)?,
+            _ => {
+                prefix = if is_upper { "0X" } else { "0x" };
+                trailing += self.hexadecimal(&mut digits, &mut tail, value)?;
+            }
+        }
+        if is_upper {
+            digits.make_uppercase();
+            tail.make_uppercase();
+        }
+        let number =
+            Number { sign, prefix, leading: 0, digits: digits.as_str(), trailing, tail: tail.as_str() };
+        self.number(out, number, true)
+    }
+
+    /// Digits with a point in them, and how many zeros follow.
+    fn fixed(&self, digits: &mut impl Write, value: f64, precision: usize) -> Result<usize, fmt::Error> {
+        let exact = precision.min(MOST_DIGITS);
+        write!(digits, "{value:.exact$}")?;
+        self.point(digits, precision)?;
+        Ok(precision - exact)
+    }
+
+    /// The point that there is without digits behind it.
+    fn point(&self, digits: &mut impl Write, precision: usize) -> fmt::Result {
+        if self.alternative && precision == 0 { digits.write_str(".") } else { Ok(()) }
+    }
+
+    fn exponential(
+        &self,
+        digits: &mut impl Write,
+        tail: &mut impl Write,
+        value: f64,
+        precision: usize,
+    ) -> Result<usize, fmt::Error> {
+        let exact = precision.min(MOST_DIGITS);
+        let (text, exponent) = scientific(value, exact)?;
+        digits.write_str(mantissa(&text))?;
+        self.point(digits, precision)?;
+        write_exponent(tail, exponent)?;
+        Ok(precision - exact)
+    }
+
+    fn general(
+        &self,
+        digits: &mut impl Write,
+        tail: &mut impl Write,
+        value: f64,
+        precision: usize,
+    ) -> Result<usize, fmt::Error> {
+        let precision = precision.max(1);
+        let exact = precision.min(MOST_DIGITS);
+        let (text, exponent) = scientific(value, exact - 1)?;
+        let is_fixed = exponent >= -4 && usize::try_from(exponent).map_or(true, |x| x < precision);
+        if self.alternative {
+            // Nothing is taken off.
+            if is_fixed {
+                let fraction = (precision as i64 - 1 - i64::from(exponent)) as usize;
+                return self.fixed(digits, value, fraction);
+            }
+            return self.exponential(digits, tail, value, precision - 1);
+        }
+        if is_fixed {
+            let fraction = (exact as i64 - 1 - i64::from(exponent)).max(0) as usize;
+            let mut text = Buffer::<DIGITS>::new();
+            self.fixed(&mut text, value, fraction)?;
+            digits.write_str(without_zeros(text.as_str()))?;
+        } else {
+            digits.write_str(without_zeros(mantissa(&text)))?;
+            write_exponent(tail, exponent)?;
+        }
+        Ok(0)
+    }
+
+    fn hexadecimal(
+        &self,
+        digits: &mut impl Write,
+        tail: &mut impl Write,
+        value: f64,
+    ) -> Result<usize, fmt::Error> {
+        /// Hexadecimal digits of the fraction.
+        const ALL: usize = 13;
+        let bits = value.to_bits();
+        let (mut significand, exponent) = (bits & ((1 << 52) - 1), (bits >> 52) as i32);
+        let exponent = match exponent {
+            0 if significand == 0 => 0,
+            0 => -1022,
+            _ => {
+                significand |= 1 << 52;
+                exponent - 1023
+            }
+        };
+        let count = self.precision.unwrap_or(ALL);
+        if count < ALL {
+            // To the nearest, and of two to the even one.
+            let dropped = 4 * (ALL - count) as u32;
+            let (half, rest) = (1 << (dropped - 1), significand & ((1 << dropped) - 1));
+            significand >>= dropped;
+            significand += u64::from(rest > half || rest == half && significand & 1 == 1);
+            significand <<= dropped;
+        }
+        let mut text = Buffer::<16>::new();
+        let fraction = significand & ((1 << 52) - 1);
+        write!(text, "{fraction:013x}")?;
+        let shown = match self.precision {
+            Some(precision) => text.as_str().get(..precision.min(ALL)).unwrap_or_default(),
+            None => text.as_str().trim_end_matches('0'),
+        };
+        let point = if shown.is_empty() && !self.alternative { "" } else { "." };
+        write!(digits, "{}{point}{shown}", significand >> 52)?;
+        write!(tail, "p{exponent:+}")?;
+        Ok(count.saturating_sub(ALL))
+    }
+}
+
+/// Digits behind the point that are worth asking for: an f64 has no more than 1,074 that are not 0.
+const MOST_DIGITS: usize = 1_080;
+
+/// Room for 309 digits before the point and [`MOST_DIGITS`] behind it.
+const DIGITS: usize = 1_400;
+
+/// A number with one digit before the point and so many behind it, and its exponent.
+fn scientific(value: f64, precision: usize) -> Result<(Buffer<DIGITS>, i32), fmt::Error> {
+    let mut text = Buffer::new();
+    write!(text, "{value:.precision$e}")?;
+    let exponent = text.as_str().split_once('e').and_then(|(_, exponent)| exponent.parse().ok());
+    Ok((text, exponent.ok_or(fmt::Error)?))
+}
+
+/// The digits before the exponent.
+fn mantissa(text: &Buffer<DIGITS>) -> &str {
+    text.as_str().split_once('e').map_or("", |(mantissa, _)| mantissa)
+}
+
+/// At least two digits, as in C.
+fn write_exponent(tail: &mut impl Write, exponent: i32) -> fmt::Result {
+    let sign = if exponent < 0 { '-' } else { '+' };
+    write!(tail, "e{sign}{:02}", exponent.unsigned_abs())
+}
+
+/// The digits without the zeros at the end of a fraction, and without its point if nothing is left.
+fn without_zeros(digits: &str) -> &str {
+    if digits.contains('.') { digits.trim_end_matches('0').trim_end_matches('.') } else { digits }
+}

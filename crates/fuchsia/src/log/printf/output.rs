@@ -1,0 +1,118 @@
+//! Text that stops growing at a limit.
+
+use core::fmt::{self, Write};
+
+/// Passes text on up to a number of bytes, and drops what is beyond.
+pub(super) struct Bounded<'o> {
+    out: &'o mut dyn Write,
+    left: usize,
+    /// Whether nothing was written yet.
+    is_empty: bool,
+    /// Whether something was dropped.
+    is_cut: bool,
+}
+
+impl<'o> Bounded<'o> {
+    pub(super) fn new(out: &'o mut dyn Write, limit: usize) -> Self {
+        Self { out, left: limit, is_empty: true, is_cut: false }
+    }
+
+    /// Takes text only to drop it.
+    pub(super) fn nowhere(out: &'o mut dyn Write) -> Self {
+        Self { out, left: 0, is_empty: true, is_cut: true }
+    }
+
+    pub(super) const fn is_empty(&self) -> bool {
+        self.is_empty
+    }
+
+    /// Whether something was dropped: nothing more will be written.
+    pub(super) const fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Writes a character so many times; takes no longer than the limit allows.
+    pub(super) fn repeat(&mut self, character: u8, count: usize) -> fmt::Result {
+        const SPACES: &str = "                                ";
+        const ZEROS: &str = "00000000000000000000000000000000";
+        let text = if character == b'0' { ZEROS } else { SPACES };
+        let mut left = count;
+        while left > 0 && !self.is_cut {
+            let part = text.get(..left.min(text.len())).unwrap_or_default();
+            self.write_str(part)?;
+            left -= part.len();
+        }
+        Ok(())
+    }
+
+    /// Says at the end if something was dropped.
+    pub(super) fn finish(self) -> fmt::Result {
+        if self.is_cut { self.out.write_str("%!(TRUNCATED)") } else { Ok(()) }
+    }
+}
+
+impl Write for Bounded<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        if text.is_empty() {
+            return Ok(());
+        }
+        self.is_empty = false;
+        if self.is_cut {
+            return Ok(());
+        }
+        let fitting = text.floor_char_boundary(self.left);
+        self.is_cut = fitting < text.len();
+        self.left -= fitting;
+        self.out.write_str(text.get(..fitting).unwrap_or_default())
+    }
+}
+
+/// Text of bounded length, in place.
+pub(super) struct Buffer<const N: usize> {
+    bytes: [u8; N],
+    length: usize,
+}
+
+impl<const N: usize> Buffer<N> {
+    pub(super) const fn new() -> Self {
+        Self { bytes: [0; N], length: 0 }
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        self.bytes.get(..self.length).and_then(|bytes| core::str::from_utf8(bytes).ok()).unwrap_or_default()
+    }
+
+    pub(super) fn make_uppercase(&mut self) {
+        self.bytes.make_ascii_uppercase();
+    }
+}
+
+impl<const N: usize> Write for Buffer<N> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        let end = self.length + text.len();
+        self.bytes.get_mut(self.length..end).ok_or(fmt::Error)?.copy_from_slice(text.as_bytes());
+        self.length = end;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_cuts_between_characters() {
+        let mut text = String::new();
+        let mut out = Bounded::new(&mut text, 4);
+        out.write_str("abcä").unwrap();
+        out.write_str("d").unwrap();
+        out.repeat(b' ', usize::MAX).unwrap();
+        out.finish().unwrap();
+        assert_eq!(text, "abc%!(TRUNCATED)");
+        let mut text = String::new();
+        let mut out = Bounded::new(&mut text, 70);
+        out.repeat(b'0', 70).unwrap();
+        out.finish().unwrap();
+        assert_eq!(text, "0".repeat(70));
+    }
+}

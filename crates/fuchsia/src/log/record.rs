@@ -1,0 +1,220 @@
+//! Records: a header, a timestamp, and arguments.
+
+use super::argument::{Argument, Arguments, Meaning, Value, size_words};
+use super::error::{LogError, Rule};
+use super::severity::Severity;
+use super::text::Text;
+use super::word::{Word, load};
+
+/// The type of a log record, in bits 0 to 3 of its header.
+pub(crate) const LOG_RECORD: u64 = 9;
+
+/// Size of the header and the timestamp of a record in words.
+pub(crate) const RECORD_HEADER: usize = 2;
+
+/// The greatest size of a record in words: its header has 12 bits for it.
+pub const MAX_RECORD_WORDS: usize = 4095;
+
+/// The bit of a tag that makes a record a control record.
+pub(crate) const CONTROL: u32 = 1 << 31;
+
+/// A structured log record, borrowed from where it lies.
+///
+/// What it is made of is read when it is asked for. [`Record::read`] looks at header and size only,
+/// [`Record::arguments`] at each argument as it comes; [`Record::validate`] tells whether all of
+/// them can be read, and [`Record::check`] which rules are broken.
+#[derive(Clone, Copy, Debug)]
+pub struct Record<'a> {
+    words: &'a [Word],
+    header: u64,
+    timestamp: i64,
+    offset: u64,
+}
+
+impl<'a> Record<'a> {
+    /// The record at the beginning of `bytes`, and the bytes behind it. `offset` is where it begins
+    /// in the input, for errors.
+    ///
+    /// # Errors
+    /// If there is no header, timestamp, or not as many bytes as the header says.
+    #[inline]
+    pub fn read(bytes: &'a [u8], offset: u64) -> Result<(Self, &'a [u8]), LogError> {
+        let (words, _) = bytes.as_chunks::<8>();
+        if let [header, timestamp, ..] = words {
+            let (header, timestamp) = (load(header), load(timestamp) as i64);
+            let size = size_words(header);
+            if header & 0xf == LOG_RECORD
+                && size >= RECORD_HEADER
+                && let Some(words) = words.get(..size)
+                && let Some(rest) = bytes.get(size * 8..)
+            {
+                return Ok((Self { words, header, timestamp, offset }, rest));
+            }
+        }
+        Err(Self::problem(bytes, offset))
+    }
+
+    /// Why there is no record at the beginning of `bytes`.
+    #[cold]
+    fn problem(bytes: &[u8], offset: u64) -> LogError {
+        let found = bytes.len() as u64;
+        let Some((header, rest)) = bytes.split_first_chunk::<8>() else {
+            return LogError::new(Rule::RecordHeaderTruncated, offset, offset, 8, found);
+        };
+        let header = load(header);
+        let size = size_words(header) as u64;
+        if header & 0xf != LOG_RECORD {
+            LogError::new(Rule::RecordType, offset, offset, LOG_RECORD, header & 0xf)
+        } else if rest.len() < 8 {
+            LogError::new(Rule::TimestampTruncated, offset, offset + 8, 8, rest.len() as u64)
+        } else if size < RECORD_HEADER as u64 {
+            LogError::new(Rule::RecordSizeMinimum, offset, offset, RECORD_HEADER as u64, size)
+        } else {
+            LogError::new(Rule::RecordTruncated, offset, offset, size * 8, found)
+        }
+    }
+
+    /// The record as it lies there.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(&self) -> &'a [u8] {
+        self.words.as_flattened()
+    }
+
+    /// Where it begins in the input, in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn offset(&self) -> u64 {
+        self.offset
+    }
+
+    /// Its size in words of 8 bytes, 2 to 4,095.
+    #[inline]
+    #[must_use]
+    pub const fn size_words(&self) -> usize {
+        self.words.len()
+    }
+
+    /// The words behind the timestamp.
+    #[inline(always)]
+    pub(crate) fn body(&self) -> &'a [Word] {
+        self.words.get(RECORD_HEADER..).unwrap_or_default()
+    }
+
+    /// The header as a number.
+    #[inline]
+    #[must_use]
+    pub const fn header(&self) -> u64 {
+        self.header
+    }
+
+    /// When it was written, in nanoseconds. Records do not say by which clock: it is the monotonic
+    /// one before Fuchsia's API level 24, and the one that goes on while the system sleeps since.
+    #[inline]
+    #[must_use]
+    pub const fn timestamp(&self) -> i64 {
+        self.timestamp
+    }
+
+    /// The number of its severity; any is legal.
+    #[inline]
+    #[must_use]
+    pub const fn raw_severity(&self) -> u8 {
+        (self.header >> 56) as u8
+    }
+
+    /// The named severity that it counts as.
+    #[inline]
+    #[must_use]
+    pub const fn severity(&self) -> Severity {
+        Severity::of(self.raw_severity())
+    }
+
+    /// Bits 16 to 47 of the header.
+    #[inline]
+    pub(crate) const fn tag_bits(&self) -> u32 {
+        (self.header >> 16) as u32
+    }
+
+    /// Bits 48 to 55 of the header: reserved.
+    #[inline]
+    pub(crate) const fn reserved_bits(&self) -> u8 {
+        (self.header >> 48) as u8
+    }
+
+    /// Number of the component that wrote it, as a [control record](Record::control) before has it;
+    /// 0 in records without (bits 16 to 46 of the header; newer form).
+    #[inline]
+    #[must_use]
+    pub const fn tag(&self) -> u32 {
+        self.tag_bits() & !CONTROL
+    }
+
+    /// Whether it tells something of the stream rather than being of a component (bit 47 of the
+    /// header; newer form).
+    #[inline]
+    #[must_use]
+    pub const fn is_control(&self) -> bool {
+        self.tag_bits() & CONTROL != 0
+    }
+
+    /// Its arguments, in order, duplicates and all.
+    #[inline(always)]
+    #[must_use]
+    pub fn arguments(&self) -> Arguments<'a> {
+        Arguments::new(*self)
+    }
+
+    /// Looks at all arguments.
+    ///
+    /// # Errors
+    /// If one of them cannot be read.
+    #[inline]
+    pub fn validate(&self) -> Result<(), LogError> {
+        self.arguments().try_for_each(|argument| argument.map(drop))
+    }
+
+    /// What its arguments mean: those that can be read.
+    #[must_use]
+    pub fn known(&self) -> Known<'a> {
+        let mut known = Known::default();
+        for argument in self.arguments().map_while(Result::ok) {
+            known.note(&argument);
+        }
+        known
+    }
+}
+
+/// What the arguments of a record with a [meaning](Meaning) say. Where there are several of a kind,
+/// the last one counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Known<'a> {
+    /// The koid of the process.
+    pub pid: Option<u64>,
+    /// The koid of the thread.
+    pub tid: Option<u64>,
+    /// The source file.
+    pub file: Option<Text<'a>>,
+    /// The line in the source file.
+    pub line: Option<u64>,
+    /// How many records were dropped before, all counts taken together.
+    pub dropped: u64,
+    /// The message.
+    pub message: Option<Text<'a>>,
+}
+
+impl<'a> Known<'a> {
+    /// Takes an argument into account.
+    #[inline]
+    pub fn note(&mut self, argument: &Argument<'a>) {
+        match (argument.meaning(), argument.value) {
+            (Meaning::Pid, Value::Unsigned(pid)) => self.pid = Some(pid),
+            (Meaning::Tid, Value::Unsigned(tid)) => self.tid = Some(tid),
+            (Meaning::Line, Value::Unsigned(line)) => self.line = Some(line),
+            (Meaning::Dropped, Value::Unsigned(count)) => self.dropped = self.dropped.saturating_add(count),
+            (Meaning::File, Value::Text(file)) => self.file = Some(file),
+            (Meaning::Message, Value::Text(message)) => self.message = Some(message),
+            _ => {}
+        }
+    }
+}

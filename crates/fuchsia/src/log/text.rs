@@ -1,0 +1,268 @@
+//! Names and strings as they lie in a record.
+
+use core::fmt::{self, Write};
+
+use super::word::load_short;
+
+/// A string: UTF-8, but for the message of a record, which may be anything.
+#[derive(Clone, Copy)]
+pub struct Text<'a> {
+    bytes: &'a [u8],
+    /// Whether it is empty in the longer of two ways: an inline string without bytes.
+    is_inline_empty: bool,
+}
+
+/// The highest bit of a reference: the text follows.
+pub(crate) const INLINE: u16 = 1 << 15;
+
+/// The length in bytes that a reference tells; None if it is reserved.
+#[inline(always)]
+pub(crate) const fn length_of(reference: u16) -> Option<usize> {
+    if reference != 0 && reference < INLINE {
+        return None;
+    }
+    Some((reference & !INLINE) as usize)
+}
+
+impl<'a> Text<'a> {
+    #[inline(always)]
+    pub(crate) const fn read(bytes: &'a [u8], reference: u16) -> Self {
+        Self { bytes, is_inline_empty: reference == INLINE }
+    }
+
+    /// The bytes.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.bytes
+    }
+
+    /// The text; None if it is not UTF-8, which only a message can be.
+    #[inline]
+    #[must_use]
+    pub const fn as_str(self) -> Option<&'a str> {
+        match core::str::from_utf8(self.bytes) {
+            Ok(text) => Some(text),
+            Err(_) => None,
+        }
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Whether it has no bytes.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The reference to it. Only right up to 32,767 bytes.
+    #[inline(always)]
+    pub(crate) const fn reference(self) -> u16 {
+        if self.bytes.is_empty() && !self.is_inline_empty { 0 } else { self.bytes.len() as u16 | INLINE }
+    }
+}
+
+impl<'a> From<&'a str> for Text<'a> {
+    #[inline]
+    fn from(text: &'a str) -> Self {
+        Self { bytes: text.as_bytes(), is_inline_empty: false }
+    }
+}
+
+impl<'a> From<&'a [u8]> for Text<'a> {
+    #[inline]
+    fn from(bytes: &'a [u8]) -> Self {
+        Self { bytes, is_inline_empty: false }
+    }
+}
+
+impl PartialEq for Text<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.bytes == other.bytes
+    }
+}
+
+impl Eq for Text<'_> {}
+
+impl PartialEq<str> for Text<'_> {
+    fn eq(&self, other: &str) -> bool {
+        self.bytes == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Text<'_> {
+    fn eq(&self, other: &&str) -> bool {
+        self.bytes == other.as_bytes()
+    }
+}
+
+/// What is not UTF-8 is shown as U+FFFD.
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_lossy(self.bytes, f)
+    }
+}
+
+impl fmt::Debug for Text<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "\"{}\"", self.bytes.escape_ascii())
+    }
+}
+
+/// Writes text, with U+FFFD for what is not UTF-8.
+pub(crate) fn write_lossy(bytes: &[u8], out: &mut (impl Write + ?Sized)) -> fmt::Result {
+    for chunk in bytes.utf8_chunks() {
+        out.write_str(chunk.valid())?;
+        if !chunk.invalid().is_empty() {
+            out.write_char(char::REPLACEMENT_CHARACTER)?;
+        }
+    }
+    Ok(())
+}
+
+/// The name of an argument: UTF-8.
+#[derive(Clone, Copy)]
+pub struct Name<'a> {
+    text: Text<'a>,
+    /// Its first 8 bytes, with zeros behind it if it is shorter: to compare it at once.
+    word: u64,
+}
+
+impl<'a> Name<'a> {
+    #[inline(always)]
+    pub(crate) const fn read(bytes: &'a [u8], reference: u16, word: u64) -> Self {
+        Self { text: Text::read(bytes, reference), word }
+    }
+
+    /// The name; readers have seen that it is UTF-8.
+    #[inline]
+    #[must_use]
+    pub const fn as_str(self) -> &'a str {
+        match self.text.as_str() {
+            Some(name) => name,
+            None => "",
+        }
+    }
+
+    /// The bytes.
+    #[inline]
+    #[must_use]
+    pub const fn as_bytes(self) -> &'a [u8] {
+        self.text.bytes
+    }
+
+    /// Its length in bytes.
+    #[inline]
+    #[must_use]
+    pub const fn len(self) -> usize {
+        self.text.bytes.len()
+    }
+
+    /// Whether it has no bytes.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(self) -> bool {
+        self.text.bytes.is_empty()
+    }
+
+    #[inline(always)]
+    pub(crate) const fn text(self) -> Text<'a> {
+        self.text
+    }
+
+    /// Its first 8 bytes, with zeros behind it if it is shorter.
+    #[inline(always)]
+    pub(crate) const fn word(self) -> u64 {
+        self.word
+    }
+
+    /// Whether it is this name, which is known when the program is compiled.
+    #[inline(always)]
+    pub(crate) fn is(self, name: &str) -> bool {
+        let name = name.as_bytes();
+        self.len() == name.len()
+            && self.word == load_short(name)
+            && (name.len() <= 8 || self.text.bytes.get(8..) == name.get(8..))
+    }
+}
+
+impl<'a> From<&'a str> for Name<'a> {
+    #[inline(always)]
+    fn from(name: &'a str) -> Self {
+        Self { text: name.into(), word: load_short(name.as_bytes()) }
+    }
+}
+
+impl PartialEq for Name<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.text == other.text
+    }
+}
+
+impl Eq for Name<'_> {}
+
+impl PartialEq<str> for Name<'_> {
+    #[inline]
+    fn eq(&self, other: &str) -> bool {
+        self.text.bytes == other.as_bytes()
+    }
+}
+
+impl PartialEq<&str> for Name<'_> {
+    #[inline]
+    fn eq(&self, other: &&str) -> bool {
+        self.text.bytes == other.as_bytes()
+    }
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl fmt::Debug for Name<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.text, f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lossy_text_has_one_mark_for_each_broken_sequence() {
+        assert_eq!(Text::from(&b"This is \xf0\x90\x80 invalid"[..]).to_string(), "This is \u{fffd} invalid");
+        assert_eq!(Text::from(&b"\xff\xfe"[..]).to_string(), "\u{fffd}\u{fffd}");
+        assert_eq!(Text::from("grüße").to_string(), "grüße");
+    }
+
+    #[test]
+    fn references() {
+        assert_eq!(length_of(0), Some(0));
+        assert_eq!(length_of(1), None);
+        assert_eq!(length_of(0x7fff), None);
+        assert_eq!(length_of(0x8000), Some(0));
+        assert_eq!(length_of(0xffff), Some(32_767));
+        assert_eq!(Text::from("").reference(), 0);
+        assert_eq!(Text::read(b"", 0x8000).reference(), 0x8000);
+        assert_eq!(Text::from("abc").reference(), 0x8003);
+    }
+
+    #[test]
+    fn names_are_compared_whole() {
+        for name in ["", "pid", "message", "12345678", "num_dropped"] {
+            assert!(Name::from(name).is(name), "{name}");
+        }
+        assert!(!Name::from("num_dropper").is("num_dropped"));
+        assert!(!Name::from("pid").is("pid\0"));
+        assert!(!Name::from("num_drop").is("num_dropped"));
+    }
+}

@@ -1,0 +1,99 @@
+//! Words of 8 bytes: what records, arguments and padded texts are made of.
+
+/// A word as it lies in a record, without any alignment in memory.
+pub(crate) type Word = [u8; 8];
+
+/// The highest bit of each byte: none of them is set in ASCII text.
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+/// The word as a number.
+#[inline(always)]
+pub(crate) const fn load(word: &Word) -> u64 {
+    u64::from_le_bytes(*word)
+}
+
+/// How many words so many bytes take.
+#[inline(always)]
+pub(crate) const fn words_for(bytes: usize) -> usize {
+    bytes.div_ceil(8)
+}
+
+/// Up to 8 bytes as a number, with zeros behind them: the word that they are in a record.
+#[inline(always)]
+pub(crate) const fn load_short(bytes: &[u8]) -> u64 {
+    // The first and the last bytes may overlap; then they are the same where they do.
+    match bytes {
+        [a, b, c, d, e, f, g, h, ..] => u64::from_le_bytes([*a, *b, *c, *d, *e, *f, *g, *h]),
+        [a, b, c, d, ..] => {
+            let first = u32::from_le_bytes([*a, *b, *c, *d]) as u64;
+            match bytes.last_chunk::<4>() {
+                Some(last) => first | (u32::from_le_bytes(*last) as u64) << (8 * (bytes.len() - 4)),
+                None => first,
+            }
+        }
+        [a, b, c] => *a as u64 | (*b as u64) << 8 | (*c as u64) << 16,
+        [a, b] => *a as u64 | (*b as u64) << 8,
+        [a] => *a as u64,
+        [] => 0,
+    }
+}
+
+/// The bits of the last word of a text of `length` bytes that are padding.
+#[inline(always)]
+pub(crate) const fn padding_bits(length: usize) -> u64 {
+    // All but those of its 1 to 8 bytes.
+    u64::MAX << 1 << (8 * (length.wrapping_sub(1) & 7) + 7)
+}
+
+/// Whether a word is nothing but ASCII with zeros behind the first `length` bytes, 1 to 8 of them.
+#[inline(always)]
+pub(crate) const fn is_plain_word(word: u64, length: usize) -> bool {
+    word & (HIGH_BITS | padding_bits(length)) == 0
+}
+
+/// Whether the words are nothing but ASCII with zeros behind the first `length` bytes.
+///
+/// `words` are as many as `length` bytes take.
+#[inline(always)]
+pub(crate) fn is_plain(words: &[Word], length: usize) -> bool {
+    let (any, last) = match words {
+        [one] => (load(one), load(one)),
+        [one, two] => (load(one) | load(two), load(two)),
+        _ => any_of(words),
+    };
+    (any & HIGH_BITS) | (last & padding_bits(length)) == 0
+}
+
+/// The words or-ed together, and the last of them.
+#[inline(never)]
+fn any_of(words: &[Word]) -> (u64, u64) {
+    words.iter().fold((0, 0), |(any, _), word| (any | load(word), load(word)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_texts_are_words() {
+        let text = b"abcdefgh";
+        for length in 0..=8 {
+            let mut word = [0; 8];
+            word[..length].copy_from_slice(&text[..length]);
+            assert_eq!(load_short(&text[..length]), load(&word), "{length}");
+        }
+    }
+
+    #[test]
+    fn plain_is_ascii_and_zeros() {
+        let words = |bytes: &[u8]| bytes.as_chunks::<8>().0.to_vec();
+        assert!(is_plain(&words(b"pid\0\0\0\0\0"), 3));
+        assert!(!is_plain(&words(b"pid\0\0\0\0\x01"), 3));
+        assert!(is_plain(&words(b"abcdefgh"), 8));
+        assert!(is_plain(&words(b"abcdefghi\0\0\0\0\0\0\0"), 9));
+        assert!(!is_plain(&words(b"abcdefg\xffi\0\0\0\0\0\0\0"), 9));
+        assert!(!is_plain(&words(b"abcdefgh12345678i\0\0j\0\0\0\0"), 17));
+        assert!(is_plain(&words(b"abcdefgh12345678i\0\0\0\0\0\0\0"), 17));
+        assert!(is_plain(&[], 0));
+    }
+}

@@ -1,0 +1,13 @@
+//! End-to-end tests of the Fuchsia crate, over what is made here and over the vectors that lie beside the
+//! project.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
+
+mod document;
+mod encoder;
+mod framing;
+mod legacy;
+mod newer;
+mod printf;
+mod properties;
+mod support;
+mod vectors;

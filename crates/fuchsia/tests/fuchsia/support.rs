@@ -1,0 +1,54 @@
+//! What the tests share: where recorded bytes are, and bytes by hand.
+
+use std::path::PathBuf;
+
+use ichnos_fuchsia::log::{CheckOptions, LogError, Message, Record, Rule};
+
+/// The folder of vectors: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None where
+/// it is absent: the test that asks says so by name and skips.
+pub fn vectors() -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let traces =
+        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
+    let vectors = traces.join("fuchsia/vectors/vectors.json");
+    vectors.is_file().then_some(vectors)
+}
+
+/// Bytes written as words (`word:` and 16 digits, the highest first, as the document draws them), as
+/// text (`'...'`, without padding), or as single bytes (two digits); `_` pads with zeros to a word.
+pub fn bytes(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for part in text.split_whitespace() {
+        if part == "_" {
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+        } else if let Some(word) = part.strip_prefix("word:") {
+            bytes.extend(u64::from_str_radix(&word.replace('.', ""), 16).unwrap().to_le_bytes());
+        } else if let Some(text) = part.strip_prefix('\'') {
+            bytes.extend(text.strip_suffix('\'').unwrap().bytes());
+        } else {
+            assert_eq!(part.len(), 2, "{part}");
+            bytes.push(u8::from_str_radix(part, 16).unwrap());
+        }
+    }
+    bytes
+}
+
+/// All rules that a message in a datagram breaks, in order.
+pub fn broken(bytes: &[u8], options: CheckOptions) -> Vec<LogError> {
+    let mut broken = Vec::new();
+    let mut note = |error: LogError| broken.push(error);
+    match Record::read(bytes, 0) {
+        Ok((record, _)) if record.validate().is_err() => record.check(options, &mut note),
+        Ok(_) => match Message::read(bytes, 0) {
+            Ok(message) => message.check(options, &mut note),
+            Err(error) => note(error),
+        },
+        Err(error) => note(error),
+    }
+    broken
+}
+
+/// The names of those rules.
+pub fn broken_rules(bytes: &[u8]) -> Vec<Rule> {
+    broken(bytes, CheckOptions::default()).into_iter().map(|error| error.rule).collect()
+}
