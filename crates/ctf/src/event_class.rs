@@ -22,16 +22,13 @@ pub(crate) struct EventRecords {
     pub(crate) has_other_clocks: bool,
     /// By index of the event record class.
     pub(crate) bodies: Vec<Body>,
-    /// What event records of each class can cost.
-    weights: Vec<Weight>,
-    /// The fewest bits of them all that are too many; and for each class.
-    most_bits: u64,
-    most_bits_of: Vec<u64>,
+    /// Event records of these ids are not read, and are not in `by_id`: why.
+    too_heavy: HashMap<u64, DamageKind>,
 }
 
 impl EventRecords {
     /// Of the data stream class with this index; None if there is none.
-    pub(crate) fn of(trace: &Trace, index: usize, limits: &Limits) -> Option<Self> {
+    pub(crate) fn of(trace: &Trace, index: usize, allowed: &Allowed) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
         let common = plans.common_context.as_ref();
@@ -40,9 +37,13 @@ impl EventRecords {
             let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
+        let weights = Weight::of_event_records(&trace.class, class, &allowed.limits);
+        let weights = class.event_records.iter().zip(weights);
+        let too_heavy: HashMap<u64, DamageKind> = weights
+            .filter_map(|(class, weight)| Some((class.id, allowed.too_many(weight, "event records")?)))
+            .collect();
         let ids = class.event_records.iter().zip(0..).map(|(class, i)| (class.id, i));
-        let weights = Weight::of_event_records(&trace.class, class, limits);
-        let most_bits_of: Vec<u64> = weights.iter().map(|weight| weight.most_bits(limits)).collect();
+        let ids = ids.filter(|(id, _)| !too_heavy.contains_key(id));
         Some(Self {
             header: header.and_then(|plan| EventHeader::new(plan, class.default_clock)),
             by_id: EventRecordClasses::new(ids.collect()),
@@ -54,22 +55,32 @@ impl EventRecords {
             time_in_common: !has_default_time(header) && has_default_time(common),
             has_other_clocks: trace.class.clocks.len() > 1,
             bodies: plans.event_records.iter().map(|plans| Body::new(common, plans)).collect(),
-            weights,
-            most_bits: most_bits_of.iter().copied().min().unwrap_or(u64::MAX),
-            most_bits_of,
+            too_heavy,
         })
     }
 
-    /// Whether there are classes of which event records in so many bits take too long to read.
-    pub(crate) fn may_be_too_heavy(&self, bits: u64) -> bool {
-        bits > self.most_bits
+    /// Why there is no class of this id, in a data stream of this class.
+    pub(crate) fn unknown(&self, data_stream_class: u64, id: u64) -> DamageKind {
+        let unknown = DamageKind::EventRecordClass { data_stream_class, id };
+        self.too_heavy.get(&id).cloned().unwrap_or(unknown)
     }
+}
 
-    /// Why event records of a class are not read where there are so many bits, if they are not.
-    pub(crate) fn too_heavy(&self, class: usize, bits: u64) -> Option<DamageKind> {
-        let most = self.most_bits_of.get(class)?;
-        let fields = self.weights.get(class)?.fields_in(bits);
-        (bits > *most).then_some(DamageKind::TooManyFields { what: "event records", bits, fields })
+/// How much the data of a trace may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    pub(crate) limits: Limits,
+    /// Size of all data in bits.
+    pub(crate) bits: u64,
+    /// How many fields it may have.
+    pub(crate) fields: u64,
+}
+
+impl Allowed {
+    /// Why instances of such a weight are not read, if they are not.
+    pub(crate) fn too_many(&self, weight: Weight, what: &'static str) -> Option<DamageKind> {
+        let (bits, fields) = (self.bits, weight.fields_in(self.bits));
+        (fields > self.fields).then_some(DamageKind::TooManyFields { what, bits, fields })
     }
 }
 

@@ -46,7 +46,6 @@ impl StreamInput {
             broken: None,
             common_cycles: None,
             event_class: 0,
-            may_be_too_heavy: self.records.may_be_too_heavy(self.bits),
             event_clock: None,
             last_event: None,
             most_cycles: self.most_cycles(),
@@ -153,8 +152,6 @@ pub struct StreamCursor {
     /// Value of the default clock behind the common context of the current event.
     common_cycles: Option<u64>,
     event_class: usize,
-    /// Whether some event records are refused, see [`EventRecords::too_heavy`].
-    may_be_too_heavy: bool,
     event_clock: Option<ClockValue>,
     /// Time of the last event, or of the beginning of its packet.
     pub(crate) last_event: Option<u64>,
@@ -361,15 +358,10 @@ impl StreamCursor {
         self.begins[2] = begin;
         let Some(id) = self.header() else { return false };
         let Some(class) = self.records.by_id.get(id) else {
-            let data_stream_class = self.input.stream.class().id;
-            return self.is_broken(self.at.bit, DamageKind::EventRecordClass { data_stream_class, id });
+            let kind = self.records.unknown(self.input.stream.class().id, id);
+            return self.is_broken(self.at.bit, kind);
         };
         self.event_class = class;
-        if self.may_be_too_heavy
-            && let Some(kind) = self.records.too_heavy(class, self.input.bits)
-        {
-            return self.is_broken(begin.bit, kind);
-        }
         let mut cycles = self.clocks.value();
         if self.records.has_other_clocks {
             self.clocks.others(&mut self.other_clocks);

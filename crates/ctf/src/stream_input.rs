@@ -32,8 +32,6 @@ pub struct StreamInput {
     pub(crate) records: Arc<EventRecords>,
     /// Its packets in the order they are read.
     pub packets: Vec<PacketEntry>,
-    /// Size of all data of the trace in bits.
-    pub(crate) bits: u64,
     /// What could not be read at the ends of its files.
     pub rest: Vec<Damage>,
     /// Faults of the tracer to take into account.

@@ -13,7 +13,7 @@ use ichnos_model::{
     Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight, Window,
 };
 
-use crate::event_class::EventRecords;
+use crate::event_class::{Allowed, EventRecords};
 use crate::index::{self, FoundPacket, TooMany};
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
@@ -153,6 +153,8 @@ struct Folder<'a> {
     metadata: std::io::Result<Bytes>,
     /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
+    /// The same for all that is not metadata.
+    packed_data: Option<(u64, u64)>,
     files: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
@@ -172,6 +174,7 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         metadata_name,
         metadata,
         packed: None,
+        packed_data: None,
         files: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
@@ -205,7 +208,14 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
             }
         }
     }
-    folders.into_values().collect()
+    let data = || folders.values().flat_map(|folder| &folder.files);
+    let all = folders.values().map(Folder::bytes).fold(0, u64::saturating_add);
+    let given = data().find_map(|entry| entry.packed());
+    let mut folders: Vec<Folder<'a>> = folders.into_values().collect();
+    for folder in &mut folders {
+        folder.packed_data = given.map(|given| (all, given));
+    }
+    folders
 }
 
 /// The folder and the name of the data stream file that a file is the index of, by the names that
@@ -231,6 +241,11 @@ struct Described<'a> {
 }
 
 impl<'a> Folder<'a> {
+    /// Size of its data stream files in bytes.
+    fn bytes(&self) -> u64 {
+        self.files.iter().filter_map(|entry| entry.len).fold(0, u64::saturating_add)
+    }
+
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
         let file = self.metadata_name.clone();
         let problem = |message: String| TraceError {
@@ -342,18 +357,20 @@ impl<'a> Described<'a> {
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
         let limits = WalkLimits::from(&options.limits);
-        let files = self.folders.iter().flat_map(|folder| &folder.files);
-        let bytes = files.filter_map(|entry| entry.len).fold(0, u64::saturating_add);
-        let packets = trace.class.data_streams.iter().map(|stream| {
-            let weight = Weight::of_packet(&trace.class, stream, &self.limits);
-            (weight.most_bits(&self.limits), weight)
-        });
+        let bytes = self.folders.iter().map(Folder::bytes).fold(0, u64::saturating_add);
+        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes(), folder.packed_data));
+        let allowed = Allowed {
+            limits: self.limits,
+            bits: bytes.saturating_mul(8),
+            fields: fields.fold(0, u64::saturating_add),
+        };
+        let packets = trace.class.data_streams.iter();
+        let mut packets = packets.map(|stream| Weight::of_packet(&trace.class, stream, &self.limits));
         let mut builder = Builder {
             trace: &trace,
-            all_limits: self.limits,
             limits,
-            bits: bytes.saturating_mul(8),
-            heaviest_packet: packets.min_by_key(|(most, _)| *most),
+            allowed,
+            too_heavy: packets.find_map(|weight| allowed.too_many(weight, "packets")),
             streams: BTreeMap::new(),
             damage: Vec::new(),
             diagnostics: Vec::new(),
@@ -448,12 +465,10 @@ type StreamKey = (u64, Option<u64>, String);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
-    all_limits: Limits,
     limits: WalkLimits,
-    /// Size of all data in bits.
-    bits: u64,
-    /// What packets of the class cost that cost most, and how many bits of them are not too many.
-    heaviest_packet: Option<(u64, Weight)>,
+    allowed: Allowed,
+    /// Why packets are not read, if they are not.
+    too_heavy: Option<DamageKind>,
     streams: BTreeMap<StreamKey, Stream>,
     damage: Vec<Damage>,
     diagnostics: Vec<FileDiagnostic>,
@@ -486,7 +501,7 @@ impl Builder<'_> {
                 return;
             }
         };
-        if let Some(kind) = self.too_heavy() {
+        if let Some(kind) = self.too_heavy.clone() {
             self.damage.push(Damage {
                 file: name,
                 stream: None,
@@ -548,16 +563,6 @@ impl Builder<'_> {
         None
     }
 
-    /// Why packets are not read, if they are not.
-    fn too_heavy(&self) -> Option<DamageKind> {
-        let (bits, (most, weight)) = (self.bits, self.heaviest_packet?);
-        (bits > most).then(|| DamageKind::TooManyFields {
-            what: "packets",
-            bits,
-            fields: weight.fields_in(bits),
-        })
-    }
-
     fn push(&mut self, found: FoundPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
         let class_id = self.trace.class.data_streams[found.class].id;
         // Mostly all packets of a file are of one stream.
@@ -599,7 +604,7 @@ impl Builder<'_> {
             let records = match records.entry(found.class) {
                 Place::Occupied(records) => Arc::clone(records.get()),
                 Place::Vacant(place) => {
-                    let Some(records) = EventRecords::of(self.trace, found.class, &self.all_limits) else {
+                    let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
                         continue;
                     };
                     Arc::clone(place.insert(Arc::new(records)))
@@ -610,7 +615,6 @@ impl Builder<'_> {
                 records,
                 files: found.files,
                 packets: found.packets,
-                bits: self.bits,
                 rest: found.rest,
                 quirks: quirks.to_vec(),
                 limits: self.limits,

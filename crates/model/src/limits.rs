@@ -61,16 +61,32 @@ impl Limits {
     #[must_use]
     pub fn for_metadata(mut self, bytes: u64, packed: Option<(u64, u64)>) -> Self {
         let allowed = |bytes: u64| self.few_field_classes.saturating_add(bytes.saturating_mul(4));
-        let allowed = match packed {
-            Some((all, given)) if given < all => {
-                let share = u128::from(allowed(given)) * u128::from(bytes) / u128::from(all);
-                u64::try_from(share).unwrap_or(u64::MAX)
-            }
+        self.field_classes = self.field_classes.min(match packed {
+            Some((all, given)) if given < all => share(allowed(given), bytes, all),
             _ => allowed(bytes),
-        };
-        self.field_classes = self.field_classes.min(allowed);
+        });
         self
     }
+
+    /// How many fields may be in `bytes` bytes of data. Where they were packed, `packed` is the size of
+    /// all data that was packed together and of what it was packed in; the fields are then counted as if
+    /// it had become eight times larger at most.
+    #[must_use]
+    pub fn fields(&self, bytes: u64, packed: Option<(u64, u64)>) -> u64 {
+        let allowed = |bytes: u64| {
+            let of_bits = bytes.saturating_mul(8).saturating_mul(self.fields_per_bit);
+            self.few_fields.saturating_add(of_bits)
+        };
+        match packed.map(|(all, given)| (all, given.saturating_mul(8))) {
+            Some((all, given)) if given < all => share(allowed(given), bytes, all),
+            _ => allowed(bytes),
+        }
+    }
+}
+
+/// What a part has of what is for all.
+fn share(whole: u64, part: u64, all: u64) -> u64 {
+    u64::try_from(u128::from(whole) * u128::from(part) / u128::from(all.max(1))).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]
@@ -84,5 +100,16 @@ mod tests {
         // Two texts out of an archive of 1,000 bytes, or of more than they have.
         assert_eq!((most(75_000, Some((100_000, 1000))), most(25_000, Some((100_000, 1000)))), (6072, 2024));
         assert_eq!(most(75_000, Some((100_000, 200_000))), 4096 + 300_000);
+    }
+
+    #[test]
+    fn packed_data_has_few_fields() {
+        let most = |bytes, packed| Limits::default().fields(bytes, packed);
+        assert_eq!((most(0, None), most(1000, None)), (65_536, 65_536 + 32_000));
+        assert_eq!(most(u64::MAX, None), u64::MAX);
+        // Eight times larger are not too many, a hundred times are.
+        assert_eq!(most(8000, Some((8000, 1000))), 65_536 + 8 * 32_000);
+        assert_eq!(most(100_000, Some((100_000, 1000))), 65_536 + 8 * 32_000);
+        assert_eq!(most(25_000, Some((100_000, 1000))), (65_536 + 8 * 32_000) / 4);
     }
 }

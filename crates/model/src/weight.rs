@@ -24,8 +24,8 @@ pub struct Weight {
     bits: u64,
 }
 
-/// Length of a name that takes about as long to print as a field.
-const NAME: usize = 128;
+/// Length of a name that takes about as long to print, and as much space, as a field.
+const NAME: usize = 32;
 /// Number of ranges that take about as long to search as a field.
 const RANGES: usize = 128;
 /// What [`Weight::per_bit`] counts.
@@ -47,12 +47,13 @@ impl Weight {
         let common = weigher.roots([&stream.event_record_header, &stream.common_context]);
         // What text sinks print before each event.
         let prefix = ["hostname", "domain", "procname"].iter();
-        let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(str::len).sum();
+        let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_weight);
+        let prefix: u64 = prefix.sum();
         let mut of = |class: &EventRecordClass| {
             let own = weigher.roots([&class.specific_context, &class.payload]);
             let names = [&trace.name, &stream.name, &class.name, &class.emf_uri];
-            let names = names.iter().filter_map(|name| name.as_deref()).map(str::len).sum::<usize>();
-            common.and(own).and(Self::fields(1 + name_weight(names.saturating_add(prefix))))
+            let names: u64 = names.iter().filter_map(|name| name.as_deref()).map(name_weight).sum();
+            common.and(own).and(Self::fields(1 + names + prefix))
         };
         stream.event_records.iter().map(|class| of(class)).collect()
     }
@@ -64,18 +65,6 @@ impl Weight {
         let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));
         let further = u128::from(self.per_bit) * u128::from(bits) / u128::from(PART);
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
-    }
-
-    /// How many bits of instances can have so many fields that reading them is too much work, and not
-    /// more; the greatest number if there is no such bound.
-    #[must_use]
-    pub fn most_bits(self, limits: &Limits) -> u64 {
-        let parts = |fields: u64| u128::from(fields) * u128::from(PART);
-        let density = parts(self.fields) / u128::from(self.bits.max(1)) + u128::from(self.per_bit);
-        match density.checked_sub(parts(limits.fields_per_bit)) {
-            None | Some(0) => u64::MAX,
-            Some(excess) => u64::try_from(parts(limits.few_fields) / excess).unwrap_or(u64::MAX),
-        }
     }
 
     const fn fields(fields: u64) -> Self {
@@ -105,8 +94,14 @@ impl Weight {
     }
 }
 
-fn name_weight(length: usize) -> u64 {
-    (length / NAME) as u64
+fn name_weight(name: &str) -> u64 {
+    // Control characters become six others in JSON.
+    let escaped = name.bytes().filter(u8::is_ascii_control).count();
+    ((name.len() + 5 * escaped) / NAME) as u64
+}
+
+fn longest<'a>(names: impl Iterator<Item = &'a String>) -> u64 {
+    names.map(|name| name_weight(name)).max().unwrap_or(0)
 }
 
 /// What the names of values cost: one value can have all of them.
@@ -122,8 +117,8 @@ fn mapping_weight(mappings: &Mappings) -> u64 {
         open
     });
     let most = most.max().unwrap_or(0).unsigned_abs();
-    let longest = mappings.0.iter().map(|mapping| mapping.name.len()).max().unwrap_or(0);
-    let names = most.saturating_mul(1 + name_weight(longest));
+    let longest = longest(mappings.0.iter().map(|mapping| &mapping.name));
+    let names = most.saturating_mul(1 + longest);
     // One name is what a number has, too.
     names.saturating_sub(1).saturating_add((ranges().count() / RANGES) as u64)
 }
@@ -163,8 +158,8 @@ impl<'a> Weigher<'a> {
                 Weight::field_of(bits.length)
             }
             FieldKind::BitMap { bits, flags } => {
-                let longest = flags.0.iter().map(|flag| flag.name.len()).max().unwrap_or(0);
-                let names = (flags.0.len() as u64).saturating_mul(1 + name_weight(longest));
+                let longest = longest(flags.0.iter().map(|flag| &flag.name));
+                let names = (flags.0.len() as u64).saturating_mul(1 + longest);
                 Weight::field_of(bits.length).and(Weight::fields(names))
             }
             FieldKind::Integer { bits, integer } => {
@@ -187,7 +182,7 @@ impl<'a> Weigher<'a> {
             }),
             FieldKind::Null { .. } => Weight::field_of(0),
             FieldKind::Structure { members, .. } => members.iter().fold(Weight::fields(1), |sum, member| {
-                sum.and(self.of(&member.class)).and(Weight::fields(name_weight(member.name.len())))
+                sum.and(self.of(&member.class)).and(Weight::fields(name_weight(&member.name)))
             }),
             FieldKind::Array { element, length, .. } => {
                 let element = self.of(element);
@@ -203,7 +198,7 @@ impl<'a> Weigher<'a> {
                 let mut all = Weight { bits: u64::MAX, ..Weight::default() };
                 for option in options {
                     let of_class = self.of(&option.class);
-                    let name = Weight::fields(name_weight(option.name.as_ref().map_or(0, String::len)));
+                    let name = Weight::fields(name_weight(option.name.as_deref().unwrap_or_default()));
                     let one = of_class.repeated(1).and(name);
                     all.fields = all.fields.max(one.fields);
                     all.per_bit = all.per_bit.max(one.per_bit);
@@ -216,7 +211,7 @@ impl<'a> Weigher<'a> {
                 let mut all = Weight::fields(1);
                 for member in members {
                     let one = self.of(&member.class);
-                    let name = name_weight(member.name.len());
+                    let name = name_weight(&member.name);
                     all.fields = all.fields.saturating_add(one.fields).saturating_add(name);
                     // Each of them reads the same bits.
                     all.per_bit = all.per_bit.saturating_add(one.per_bit);
@@ -314,14 +309,14 @@ mod tests {
     }
 
     #[test]
-    fn few_bits_can_have_many_fields() {
-        let limits = Limits::default();
-        let most = |class: &Arc<FieldClass>| Weigher::new(&limits).of(class).most_bits(&limits);
-        let (bit, empty) = (integer(1, &[]), structure(&[]));
-        assert_eq!(most(&structure(&[&bit, &empty, &empty])), u64::MAX);
-        // One field more than four for each bit.
-        assert_eq!(most(&structure(&[&bit, &empty, &empty, &empty])), limits.few_fields);
-        assert_eq!(most(&array(&empty, Some(1003))), limits.few_fields / 1000);
+    fn long_names_count() {
+        let named = |name: &str| {
+            let members = vec![Member::new(name, integer(8, &[]))];
+            let class = Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment: 1 }));
+            fields_in(&class, 8)
+        };
+        assert_eq!((named("a"), named(&"a".repeat(31)), named(&"a".repeat(32))), (2, 2, 3));
+        assert_eq!(named(&"\u{1}".repeat(31)), 2 + 31 * 6 / 32);
     }
 
     #[test]
