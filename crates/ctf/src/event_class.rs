@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::plan::{EventRecordPlans, Plan};
-use ichnos_model::{DamageKind, Limits, Role, Roles, Trace, Weight};
+use ichnos_model::{DamageKind, Role, Roles, Trace, Weight};
 
 use crate::event_header::EventHeader;
 
@@ -37,7 +37,7 @@ impl EventRecords {
             let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
-        let weights = Weight::of_event_records(&trace.class, class, &allowed.limits);
+        let weights = Weight::of_event_records(&trace.class, class);
         let weights = class.event_records.iter().zip(weights);
         let too_heavy: HashMap<u64, DamageKind> = weights
             .filter_map(|(class, weight)| Some((class.id, allowed.too_many(weight, "event records")?)))
@@ -69,7 +69,6 @@ impl EventRecords {
 /// How much the data of a trace may cost.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Allowed {
-    pub(crate) limits: Limits,
     /// Size of all data in bits.
     pub(crate) bits: u64,
     /// How many fields it may have.

@@ -356,27 +356,30 @@ impl<'a> Described<'a> {
             Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let limits = WalkLimits::from(&options.limits);
         let bytes = self.folders.iter().map(Folder::bytes).fold(0, u64::saturating_add);
         let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes(), folder.packed_data));
-        let allowed = Allowed {
-            limits: self.limits,
-            bits: bytes.saturating_mul(8),
-            fields: fields.fold(0, u64::saturating_add),
-        };
-        let packets = trace.class.data_streams.iter();
-        let mut packets = packets.map(|stream| Weight::of_packet(&trace.class, stream, &self.limits));
+        let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
+        let classes = &trace.class.data_streams;
+        let packets: Vec<Weight> =
+            classes.iter().map(|stream| Weight::of_packet(&trace.class, stream)).collect();
+        let events = classes.iter().flat_map(|stream| Weight::of_event_records(&trace.class, stream));
+        let empty_elements = packets.iter().copied().chain(events);
+        let empty_elements = empty_elements.map(|weight| weight.empty_elements(allowed.fields)).min();
+        let most_packets = packets.iter().map(|weight| weight.instances_in(allowed.bits)).max();
         let mut builder = Builder {
             trace: &trace,
-            limits,
+            limits: WalkLimits::from(&self.limits),
+            packet_limits: WalkLimits::from(&self.limits),
             allowed,
-            too_heavy: packets.find_map(|weight| allowed.too_many(weight, "packets")),
+            empty_elements: empty_elements.unwrap_or(0),
+            too_heavy: packets.iter().find_map(|weight| allowed.too_many(*weight, "packets")),
             streams: BTreeMap::new(),
             damage: Vec::new(),
             diagnostics: Vec::new(),
             packets: 0,
             most_packets: options.limits.packets,
         };
+        builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
         for folder in &self.folders {
             for entry in &folder.files {
                 let name = shown(folder.tree, &entry.path);
@@ -466,7 +469,11 @@ type StreamKey = (u64, Option<u64>, String);
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
     limits: WalkLimits,
+    /// For their headers and contexts, before it is known how many they are.
+    packet_limits: WalkLimits,
     allowed: Allowed,
+    /// How many array elements without bits all packets may have.
+    empty_elements: u64,
     /// Why packets are not read, if they are not.
     too_heavy: Option<DamageKind>,
     streams: BTreeMap<StreamKey, Stream>,
@@ -512,7 +519,7 @@ impl Builder<'_> {
             return;
         }
         let decoder =
-            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
+            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
         let mut last: Option<StreamKey> = None;
         let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
@@ -588,7 +595,16 @@ impl Builder<'_> {
         *last = Some(key);
     }
 
+    /// The limits of each of so many packets.
+    fn limits_of_each(&self, packets: u64) -> WalkLimits {
+        let most = self.empty_elements / packets.max(1);
+        WalkLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
+    }
+
     fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
+        let mut limits = self.limits_of_each(self.packets);
+        // What was read is read again.
+        limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
         let mut streams = Vec::new();
         let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
         let order = PacketOrder {
@@ -617,7 +633,7 @@ impl Builder<'_> {
                 packets: found.packets,
                 rest: found.rest,
                 quirks: quirks.to_vec(),
-                limits: self.limits,
+                limits,
                 clock_arithmetic,
             }));
         }

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, Mappings, StringLength,
-    TraceClass, VariableLengthValue,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
+    VariableLengthValue,
 };
 
 /// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
@@ -22,6 +22,9 @@ pub struct Weight {
     per_bit: u64,
     /// Bits that any instance has at least.
     bits: u64,
+    /// Fields of an array element that has no bits, if there can be such. They are counted when they are
+    /// read: each packet has one for each bit, and `Limits::zero_size_elements` more.
+    empty: u64,
 }
 
 /// Length of a name that takes about as long to print, and as much space, as a field.
@@ -34,16 +37,16 @@ const PART: u64 = 256;
 impl Weight {
     /// Of a packet of a data stream class: its header and its context.
     #[must_use]
-    pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass, limits: &Limits) -> Self {
-        let weight = Weigher::new(limits).roots([&trace.packet_header, &stream.packet_context]);
+    pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
+        let weight = Weigher::default().roots([&trace.packet_header, &stream.packet_context]);
         // A packet takes one byte at least.
         Self { bits: weight.bits.max(8), ..weight }
     }
 
     /// Of the event records of each class of a data stream class.
     #[must_use]
-    pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass, limits: &Limits) -> Vec<Self> {
-        let mut weigher = Weigher::new(limits);
+    pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
+        let mut weigher = Weigher::default();
         let common = weigher.roots([&stream.event_record_header, &stream.common_context]);
         // What text sinks print before each event.
         let prefix = ["hostname", "domain", "procname"].iter();
@@ -67,12 +70,24 @@ impl Weight {
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
     }
 
+    /// How many instances there may be in so many bits.
+    #[must_use]
+    pub fn instances_in(self, bits: u64) -> u64 {
+        bits / self.bits.max(1)
+    }
+
+    /// How many array elements without bits have so many fields.
+    #[must_use]
+    pub fn empty_elements(self, fields: u64) -> u64 {
+        fields / self.empty.max(1)
+    }
+
     const fn fields(fields: u64) -> Self {
-        Self { fields, per_bit: 0, bits: 0 }
+        Self { fields, per_bit: 0, bits: 0, empty: 0 }
     }
 
     const fn field_of(bits: u64) -> Self {
-        Self { fields: 1, per_bit: 0, bits }
+        Self { bits, ..Self::fields(1) }
     }
 
     fn and(self, next: Self) -> Self {
@@ -80,17 +95,20 @@ impl Weight {
             fields: self.fields.saturating_add(next.fields),
             per_bit: self.per_bit.max(next.per_bit),
             bits: self.bits.saturating_add(next.bits),
+            empty: self.empty.max(next.empty),
         }
     }
 
-    /// Without a bound of the bits: where there are more fields there are more bits, or at most `count`
-    /// instances.
-    fn repeated(self, count: u64) -> Self {
-        if self.bits == 0 {
-            return Self { fields: self.fields.saturating_mul(count), ..self };
-        }
-        let per_bit = self.fields.saturating_mul(PART).div_ceil(self.bits);
-        Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0 }
+    /// Without a bound of the bits: where there are more fields there are more bits.
+    fn repeated(self) -> Self {
+        let per_bit = self.fields.saturating_mul(PART).div_ceil(self.bits.max(1));
+        let empty = if self.bits == 0 { self.empty.max(self.fields) } else { self.empty };
+        Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0, empty }
+    }
+
+    /// What is there, or is not.
+    fn possible(self) -> Self {
+        if self.bits == 0 { self } else { self.repeated() }
     }
 }
 
@@ -123,17 +141,13 @@ fn mapping_weight(mappings: &Mappings) -> u64 {
     names.saturating_sub(1).saturating_add((ranges().count() / RANGES) as u64)
 }
 
-struct Weigher<'a> {
+#[derive(Default)]
+struct Weigher {
     /// Classes may be shared: each is looked at once, however many ways lead to it.
     known: HashMap<*const FieldClass, Weight>,
-    limits: &'a Limits,
 }
 
-impl<'a> Weigher<'a> {
-    fn new(limits: &'a Limits) -> Self {
-        Self { known: HashMap::new(), limits }
-    }
-
+impl Weigher {
     fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Weight {
         let mut sum = Weight::default();
         for root in roots.into_iter().flatten() {
@@ -186,23 +200,23 @@ impl<'a> Weigher<'a> {
             }),
             FieldKind::Array { element, length, .. } => {
                 let element = self.of(element);
-                let (count, bits) = match length {
-                    Length::Static(count) => (*count, element.bits.saturating_mul(*count)),
-                    Length::Dynamic(_) => (u64::MAX, 0),
+                let bits = match length {
+                    Length::Static(count) => element.bits.saturating_mul(*count),
+                    Length::Dynamic(_) => 0,
                 };
-                let elements = element.repeated(count.min(self.limits.zero_size_elements));
-                Weight::field_of(bits).and(Weight { bits: 0, ..elements })
+                Weight::field_of(bits).and(element.repeated())
             }
-            FieldKind::Optional { field, .. } => Weight::fields(1).and(self.of(field).repeated(1)),
+            FieldKind::Optional { field, .. } => Weight::fields(1).and(self.of(field).possible()),
             FieldKind::Variant { options, .. } => {
                 let mut all = Weight { bits: u64::MAX, ..Weight::default() };
                 for option in options {
                     let of_class = self.of(&option.class);
                     let name = Weight::fields(name_weight(option.name.as_deref().unwrap_or_default()));
-                    let one = of_class.repeated(1).and(name);
+                    let one = of_class.possible().and(name);
                     all.fields = all.fields.max(one.fields);
                     all.per_bit = all.per_bit.max(one.per_bit);
                     all.bits = all.bits.min(of_class.bits);
+                    all.empty = all.empty.max(one.empty);
                 }
                 let bits = if options.is_empty() { 0 } else { all.bits };
                 Weight::fields(1).and(Weight { bits, ..all })
@@ -216,6 +230,7 @@ impl<'a> Weigher<'a> {
                     // Each of them reads the same bits.
                     all.per_bit = all.per_bit.saturating_add(one.per_bit);
                     all.bits = all.bits.max(one.bits);
+                    all.empty = all.empty.max(one.empty);
                 }
                 all
             }
@@ -271,7 +286,7 @@ mod tests {
     }
 
     fn fields_in(class: &Arc<FieldClass>, bits: u64) -> u64 {
-        Weigher::new(&Limits::default()).of(class).fields_in(bits)
+        Weigher::default().of(class).fields_in(bits)
     }
 
     #[test]
@@ -284,20 +299,17 @@ mod tests {
         assert_eq!(fields_in(&structure(&[&byte, &byte]), 160), 30);
         let empty = structure(&[]);
         assert_eq!(fields_in(&structure(&[&bit, &empty, &empty]), 1000), 4000);
-        // A million elements are never visited.
-        let most = Limits::default().zero_size_elements;
-        assert_eq!(fields_in(&array(&empty, Some(1 << 60)), 1), most + 1);
-        assert_eq!(fields_in(&array(&empty, Some(3)), 1), 4);
-        assert_eq!(fields_in(&array(&empty, None), 1), most + 1);
+        // Elements without bits: one for each bit; whatever is more is counted when it is read.
+        for length in [Some(1 << 60), Some(3), None] {
+            assert_eq!(fields_in(&array(&empty, length), 1), 2);
+        }
+        let heavy = Weigher::default().of(&array(&structure(&[&empty, &empty]), None));
+        assert_eq!(heavy.empty_elements(1000), 333);
         assert_eq!(fields_in(&array(&bit, Some(1000)), 1000), 1001);
         assert_eq!(fields_in(&array(&bit, None), 1000), 2000);
-        assert_eq!(
-            fields_in(&structure(&[&array(&array(&empty, Some(64)), Some(64)), &bit]), 1),
-            64 * 65 + 3
-        );
-        let elements = array(&structure(&[&byte, &array(&empty, Some(15))]), None);
-        // 18 fields for each 8 bits, and the array.
-        assert_eq!(fields_in(&elements, 8000) - 8000, 18 * 1000);
+        // Two levels, and the bit; the structure and the outer array.
+        let matrix = array(&array(&array(&byte, None), None), None);
+        assert_eq!(fields_in(&structure(&[&matrix, &bit]), 80), 3 * 80 + 80 * 2 + 80 / 8);
     }
 
     #[test]
