@@ -80,8 +80,11 @@ fn the_page_has_all_limits() {
     }
 }
 
+/// Contents of files by their names.
+type Files = Vec<(&'static str, Vec<u8>)>;
+
 /// A trace of metadata in the language of CTF 1.8, and data.
-fn tsdl(metadata: &str, data: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+fn tsdl(metadata: &str, data: &[u8]) -> Files {
     let metadata = format!("/* CTF 1.8 */\ntrace{{major=1;minor=8;byte_order=le;}};{metadata}");
     vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
 }
@@ -142,7 +145,7 @@ fn each_flag_sets_its_limit() {
 const LONG: &str = "a_name_of_thirty_one_characters";
 
 /// A trace of metadata in the language of CTF 2: a data stream class with one event record class.
-fn spec2(payload: &str, data: &[u8]) -> Vec<(&'static str, Vec<u8>)> {
+fn spec2(payload: &str, data: &[u8]) -> Files {
     let fragments = [
         r#"{"type":"preamble","version":2}"#,
         r#"{"type":"data-stream-class"}"#,
@@ -205,16 +208,17 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
     packed
 }
 
-/// How many bytes of data fit into an archive of a kilobyte beside metadata of less than a kilobyte.
-const DATA: usize = (144 << 10) - (10 << 10);
+/// How many bytes of data fit into an archive of a kilobyte beside metadata of less than a kilobyte; less
+/// of them where all takes twenty times as long.
+const DATA: usize = if cfg!(debug_assertions) { 32 << 10 } else { (144 << 10) - (10 << 10) };
 
 /// An archive of one kilobyte.
-fn packed(files: &[(&'static str, Vec<u8>)]) -> Vec<(&'static str, Vec<u8>)> {
+fn packed(files: &[(&'static str, Vec<u8>)]) -> Files {
     vec![("t.tar.xz", xz(&tar(files)))]
 }
 
 /// A trace whose data fills what is left of a kilobyte.
-fn filled(files: Vec<(&'static str, Vec<u8>)>) -> Vec<(&'static str, Vec<u8>)> {
+fn filled(files: Files) -> Files {
     let [(metadata, text), (data, pattern)] = <[_; 2]>::try_from(files).unwrap();
     let room = 1024 - text.len();
     vec![(metadata, text), (data, pattern.into_iter().cycle().take(room).collect())]
@@ -247,7 +251,7 @@ fn overlapping_zip() -> Vec<u8> {
 }
 
 /// Inputs of up to a kilobyte, each with another way to cost much.
-fn hostile() -> Vec<(&'static str, Vec<(&'static str, Vec<u8>)>)> {
+fn hostile() -> Vec<(&'static str, Files)> {
     let event = |fields: &str| format!("stream{{}};event{{fields:=struct{{{fields}}};}};");
     let bit = "integer{size=1;align=1;}";
     let plain = |fields: &str| filled(tsdl(&event(fields), b"U"));
@@ -430,12 +434,10 @@ fn hostile() -> Vec<(&'static str, Vec<(&'static str, Vec<u8>)>)> {
             )),
         ),
         ("data streams", {
-            let data: Vec<u8> =
-                (0..DATA / 3).flat_map(|i| [i as u8, (i >> 8) as u8, 24]).take(30_000).collect();
-            let text = format!(
-                "trace{{major=1;minor=8;byte_order=le;packet.header:=struct{{integer{{size=16;}}stream_instance_id;}};}};stream{{{small}}};}};event{{}};"
-            );
-            vec![("metadata", text.into_bytes()), ("s", data[..600].to_vec())]
+            // CTF 1.8 lets a later block of the trace say more.
+            let header = "trace{packet.header:=struct{integer{size=16;}stream_instance_id;};};";
+            let streams = (0..200u8).flat_map(|i| [i, 0, 24]).collect::<Vec<u8>>();
+            tsdl(&format!("{header}stream{{{small}}};}};event{{}};"), &streams)
         }),
         ("event records of a bit", full(&format!("{bit}a;"))),
         ("traces", {
@@ -496,7 +498,6 @@ const VERBS: &[&[&str]] = &[
     &["cat"],
     &["cat", "--format=details"],
     &["cat", "--format=jsonl", "--packets"],
-    &["cat", "--format=null"],
     &["check"],
     &["schema"],
     &["schema", "--json"],
