@@ -5,11 +5,10 @@ Time depends on what else a machine does, instructions hardly: so these can be c
 that are written down beside this script, in instructions.txt; more than a tenth above them is an
 error. They depend on the compiler, too: with another one they are only told. `--write` writes them
 down. Needs the release build, and valgrind."""
-import os, re, shutil, subprocess, sys, tempfile
+import json, os, re, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = os.path.join(HERE, "instructions.txt")
-OURS = os.path.join(HERE, "../target/release/ichnos")
 EVENTS = 100_000
 WORK = {
     "null": ["cat", "--threads=1", "--format=null"],
@@ -19,9 +18,15 @@ WORK = {
 }
 
 
+def built():
+    command = ["cargo", "metadata", "--no-deps", "--offline", "--format-version=1"]
+    about = json.loads(subprocess.check_output(command, cwd=HERE))
+    return os.path.join(about["target_directory"], "release/ichnos")
+
+
 def count(arguments):
     with tempfile.NamedTemporaryFile() as out:
-        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", OURS, *arguments]
+        command = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={out.name}", built(), *arguments]
         run = subprocess.run(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
         assert run.returncode == 0, run.stderr
         return int(re.search(r"^(?:summary|totals): (\d+)", open(out.name).read(), re.M).group(1))

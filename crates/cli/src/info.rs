@@ -1,6 +1,6 @@
 //! `ichnos info`: what a trace is and what is in it.
 
-use ichnos::model::{Cursor, Damage, Message, StreamSummary, TraceInput, TracerQuirk, Window};
+use ichnos::model::{Cursor, Damage, Message, MessageKind, StreamSummary, TraceInput, TracerQuirk, Window};
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
@@ -132,18 +132,22 @@ impl<'a> Found<'a> {
 impl Stream {
     fn count(&mut self, cursor: &mut dyn Cursor, mut damage: impl FnMut(&Damage), progress: &mut Progress) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
+        // The times of events, both included; empty as long as no event has one.
+        let (mut begin, mut end) = (i128::MAX, i128::MIN);
         while let Some(head) = cursor.advance() {
-            progress.step(head.nanoseconds(), head.kind == ichnos::model::MessageKind::Event);
-            match cursor.current() {
-                Some(Message::Event(event)) => {
-                    self.events += 1;
-                    let count = event.class_index().and_then(|index| self.counts.get_mut(index));
-                    *count.unwrap_or(&mut 0) += 1;
-                    if let Some(clock) = event.clock {
-                        self.begin = Some(self.begin.map_or(clock.nanoseconds, |b| b.min(clock.nanoseconds)));
-                        self.end = Some(self.end.map_or(clock.nanoseconds, |e| e.max(clock.nanoseconds)));
-                    }
+            let is_event = head.kind == MessageKind::Event;
+            progress.step(head.nanoseconds(), is_event);
+            if is_event {
+                match head.class_index().and_then(|index| self.counts.get_mut(index)) {
+                    Some(count) => *count += 1,
+                    None => self.events += 1,
                 }
+                if let Some(time) = head.nanoseconds() {
+                    (begin, end) = (begin.min(time), end.max(time));
+                }
+                continue;
+            }
+            match cursor.current() {
                 Some(Message::DiscardedEvents(discarded)) => match discarded.count {
                     Some(count) => self.discarded_events = self.discarded_events.saturating_add(count),
                     None => self.discarded_unknown = true,
@@ -155,6 +159,11 @@ impl Stream {
                 Some(Message::Damage(found)) => damage(found),
                 _ => {}
             }
+        }
+        self.events += self.counts.iter().sum::<u64>();
+        if begin <= end {
+            self.begin = Some(self.begin.map_or(begin, |known| known.min(begin)));
+            self.end = Some(self.end.map_or(end, |known| known.max(end)));
         }
     }
 }

@@ -194,9 +194,13 @@ impl StreamCursor {
         PacketBits { data: &self.data, content: self.content }
     }
 
+    #[inline]
     fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
         self.current = Some(kind);
-        Some(Head::new(kind, nanoseconds))
+        Some(match kind {
+            MessageKind::Event => Head::event(self.event_class, nanoseconds),
+            _ => Head::new(kind, nanoseconds),
+        })
     }
 
     fn tell_damage(&mut self, damage: Damage) -> Option<Head> {
@@ -748,6 +752,12 @@ impl Cursor for StreamCursor {
             return Some(Message::Event(self.current_event()));
         }
         self.other_message()
+    }
+
+    fn prepare(&self) {
+        let at = (self.begins[2].bit / 8) as usize;
+        self.data.prefetch(at);
+        self.data.prefetch(at + 64);
     }
 
     fn place(&self) -> Option<Place> {

@@ -17,6 +17,9 @@ struct Entry {
 /// A cursor that has come to its end.
 const OVER: u32 = u32::MAX;
 
+/// What so many cursors need is in the processor's caches whenever it is their turn.
+const CACHED: usize = 16;
+
 /// The key of a message.
 #[inline]
 fn key(nanoseconds: Option<i128>) -> u64 {
@@ -209,7 +212,13 @@ impl<C: Cursor> Merge<C> {
             *place = head;
         }
         let winner = self.play(index);
-        self.crown(winner)
+        let head = self.crown(winner);
+        if self.cursors.len() > CACHED
+            && let Some(next) = self.cursors.get(self.runner_up.index as usize)
+        {
+            next.prepare();
+        }
+        head
     }
 }
 

@@ -80,6 +80,22 @@ impl Bytes {
         Self { begin: NonNull::from(part).cast(), len: part.len(), storage: Arc::clone(&self.storage) }
     }
 
+    /// Asks the processor to fetch the bytes around `at` into its caches, without waiting for them;
+    /// does nothing where that cannot be asked, or beyond the end.
+    #[inline]
+    pub fn prefetch(&self, at: usize) {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(byte) = self.get(at..) {
+            // SAFETY: the instruction is part of every x86-64 processor, reads nothing that a program
+            // can see, and takes any address.
+            unsafe {
+                std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(byte.as_ptr().cast())
+            }
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        let _ = at;
+    }
+
     /// Which of these bytes could not be read and are zeros instead, from the first to the last one:
     /// their file has become shorter since it was mapped, or its device fails. Empty if all is well.
     ///

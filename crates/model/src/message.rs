@@ -263,6 +263,7 @@ pub struct Head {
     has_time: bool,
     /// Which kind of message.
     pub kind: MessageKind,
+    class: u32,
 }
 
 impl Head {
@@ -272,7 +273,26 @@ impl Head {
     #[must_use]
     pub fn new(kind: MessageKind, nanoseconds: Option<i128>) -> Self {
         let time = nanoseconds.unwrap_or_default();
-        Self { low: time as u64, high: (time >> 64) as u64, has_time: nanoseconds.is_some(), kind }
+        let has_time = nanoseconds.is_some();
+        Self { low: time as u64, high: (time >> 64) as u64, has_time, kind, class: Self::NO_CLASS }
+    }
+
+    /// The head of an event record of the class with this index in its data stream class.
+    #[inline(always)]
+    #[must_use]
+    pub fn event(class: usize, nanoseconds: Option<i128>) -> Self {
+        let class = u32::try_from(class).unwrap_or(Self::NO_CLASS);
+        Self { class, ..Self::new(MessageKind::Event, nanoseconds) }
+    }
+
+    const NO_CLASS: u32 = u32::MAX;
+
+    /// Of an event record, the index of its class in its data stream class if the cursor told it:
+    /// whoever only counts need not look at the event.
+    #[inline(always)]
+    #[must_use]
+    pub fn class_index(&self) -> Option<usize> {
+        (self.class != Self::NO_CLASS).then_some(self.class as usize)
     }
 
     /// When, in nanoseconds from the origin of the stream's clock; None: at once. An event that
@@ -314,6 +334,11 @@ pub trait Cursor {
     /// one.
     fn current(&self) -> Option<Message<'_>>;
 
+    /// The current message will probably be lent before long: a good time to fetch what it is made
+    /// of from memory. Nothing else may come of it.
+    #[inline]
+    fn prepare(&self) {}
+
     /// Where the cursor is; None if it cannot tell. See [`Place`].
     fn place(&self) -> Option<Place> {
         None
@@ -337,6 +362,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn current(&self) -> Option<Message<'_>> {
         (**self).current()
+    }
+
+    fn prepare(&self) {
+        (**self).prepare();
     }
 
     fn place(&self) -> Option<Place> {
