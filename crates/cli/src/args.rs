@@ -190,6 +190,7 @@ pub(crate) struct Reading {
     pub(crate) limit_problems: Option<usize>,
     /// List no more damaged places than this; the others are counted [default: 10,000].
     #[arg(long, value_name = "COUNT", default_value_t = LISTED, hide_default_value = true,
+          value_parser = clap::value_parser!(u64).range(1..),
           help_heading = "Limits against hostile input")]
     pub(crate) limit_damage: u64,
     /// Refuse archives and compressed files that become larger than this, for instance 32G [default: 16 GiB].

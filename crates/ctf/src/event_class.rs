@@ -78,8 +78,9 @@ pub(crate) struct Allowed {
 impl Allowed {
     /// Why instances of such a weight are not read, if they are not.
     pub(crate) fn too_many(&self, weight: Weight, what: &'static str) -> Option<DamageKind> {
-        let (bits, fields) = (self.bits, weight.fields_in(self.bits));
-        (fields > self.fields).then_some(DamageKind::TooManyFields { what, bits, fields })
+        let (bits, most) = (self.bits, self.fields);
+        let fields = weight.fields_in(bits);
+        (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
     }
 }
 

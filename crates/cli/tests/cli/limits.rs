@@ -120,7 +120,7 @@ fn each_flag_sets_its_limit() {
     );
     let files = tsdl(&fields, &[7; 4000]);
     assert_eq!(cat(&files, &["--limit-fields-per-bit", "10"]).expect(0, &[]).out.lines().count(), 32_000);
-    let too_many = "32000 bits of such event records could have 320000 fields";
+    let too_many = "32000 bits of such event records could have 320000 fields, more than the limit of 193536";
     cat(&files, &[]).expect(3, &[too_many, "4,000 bytes skipped"]);
     cat(&files, &["--strict"]).expect(2, &[too_many]);
     run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--limit-fields-per-bit"]);
@@ -139,6 +139,52 @@ fn each_flag_sets_its_limit() {
     assert_eq!(all.matches("no event record class 1").count(), 5);
     let few = cat(&files, &["--limit-damage", "3"]).expect(3, &["2 more damaged places"]).err;
     assert_eq!(few.matches("no event record class 1").count(), 3);
+    let few = run("check", &files, &["--limit-damage", "3", "--json"]).expect(1, &[]).json();
+    assert_eq!((few["errors"].as_u64(), few["left_out"].as_u64()), (Some(5), Some(2)));
+    assert_eq!(few["findings"].as_array().unwrap().len(), 3);
+    let few = run("info", &files, &["--limit-damage", "3", "--json", "--count"]).expect(3, &[]).json();
+    assert_eq!((few["damage"].as_u64(), few["traces"][0]["damage_left_out"].as_u64()), (Some(5), Some(2)));
+    cat(&files, &["--limit-damage", "0"]).expect(2, &["0 is not in"]);
+    // What is unpacked, and what lies where.
+    let of = |files: Files, flag: &str, value: &str, code: i32, part: &str| {
+        let folder = Folder::new("limits");
+        for (name, bytes) in files {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let archive = folder.join("t.tar.gz");
+        let path = if archive.exists() { &archive } else { &*folder };
+        ichnos(["info", path.to_str().unwrap(), flag, value]).expect(code, &[part]);
+    };
+    let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
+    // So much out of so little may not have so many fields, either.
+    of(archive(90_000), "--limit-ratio", "2000", 3, "");
+    of(archive(90_000), "--limit-ratio", "2", 2, "--limit-ratio");
+    of(archive(9000), "--limit-unpacked", "4K", 2, "--limit-unpacked");
+    of(archive(9), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
+    of(tsdl(PACKETS, &[8]), "--limit-files", "2", 0, "");
+    of(tsdl(PACKETS, &[8]), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
+    let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
+    of(deep(), "--limit-folders", "2", 0, "");
+    of(deep(), "--limit-folders", "1", 3, "left out, it is more than 1 folders deep");
+}
+
+#[test]
+fn much_of_what_could_be_heavy_is_read() {
+    // Arrays of arrays, which could all be empty, and elements without bits, which are few.
+    let matrix = "stream{};event{fields:=struct{integer{size=8;}a;integer{size=8;}b;\
+                  struct{}c[a];integer{size=8;}d[a][b];struct{string e;}f[b][a];};};";
+    let data = [3, 2, 1, 2, 3, 4, 5, 6, 0, 0, b'x', 0, 0, 0, 0].repeat(10_000);
+    assert_eq!(cat(&tsdl(matrix, &data), &[]).expect(0, &[]).out.lines().count(), 10_000);
+    // A small archive of many events.
+    let files =
+        tsdl("stream{};event{fields:=struct{integer{size=32;}a;string b;};};", &b"abcdefg\0".repeat(10_000));
+    let folder = Folder::new("limits");
+    let archive = folder.join("t.tar.xz");
+    std::fs::write(&archive, xz(&tar(&files))).unwrap();
+    let count = ichnos(["cat", archive.to_str().unwrap()]).expect(0, &[]).out.lines().count();
+    assert_eq!(count, 10_000);
 }
 
 /// A name that costs no more than a short one.
