@@ -1,9 +1,8 @@
 //! Fuchsia's logs: structured log records and the log packets before them.
 //!
 //! [`log`] is the codec. It borrows what it reads, allocates nothing, and needs nothing but `core`
-//! (without the feature `std`, which is on by default, only [`log::Splitter`] is missing). The feature
-//! `reader` adds [`reader`](https://docs.rs/ichnos-fuchsia), which puts files of logs behind the model of
-//! ichnos.
+//! (without the feature `std`, which is on by default, only [`log::Splitter`] is missing). With the
+//! feature `reader`, the module of that name puts files of logs behind the model of ichnos.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
