@@ -12,6 +12,9 @@ use crate::session::Refused;
 /// The traces of some trees that a format can read, and those that it cannot.
 pub(crate) type Found = (Vec<Box<dyn TraceInput>>, Vec<Refused>);
 
+/// Makes a trace of what arrives.
+pub(crate) type Listen = fn(Datagrams, &OpenOptions) -> Result<Box<dyn TraceInput>, PlanError>;
+
 /// A format that ichnos knows.
 #[derive(Clone, Copy)]
 pub struct Format {
@@ -31,7 +34,7 @@ pub struct Format {
     pub options: &'static [FormatOption],
     pub(crate) probe: fn(&Tree, &OpenOptions) -> bool,
     /// Reads what arrives as datagrams.
-    pub(crate) listen: Option<fn(Datagrams, &OpenOptions) -> Result<Box<dyn TraceInput>, PlanError>>,
+    pub(crate) listen: Option<Listen>,
     /// Opens all trees of the format at once: parts of one trace may lie in several.
     pub(crate) open: fn(&[&Tree], &OpenOptions) -> Found,
 }

@@ -205,6 +205,13 @@ impl<'r> Members<'r> {
     }
 
     fn pad(&mut self, class: Arc<FieldClass>) {
+        // What lies behind a boolean ends with a word: further padding follows without a gap.
+        if let (Some(last), FieldKind::Padding(next)) = (self.list.last_mut(), &class.kind)
+            && let FieldKind::Padding(before) = last.class.kind
+        {
+            last.class = padding(before.length + next.length, before.alignment);
+            return;
+        }
         self.list.push(Member::new("", class));
     }
 

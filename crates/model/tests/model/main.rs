@@ -1,0 +1,4 @@
+//! Layouts that no CTF trace has, by hand.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod layouts;
