@@ -22,10 +22,15 @@ impl StreamInput {
     /// A cursor over what is in the window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
-        let clocks = Clocks::of(&self.stream.trace.class);
-        let begin = window.begin.filter(|_| !clocks.go_on);
-        let first = begin.map_or(0, |begin| self.first_packet(begin));
+        let goes_on = Clocks::of(&self.stream.trace.class).go_on;
+        let begin = window.begin.filter(|_| !goes_on);
+        self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
+    }
+
+    /// A cursor over what is in the window, from the packet with this index on.
+    pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> StreamCursor {
         let stream = &self.stream;
+        let clocks = Clocks::of(&stream.trace.class);
         StreamCursor {
             input: Arc::clone(self),
             window,
@@ -170,7 +175,7 @@ pub struct StreamCursor {
     nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
     clock_before: Option<u64>,
-    /// Whether an event came after the window.
+    /// Whether the last event came after the window.
     is_late: bool,
     /// Files of which it was told that they have lost bytes.
     pub(crate) lost_files: Vec<u32>,
@@ -244,7 +249,16 @@ impl StreamCursor {
         // Where packets do not say when they begin, or not the truth, the events before must do.
         let begin = self.input.begin_of(self.packet);
         let begin = begin.filter(|_| !self.has_quirk(Quirk::BarectfEventBeforePacket));
-        begin.map_or(self.is_late, |begin| begin > end && self.entry_is_true())
+        let Some(begin) = begin else { return self.is_late && self.ended_after(end) };
+        begin > end && self.entry_is_true()
+    }
+
+    /// Whether the packet before ended after a time, as far as it says when: one event alone, whose
+    /// time may be wrong, does not tell that all later packets are after it.
+    fn ended_after(&self, time: i128) -> bool {
+        let before = self.packet.checked_sub(1).and_then(|before| self.input.packets.get(before));
+        let end = before.and_then(|before| self.input.clock_value(before.end()));
+        end.is_none_or(|end| end.nanoseconds > time)
     }
 
     /// Whether the packet says what its entry says, as far as it can be read.
@@ -506,10 +520,12 @@ impl StreamCursor {
             if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
                 return None;
             }
-            if self.window.end.is_some_and(|end| nanoseconds > end) {
+            if let Some(end) = self.window.end {
                 // Only this event: a clock that is wrong here may be right again later.
-                self.is_late = true;
-                return None;
+                self.is_late = nanoseconds > end;
+                if self.is_late {
+                    return None;
+                }
             }
             if to > self.latest {
                 return self.tell_late_event(nanoseconds, to);

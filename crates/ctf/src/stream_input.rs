@@ -36,6 +36,9 @@ pub struct StreamInput {
     pub rest: Vec<Damage>,
     /// Faults of the tracer to take into account.
     pub quirks: Vec<Quirk>,
+    /// Whether what a packet says can be understood without those before it: known once, as packets
+    /// can be many.
+    pub(crate) packets_stand_alone: bool,
     /// Limits of decoding.
     pub limits: WalkLimits,
     /// How cycles become nanoseconds.

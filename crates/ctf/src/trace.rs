@@ -21,6 +21,7 @@ use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
+use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
@@ -561,6 +562,7 @@ impl Builder<'_> {
                 }
             };
             streams.push(Arc::new(StreamInput {
+                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
                 stream: Arc::new(stream),
                 records,
                 files: found.files,
