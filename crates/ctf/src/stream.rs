@@ -11,12 +11,13 @@ use ichnos_model::{
 };
 
 use crate::event_class::EventRecords;
+use crate::loss::Loss;
 use crate::packet::{Clocks, EventVisitor, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
-use crate::stream_input::{StreamInput, discarded_events, discarded_packets};
+use crate::stream_input::StreamInput;
 
 impl StreamInput {
     /// A cursor over what is in the window.
@@ -72,13 +73,6 @@ impl StreamInput {
         }
     }
 }
-/// What a tracer discarded, and between which times if that is known.
-#[derive(Clone, Copy, Debug)]
-struct Loss {
-    /// None: unknown.
-    count: Option<u64>,
-    range: Option<(ClockValue, ClockValue)>,
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
@@ -131,7 +125,7 @@ impl Phase {
 #[derive(Debug)]
 pub struct StreamCursor {
     pub(crate) input: Arc<StreamInput>,
-    window: Window,
+    pub(crate) window: Window,
     records: Arc<EventRecords>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
@@ -164,7 +158,7 @@ pub struct StreamCursor {
     most_cycles: u64,
     /// When the packet ends, if that is known and to be believed.
     last_time: u64,
-    times: PacketTimes,
+    pub(crate) times: PacketTimes,
     /// Events above this one need a closer look.
     latest: u64,
     /// Whether an event of the packet was after its end.
@@ -314,39 +308,6 @@ impl StreamCursor {
             }
             Err(error) => Err(self.damage_at(error.bit, error.kind)),
         }
-    }
-
-    /// Whether the loss, or a part of it, was at a wanted time.
-    fn is_in_window(&self, loss: &Loss) -> bool {
-        let Some((begin, end)) = loss.range else { return true };
-        self.window.begin.is_none_or(|wanted| end.nanoseconds >= wanted)
-            && self.window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
-    }
-
-    /// What was discarded before or in the current packet.
-    fn discarded_events(&self) -> Option<Loss> {
-        let before = self.input.packet_before(self.packet);
-        let count = discarded_events(before, self.entry())?;
-        // What was lost before anything is known has no other beginning than this packet's.
-        let begin = match before.filter(|before| before.discarded().is_some()) {
-            Some(before) => before.end(),
-            None => self.times.begin,
-        };
-        Some(self.loss(count, begin, self.times.end))
-    }
-
-    /// The packets that are missing before the current one, by sequence numbers.
-    fn discarded_packets(&self) -> Option<Loss> {
-        let before = self.input.packet_before(self.packet);
-        let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.times.begin))
-    }
-
-    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
-        let value = |cycles| self.input.clock_value(cycles);
-        // Both times or none: half a range says nothing, nor does one that ends before it begins.
-        let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
-        Loss { count, range }
     }
 
     /// Time of the first event record of the packet, to mend the time at which it begins.
