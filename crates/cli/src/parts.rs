@@ -393,6 +393,7 @@ impl<W: Write> Joint<'_, '_, W> {
         }
         Ok(None)
     }
+
     /// Prints what a cursor gives, but for the first bytes and messages that were printed before.
     fn pass(&mut self, mut cursor: Merged, written: u64, told: u64) -> io::Result<End> {
         let job = self.job;

@@ -614,8 +614,8 @@ impl TraceInput for CtfTrace {
         self.streams.get(stream)?.cuts(grain)
     }
 
-    fn cursors_from(&self, window: Window, begin: i128) -> Vec<BegunCursor> {
-        let cursors = self.streams.iter().map(|stream| stream.cursor_from(window, begin));
-        cursors.map(|(cursor, head)| (Box::new(cursor) as _, head)).collect()
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BegunCursor> {
+        let (cursor, head) = self.streams.get(stream)?.cursor_from(window, begin);
+        Some((Box::new(cursor) as _, head))
     }
 }

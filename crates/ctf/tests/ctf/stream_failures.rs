@@ -250,7 +250,7 @@ fn reading_from_the_middle() {
     let mut same = 0;
     for begin in 100_000_000_900..100_000_010_000i128 {
         let window = Window::default();
-        let (mut from, head) = trace.cursors_from(window, begin).remove(0);
+        let (mut from, head) = trace.cursor_from(0, window, begin).unwrap();
         let mut through = trace.cursors(window).remove(0);
         while through.advance().is_some_and(|head| head.nanoseconds().is_none_or(|time| time < begin)) {}
         if head.is_some() && from.place() == through.place() {
