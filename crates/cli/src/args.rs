@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use ichnos::ctf::quirks::Quirk;
 
+use crate::damage::LISTED;
 use crate::time::{self, TimePoint};
 
 /// Read structured traces (CTF 1.8, CTF 2): look at them, print them, check them.
@@ -154,24 +155,57 @@ pub(crate) struct Reading {
     /// Do not take any known fault of tracers into account.
     #[arg(long, conflicts_with = "no_quirk", help_heading = "Reading")]
     pub(crate) no_quirks: bool,
-    /// Refuse metadata that are larger than this (for instance 512M).
+    /// Refuse metadata that are larger than this, for instance 512M [default: 256 MiB].
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,
-    /// Refuse field classes that are nested deeper than this.
+    /// Refuse field classes that are nested deeper than this [default: 64].
     #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
     pub(crate) limit_depth: Option<u32>,
-    /// Refuse metadata with more field classes than this.
+    /// Refuse metadata with more field classes than this [default: 4,096 and four for each byte of the
+    /// metadata, at most 1,048,576].
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_field_classes: Option<u64>,
-    /// Refuse metadata with more event record classes than this.
+    /// Refuse metadata with more event record classes than this [default: 1,048,576].
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_event_classes: Option<u64>,
-    /// Refuse integers that are wider than this.
+    /// Refuse integers that are wider than this [default: 65,536].
     #[arg(long, value_name = "BITS", help_heading = "Limits against hostile input")]
     pub(crate) limit_integer: Option<u64>,
-    /// Refuse archives and compressed files that become larger than this (for instance 32G).
+    /// Do not read packets and events of which all data of a trace could have more fields than this for
+    /// each bit [default: 4, and 65,536 in all].
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_fields_per_bit: Option<u64>,
+    /// Refuse more array elements without bits than this in a packet, beside one for each bit [default:
+    /// 4,096].
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_empty_elements: Option<u64>,
+    /// Refuse metadata with more fields than this in one structure that may have no bits [default: 65,536].
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_empty_fields: Option<u64>,
+    /// Do not read more packets of a trace than this [default: 16,777,216].
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_packets: Option<u64>,
+    /// Show no more problems of a metadata text than this; the others are counted [default: 100].
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_problems: Option<usize>,
+    /// List no more damaged places than this; the others are counted [default: 10,000].
+    #[arg(long, value_name = "COUNT", default_value_t = LISTED, hide_default_value = true,
+          value_parser = clap::value_parser!(u64).range(1..),
+          help_heading = "Limits against hostile input")]
+    pub(crate) limit_damage: u64,
+    /// Refuse archives and compressed files that become larger than this, for instance 32G [default: 16 GiB].
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_unpacked: Option<u64>,
+    /// Refuse archives and compressed files that become more times larger than this [default: 128, and one
+    /// more for each 64 bytes that they have, at most 1,000].
+    #[arg(long, value_name = "TIMES", help_heading = "Limits against hostile input")]
+    pub(crate) limit_ratio: Option<u64>,
+    /// Refuse folders and archives with more files than this [default: 1,000,000].
+    #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
+    pub(crate) limit_files: Option<usize>,
+    /// Leave out folders that are nested deeper than this [default: 64].
+    #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
+    pub(crate) limit_folders: Option<u32>,
 }
 
 #[derive(Args, Debug)]

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let style = Style::new(args, global);
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
+    progress.limit_damage(args.reading.limit_damage);
     let is_limited = selection.is_some();
     let done = parts::print(
         &Job { args, style: &style, reader: &reader, selection },
@@ -57,6 +58,10 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     }
     output.finish()?;
     let elapsed = progress.finish();
+    if let Some(more) = done.tally.damages.checked_sub(args.reading.limit_damage).filter(|more| *more > 0) {
+        let more = count(more, "more damaged place");
+        report.warning(&format!("{more}; --limit-damage tells more of them"));
+    }
     damaged |= done.tally.damages > 0 || tell_undecoded(done.undecoded, report);
     if args.stats {
         done.tally.answer(elapsed, report);

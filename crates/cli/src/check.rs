@@ -16,7 +16,7 @@ use crate::style::{Paint, count, safe};
 use crate::{input, output};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let mut found = Findings::default();
+    let mut found = Findings { most_damages: args.reading.limit_damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact)? {
         Ok(session) => {
             let mut progress = Progress::new(global.progress, &session, false, report);
@@ -63,6 +63,10 @@ struct Findings {
     list: Vec<Finding>,
     errors: u64,
     warnings: u64,
+    /// How many damaged places are in the list, may be in it, and are not.
+    damages: u64,
+    most_damages: u64,
+    left_out: u64,
     traces: u64,
     streams: u64,
     packets: u64,
@@ -255,6 +259,12 @@ impl Findings {
     }
 
     fn damage(&mut self, trace: &str, damage: &Damage) {
+        if self.damages >= self.most_damages {
+            self.left_out += 1;
+            self.errors += 1;
+            return;
+        }
+        self.damages += 1;
         let mut json = Object::default();
         json.put("kind", "damage");
         json.append(&mut crate::info::damage_json(damage));
@@ -267,13 +277,14 @@ impl Findings {
         let mut object = js::document("check");
         object.put("errors", self.errors);
         object.put("warnings", self.warnings);
-        object.put("notes", self.list.len() as u64 - self.errors - self.warnings);
+        object.put("notes", (self.list.len() as u64 + self.left_out) - self.errors - self.warnings);
         object.put("traces", self.traces);
         object.put("data_streams", self.streams);
         if !metadata_only {
             object.put("packets", self.packets);
             object.put("events", self.events);
         }
+        object.put("left_out", self.left_out);
         let findings = std::mem::take(&mut self.list);
         object.put("findings", findings.into_iter().map(|finding| finding.json.json()).collect::<Vec<_>>());
         object
@@ -298,6 +309,10 @@ impl Findings {
             {
                 let _ = writeln!(text, "  {}", paint.faint(&format!("remedy: {remedy}")));
             }
+        }
+        if self.left_out > 0 {
+            let more = count(self.left_out, "more damaged place");
+            let _ = writeln!(text, "{more}; --limit-damage lists more of them");
         }
         let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
         if !metadata_only {
@@ -357,6 +372,9 @@ fn remedy(kind: &DamageKind) -> &'static str {
         }
         DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
             "remove the packet index (the file of the folder `index`): packets are found without it"
+        }
+        DamageKind::TooManyFields { .. } => {
+            "real tracers write no such things; if you trust the input, raise the limit with --limit-fields-per-bit"
         }
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"

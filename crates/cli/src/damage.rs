@@ -6,6 +6,31 @@ use ichnos::model::{Damage, DamageKind};
 
 use crate::style::count;
 
+/// How many damaged places are listed if nobody says otherwise; the others are counted.
+pub(crate) const LISTED: u64 = 10_000;
+
+/// Damaged places: the first ones, and how many there are.
+#[derive(Default)]
+pub(crate) struct Damages {
+    pub(crate) list: Vec<Damage>,
+    pub(crate) count: u64,
+}
+
+impl Damages {
+    /// Adds a place, unless so many are there.
+    pub(crate) fn add(&mut self, damage: &Damage, most: u64) {
+        if self.count < most {
+            self.list.push(damage.clone());
+        }
+        self.count += 1;
+    }
+
+    /// How many are not in the list.
+    pub(crate) fn left_out(&self) -> u64 {
+        self.count - self.list.len() as u64
+    }
+}
+
 /// Where something cannot be read: the file, and how far from its beginning.
 pub(crate) fn place(damage: &Damage) -> String {
     let mut place = format!("{}: byte {}", damage.file, damage.bit / 8);

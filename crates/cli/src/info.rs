@@ -5,7 +5,7 @@ use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
 use crate::args::{Arithmetic, Global, Info};
-use crate::damage;
+use crate::damage::{self, Damages};
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
 use crate::progress::Progress;
@@ -22,10 +22,10 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
     for trace in session.traces() {
-        let found = Found::new(trace.as_ref(), args.count, &mut progress);
-        damaged |= !found.damage.is_empty();
+        let found = Found::new(trace.as_ref(), args, &mut progress);
+        damaged |= found.damage.count > 0;
         if args.reading.strict
-            && let Some(damage) = found.damage.first()
+            && let Some(damage) = found.damage.list.first()
         {
             return Err(
                 Failure::new(damage::line(damage)).help("without --strict, all that can be read is shown")
@@ -79,12 +79,14 @@ struct Found<'a> {
     input: &'a dyn TraceInput,
     streams: Vec<Stream>,
     counted: bool,
-    damage: Vec<Damage>,
+    damage: Damages,
 }
 
 impl<'a> Found<'a> {
-    fn new(input: &'a dyn TraceInput, counted: bool, progress: &mut Progress) -> Self {
-        let mut damage = input.damage().to_vec();
+    fn new(input: &'a dyn TraceInput, args: &Info, progress: &mut Progress) -> Self {
+        let (counted, most) = (args.count, args.reading.limit_damage);
+        let mut damage = Damages::default();
+        input.damage().iter().for_each(|found| damage.add(found, most));
         let mut streams: Vec<Stream> = input
             .streams()
             .into_iter()
@@ -101,10 +103,11 @@ impl<'a> Found<'a> {
             .collect();
         if counted {
             for (stream, mut cursor) in streams.iter_mut().zip(input.cursors(Window::default())) {
-                stream.count(&mut cursor, &mut damage, progress);
+                stream.count(&mut cursor, |found| damage.add(found, most), progress);
             }
         } else {
-            damage.extend(streams.iter().flat_map(|stream| stream.summary.damage.iter().cloned()));
+            let found = streams.iter().flat_map(|stream| &stream.summary.damage);
+            found.for_each(|found| damage.add(found, most));
         }
         Self { input, streams, counted, damage }
     }
@@ -127,7 +130,7 @@ impl<'a> Found<'a> {
 }
 
 impl Stream {
-    fn count(&mut self, cursor: &mut dyn Cursor, damage: &mut Vec<Damage>, progress: &mut Progress) {
+    fn count(&mut self, cursor: &mut dyn Cursor, mut damage: impl FnMut(&Damage), progress: &mut Progress) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         // The times of events, both included; empty as long as no event has one.
         let (mut begin, mut end) = (i128::MAX, i128::MIN);
@@ -153,7 +156,7 @@ impl Stream {
                     let count = discarded.count.unwrap_or(0);
                     self.discarded_packets = self.discarded_packets.saturating_add(count);
                 }
-                Some(Message::Damage(found)) => damage.push(found.clone()),
+                Some(Message::Damage(found)) => damage(found),
                 _ => {}
             }
         }
@@ -182,7 +185,7 @@ fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
     object.put("bytes", sum(&|trace| trace.sum(|stream| stream.summary.bytes)));
     object.put("discarded_events", sum(&|trace| trace.sum(|stream| stream.discarded_events)));
     object.put("discarded_packets", sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
-    object.put("damage", sum(&|trace| trace.damage.len() as u64));
+    object.put("damage", sum(&|trace| trace.damage.count));
     object.put("correlated", session.uncorrelated().is_none());
     object.put("traces", traces.iter().map(|trace| trace.json().json()).collect::<Vec<_>>());
     let refused: Vec<Json> = session
@@ -254,7 +257,9 @@ impl Found<'_> {
         );
         object.put("event_record_classes", self.classes_json());
         object.put("problems", problems_json(self.input.diagnostics()));
-        object.put("damage", self.damage.iter().map(|damage| damage_json(damage).json()).collect::<Vec<_>>());
+        let list = self.damage.list.iter();
+        object.put("damage", list.map(|damage| damage_json(damage).json()).collect::<Vec<_>>());
+        object.put("damage_left_out", self.damage.left_out());
         let quirk = |quirk: TracerQuirk| json!({ "name": quirk.name, "message": quirk.message });
         object.put("quirks", self.input.quirks().into_iter().map(quirk).collect::<Vec<_>>());
         object
@@ -473,14 +478,14 @@ impl Found<'_> {
             diagnostics.iter().for_each(|problem| branch.line(safe(&problem.to_string())));
             root.add(branch);
         }
-        if !self.damage.is_empty() {
-            let title = count(self.damage.len() as u64, "damaged place");
+        if self.damage.count > 0 {
+            let title = count(self.damage.count, "damaged place");
             let mut branch = Branch::new(paint.error(&title));
-            for damage in self.damage.iter().take(20) {
+            for damage in self.damage.list.iter().take(20) {
                 branch.line(safe(&damage::line(damage)));
             }
-            if self.damage.len() > 20 {
-                branch.line(format!("{} more; `ichnos check` lists all", self.damage.len() - 20));
+            if self.damage.count > 20 {
+                branch.line(format!("{} more; `ichnos check` lists them", self.damage.count - 20));
             }
             root.add(branch);
         }

@@ -77,14 +77,33 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
     }
     options.ctf.without_quirks =
         if reading.no_quirks { Quirk::ALL.to_vec() } else { reading.no_quirk.clone() };
-    let limits = &mut options.ctf.limits;
-    limits.metadata_bytes = reading.limit_metadata.unwrap_or(limits.metadata_bytes);
-    limits.depth = reading.limit_depth.unwrap_or(limits.depth);
-    limits.field_classes = reading.limit_field_classes.unwrap_or(limits.field_classes);
-    limits.event_record_classes = reading.limit_event_classes.unwrap_or(limits.event_record_classes);
-    limits.integer_bits = reading.limit_integer.unwrap_or(limits.integer_bits);
-    options.io.decompressed_bytes = reading.limit_unpacked.unwrap_or(options.io.decompressed_bytes);
+    set_limits(reading, &mut options);
     Ok(options)
+}
+
+fn set_limits(reading: &Reading, options: &mut OpenOptions) {
+    fn set<T: Copy>(limit: &mut T, given: Option<T>) {
+        *limit = given.unwrap_or(*limit);
+    }
+    let limits = &mut options.ctf.limits;
+    set(&mut limits.metadata_bytes, reading.limit_metadata);
+    set(&mut limits.depth, reading.limit_depth);
+    set(&mut limits.field_classes, reading.limit_field_classes);
+    // Who says how many wants that many, however short the metadata are.
+    set(&mut limits.few_field_classes, reading.limit_field_classes);
+    set(&mut limits.event_record_classes, reading.limit_event_classes);
+    set(&mut limits.integer_bits, reading.limit_integer);
+    set(&mut limits.fields_per_bit, reading.limit_fields_per_bit);
+    set(&mut limits.zero_size_elements, reading.limit_empty_elements);
+    set(&mut limits.empty_fields, reading.limit_empty_fields);
+    set(&mut limits.packets, reading.limit_packets);
+    set(&mut limits.diagnostics, reading.limit_problems);
+    let limits = &mut options.io;
+    set(&mut limits.decompressed_bytes, reading.limit_unpacked);
+    set(&mut limits.ratio, reading.limit_ratio);
+    set(&mut limits.small_ratio, reading.limit_ratio);
+    set(&mut limits.entries, reading.limit_files);
+    set(&mut limits.depth, reading.limit_folders);
 }
 
 /// An error of opening, with what may help.
@@ -100,6 +119,9 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         }
         OpenError::Io(IoError::Limit { what, .. }) if what.contains("unpacked bytes") => {
             Failure::new(message).help("if you trust the input, raise the limit with --limit-unpacked")
+        }
+        OpenError::Io(IoError::Ratio { .. }) => {
+            Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
         }
         OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
         OpenError::Refused(refused) => {

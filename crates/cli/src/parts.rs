@@ -376,7 +376,7 @@ impl<W: Write> Joint<'_, '_, W> {
                 }
                 Piece::Damage(line) => {
                     *told += 1;
-                    self.progress.suspend(|| self.report.warning(&line));
+                    self.progress.damage(&line, self.report);
                 }
                 Piece::Note(line) => {
                     *told += 1;
@@ -478,7 +478,7 @@ impl Watcher for Direct<'_> {
 
     fn damage(&mut self, line: String) {
         if !was_told(&self.told) {
-            self.progress.suspend(|| self.report.warning(&line));
+            self.progress.damage(&line, self.report);
         }
     }
 

@@ -7,6 +7,7 @@ use ichnos::Session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args;
+use crate::damage;
 use crate::report::Report;
 
 /// Nothing is shown before.
@@ -31,6 +32,8 @@ pub(crate) struct Progress {
     next: Instant,
     until_look: u32,
     events: u64,
+    /// How many damaged places may still be told.
+    damages_left: u64,
 }
 
 impl Progress {
@@ -64,6 +67,20 @@ impl Progress {
             next: started + PATIENCE,
             until_look: STRIDE,
             events: 0,
+            damages_left: damage::LISTED,
+        }
+    }
+
+    /// Tells of so many damaged places only.
+    pub(crate) fn limit_damage(&mut self, most: u64) {
+        self.damages_left = most;
+    }
+
+    /// Tells of a damaged place.
+    pub(crate) fn damage(&mut self, line: &str, report: Report) {
+        if let Some(left) = self.damages_left.checked_sub(1) {
+            self.damages_left = left;
+            self.suspend(|| report.warning(line));
         }
     }
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::plan::{EventRecordPlans, Plan};
-use ichnos_model::{Role, Roles, Trace};
+use ichnos_model::{DamageKind, Role, Roles, Trace, Weight};
 
 use crate::event_header::EventHeader;
 
@@ -22,11 +22,13 @@ pub(crate) struct EventRecords {
     pub(crate) has_other_clocks: bool,
     /// By index of the event record class.
     pub(crate) bodies: Vec<Body>,
+    /// Event records of these ids are not read, and are not in `by_id`: why.
+    too_heavy: HashMap<u64, DamageKind>,
 }
 
 impl EventRecords {
     /// Of the data stream class with this index; None if there is none.
-    pub(crate) fn of(trace: &Trace, index: usize) -> Option<Self> {
+    pub(crate) fn of(trace: &Trace, index: usize, allowed: &Allowed) -> Option<Self> {
         let (class, plans) = (trace.class.data_streams.get(index)?, trace.plans.data_streams.get(index)?);
         let header = plans.event_record_header.as_ref();
         let common = plans.common_context.as_ref();
@@ -35,7 +37,13 @@ impl EventRecords {
             let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
+        let weights = Weight::of_event_records(&trace.class, class);
+        let weights = class.event_records.iter().zip(weights);
+        let too_heavy: HashMap<u64, DamageKind> = weights
+            .filter_map(|(class, weight)| Some((class.id, allowed.too_many(weight, "event records")?)))
+            .collect();
         let ids = class.event_records.iter().zip(0..).map(|(class, i)| (class.id, i));
+        let ids = ids.filter(|(id, _)| !too_heavy.contains_key(id));
         Some(Self {
             header: header.and_then(|plan| EventHeader::new(plan, class.default_clock)),
             by_id: EventRecordClasses::new(ids.collect()),
@@ -47,7 +55,32 @@ impl EventRecords {
             time_in_common: !has_default_time(header) && has_default_time(common),
             has_other_clocks: trace.class.clocks.len() > 1,
             bodies: plans.event_records.iter().map(|plans| Body::new(common, plans)).collect(),
+            too_heavy,
         })
+    }
+
+    /// Why there is no class of this id, in a data stream of this class.
+    pub(crate) fn unknown(&self, data_stream_class: u64, id: u64) -> DamageKind {
+        let unknown = DamageKind::EventRecordClass { data_stream_class, id };
+        self.too_heavy.get(&id).cloned().unwrap_or(unknown)
+    }
+}
+
+/// How much the data of a trace may cost.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Allowed {
+    /// Size of all data in bits.
+    pub(crate) bits: u64,
+    /// How many fields it may have.
+    pub(crate) fields: u64,
+}
+
+impl Allowed {
+    /// Why instances of such a weight are not read, if they are not.
+    pub(crate) fn too_many(&self, weight: Weight, what: &'static str) -> Option<DamageKind> {
+        let (bits, most) = (self.bits, self.fields);
+        let fields = weight.fields_in(bits);
+        (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
     }
 }
 

@@ -337,8 +337,8 @@ impl StreamCursor {
         self.begins[2] = begin;
         let Some(id) = self.header() else { return false };
         let Some(class) = self.records.by_id.get(id) else {
-            let data_stream_class = self.input.stream.class().id;
-            return self.is_broken(self.at.bit, DamageKind::EventRecordClass { data_stream_class, id });
+            let kind = self.records.unknown(self.input.stream.class().id, id);
+            return self.is_broken(self.at.bit, kind);
         };
         self.event_class = class;
         let mut cycles = self.clocks.value();

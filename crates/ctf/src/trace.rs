@@ -10,10 +10,10 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     BegunCursor, ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic,
-    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
+    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight, Window,
 };
 
-use crate::event_class::EventRecords;
+use crate::event_class::{Allowed, EventRecords};
 use crate::index::{self, FoundPacket, TooMany};
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
@@ -152,6 +152,10 @@ struct Folder<'a> {
     relative: String,
     metadata_name: String,
     metadata: std::io::Result<Bytes>,
+    /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
+    packed: Option<(u64, u64)>,
+    /// The same for all that is not metadata.
+    packed_data: Option<(u64, u64)>,
     files: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
@@ -170,13 +174,18 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         relative: path.to_owned(),
         metadata_name,
         metadata,
+        packed: None,
+        packed_data: None,
         files: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
     let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
-    for entry in tree.entries.iter().filter(|entry| entry.name() == "metadata") {
-        folders.insert(entry.folder(), folder(entry.folder(), shown(tree, &entry.path), entry.read()));
+    let texts = || tree.entries.iter().filter(|entry| entry.name() == "metadata");
+    let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
+    for entry in texts() {
+        let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
+        folders.insert(entry.folder(), Folder { packed: entry.packed().map(|given| (all, given)), ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
@@ -200,7 +209,14 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
             }
         }
     }
-    folders.into_values().collect()
+    let data = || folders.values().flat_map(|folder| &folder.files);
+    let all = folders.values().map(Folder::bytes).fold(0, u64::saturating_add);
+    let given = data().find_map(|entry| entry.packed());
+    let mut folders: Vec<Folder<'a>> = folders.into_values().collect();
+    for folder in &mut folders {
+        folder.packed_data = given.map(|given| (all, given));
+    }
+    folders
 }
 
 /// The folder and the name of the data stream file that a file is the index of, by the names that
@@ -218,6 +234,7 @@ fn index_of(entry: &Entry) -> Option<(&str, &str)> {
 struct Described<'a> {
     class: TraceClass,
     quirks: Vec<Quirk>,
+    limits: Limits,
     dialect: Dialect,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
@@ -225,6 +242,11 @@ struct Described<'a> {
 }
 
 impl<'a> Folder<'a> {
+    /// Size of its data stream files in bytes.
+    fn bytes(&self) -> u64 {
+        self.files.iter().filter_map(|entry| entry.len).fold(0, u64::saturating_add)
+    }
+
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
         let file = self.metadata_name.clone();
         let problem = |message: String| TraceError {
@@ -238,8 +260,8 @@ impl<'a> Folder<'a> {
             Ok(bytes) => bytes.clone(),
             Err(error) => return Err(problem(format!("cannot be read: {error}"))),
         };
-        let metadata_options =
-            MetadataOptions { dialect: options.dialect, strict: options.strict, limits: options.limits };
+        let limits = options.limits.for_metadata(bytes.len() as u64, self.packed);
+        let metadata_options = MetadataOptions { dialect: options.dialect, strict: options.strict, limits };
         let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
             diagnostics
                 .into_iter()
@@ -266,6 +288,7 @@ impl<'a> Folder<'a> {
                 let mut described = Described {
                     class: parsed.trace,
                     quirks,
+                    limits,
                     dialect: parsed.dialect,
                     diagnostics: in_file(&file, parsed.diagnostics),
                     metadata_name: file,
@@ -305,6 +328,7 @@ impl<'a> Described<'a> {
         if !extends(&self.class, &other.class) {
             std::mem::swap(&mut self.class, &mut other.class);
             self.quirks = other.quirks;
+            self.limits = other.limits;
             self.metadata_name = other.metadata_name;
             self.diagnostics = other.diagnostics;
         }
@@ -329,20 +353,34 @@ impl<'a> Described<'a> {
             several => common_folder(several.iter().map(|folder| folder.path.as_str())),
         };
         let name = self.name();
-        let trace = match Trace::new(self.class, name, &options.limits) {
+        let trace = match Trace::new(self.class, name, &self.limits) {
             Ok(trace) => Arc::new(Trace { path: path.clone(), ..trace }),
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let limits = WalkLimits::from(&options.limits);
+        let bytes = self.folders.iter().map(Folder::bytes).fold(0, u64::saturating_add);
+        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes(), folder.packed_data));
+        let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
+        let classes = &trace.class.data_streams;
+        let packets: Vec<Weight> =
+            classes.iter().map(|stream| Weight::of_packet(&trace.class, stream)).collect();
+        let events = classes.iter().flat_map(|stream| Weight::of_event_records(&trace.class, stream));
+        let empty_elements = packets.iter().copied().chain(events);
+        let empty_elements = empty_elements.map(|weight| weight.empty_elements(allowed.fields)).min();
+        let most_packets = packets.iter().map(|weight| weight.instances_in(allowed.bits)).max();
         let mut builder = Builder {
             trace: &trace,
-            limits,
+            limits: WalkLimits::from(&self.limits),
+            packet_limits: WalkLimits::from(&self.limits),
+            allowed,
+            empty_elements: empty_elements.unwrap_or(0),
+            too_heavy: packets.iter().find_map(|weight| allowed.too_many(*weight, "packets")),
             streams: BTreeMap::new(),
             damage: Vec::new(),
             diagnostics: Vec::new(),
             packets: 0,
             most_packets: options.limits.packets,
         };
+        builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
         for folder in &self.folders {
             for entry in &folder.files {
                 let name = shown(folder.tree, &entry.path);
@@ -432,6 +470,13 @@ type StreamKey = (u64, Option<u64>, String);
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
     limits: WalkLimits,
+    /// For their headers and contexts, before it is known how many they are.
+    packet_limits: WalkLimits,
+    allowed: Allowed,
+    /// How many array elements without bits all packets may have.
+    empty_elements: u64,
+    /// Why packets are not read, if they are not.
+    too_heavy: Option<DamageKind>,
     streams: BTreeMap<StreamKey, Stream>,
     damage: Vec<Damage>,
     diagnostics: Vec<FileDiagnostic>,
@@ -464,8 +509,18 @@ impl Builder<'_> {
                 return;
             }
         };
+        if let Some(kind) = self.too_heavy.clone() {
+            self.damage.push(Damage {
+                file: name,
+                stream: None,
+                bit: 0,
+                kind,
+                skipped: bytes.len() as u64 * 8,
+            });
+            return;
+        }
         let decoder =
-            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.limits };
+            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
         let mut last: Option<StreamKey> = None;
         let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
@@ -541,7 +596,16 @@ impl Builder<'_> {
         *last = Some(key);
     }
 
+    /// The limits of each of so many packets.
+    fn limits_of_each(&self, packets: u64) -> WalkLimits {
+        let most = self.empty_elements / packets.max(1);
+        WalkLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
+    }
+
     fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
+        let mut limits = self.limits_of_each(self.packets);
+        // What was read is read again.
+        limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
         let mut streams = Vec::new();
         let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
         let order = PacketOrder {
@@ -557,7 +621,9 @@ impl Builder<'_> {
             let records = match records.entry(found.class) {
                 Place::Occupied(records) => Arc::clone(records.get()),
                 Place::Vacant(place) => {
-                    let Some(records) = EventRecords::of(self.trace, found.class) else { continue };
+                    let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
+                        continue;
+                    };
                     Arc::clone(place.insert(Arc::new(records)))
                 }
             };
@@ -569,7 +635,7 @@ impl Builder<'_> {
                 packets: found.packets,
                 rest: found.rest,
                 quirks: quirks.to_vec(),
-                limits: self.limits,
+                limits,
                 clock_arithmetic,
             }));
         }

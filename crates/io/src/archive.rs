@@ -96,7 +96,7 @@ pub(crate) fn tar(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoE
         let kind = entry.header().entry_type();
         if kind.is_gnu_sparse() {
             budget.allows(entry.size())?;
-            let (content, error) = budget.read(&mut entry, || None)?;
+            let (content, error) = budget.read(&mut entry)?;
             let content = match error {
                 Some(error) => Err(error.to_string()),
                 None => Ok(content.into()),
@@ -149,8 +149,7 @@ pub(crate) fn zip(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoE
                 if !file.is_file() {
                     continue;
                 }
-                let packed = file.compressed_size();
-                let (content, error) = budget.read(file.by_ref(), || Some(packed))?;
+                let (content, error) = budget.read(file.by_ref())?;
                 let content = match error {
                     Some(error) => Err(format!("cannot be unpacked: {error}")),
                     None => Ok(content.into()),

@@ -6,8 +6,6 @@ use std::rc::Rc;
 
 use crate::{IoError, IoLimits};
 
-/// From this many bytes on the ratio counts: small traces of zeros are honest.
-const RATIO_FROM: u64 = 64 << 20;
 /// What the dictionary of an xz stream may take.
 const XZ_MEMORY: u64 = 512 << 20;
 
@@ -78,46 +76,46 @@ fn is_tar(head: &[u8]) -> bool {
     sum == stored
 }
 
-/// How many bytes one tree has become so far.
+/// How many bytes one tree has become so far, and out of how many.
 pub(crate) struct Budget<'a> {
     pub(crate) path: &'a str,
     pub(crate) limits: &'a IoLimits,
     used: u64,
+    /// Size of the archive or compressed file, as far as it was read; None: nothing is packed.
+    packed: Option<u64>,
 }
 
 impl<'a> Budget<'a> {
-    pub(crate) fn new(path: &'a str, limits: &'a IoLimits) -> Self {
-        Self { path, limits, used: 0 }
+    pub(crate) fn new(path: &'a str, limits: &'a IoLimits, packed: Option<u64>) -> Self {
+        Self { path, limits, used: 0, packed }
     }
 
-    /// Reads all of `reader`, which unpacks what it counts in `consumed`. An error of the reader
-    /// after the first byte is returned as text beside what could be read.
-    pub(crate) fn read(
+    /// Size of what was packed.
+    pub(crate) fn packed(&self) -> Option<u64> {
+        self.packed
+    }
+
+    /// Reads all of `reader`. An error of the reader after the first byte is returned as text beside
+    /// what could be read.
+    pub(crate) fn read(&mut self, reader: impl Read) -> Result<(Vec<u8>, Option<io::Error>), IoError> {
+        self.read_counting(reader, || None)
+    }
+
+    /// Reads all of `reader`, which unpacks what it counts in `consumed`.
+    fn read_counting(
         &mut self,
         mut reader: impl Read,
         consumed: impl Fn() -> Option<u64>,
     ) -> Result<(Vec<u8>, Option<io::Error>), IoError> {
-        const STEP: u64 = 1 << 20;
+        const STEP: u64 = 64 << 10;
         let mut bytes = Vec::new();
         loop {
             let before = bytes.len() as u64;
             let result = reader.by_ref().take(STEP).read_to_end(&mut bytes);
             let grown = bytes.len() as u64 - before;
+            self.packed = self.packed.max(consumed());
+            self.allows(grown)?;
             self.used = self.used.saturating_add(grown);
-            if self.used > self.limits.decompressed_bytes {
-                return Err(self.exceeded());
-            }
-            let now = bytes.len() as u64;
-            if let Some(consumed) = consumed()
-                && now > RATIO_FROM
-                && now / consumed.max(1) >= self.limits.ratio
-            {
-                return Err(IoError::Limit {
-                    path: self.path.to_owned(),
-                    what: "the ratio of unpacked to packed bytes",
-                    limit: self.limits.ratio,
-                });
-            }
             match result {
                 Err(error) => return Ok((bytes, Some(error))),
                 Ok(_) if grown < STEP => return Ok((bytes, None)),
@@ -128,10 +126,16 @@ impl<'a> Budget<'a> {
 
     /// Whether so many bytes more may come.
     pub(crate) fn allows(&self, bytes: u64) -> Result<(), IoError> {
-        if self.used.saturating_add(bytes) > self.limits.decompressed_bytes {
+        let used = self.used.saturating_add(bytes);
+        if used > self.limits.decompressed_bytes {
             return Err(self.exceeded());
         }
-        Ok(())
+        match self.packed.map(|packed| (packed, self.limits.unpacked(packed))) {
+            Some((packed, limit)) if used > limit => {
+                Err(IoError::Ratio { path: self.path.to_owned(), packed, limit })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn exceeded(&self) -> IoError {
@@ -150,15 +154,18 @@ pub(crate) fn unpack(
     reader: impl Read,
     budget: &mut Budget<'_>,
 ) -> Result<(Vec<u8>, Option<String>), IoError> {
-    let counter = Rc::new(Cell::new(0u64));
-    let reader = Counting { reader: BufReader::with_capacity(256 << 10, reader), counter: counter.clone() };
-    let consumed = || Some(counter.get());
+    let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
+    let reader = Counting { reader, counter: Rc::clone(&arrived) };
+    let reader = BufReader::with_capacity(256 << 10, reader);
+    let reader = Counting { reader, counter: Rc::clone(&counter) };
+    // What has come is a better measure than what is used of it: what comes first may be zeros.
+    let consumed = || Some(arrived.get());
     let (bytes, error) = match packing {
-        Packing::Gzip => budget.read(flate2::bufread::MultiGzDecoder::new(reader), consumed)?,
+        Packing::Gzip => budget.read_counting(flate2::bufread::MultiGzDecoder::new(reader), consumed)?,
         Packing::Zstd => {
             let decoder = zstd::stream::read::Decoder::with_buffer(reader)
                 .map_err(|error| IoError::system(budget.path, "file", error))?;
-            budget.read(decoder, consumed)?
+            budget.read_counting(decoder, consumed)?
         }
         Packing::Xz => {
             let flags = liblzma::stream::CONCATENATED;
@@ -169,7 +176,7 @@ pub(crate) fn unpack(
                     problem: error.to_string(),
                 }
             })?;
-            budget.read(liblzma::bufread::XzDecoder::new_stream(reader, stream), consumed)?
+            budget.read_counting(liblzma::bufread::XzDecoder::new_stream(reader, stream), consumed)?
         }
         Packing::Bzip2 | Packing::Zip | Packing::Tar => {
             return Err(IoError::Unsupported { path: budget.path.to_owned(), what: packing.name() });
@@ -193,13 +200,13 @@ pub(crate) fn unpack(
     }
 }
 
-/// Counts what is taken from a buffered reader.
+/// Counts what is taken from a reader.
 struct Counting<R> {
     reader: R,
     counter: Rc<Cell<u64>>,
 }
 
-impl<R: BufRead> Read for Counting<R> {
+impl<R: Read> Read for Counting<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.reader.read(buffer)?;
         self.counter.set(self.counter.get() + count as u64);

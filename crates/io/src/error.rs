@@ -38,6 +38,16 @@ pub enum IoError {
         /// The limit.
         limit: u64,
     },
+    /// An archive or compressed file becomes too many times larger than it is.
+    #[error("{path}: {packed} packed bytes become more than the limit of {limit}")]
+    Ratio {
+        /// What was read.
+        path: String,
+        /// How many bytes were packed.
+        packed: u64,
+        /// How many bytes they may become, by [`IoLimits::unpacked`](crate::IoLimits::unpacked).
+        limit: u64,
+    },
     /// An archive or compressed file that cannot be read at all.
     #[error("{path}: this looks like {what}, but it cannot be read: {problem}")]
     Damaged {

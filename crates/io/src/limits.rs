@@ -7,9 +7,12 @@ pub struct IoLimits {
     /// Bytes that all compressed data of one tree may become, and that a pipe may deliver.
     /// Default: 16 GiB.
     pub decompressed_bytes: u64,
-    /// How many times larger than its compressed form data may become, once there are more than
-    /// 64 MiB of it. Default: 1000.
+    /// How many times larger than its packed form an archive or a compressed file may become at most.
+    /// Default: 1000.
     pub ratio: u64,
+    /// How many times larger the smallest ones may become: one time more for each 64 packed bytes, up
+    /// to `ratio`. A file of a few bytes should not cost what only a large one is worth. Default: 128.
+    pub small_ratio: u64,
     /// Number of files in a tree. Default: 1,000,000.
     pub entries: usize,
     /// Depth of nested folders. Default: 64.
@@ -18,6 +21,34 @@ pub struct IoLimits {
 
 impl Default for IoLimits {
     fn default() -> Self {
-        Self { decompressed_bytes: 16 << 30, ratio: 1000, entries: 1_000_000, depth: 64 }
+        Self { decompressed_bytes: 16 << 30, ratio: 1000, small_ratio: 128, entries: 1_000_000, depth: 64 }
+    }
+}
+
+/// So much of anything may come out of the smallest archive: empty archives are mostly padding.
+const ANYWAY: u64 = 64 << 10;
+
+impl IoLimits {
+    /// How many bytes so many packed ones may become.
+    #[must_use]
+    pub fn unpacked(&self, packed: u64) -> u64 {
+        let ratio = self.ratio.min(self.small_ratio.saturating_add(packed / 64));
+        packed.saturating_mul(ratio).max(ANYWAY).min(self.decompressed_bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_archives_become_less() {
+        let limits = IoLimits::default();
+        assert_eq!(limits.unpacked(0), 64 << 10);
+        assert_eq!(limits.unpacked(1 << 10), 144 << 10);
+        assert_eq!(limits.unpacked(1 << 16), 1000 << 16);
+        assert_eq!(limits.unpacked(1 << 60), 16 << 30);
+        let trusting = IoLimits { ratio: 5000, small_ratio: 5000, ..limits };
+        assert_eq!(trusting.unpacked(1 << 10), 5000 << 10);
     }
 }

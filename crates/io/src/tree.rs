@@ -16,6 +16,7 @@ pub struct Entry {
     pub path: String,
     /// Size in bytes, if it could be found out.
     pub len: Option<u64>,
+    packed: Option<u64>,
     place: Place,
 }
 
@@ -32,7 +33,7 @@ impl Entry {
     #[must_use]
     pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { path: path.into(), len: Some(bytes.len() as u64), place: Place::Memory(bytes) }
+        Self { path: path.into(), len: Some(bytes.len() as u64), packed: None, place: Place::Memory(bytes) }
     }
 
     /// The content. A large plain file is mapped: no matter how long, this is quick.
@@ -45,6 +46,13 @@ impl Entry {
             Place::Memory(bytes) => Ok(bytes.clone()),
             Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
         }
+    }
+
+    /// Size in bytes of the archive or compressed file that it comes from, if it was in one. For limits:
+    /// whoever sends little should not be able to cause much.
+    #[must_use]
+    pub fn packed(&self) -> Option<u64> {
+        self.packed
     }
 
     /// The last part of the path.
@@ -116,8 +124,10 @@ impl Tree {
             .take(HEAD as u64)
             .read_to_end(&mut head)
             .map_err(|error| IoError::system(&name, "pipe", error))?;
-        let mut budget = Budget::new(&name, limits);
         let packing = Packing::of(&head);
+        // Counted while it is unpacked.
+        let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
+        let mut budget = Budget::new(&name, limits, packed);
         let reader = Cursor::new(head).chain(reader);
         let file = name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         let file = if file.is_empty() { "stdin".to_owned() } else { file };
@@ -127,7 +137,7 @@ impl Tree {
                 Self::of_unpacked(&name, unpacked_name(&file), bytes.into(), problem, &mut budget)
             }
             _ => {
-                let (bytes, error) = budget.read(reader, || None)?;
+                let (bytes, error) = budget.read(reader)?;
                 if let Some(error) = error {
                     return Err(IoError::system(&name, "pipe", error));
                 }
@@ -152,14 +162,14 @@ impl Tree {
         limits: &IoLimits,
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
-        let mut budget = Budget::new(name, limits);
+        let mut budget = Budget::new(name, limits, Some(bytes.len() as u64));
         match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
                 let (unpacked, problem) = unpack(packing, &**bytes, &mut budget)?;
                 Self::of_unpacked(name, unpacked_name(file), unpacked.into(), problem, &mut budget)
             }
-            Some(Packing::Tar) => Ok(Self::of_members(name, archive::tar(bytes, &mut budget)?)),
-            Some(Packing::Zip) => Ok(Self::of_members(name, archive::zip(bytes, &mut budget)?)),
+            Some(Packing::Tar) => Ok(Self::of_members(name, archive::tar(bytes, &mut budget)?, &budget)),
+            Some(Packing::Zip) => Ok(Self::of_members(name, archive::zip(bytes, &mut budget)?, &budget)),
             Some(packing @ Packing::Bzip2) => {
                 Err(IoError::Unsupported { path: name.to_owned(), what: packing.name() })
             }
@@ -169,6 +179,7 @@ impl Tree {
                     Source::File(path, bytes) => Entry {
                         path: file.to_owned(),
                         len: Some(bytes.len() as u64),
+                        packed: None,
                         place: Place::File(path.to_owned()),
                     },
                     Source::Memory(bytes) => Entry::of_bytes(file, bytes),
@@ -187,10 +198,10 @@ impl Tree {
         budget: &mut Budget<'_>,
     ) -> Result<Self, IoError> {
         let mut tree = match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
-            Some(Packing::Tar) => Self::of_members(name, archive::tar(&bytes, budget)?),
+            Some(Packing::Tar) => Self::of_members(name, archive::tar(&bytes, budget)?, budget),
             _ => Self {
                 name: name.to_owned(),
-                entries: vec![Entry::of_bytes(file, bytes)],
+                entries: vec![Entry { packed: budget.packed(), ..Entry::of_bytes(file, bytes) }],
                 problems: Vec::new(),
             },
         };
@@ -198,10 +209,10 @@ impl Tree {
         Ok(tree)
     }
 
-    fn of_members(name: &str, members: Members) -> Self {
+    fn of_members(name: &str, members: Members, budget: &Budget<'_>) -> Self {
         let entries = members.files.into_iter().map(|(path, content)| match content {
-            Ok(bytes) => Entry::of_bytes(path, bytes),
-            Err(problem) => Entry { path, len: None, place: Place::Broken(problem) },
+            Ok(bytes) => Entry { packed: budget.packed(), ..Entry::of_bytes(path, bytes) },
+            Err(problem) => Entry { path, len: None, packed: None, place: Place::Broken(problem) },
         });
         Self { name: name.to_owned(), entries: entries.collect(), problems: members.problems }
     }
@@ -294,7 +305,7 @@ impl<'a> Walk<'a> {
                 }
                 Err(error) => {
                     let problem = format!("the symbolic link leads nowhere: {error}");
-                    self.entries.push(Entry { path, len: None, place: Place::Broken(problem) });
+                    self.entries.push(Entry { path, len: None, packed: None, place: Place::Broken(problem) });
                 }
             }
         }
@@ -352,13 +363,13 @@ impl<'a> Walk<'a> {
     }
 
     fn file(&mut self, path: String, place: PathBuf, len: Option<u64>) -> Result<(), IoError> {
-        self.entries.push(Entry { path, len, place: Place::File(place) });
+        self.entries.push(Entry { path, len, packed: None, place: Place::File(place) });
         self.count(0)
     }
 
     fn count(&self, more: usize) -> Result<(), IoError> {
         if self.entries.len() + more > self.limits.entries {
-            return Err(archive::too_many(&Budget::new(self.name, self.limits)));
+            return Err(archive::too_many(&Budget::new(self.name, self.limits, None)));
         }
         Ok(())
     }
@@ -557,14 +568,34 @@ mod tests {
     #[test]
     fn limits_hold() {
         let packed = gzip(&vec![0; 100 << 20]);
-        let tight = IoLimits { decompressed_bytes: 1 << 20, ..IoLimits::default() };
+        let tight = IoLimits { decompressed_bytes: 1 << 20, small_ratio: 1000, ..IoLimits::default() };
         let error = Tree::from_reader("-", &packed[..], &tight).unwrap_err();
         assert_eq!(error.to_string(), "-: the number of unpacked bytes is more than the limit of 1048576");
         let ratio = IoLimits { ratio: 100, ..IoLimits::default() };
-        assert!(matches!(
-            Tree::from_reader("-", &packed[..], &ratio),
-            Err(IoError::Limit { limit: 100, .. })
-        ));
+        assert!(matches!(Tree::from_reader("-", &packed[..], &ratio), Err(IoError::Ratio { .. })));
+        // The smaller, the less, and by whatever way it comes.
+        let folder = Folder::new("ratio");
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+        encoder.write_all(&[0; 200_000]).unwrap();
+        let small = encoder.finish().unwrap();
+        fs::write(folder.join("small.gz"), &small).unwrap();
+        let error = Tree::open(&folder.join("small.gz"), &IoLimits::default()).unwrap_err();
+        let limit = IoLimits::default().unpacked(small.len() as u64);
+        let expected =
+            format!("small.gz: {} packed bytes become more than the limit of {limit}", small.len());
+        assert!(error.to_string().ends_with(&expected), "{error}");
+        let refused = Tree::from_reader("-", &small[..], &IoLimits::default());
+        assert!(matches!(refused, Err(IoError::Ratio { .. })));
+        let trusting = IoLimits { small_ratio: 1000, ..IoLimits::default() };
+        // Zeros at the beginning are no harm where enough of other bytes follows.
+        let mut noise = 1u32;
+        let mut random = || {
+            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            (noise >> 24) as u8
+        };
+        let mixed: Vec<u8> = std::iter::repeat_n(0, 500_000).chain((0..50_000).map(|_| random())).collect();
+        assert!(Tree::from_reader("-", &gzip(&mixed)[..], &IoLimits::default()).is_ok());
+        assert_eq!(Tree::open(&folder.join("small.gz"), &trusting).unwrap().entries[0].len, Some(200_000));
         let error = Tree::from_reader("-", io::repeat(1), &tight).unwrap_err();
         assert!(matches!(error, IoError::Limit { .. }));
     }

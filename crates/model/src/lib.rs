@@ -27,6 +27,7 @@ mod trace_class;
 mod value;
 mod visitor;
 pub mod walk;
+mod weight;
 
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
@@ -52,3 +53,4 @@ pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass};
 pub use uuid::Uuid;
 pub use value::{Real, Text, Wide};
 pub use visitor::{Field, Skip, Visitor};
+pub use weight::Weight;

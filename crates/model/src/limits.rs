@@ -11,6 +11,9 @@ pub struct Limits {
     pub depth: u32,
     /// Number of field classes of one trace after aliases were expanded. Default: 1,048,576.
     pub field_classes: u64,
+    /// Number of those that metadata may have however short they are; each byte allows four more.
+    /// See [`Limits::for_metadata`]. Default: 4,096.
+    pub few_field_classes: u64,
     /// Number of event record classes of one trace. Default: 1,048,576.
     pub event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
@@ -21,6 +24,11 @@ pub struct Limits {
     /// Field classes of one root field whose fields may have no bits: an event record can have all
     /// of them in a single bit. Default: 65,536.
     pub empty_fields: u64,
+    /// Fields that packets and event records may have for each bit of the data of a trace; names and
+    /// labels that are very long count, too. See [`Weight`](crate::Weight). Default: 4.
+    pub fields_per_bit: u64,
+    /// Fields that all data of a trace may have beyond that. Default: 65,536.
+    pub few_fields: u64,
     /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
     pub packets: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
@@ -33,12 +41,75 @@ impl Default for Limits {
             metadata_bytes: 256 << 20,
             depth: 64,
             field_classes: 1 << 20,
+            few_field_classes: 1 << 12,
             event_record_classes: 1 << 20,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 12,
             empty_fields: 1 << 16,
+            fields_per_bit: 4,
+            few_fields: 1 << 16,
             packets: 1 << 24,
             diagnostics: 100,
         }
+    }
+}
+
+impl Limits {
+    /// The limits for a metadata text of `bytes` bytes. Where it was packed, `packed` is the size of all
+    /// texts that were packed together and of what they were packed in: little that was given to the
+    /// program should not cause much work, whatever it unpacks to.
+    #[must_use]
+    pub fn for_metadata(mut self, bytes: u64, packed: Option<(u64, u64)>) -> Self {
+        let allowed = |bytes: u64| self.few_field_classes.saturating_add(bytes.saturating_mul(4));
+        self.field_classes = self.field_classes.min(match packed {
+            Some((all, given)) if given < all => share(allowed(given), bytes, all),
+            _ => allowed(bytes),
+        });
+        self
+    }
+
+    /// How many fields may be in `bytes` bytes of data. Where they were packed, `packed` is the size of
+    /// all data that was packed together and of what it was packed in; the fields are then counted as if
+    /// it had become eight times larger at most.
+    #[must_use]
+    pub fn fields(&self, bytes: u64, packed: Option<(u64, u64)>) -> u64 {
+        let allowed = |bytes: u64| {
+            let of_bits = bytes.saturating_mul(8).saturating_mul(self.fields_per_bit);
+            self.few_fields.saturating_add(of_bits)
+        };
+        match packed.map(|(all, given)| (all, given.saturating_mul(8))) {
+            Some((all, given)) if given < all => share(allowed(given), bytes, all),
+            _ => allowed(bytes),
+        }
+    }
+}
+
+/// What a part has of what is for all.
+fn share(whole: u64, part: u64, all: u64) -> u64 {
+    u64::try_from(u128::from(whole) * u128::from(part) / u128::from(all.max(1))).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_metadata_have_few_classes() {
+        let most = |bytes, packed| Limits::default().for_metadata(bytes, packed).field_classes;
+        assert_eq!((most(0, None), most(1000, None), most(u64::MAX, None)), (4096, 8096, 1 << 20));
+        // Two texts out of an archive of 1,000 bytes, or of more than they have.
+        assert_eq!((most(75_000, Some((100_000, 1000))), most(25_000, Some((100_000, 1000)))), (6072, 2024));
+        assert_eq!(most(75_000, Some((100_000, 200_000))), 4096 + 300_000);
+    }
+
+    #[test]
+    fn packed_data_has_few_fields() {
+        let most = |bytes, packed| Limits::default().fields(bytes, packed);
+        assert_eq!((most(0, None), most(1000, None)), (65_536, 65_536 + 32_000));
+        assert_eq!(most(u64::MAX, None), u64::MAX);
+        // Eight times larger are not too many, a hundred times are.
+        assert_eq!(most(8000, Some((8000, 1000))), 65_536 + 8 * 32_000);
+        assert_eq!(most(100_000, Some((100_000, 1000))), 65_536 + 8 * 32_000);
+        assert_eq!(most(25_000, Some((100_000, 1000))), (65_536 + 8 * 32_000) / 4);
     }
 }

@@ -218,6 +218,19 @@ pub enum DamageKind {
         /// Cycles at its end.
         end: u64,
     },
+    /// Packets or event records could have so many fields for their few bits that it would take too long
+    /// to read them. See [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
+    #[error("{bits} bits of such {what} could have {fields} fields, more than the limit of {most}")]
+    TooManyFields {
+        /// "packets" or "event records".
+        what: &'static str,
+        /// Size of all of them in bits.
+        bits: u64,
+        /// How many fields they could have; names and labels that are long count, too.
+        fields: u64,
+        /// How many they may have.
+        most: u64,
+    },
     /// There are more packets than [`Limits::packets`](crate::Limits::packets) allows.
     #[error("the trace has more than {0} packets, the limit")]
     TooManyPackets(u64),

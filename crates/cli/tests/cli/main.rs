@@ -10,6 +10,7 @@ mod differential;
 mod documents;
 mod errors;
 mod inspect;
+mod limits;
 mod quirks;
 mod recorded;
 mod structure;

@@ -1,0 +1,617 @@
+//! Small hostile inputs cost little, and docs/limits.md says what the limits are.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use ichnos::io::IoLimits;
+use ichnos::model::Limits;
+
+use crate::support::{Folder, Run, command, ichnos, root};
+
+/// The rows of a table of docs/limits.md: names of limits, each with its flag and its default.
+fn table(name: &str) -> BTreeMap<String, (String, String)> {
+    let text = std::fs::read_to_string(root().join("docs/limits.md")).unwrap();
+    let (_, table) = text.split_once(&format!("<!-- table: {name} -->\n")).unwrap();
+    let (table, _) = table.split_once("<!-- end of table -->").unwrap();
+    let rows = table.lines().skip(2).map(|row| {
+        let cells: Vec<&str> = row.split('|').map(|cell| cell.trim().trim_matches('`')).collect();
+        let [_, limit, flag, default, past, _] = cells[..] else { panic!("{row}") };
+        assert!(!past.is_empty(), "{row}");
+        (limit.to_owned(), (flag.to_owned(), default.to_owned()))
+    });
+    rows.collect()
+}
+
+/// A number as people write it.
+fn shown(name: &str, number: u64) -> String {
+    if name.ends_with("_bytes") {
+        let (unit, shift) = if number >= 1 << 30 { ("GiB", 30) } else { ("MiB", 20) };
+        assert_eq!(number >> shift << shift, number);
+        return format!("{} {unit}", number >> shift);
+    }
+    let digits = number.to_string();
+    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|g| str::from_utf8(g).unwrap()).collect();
+    groups.join(",")
+}
+
+/// The members of a structure of numbers, as its `Debug` has them.
+fn members(limits: &impl Debug) -> BTreeMap<String, String> {
+    let text = format!("{limits:?}");
+    let (_, members) = text.trim_end_matches(" }").split_once(" { ").unwrap();
+    let pairs = members.split(", ").map(|member| member.split_once(": ").unwrap());
+    pairs.map(|(name, number)| (name.to_owned(), shown(name, number.parse().unwrap()))).collect()
+}
+
+#[test]
+fn the_page_has_all_limits() {
+    let mut flags: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut of_table = |name: &str| {
+        let table = table(name);
+        for (flag, default) in table.values() {
+            flags.entry(flag.clone()).or_default().push(default.clone());
+        }
+        table.into_iter().map(|(limit, (_, default))| (limit, default)).collect::<BTreeMap<_, _>>()
+    };
+    assert_eq!(of_table("model"), members(&Limits::default()));
+    assert_eq!(of_table("io"), members(&IoLimits::default()));
+    of_table("output");
+    for verb in ["info", "cat", "check", "schema"] {
+        let help = ichnos(["help", verb]).expect(0, &[]).out;
+        let (_, limits) = help.split_once("Limits against hostile input:").unwrap();
+        // Other sections follow after an empty line.
+        let mut found = BTreeSet::new();
+        for option in limits.split("\n      --").skip(1) {
+            let words: Vec<&str> = option.split_whitespace().collect();
+            let flag = format!("--{}", words[0]);
+            if !flag.starts_with("--limit-") {
+                break;
+            }
+            let text = words.join(" ");
+            let (_, default) = text.split_once("[default: ").unwrap_or_else(|| panic!("{flag}: {text}"));
+            let defaults = flags.get(&flag).unwrap_or_else(|| panic!("{flag} is not on the page"));
+            for expected in defaults {
+                assert!(default.contains(expected.as_str()), "{flag}: {expected} is not in {default}");
+            }
+            found.insert(flag);
+        }
+        assert_eq!(found, flags.keys().cloned().collect(), "{verb}");
+    }
+}
+
+/// Contents of files by their names.
+type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// A trace of metadata in the language of CTF 1.8, and data.
+fn tsdl(metadata: &str, data: &[u8]) -> Files {
+    let metadata = format!("/* CTF 1.8 */\ntrace{{major=1;minor=8;byte_order=le;}};{metadata}");
+    vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
+}
+
+fn run(verb: &str, files: &[(&str, Vec<u8>)], arguments: &[&str]) -> Run {
+    let folder = Folder::new("limits");
+    for (name, bytes) in files {
+        std::fs::write(folder.join(name), bytes).unwrap();
+    }
+    ichnos([verb, folder.to_str().unwrap()].iter().chain(arguments))
+}
+
+fn cat(files: &[(&str, Vec<u8>)], arguments: &[&str]) -> Run {
+    run("cat", files, arguments)
+}
+
+const PACKETS: &str = "stream{packet.context:=struct{integer{size=8;}packet_size;};};event{};";
+
+#[test]
+fn each_flag_sets_its_limit() {
+    let empties = "stream{};event{fields:=struct{integer{size=8;}a;struct{}b[100];};};";
+    let files = tsdl(empties, &[7; 100]);
+    let damaged = |arguments: &[&str], what: &str| {
+        cat(&files, arguments).expect(3, &[what]);
+    };
+    // More than one for each bit; the first events have them.
+    assert_eq!(cat(&files, &["--limit-empty-elements", "100000"]).expect(0, &[]).out.lines().count(), 100);
+    damaged(&["--limit-empty-elements", "200"], "more than 200 array elements of zero size");
+    let fields = "stream{};event{fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
+    let fields = fields.replace(
+        "struct{}b,c,d,e,f,g,h;",
+        &"bcdefgh".chars().map(|c| format!("struct{{}}{c};")).collect::<String>(),
+    );
+    let files = tsdl(&fields, &[7; 4000]);
+    assert_eq!(cat(&files, &["--limit-fields-per-bit", "10"]).expect(0, &[]).out.lines().count(), 32_000);
+    let too_many = "32000 bits of such event records could have 320000 fields, more than the limit of 193536";
+    cat(&files, &[]).expect(3, &[too_many, "4,000 bytes skipped"]);
+    cat(&files, &["--strict"]).expect(2, &[too_many]);
+    run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--limit-fields-per-bit"]);
+    cat(&files, &["--limit-empty-fields", "3"]).expect(2, &["more than 3 fields"]);
+    let files = tsdl(PACKETS, &[8; 10]);
+    cat(&files, &[]).expect(0, &[]);
+    cat(&files, &["--limit-packets", "9"]).expect(3, &["more than 9 packets"]);
+    let files = tsdl("stream{};?;?;?;", &[]);
+    let few = cat(&files, &["--limit-problems", "1"]).expect(2, &[]).err;
+    assert!(few.lines().count() < cat(&files, &[]).err.lines().count(), "{few}");
+    // Packets of an event record that nobody knows.
+    let unknown = "stream{packet.context:=struct{integer{size=8;}packet_size;};\
+                   event.header:=struct{integer{size=8;}id;};};event{id=9;};";
+    let files = tsdl(unknown, &[16, 1].repeat(5));
+    let all = cat(&files, &[]).expect(3, &[]).err;
+    assert_eq!(all.matches("no event record class 1").count(), 5);
+    let few = cat(&files, &["--limit-damage", "3"]).expect(3, &["2 more damaged places"]).err;
+    assert_eq!(few.matches("no event record class 1").count(), 3);
+    let few = run("check", &files, &["--limit-damage", "3", "--json"]).expect(1, &[]).json();
+    assert_eq!((few["errors"].as_u64(), few["left_out"].as_u64()), (Some(5), Some(2)));
+    assert_eq!(few["findings"].as_array().unwrap().len(), 3);
+    let few = run("info", &files, &["--limit-damage", "3", "--json", "--count"]).expect(3, &[]).json();
+    assert_eq!((few["damage"].as_u64(), few["traces"][0]["damage_left_out"].as_u64()), (Some(5), Some(2)));
+    cat(&files, &["--limit-damage", "0"]).expect(2, &["0 is not in"]);
+    // What is unpacked, and what lies where.
+    let of = |files: Files, flag: &str, value: &str, code: i32, part: &str| {
+        let folder = Folder::new("limits");
+        for (name, bytes) in files {
+            let path = folder.join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, bytes).unwrap();
+        }
+        let archive = folder.join("t.tar.gz");
+        let path = if archive.exists() { &archive } else { &*folder };
+        ichnos(["info", path.to_str().unwrap(), flag, value]).expect(code, &[part]);
+    };
+    let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
+    // So much out of so little may not have so many fields, either.
+    of(archive(90_000), "--limit-ratio", "2000", 3, "");
+    of(archive(90_000), "--limit-ratio", "2", 2, "--limit-ratio");
+    of(archive(9000), "--limit-unpacked", "4K", 2, "--limit-unpacked");
+    of(archive(9), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
+    of(tsdl(PACKETS, &[8]), "--limit-files", "2", 0, "");
+    of(tsdl(PACKETS, &[8]), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
+    let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
+    of(deep(), "--limit-folders", "2", 0, "");
+    of(deep(), "--limit-folders", "1", 3, "left out, it is more than 1 folders deep");
+}
+
+#[test]
+fn much_of_what_could_be_heavy_is_read() {
+    // Arrays of arrays, which could all be empty, and elements without bits, which are few.
+    let matrix = "stream{};event{fields:=struct{integer{size=8;}a;integer{size=8;}b;\
+                  struct{}c[a];integer{size=8;}d[a][b];struct{string e;}f[b][a];};};";
+    let data = [3, 2, 1, 2, 3, 4, 5, 6, 0, 0, b'x', 0, 0, 0, 0].repeat(10_000);
+    assert_eq!(cat(&tsdl(matrix, &data), &[]).expect(0, &[]).out.lines().count(), 10_000);
+    // A small archive of many events.
+    let files =
+        tsdl("stream{};event{fields:=struct{integer{size=32;}a;string b;};};", &b"abcdefg\0".repeat(10_000));
+    let folder = Folder::new("limits");
+    let archive = folder.join("t.tar.xz");
+    std::fs::write(&archive, xz(&tar(&files))).unwrap();
+    let count = ichnos(["cat", archive.to_str().unwrap()]).expect(0, &[]).out.lines().count();
+    assert_eq!(count, 10_000);
+}
+
+/// A name that costs no more than a short one.
+const LONG: &str = "a_name_of_thirty_one_characters";
+
+/// A trace of metadata in the language of CTF 2: a data stream class with one event record class.
+fn spec2(payload: &str, data: &[u8]) -> Files {
+    let fragments = [
+        r#"{"type":"preamble","version":2}"#,
+        r#"{"type":"data-stream-class"}"#,
+        &format!(r#"{{"type":"event-record-class","payload-field-class":{payload}}}"#),
+    ];
+    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
+}
+
+/// A structure of members whose classes are these.
+fn structure(members: &[(&str, &str)]) -> String {
+    let member = |(name, class): &(&str, &str)| format!(r#"{{"name":"{name}","field-class":{class}}}"#);
+    let members: Vec<String> = members.iter().map(member).collect();
+    format!(r#"{{"type":"structure","member-classes":[{}]}}"#, members.join(","))
+}
+
+fn array(element: &str, length: u64) -> String {
+    format!(r#"{{"type":"static-length-array","element-field-class":{element},"length":{length}}}"#)
+}
+
+const BIT: &str = r#"{"type":"fixed-length-unsigned-integer","length":1,"byte-order":"little-endian"}"#;
+const EMPTY: &str = r#"{"type":"structure"}"#;
+
+/// Type aliases of structures of structures: each has so many of the one before. The last one's name.
+fn aliases(leaf: &str, levels: u8, width: usize) -> (String, char) {
+    let mut text = format!("typealias {leaf}:=a;");
+    let mut last = 'a';
+    for level in 0..levels {
+        let members: String = ('a'..).take(width).map(|name| format!("{last} {name};")).collect();
+        last = char::from(b'b' + level);
+        text += &format!("typealias struct{{{members}}}:={last};");
+    }
+    (text, last)
+}
+
+fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, &content[..]).unwrap();
+    }
+    archive.into_inner().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Packed with xz, and filled up to a kilobyte with padding: the more there is, the more may come out.
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 6);
+    encoder.write_all(bytes).unwrap();
+    let mut packed = encoder.finish().unwrap();
+    assert!(packed.len() <= 1024, "{}", packed.len());
+    packed.resize(1024, 0);
+    packed
+}
+
+/// How many bytes of data fit into an archive of a kilobyte beside metadata of less than a kilobyte; less
+/// of them where all takes twenty times as long.
+const DATA: usize = if cfg!(debug_assertions) { 32 << 10 } else { (144 << 10) - (10 << 10) };
+
+/// An archive of one kilobyte.
+fn packed(files: &[(&'static str, Vec<u8>)]) -> Files {
+    vec![("t.tar.xz", xz(&tar(files)))]
+}
+
+/// A trace whose data fills what is left of a kilobyte.
+fn filled(files: Files) -> Files {
+    let [(metadata, text), (data, pattern)] = <[_; 2]>::try_from(files).unwrap();
+    let room = 1024 - text.len();
+    vec![(metadata, text), (data, pattern.into_iter().cycle().take(room).collect())]
+}
+
+/// Several members of a structure of TSDL.
+fn many(count: usize, member: impl Fn(usize) -> String) -> String {
+    (0..count).map(member).collect()
+}
+
+/// A local file header of a zip archive whose members are all this file.
+fn overlapping_zip() -> Vec<u8> {
+    let content = gzip(&vec![0; 300_000]);
+    // Without the header and the trailer of gzip.
+    let (content, crc) = (&content[10..content.len() - 8], &content[content.len() - 8..][..4]);
+    let sizes = [&(content.len() as u32).to_le_bytes()[..], &300_000u32.to_le_bytes()].concat();
+    let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], crc, &sizes, &[1, 0, 0, 0]].concat();
+    let mut zip = [b"PK\x03\x04", &common[..], b"a", content].concat();
+    let (begin, count) = (zip.len() as u32, 10u8);
+    for name in 0..count {
+        zip.extend([b"PK\x01\x02\x14\0", &common[..], &[0; 14], &[b'a' + name]].concat());
+    }
+    let size = zip.len() as u32 - begin;
+    zip.extend(b"PK\x05\x06\0\0\0\0");
+    zip.extend([count, 0, count, 0]);
+    zip.extend(size.to_le_bytes());
+    zip.extend(begin.to_le_bytes());
+    zip.extend([0, 0]);
+    zip
+}
+
+/// Inputs of up to a kilobyte, each with another way to cost much.
+fn hostile() -> Vec<(&'static str, Files)> {
+    let event = |fields: &str| format!("stream{{}};event{{fields:=struct{{{fields}}};}};");
+    let bit = "integer{size=1;align=1;}";
+    let plain = |fields: &str| filled(tsdl(&event(fields), b"U"));
+    let full = |fields: &str| packed(&tsdl(&event(fields), &vec![b'U'; DATA]));
+    let json = |payload: &str| filled(spec2(payload, b"U"));
+    let alias = |leaf, levels, width| {
+        let (text, last) = aliases(leaf, levels, width);
+        filled(tsdl(&format!("{text}{}", event(&format!("{last} x;{bit}y;"))), b"U"))
+    };
+    let single = |bytes: Vec<u8>| vec![("file", bytes)];
+    let metadata = |text: &[u8]| packed(&[("metadata", text.to_vec())]);
+    let pre = "/* CTF 1.8 */\ntrace{major=1;minor=8;byte_order=le;};stream{};";
+    let long = |part: &str, count| metadata(format!("{pre}{}", part.repeat(count)).as_bytes());
+    let chain: String = ('b'..='m')
+        .fold(
+            ("typealias enum:integer{size=8;}{a,b}:=e;typealias struct{e t;}:=a;".to_owned(), 'a'),
+            |(text, last), next| {
+                (format!("{text}typealias struct{{e u;variant<u>{{{last} a;{last} b;}}w;}}:={next};"), next)
+            },
+        )
+        .0;
+    let opens =
+        |open: &str, count: usize| vec![("metadata", format!("\u{1e}{}", open.repeat(count)).into_bytes())];
+    let small = "packet.context:=struct{integer{size=8;}packet_size;";
+    let eights = b"\x08".repeat(DATA);
+    let zeros = vec![0; 5 << 20];
+    let boolean = r#"{"type":"fixed-length-boolean","length":8,"byte-order":"little-endian"}"#;
+    let optional =
+        format!(r#"{{"type":"optional","field-class":{EMPTY},"selector-field-location":{{"path":["s"]}}}}"#);
+    let labels = |count| many(count, |i| format!("{LONG}{i}=0...1,"));
+    let deep = |fields: &str| format!("{}{fields}{}", "struct{".repeat(50), "}a;".repeat(50));
+    vec![
+        // Metadata: classes of classes.
+        ("aliases that double", alias(bit, 18, 2)),
+        ("aliases of 10^6", alias(bit, 6, 10)),
+        ("aliases of empty structures", alias("struct{}", 4, 15)),
+        ("aliases just allowed", alias(bit, 2, 26)),
+        (
+            "variants of variants",
+            filled(tsdl(&format!("{chain}{}", event("m x;variant<x.w.w.t>{struct{}a;struct{}b;}z;")), b"U")),
+        ),
+        ("depth", filled(tsdl(&event(&deep(&format!("{bit}b;"))), b"U"))),
+        (
+            "too deep",
+            vec![("metadata", format!("{pre}event{{fields:={}", "struct{".repeat(120)).into_bytes())],
+        ),
+        ("brackets", plain(&format!("integer{{size=8;}}a{};", "[9999]".repeat(60)))),
+        ("arrays of JSON", opens("[", 1000)),
+        ("objects of JSON", opens("{\"a\":", 200)),
+        (
+            "a number of many digits",
+            vec![(
+                "metadata",
+                format!("\u{1e}{{\"type\":\"preamble\",\"version\":{}}}", "9".repeat(900)).into_bytes(),
+            )],
+        ),
+        ("an exponent", vec![("metadata", b"\x1e{\"type\":\"preamble\",\"version\":2e999999999}".to_vec())]),
+        ("many problems", vec![("metadata", format!("{pre}{}", "?;".repeat(400)).into_bytes())]),
+        // Lengths.
+        ("2^60 empty structures", plain(&format!("struct{{}}a[1152921504606846976];{bit}b;"))),
+        ("2^60 of 2^60", json(&structure(&[("a", &array(&array(EMPTY, 1 << 60), 1 << 60)), ("b", BIT)]))),
+        ("2^60 times nothing", json(&structure(&[("a", &array(&array(EMPTY, 0), 1 << 60)), ("b", BIT)]))),
+        ("an array of 2^60", json(&structure(&[("a", &array(BIT, 1 << 60))]))),
+        (
+            "a blob of 2^60",
+            json(
+                r#"{"type":"structure","member-classes":[{"name":"a","field-class":{"type":"static-length-blob","length":1152921504606846976}}]}"#,
+            ),
+        ),
+        ("an integer of 2^60 bits", json(&structure(&[("a", &BIT.replace(":1,", ":1152921504606846976,"))]))),
+        // Fields without bits.
+        ("4096 empty structures", plain(&format!("struct{{}}a[4096];{bit}b;"))),
+        ("255 empty structures", full(&format!("struct{{}}a[255];{bit}b;"))),
+        ("64 of 64 empty structures", plain(&format!("struct{{struct{{}}a[64];}}a[64];{bit}b;"))),
+        ("a sequence of empty structures", full("integer{size=8;}n;struct{}a[n];")),
+        ("sequences of sequences", full("integer{size=8;}n;struct{}a[n][n][n];")),
+        ("many empty structures", full(&format!("{bit}a;{}", many(20, |i| format!("struct{{}}b{i};"))))),
+        (
+            "optionals",
+            packed(&spec2(
+                &structure(&[("s", boolean), ("a", &optional), ("b", &optional), ("c", &optional)]),
+                &[1].repeat(DATA),
+            )),
+        ),
+        ("empty variants", full("enum:integer{size=1;align=1;}{a,b}t;variant<t>{struct{}a;struct{}b;}v;")),
+        // What is printed with each value.
+        ("names of values", full(&format!("enum:integer{{size=1;align=1;}}{{{}}}a;", labels(12)))),
+        ("long names", full(&format!("{bit}{};struct{{}}{};", LONG.repeat(4), "b".repeat(127)))),
+        (
+            "control characters",
+            packed(&spec2(
+                &structure(&[(&r"\u0001".repeat(31), BIT), (&r"\u0002".repeat(31), EMPTY)]),
+                &[1].repeat(DATA),
+            )),
+        ),
+        (
+            "a long host name",
+            packed(&tsdl(
+                &format!("env{{hostname=\"{}\";}};{}", LONG.repeat(10), event(&format!("{bit}a;"))),
+                &vec![1; DATA],
+            )),
+        ),
+        (
+            "flags",
+            packed(&spec2(
+                &structure(&[(
+                    "a",
+                    &format!(
+                        r#"{{"type":"fixed-length-bit-map","length":64,"byte-order":"little-endian","flags":{{{}"z":[[0,63]]}}}}"#,
+                        many(100, |i| format!(r#""{LONG}{i}":[[0,63]],"#))
+                    ),
+                )]),
+                &[255].repeat(DATA),
+            )),
+        ),
+        // One event record, as heavy as they may be: three fields for each bit.
+        (
+            "one event record",
+            packed(&tsdl(
+                &event(&deep(&format!("struct{{{bit}{LONG};struct{{}}b{};}}c[100000];", &LONG[1..]))),
+                &[85; 12_600],
+            )),
+        ),
+        (
+            "one packet",
+            packed(&tsdl(
+                &format!(
+                    "stream{{packet.context:={}}};event{{}};",
+                    deep(&format!("struct{{{bit}{LONG};struct{{}}b{};}}c[100000];", &LONG[1..]))
+                        .strip_suffix("a;")
+                        .unwrap()
+                        .to_owned()
+                        + ";"
+                ),
+                &[85; 12_600],
+            )),
+        ),
+        ("one array of bits", packed(&tsdl(&event(&format!("{bit}a[{}];", 130_000)), &[85; 16_250]))),
+        // Numbers of many digits.
+        ("wide integers", full("integer{size=4096;signed=true;align=1;}a;")),
+        ("the widest integers", full("integer{size=65536;align=1;}a;")),
+        (
+            "integers of variable length",
+            packed(&spec2(
+                &structure(&[("a", r#"{"type":"variable-length-unsigned-integer"}"#)]),
+                &[&[255; 9000][..], &[1]].concat().repeat(10),
+            )),
+        ),
+        ("small floating point numbers", full("floating_point{mant_dig=11;exp_dig=5;align=1;}a;")),
+        ("strings that are none", packed(&tsdl(&event("string a;"), &[255; DATA]))),
+        ("empty strings", packed(&tsdl(&event("string a;"), &[0; DATA]))),
+        // Many packets, data streams, files, events.
+        ("packets", packed(&tsdl(&format!("stream{{{small}}};}};event{{}};"), &eights))),
+        (
+            "packets with names",
+            packed(&tsdl(
+                &format!("stream{{{small}{}}};}};event{{}};", many(25, |i| format!("struct{{}}{LONG}{i};"))),
+                &eights,
+            )),
+        ),
+        (
+            "packets with arrays",
+            packed(&tsdl(&format!("stream{{{small}struct{{}}a[4000];}};}};event{{}};"), &eights)),
+        ),
+        ("packets without end", filled(tsdl(PACKETS, &[0]))),
+        (
+            "packets that lose events",
+            packed(&tsdl(
+                &format!("stream{{{small}integer{{size=8;}}events_discarded;}};}};event{{}};"),
+                &[16, 1, 16, 7].repeat(DATA / 4),
+            )),
+        ),
+        (
+            "damaged packets",
+            packed(&tsdl(
+                &format!(
+                    "stream{{{small}}};event.header:=struct{{integer{{size=8;}}id;}};}};event{{id=9;}};"
+                ),
+                &[16, 1].repeat(DATA / 2),
+            )),
+        ),
+        ("data streams", {
+            // CTF 1.8 lets a later block of the trace say more.
+            let header = "trace{packet.header:=struct{integer{size=16;}stream_instance_id;};};";
+            let streams = (0..200u8).flat_map(|i| [i, 0, 24]).collect::<Vec<u8>>();
+            tsdl(&format!("{header}stream{{{small}}};}};event{{}};"), &streams)
+        }),
+        ("event records of a bit", full(&format!("{bit}a;"))),
+        ("traces", {
+            let text = format!(
+                "/* CTF 1.8 */\ntrace{{major=1;minor=8;byte_order=le;}};{}",
+                event(&format!("{bit}a;struct{{}}b;"))
+            );
+            let names: Vec<(String, String)> =
+                (0..80).map(|i| (format!("{i}/metadata"), format!("{i}/s"))).collect();
+            let data = [85; 300];
+            let files =
+                names.iter().flat_map(|(m, s)| [(&**m, text.clone().into_bytes()), (&**s, data.to_vec())]);
+            vec![("t.tar.xz", xz(&tar(&files.collect::<Vec<_>>())))]
+        }),
+        // Archives and compressed data.
+        ("gzip", single(gzip(&zeros)[..1024].to_vec())),
+        ("xz", single(xz(&zeros))),
+        ("zstd", single([&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &[2, 0, 16, 0].repeat(250)].concat())),
+        ("zip", single(overlapping_zip())),
+        ("tar in tar", packed(&[("t.gz", gzip(&tar(&[("a.gz", gzip(&zeros[..100_000]))])))])),
+        ("a sparse file", {
+            let mut header = tar::Header::new_gnu();
+            header.set_entry_type(tar::EntryType::GNUSparse);
+            header.set_path("sparse").unwrap();
+            header.set_size(0);
+            let gnu = header.as_gnu_mut().unwrap();
+            gnu.sparse[0].offset = *b"77777777777\0";
+            gnu.sparse[0].numbytes = *b"00000000000\0";
+            gnu.realsize = *b"77777777777\0";
+            header.set_cksum();
+            single(header.as_bytes().to_vec())
+        }),
+        ("many members", single(xz(&[tar(&[("a", Vec::new())])[..512].repeat(280), vec![0; 1024]].concat()))),
+        ("metadata of braces", long("{", 100_000)),
+        ("metadata of event record classes", long("event{name=a;};", 8000)),
+        ("metadata of aliases", long("typealias integer{size=8;}:=u;", 4000)),
+        ("metadata of problems", long("?;", 60_000)),
+        ("metadata of clocks", long("clock{name=a;};", 8000)),
+        ("metadata of values", long("env{a=1;};", 10_000)),
+        ("JSON of nothing", metadata("\u{1e}{}\n".repeat(30_000).as_bytes())),
+        (
+            "JSON of attributes",
+            metadata(
+                format!(
+                    "\u{1e}{{\"type\":\"preamble\",\"version\":2,\"attributes\":{{\"a\":[{}1]}}}}\n",
+                    "{},".repeat(40_000)
+                )
+                .as_bytes(),
+            ),
+        ),
+    ]
+}
+
+/// Each way of looking at a trace.
+const VERBS: &[&[&str]] = &[
+    &["info"],
+    &["info", "--count", "--json"],
+    &["cat"],
+    &["cat", "--format=details"],
+    &["cat", "--format=jsonl", "--packets"],
+    &["check"],
+    &["schema"],
+    &["schema", "--json"],
+];
+
+#[test]
+fn a_kilobyte_costs_little() {
+    let folder = Folder::new("hostile");
+    for (name, files) in hostile() {
+        let size: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!(size <= 1024, "{name}: {size}");
+        std::fs::create_dir(folder.join(name)).unwrap();
+        for (file, bytes) in &files {
+            std::fs::write(folder.join(name).join(file), bytes).unwrap();
+        }
+    }
+    // A process of its own, which is small and has no other children.
+    let test = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "limits::measured", "--nocapture"])
+        .env(MEASURED, &*folder)
+        .status();
+    assert!(test.unwrap().success());
+}
+
+const MEASURED: &str = "ICHNOS_TEST_MEASURED";
+
+/// Runs each verb on each of the inputs in the folder that [`MEASURED`] names.
+#[cfg(target_os = "linux")]
+#[test]
+fn measured() {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeVal;
+
+    let Some(folder) = std::env::var_os(MEASURED) else { return };
+    // The most memory of any child so far in kB, and processor time of all in seconds.
+    let spent = || {
+        let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+        let seconds = |time: TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
+        (usage.max_rss(), seconds(usage.user_time()) + seconds(usage.system_time()))
+    };
+    // Without optimization, programs take some twenty times as long.
+    let most_seconds = if cfg!(debug_assertions) { 20.0 } else { 1.0 };
+    let mut worst = (0.0, String::new());
+    for case in std::fs::read_dir(folder).unwrap() {
+        let case = case.unwrap().path();
+        let files: Vec<_> = std::fs::read_dir(&case).unwrap().map(|file| file.unwrap().path()).collect();
+        let path = match &files[..] {
+            [only] if !only.ends_with("metadata") => only,
+            _ => &case,
+        };
+        for verb in VERBS {
+            let what = format!("{}: {}", case.file_name().unwrap().display(), verb.join(" "));
+            let (_, before) = spent();
+            let mut command = command();
+            command.args(*verb).arg(path).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+            let status = command.status().unwrap();
+            assert!(matches!(status.code(), Some(0..=3)), "{what}: {status}");
+            let (kilobytes, seconds) = spent();
+            let seconds = seconds - before;
+            assert!(kilobytes < 64_000, "{what}: {kilobytes} kB");
+            assert!(seconds < most_seconds, "{what}: {seconds} s");
+            if std::env::var_os("ICHNOS_COSTS").is_some() {
+                println!("{kilobytes} {seconds:.2} {} {what}", status.code().unwrap_or(-1));
+            }
+            if seconds > worst.0 {
+                worst = (seconds, what);
+            }
+        }
+    }
+    println!("at most {} kB, and {:.2} s ({})", spent().0, worst.0, worst.1);
+}

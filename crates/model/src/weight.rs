@@ -1,0 +1,355 @@
+//! How much work a few bits can cause: fields without bits, names that are printed with each of them.
+//!
+//! An event record takes one bit at least, and can have thousands of fields in it: empty structures,
+//! empty arrays, optionals that are not there. A data stream of them, which a small file can hold, would
+//! take hours to print. Real ones have many bits for each field.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
+    VariableLengthValue,
+};
+
+/// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
+/// each 1/256 of `b`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Weight {
+    /// Fields that any instance may have, and what takes as long as a field.
+    fields: u64,
+    /// Further ones: 256ths of a field for each bit.
+    per_bit: u64,
+    /// Bits that any instance has at least.
+    bits: u64,
+    /// Fields of an array element that has no bits, if there can be such. They are counted when they are
+    /// read: each packet has one for each bit, and `Limits::zero_size_elements` more.
+    empty: u64,
+}
+
+/// Length of a name that takes about as long to print, and as much space, as a field.
+const NAME: usize = 32;
+/// Number of ranges that take about as long to search as a field.
+const RANGES: usize = 128;
+/// What [`Weight::per_bit`] counts.
+const PART: u64 = 256;
+
+impl Weight {
+    /// Of a packet of a data stream class: its header and its context.
+    #[must_use]
+    pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
+        let weight = Weigher::default().roots([&trace.packet_header, &stream.packet_context]);
+        // A packet takes one byte at least.
+        Self { bits: weight.bits.max(8), ..weight }
+    }
+
+    /// Of the event records of each class of a data stream class.
+    #[must_use]
+    pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
+        let mut weigher = Weigher::default();
+        let common = weigher.roots([&stream.event_record_header, &stream.common_context]);
+        // What text sinks print before each event.
+        let prefix = ["hostname", "domain", "procname"].iter();
+        let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_weight);
+        let prefix: u64 = prefix.sum();
+        let mut of = |class: &EventRecordClass| {
+            let own = weigher.roots([&class.specific_context, &class.payload]);
+            let names = [&trace.name, &stream.name, &class.name, &class.emf_uri];
+            let names: u64 = names.iter().filter_map(|name| name.as_deref()).map(name_weight).sum();
+            common.and(own).and(Self::fields(1 + names + prefix))
+        };
+        stream.event_records.iter().map(|class| of(class)).collect()
+    }
+
+    /// How many fields instances in so many bits can have, if there is nothing else in them; each has
+    /// one bit at least.
+    #[must_use]
+    pub fn fields_in(self, bits: u64) -> u64 {
+        let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));
+        let further = u128::from(self.per_bit) * u128::from(bits) / u128::from(PART);
+        u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
+    }
+
+    /// How many instances there may be in so many bits.
+    #[must_use]
+    pub fn instances_in(self, bits: u64) -> u64 {
+        bits / self.bits.max(1)
+    }
+
+    /// How many array elements without bits have so many fields.
+    #[must_use]
+    pub fn empty_elements(self, fields: u64) -> u64 {
+        fields / self.empty.max(1)
+    }
+
+    const fn fields(fields: u64) -> Self {
+        Self { fields, per_bit: 0, bits: 0, empty: 0 }
+    }
+
+    const fn field_of(bits: u64) -> Self {
+        Self { bits, ..Self::fields(1) }
+    }
+
+    fn and(self, next: Self) -> Self {
+        Self {
+            fields: self.fields.saturating_add(next.fields),
+            per_bit: self.per_bit.max(next.per_bit),
+            bits: self.bits.saturating_add(next.bits),
+            empty: self.empty.max(next.empty),
+        }
+    }
+
+    /// Without a bound of the bits: where there are more fields there are more bits.
+    fn repeated(self) -> Self {
+        let per_bit = self.fields.saturating_mul(PART).div_ceil(self.bits.max(1));
+        let empty = if self.bits == 0 { self.empty.max(self.fields) } else { self.empty };
+        Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0, empty }
+    }
+
+    /// What is there, or is not.
+    fn possible(self) -> Self {
+        if self.bits == 0 { self } else { self.repeated() }
+    }
+}
+
+fn name_weight(name: &str) -> u64 {
+    // Control characters become six others in JSON.
+    let escaped = name.bytes().filter(u8::is_ascii_control).count();
+    ((name.len() + 5 * escaped) / NAME) as u64
+}
+
+fn longest<'a>(names: impl Iterator<Item = &'a String>) -> u64 {
+    names.map(|name| name_weight(name)).max().unwrap_or(0)
+}
+
+/// What the names of values cost: one value can have all of them.
+fn mapping_weight(mappings: &Mappings) -> u64 {
+    let ranges = || mappings.0.iter().flat_map(|mapping| &mapping.ranges.0);
+    let mut ends: Vec<(i128, i64)> =
+        ranges().flat_map(|range| [(range.lower, 1), (range.upper.saturating_add(1), -1)]).collect();
+    // At the same value one ends before the other begins.
+    ends.sort_unstable();
+    let mut open = 0i64;
+    let most = ends.iter().map(|(_, step)| {
+        open += step;
+        open
+    });
+    let most = most.max().unwrap_or(0).unsigned_abs();
+    let longest = longest(mappings.0.iter().map(|mapping| &mapping.name));
+    let names = most.saturating_mul(1 + longest);
+    // One name is what a number has, too.
+    names.saturating_sub(1).saturating_add((ranges().count() / RANGES) as u64)
+}
+
+#[derive(Default)]
+struct Weigher {
+    /// Classes may be shared: each is looked at once, however many ways lead to it.
+    known: HashMap<*const FieldClass, Weight>,
+}
+
+impl Weigher {
+    fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Weight {
+        let mut sum = Weight::default();
+        for root in roots.into_iter().flatten() {
+            sum = sum.and(self.of(root));
+        }
+        sum
+    }
+
+    fn of(&mut self, class: &Arc<FieldClass>) -> Weight {
+        if let Some(known) = self.known.get(&Arc::as_ptr(class)) {
+            return *known;
+        }
+        let weight = self.of_kind(&class.kind);
+        self.known.insert(Arc::as_ptr(class), weight);
+        weight
+    }
+
+    fn of_kind(&mut self, kind: &FieldKind) -> Weight {
+        let names = |mappings: &Option<Mappings>| mappings.as_ref().map_or(0, mapping_weight);
+        match kind {
+            FieldKind::BitArray(bits) | FieldKind::Boolean(bits) | FieldKind::Float(bits) => {
+                Weight::field_of(bits.length)
+            }
+            FieldKind::BitMap { bits, flags } => {
+                let longest = longest(flags.0.iter().map(|flag| &flag.name));
+                let names = (flags.0.len() as u64).saturating_mul(1 + longest);
+                Weight::field_of(bits.length).and(Weight::fields(names))
+            }
+            FieldKind::Integer { bits, integer } => {
+                Weight::field_of(bits.length).and(Weight::fields(names(&integer.mappings)))
+            }
+            FieldKind::VariableLength { value, .. } => match value {
+                VariableLengthValue::Integer(integer) => {
+                    Weight::field_of(8).and(Weight::fields(names(&integer.mappings)))
+                }
+                VariableLengthValue::BitArray | VariableLengthValue::Boolean => Weight::field_of(8),
+            },
+            FieldKind::String { length, .. } => Weight::field_of(match length {
+                StringLength::NullTerminated => 8,
+                StringLength::Static(bytes) => bytes.saturating_mul(8),
+                StringLength::Dynamic(_) => 0,
+            }),
+            FieldKind::Blob { length, .. } => Weight::field_of(match length {
+                Length::Static(bytes) => bytes.saturating_mul(8),
+                Length::Dynamic(_) => 0,
+            }),
+            FieldKind::Null { .. } => Weight::field_of(0),
+            FieldKind::Structure { members, .. } => members.iter().fold(Weight::fields(1), |sum, member| {
+                sum.and(self.of(&member.class)).and(Weight::fields(name_weight(&member.name)))
+            }),
+            FieldKind::Array { element, length, .. } => {
+                let element = self.of(element);
+                let bits = match length {
+                    Length::Static(count) => element.bits.saturating_mul(*count),
+                    Length::Dynamic(_) => 0,
+                };
+                Weight::field_of(bits).and(element.repeated())
+            }
+            FieldKind::Optional { field, .. } => Weight::fields(1).and(self.of(field).possible()),
+            FieldKind::Variant { options, .. } => {
+                let mut all = Weight { bits: u64::MAX, ..Weight::default() };
+                for option in options {
+                    let of_class = self.of(&option.class);
+                    let name = Weight::fields(name_weight(option.name.as_deref().unwrap_or_default()));
+                    let one = of_class.possible().and(name);
+                    all.fields = all.fields.max(one.fields);
+                    all.per_bit = all.per_bit.max(one.per_bit);
+                    all.bits = all.bits.min(of_class.bits);
+                    all.empty = all.empty.max(one.empty);
+                }
+                let bits = if options.is_empty() { 0 } else { all.bits };
+                Weight::fields(1).and(Weight { bits, ..all })
+            }
+            FieldKind::Union { members, .. } => {
+                let mut all = Weight::fields(1);
+                for member in members {
+                    let one = self.of(&member.class);
+                    let name = name_weight(&member.name);
+                    all.fields = all.fields.saturating_add(one.fields).saturating_add(name);
+                    // Each of them reads the same bits.
+                    all.per_bit = all.per_bit.saturating_add(one.per_bit);
+                    all.bits = all.bits.max(one.bits);
+                    all.empty = all.empty.max(one.empty);
+                }
+                all
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        BitField, ByteOrder, DeclaredAt, FieldLocation, IntegerProperties, IntegerRange, Mapping, Member,
+        RangeSet,
+    };
+
+    fn nowhere() -> FieldLocation {
+        FieldLocation {
+            origin: None,
+            path: Vec::new(),
+            any_option: false,
+            declared_at: DeclaredAt::default(),
+        }
+    }
+
+    fn integer(bits: u64, ranges: &[(i128, i128)]) -> Arc<FieldClass> {
+        let mapping = |(lower, upper): &(i128, i128)| Mapping {
+            name: "x".to_owned(),
+            ranges: RangeSet(vec![IntegerRange { lower: *lower, upper: *upper }]),
+        };
+        let mappings = Some(Mappings(ranges.iter().map(mapping).collect()));
+        let integer = IntegerProperties { mappings, ..IntegerProperties::default() };
+        let bits = BitField::new(bits, ByteOrder::LittleEndian, 1);
+        Arc::new(FieldClass::new(FieldKind::Integer { bits, integer }))
+    }
+
+    fn structure(members: &[&Arc<FieldClass>]) -> Arc<FieldClass> {
+        let members = members.iter().map(|class| Member::new("m", Arc::clone(class))).collect();
+        Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment: 1 }))
+    }
+
+    fn array(element: &Arc<FieldClass>, length: Option<u64>) -> Arc<FieldClass> {
+        let length = match length {
+            Some(length) => Length::Static(length),
+            None => Length::Dynamic(nowhere()),
+        };
+        let element = Arc::clone(element);
+        Arc::new(FieldClass::new(FieldKind::Array {
+            element,
+            length,
+            minimum_alignment: 1,
+            element_aligns: true,
+        }))
+    }
+
+    fn fields_in(class: &Arc<FieldClass>, bits: u64) -> u64 {
+        Weigher::default().of(class).fields_in(bits)
+    }
+
+    #[test]
+    fn counts_fields() {
+        let bit = integer(1, &[]);
+        let byte = integer(8, &[]);
+        assert_eq!(fields_in(&bit, 1000), 1000);
+        assert_eq!(fields_in(&byte, 800), 100);
+        // The structure is a field, too.
+        assert_eq!(fields_in(&structure(&[&byte, &byte]), 160), 30);
+        let empty = structure(&[]);
+        assert_eq!(fields_in(&structure(&[&bit, &empty, &empty]), 1000), 4000);
+        // Elements without bits: one for each bit; whatever is more is counted when it is read.
+        for length in [Some(1 << 60), Some(3), None] {
+            assert_eq!(fields_in(&array(&empty, length), 1), 2);
+        }
+        let heavy = Weigher::default().of(&array(&structure(&[&empty, &empty]), None));
+        assert_eq!(heavy.empty_elements(1000), 333);
+        assert_eq!(fields_in(&array(&bit, Some(1000)), 1000), 1001);
+        assert_eq!(fields_in(&array(&bit, None), 1000), 2000);
+        // Two levels, and the bit; the structure and the outer array.
+        let matrix = array(&array(&array(&byte, None), None), None);
+        assert_eq!(fields_in(&structure(&[&matrix, &bit]), 80), 3 * 80 + 80 * 2 + 80 / 8);
+    }
+
+    #[test]
+    fn names_of_values_count_where_a_value_has_many() {
+        let one_each: Vec<(i128, i128)> = (0..100).map(|value| (value, value)).collect();
+        assert_eq!(fields_in(&integer(8, &one_each), 8), 1);
+        let all: Vec<(i128, i128)> = vec![(0, i128::MAX); 100];
+        assert_eq!(fields_in(&integer(8, &all), 8), 100);
+    }
+
+    #[test]
+    fn long_names_count() {
+        let named = |name: &str| {
+            let members = vec![Member::new(name, integer(8, &[]))];
+            let class = Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment: 1 }));
+            fields_in(&class, 8)
+        };
+        assert_eq!((named("a"), named(&"a".repeat(31)), named(&"a".repeat(32))), (2, 2, 3));
+        assert_eq!(named(&"\u{1}".repeat(31)), 2 + 31 * 6 / 32);
+    }
+
+    #[test]
+    fn nesting_adds_little() {
+        let mut class = structure(&[&integer(64, &[]), &integer(32, &[])]);
+        for _ in 0..20 {
+            class = Arc::new(FieldClass::new(FieldKind::Optional {
+                field: structure(&[&class]),
+                selector: nowhere(),
+                ranges: None,
+            }));
+        }
+        assert!(fields_in(&structure(&[&integer(64, &[]), &class]), 6400) < 6400);
+    }
+
+    #[test]
+    fn many_ways_to_a_class_are_looked_at_once() {
+        let mut class = integer(1, &[]);
+        for _ in 0..60 {
+            class = structure(&[&class, &class]);
+        }
+        assert!(fields_in(&class, 1) < 10);
+    }
+}
