@@ -4,6 +4,7 @@
 mod event_class;
 mod event_header;
 pub mod index;
+mod loss;
 mod lttng_index;
 pub mod metadata;
 pub mod packet;
