@@ -25,12 +25,24 @@ use crate::selection::Selection;
 
 /// Bytes of a piece of text.
 const PIECE: usize = 256 << 10;
-/// How many pieces of a part may wait to be written.
+/// How many pieces of a part may wait to be written, at most.
 const ROOM: usize = 32;
-/// Bytes to read for a part that is printed: text is some four times as long.
-const TEXT_PART: u64 = 2 << 20;
+/// Bytes of text that may wait to be written, of all parts together, on a common number of threads.
+const WAITING: usize = 48 << 20;
 /// Bytes to read for a part of which nothing is printed.
 const NULL_PART: u64 = 16 << 20;
+
+/// How many pieces of a part may wait to be written, if so many threads make parts.
+fn room(threads: usize) -> usize {
+    // One part more than there are threads is begun.
+    (WAITING / PIECE / threads.saturating_add(1)).clamp(2, ROOM)
+}
+
+/// Bytes to read for a part that is printed: text is some four times as long, and should not have to
+/// wait for the parts before.
+fn text_part(threads: usize) -> u64 {
+    (room(threads) * PIECE / 4) as u64
+}
 
 /// Buffers that were written and are free to be filled again: new memory costs more than what is
 /// done with it.
@@ -107,7 +119,7 @@ pub(crate) fn print(
         // A part must not hold back what would be refused or be too much.
         _ if threads < 2 || job.args.limit.is_some() => None,
         CatFormat::Pretty | CatFormat::Log | CatFormat::LogJson => {
-            Some(job.args.part_size.unwrap_or(TEXT_PART))
+            Some(job.args.part_size.unwrap_or_else(|| text_part(threads)))
         }
         CatFormat::Null => Some(job.args.part_size.unwrap_or(NULL_PART)),
         CatFormat::Details | CatFormat::Jsonl => None,
@@ -132,7 +144,7 @@ pub(crate) fn print(
     let bound = |part: usize| cuts.get(part).copied();
     let make = |part: usize, outlet: &Outlet<Piece>| make(job, part, &cuts, &pool, outlet);
     let mut result = Ok(());
-    in_order(cuts.len() + 1, threads, ROOM, make, |part, pieces| {
+    in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
         match joint.take(part, bound(part), pieces) {
             Ok(goes_on) => goes_on,
             Err(error) => {
@@ -383,6 +395,7 @@ impl<W: Write> Joint<'_, '_, W> {
         }
         Ok(None)
     }
+
     /// Prints what a cursor gives, but for the first bytes and messages that were printed before.
     fn pass(&mut self, mut cursor: Merged, written: u64, told: u64) -> io::Result<End> {
         let job = self.job;
@@ -475,5 +488,19 @@ impl Watcher for Direct<'_> {
         if !was_told(&self.told) {
             self.report.note(&line);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_waits_is_bounded() {
+        assert_eq!((room(1), text_part(2)), (ROOM, 2 << 20));
+        for threads in 1..=95 {
+            assert!(room(threads) * PIECE * (threads + 1) <= WAITING, "{threads}");
+        }
+        assert_eq!(room(usize::MAX), 2);
     }
 }

@@ -88,6 +88,16 @@ struct Held {
     end: usize,
     /// Whether it ends earlier than it says.
     is_cut: bool,
+    /// Where clocks go on, those of its data stream before it.
+    clocks_before: Option<Clocks>,
+}
+
+impl Held {
+    /// From where on to look for a packet within it: also in its context, which may be what another
+    /// packet begins with if this one is cut off there.
+    fn inside(&self) -> usize {
+        self.found.entry.offset as usize + 1
+    }
 }
 
 /// Which places are taken for packets.
@@ -155,10 +165,11 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
 
     /// Keeps a packet until it is known what follows; gives where it ends.
     fn hold(&mut self, offset: usize, mut info: PacketInfo) -> usize {
+        let mut clocks_before = None;
         if self.clocks.go_on {
             let stream = (info.class, info.stream_id);
-            let before = self.clocks_after.remove(&stream);
-            self.clocks = before.unwrap_or_else(|| Clocks::of(self.decoder.class));
+            clocks_before = self.clocks_after.remove(&stream);
+            self.clocks = clocks_before.clone().unwrap_or_else(|| Clocks::of(self.decoder.class));
             if let Ok(again) = self.decode(offset) {
                 info = again;
             }
@@ -185,7 +196,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let end = offset + if info.total.is_some() { size.max(1) } else { left };
         let begin = offset + (info.begins[2].bit.div_ceil(8) as usize).clamp(1, left.max(1));
         let found = FoundPacket { class: info.class, stream_id: info.stream_id, entry };
-        self.held = Some(Held { found, begin, end, is_cut: false });
+        self.held = Some(Held { found, begin, end, is_cut: false, clocks_before });
         end
     }
 
@@ -207,11 +218,25 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
 
     /// The packet that was held ends where another one begins.
     fn cut_held(&mut self, at: usize) -> usize {
-        if let Some(held) = &mut self.held {
-            held.found.entry.flaws_mut().room = Some(at as u64 - held.found.entry.offset);
-            held.end = at;
-            held.is_cut = true;
+        let Some(mut held) = self.held.take() else { return at };
+        let offset = held.found.entry.offset as usize;
+        if at < held.begin
+            && let Some(rest) = self.data.get(offset..at)
+            && let Err(error) = self.decoder.decode(rest, &self.slots, &mut Clocks::of(self.decoder.class))
+        {
+            // What it says is what the other one says: it is none.
+            let stream = (held.found.class, held.found.stream_id);
+            self.clocks_after.remove(&stream);
+            self.clocks_after.extend(held.clocks_before.map(|clocks| (stream, clocks)));
+            self.before = held.found.entry.damage_before().to_vec();
+            let damage = self.damage(offset, at, error);
+            self.before.push(damage);
+            return at;
         }
+        held.found.entry.flaws_mut().room = Some((at - offset) as u64);
+        held.end = at;
+        held.is_cut = true;
+        self.held = Some(held);
         at
     }
 
@@ -220,8 +245,8 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
     fn packet_within_held(&mut self, offset: usize, next: Option<&PacketInfo>) -> Option<usize> {
         let held = self.held.as_ref().filter(|held| !held.is_cut && held.end == offset)?;
         let (begin, most) = match next {
-            None => (held.begin, self.data.len()),
-            Some(next) if self.seems_to_lack(held, next) => (held.begin, held.end),
+            None => (held.inside(), self.data.len()),
+            Some(next) if self.seems_to_lack(held, next) => (held.inside(), held.end),
             Some(_) => return None,
         };
         self.next_packet(begin, offset, Wanted::Sure(most))
@@ -235,7 +260,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
         let size = held.end as u64 - entry.offset;
         let begin = if is_cut_off || size > self.largest && self.largest > 0 {
-            held.begin
+            held.inside()
         } else if self.largest == 0 {
             held.begin.max(usize::try_from(entry.offset + entry.content()?.div_ceil(8)).ok()?)
         } else {

@@ -5,6 +5,7 @@ mod event_class;
 mod event_header;
 pub mod index;
 mod log_role;
+mod loss;
 mod lttng_index;
 pub mod metadata;
 pub mod packet;

@@ -2,30 +2,31 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{Cut, Head, Place, Window, advance_to};
+use ichnos_model::{Cut, DataStream, Head, Place, Window, advance_to};
 
 use crate::packet::Clocks;
+use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
 use crate::stream::{Phase, StreamCursor};
 use crate::stream_input::StreamInput;
 
-impl StreamInput {
-    /// Whether what a packet says can be understood without those before it.
-    fn packets_stand_alone(&self) -> bool {
-        !Clocks::of(&self.stream.trace.class).go_on
-            && self.stream.clock().is_some()
-            && self.packets.iter().all(|packet| packet.begin().is_some())
-            // Such packets begin earlier than they say.
-            && !self.quirks.contains(&Quirk::BarectfEventBeforePacket)
-    }
+/// Whether what a packet of a data stream says can be understood without those before it.
+pub(crate) fn packets_stand_alone(stream: &DataStream, packets: &[PacketEntry], quirks: &[Quirk]) -> bool {
+    !Clocks::of(&stream.trace.class).go_on
+        && stream.clock().is_some()
+        && packets.iter().all(|packet| packet.begin().is_some())
+        // Such packets begin earlier than they say.
+        && !quirks.contains(&Quirk::BarectfEventBeforePacket)
+}
 
+impl StreamInput {
     /// See [`ichnos_model::TraceInput::cuts`].
     pub(crate) fn cuts(&self, grain: u64) -> Option<Vec<Cut>> {
         if self.stream.clock().is_none() {
             // All of it comes at once.
             return Some(Vec::new());
         }
-        if !self.packets_stand_alone() {
+        if !self.packets_stand_alone {
             return None;
         }
         let mut cuts: Vec<Cut> = Vec::new();
@@ -49,21 +50,20 @@ impl StreamInput {
 
     /// A cursor at the first message at `begin` or later.
     pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> (StreamCursor, Option<Head>) {
-        let mut cursor = self.cursor(window);
         if self.stream.clock().is_none() {
+            let mut cursor = self.cursor_at(window, 0);
             cursor.phase = Phase::Done;
             return (cursor, None);
         }
-        if self.packets_stand_alone() {
+        let mut cursor = if self.packets_stand_alone {
             let after = self.packets.partition_point(|packet| {
                 self.clock_value(packet.begin()).is_some_and(|value| value.nanoseconds < begin)
             });
             // The last packet that begins before.
-            if let Some(packet) = after.checked_sub(1).filter(|packet| *packet > cursor.packet) {
-                cursor.packet = packet;
-                cursor.phase = Phase::BeforePacket;
-            }
-        }
+            self.cursor_at(window, after.saturating_sub(1))
+        } else {
+            self.cursor(window)
+        };
         let head = advance_to(&mut cursor, begin);
         (cursor, head)
     }

@@ -11,21 +11,27 @@ use ichnos_model::{
 };
 
 use crate::event_class::EventRecords;
+use crate::loss::Loss;
 use crate::packet::{Clocks, EventVisitor, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
-use crate::stream_input::{StreamInput, discarded_events, discarded_packets};
+use crate::stream_input::StreamInput;
 
 impl StreamInput {
     /// A cursor over what is in the window.
     #[must_use]
     pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
-        let clocks = Clocks::of(&self.stream.trace.class);
-        let begin = window.begin.filter(|_| !clocks.go_on);
-        let first = begin.map_or(0, |begin| self.first_packet(begin));
+        let goes_on = Clocks::of(&self.stream.trace.class).go_on;
+        let begin = window.begin.filter(|_| !goes_on);
+        self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
+    }
+
+    /// A cursor over what is in the window, from the packet with this index on.
+    pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> StreamCursor {
         let stream = &self.stream;
+        let clocks = Clocks::of(&stream.trace.class);
         StreamCursor {
             input: Arc::clone(self),
             window,
@@ -66,13 +72,6 @@ impl StreamInput {
             current: None,
         }
     }
-}
-/// What a tracer discarded, and between which times if that is known.
-#[derive(Clone, Copy, Debug)]
-struct Loss {
-    /// None: unknown.
-    count: Option<u64>,
-    range: Option<(ClockValue, ClockValue)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,7 +125,7 @@ impl Phase {
 #[derive(Debug)]
 pub struct StreamCursor {
     pub(crate) input: Arc<StreamInput>,
-    window: Window,
+    pub(crate) window: Window,
     records: Arc<EventRecords>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
@@ -159,7 +158,7 @@ pub struct StreamCursor {
     most_cycles: u64,
     /// When the packet ends, if that is known and to be believed.
     last_time: u64,
-    times: PacketTimes,
+    pub(crate) times: PacketTimes,
     /// Events above this one need a closer look.
     latest: u64,
     /// Whether an event of the packet was after its end.
@@ -170,7 +169,7 @@ pub struct StreamCursor {
     nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
     clock_before: Option<u64>,
-    /// Whether an event came after the window.
+    /// Whether the last event came after the window.
     is_late: bool,
     /// Files of which it was told that they have lost bytes.
     pub(crate) lost_files: Vec<u32>,
@@ -244,7 +243,16 @@ impl StreamCursor {
         // Where packets do not say when they begin, or not the truth, the events before must do.
         let begin = self.input.begin_of(self.packet);
         let begin = begin.filter(|_| !self.has_quirk(Quirk::BarectfEventBeforePacket));
-        begin.map_or(self.is_late, |begin| begin > end && self.entry_is_true())
+        let Some(begin) = begin else { return self.is_late && self.ended_after(end) };
+        begin > end && self.entry_is_true()
+    }
+
+    /// Whether the packet before ended after a time, as far as it says when: one event alone, whose
+    /// time may be wrong, does not tell that all later packets are after it.
+    fn ended_after(&self, time: i128) -> bool {
+        let before = self.packet.checked_sub(1).and_then(|before| self.input.packets.get(before));
+        let end = before.and_then(|before| self.input.clock_value(before.end()));
+        end.is_none_or(|end| end.nanoseconds > time)
     }
 
     /// Whether the packet says what its entry says, as far as it can be read.
@@ -300,39 +308,6 @@ impl StreamCursor {
             }
             Err(error) => Err(self.damage_at(error.bit, error.kind)),
         }
-    }
-
-    /// Whether the loss, or a part of it, was at a wanted time.
-    fn is_in_window(&self, loss: &Loss) -> bool {
-        let Some((begin, end)) = loss.range else { return true };
-        self.window.begin.is_none_or(|wanted| end.nanoseconds >= wanted)
-            && self.window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
-    }
-
-    /// What was discarded before or in the current packet.
-    fn discarded_events(&self) -> Option<Loss> {
-        let before = self.input.packet_before(self.packet);
-        let count = discarded_events(before, self.entry())?;
-        // What was lost before anything is known has no other beginning than this packet's.
-        let begin = match before.filter(|before| before.discarded().is_some()) {
-            Some(before) => before.end(),
-            None => self.times.begin,
-        };
-        Some(self.loss(count, begin, self.times.end))
-    }
-
-    /// The packets that are missing before the current one, by sequence numbers.
-    fn discarded_packets(&self) -> Option<Loss> {
-        let before = self.input.packet_before(self.packet);
-        let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.times.begin))
-    }
-
-    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
-        let value = |cycles| self.input.clock_value(cycles);
-        // Both times or none: half a range says nothing, nor does one that ends before it begins.
-        let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
-        Loss { count, range }
     }
 
     /// Time of the first event record of the packet, to mend the time at which it begins.
@@ -506,10 +481,12 @@ impl StreamCursor {
             if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
                 return None;
             }
-            if self.window.end.is_some_and(|end| nanoseconds > end) {
+            if let Some(end) = self.window.end {
                 // Only this event: a clock that is wrong here may be right again later.
-                self.is_late = true;
-                return None;
+                self.is_late = nanoseconds > end;
+                if self.is_late {
+                    return None;
+                }
             }
             if to > self.latest {
                 return self.tell_late_event(nanoseconds, to);

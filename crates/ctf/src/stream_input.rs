@@ -7,6 +7,7 @@ use ichnos_model::walk::WalkLimits;
 use ichnos_model::{ClockArithmetic, ClockValue, Damage, DataStream, StreamSummary};
 
 use crate::event_class::EventRecords;
+use crate::loss::{discarded_events, discarded_packets};
 use crate::packet::PacketDecoder;
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
@@ -36,6 +37,9 @@ pub struct StreamInput {
     pub rest: Vec<Damage>,
     /// Faults of the tracer to take into account.
     pub quirks: Vec<Quirk>,
+    /// Whether what a packet says can be understood without those before it: known once, as packets
+    /// can be many.
+    pub(crate) packets_stand_alone: bool,
     /// Limits of decoding.
     pub limits: WalkLimits,
     /// How cycles become nanoseconds.
@@ -138,22 +142,4 @@ impl StreamInput {
         summary.damage.extend(self.rest.iter().cloned());
         summary
     }
-}
-
-/// The event records that were discarded between the end of the packet before and the end of this
-/// one, by the snapshots of the counter. Within: None if nobody knows how many.
-pub(crate) fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
-    let now = packet.discarded().filter(|_| !packet.is_misplaced())?;
-    let count = match before.and_then(|before| before.discarded()) {
-        // A counter that was set back has counted from 0 since.
-        Some(before) => Some(now.since(before).unwrap_or(now.value)),
-        None => (now.value == 0).then_some(0),
-    };
-    (count != Some(0)).then_some(count)
-}
-
-/// How many packets are missing between two that follow each other, by sequence numbers.
-pub(crate) fn discarded_packets(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<u64> {
-    let missing = packet.sequence()?.since(before?.sequence()?)?.checked_sub(1)?;
-    (missing > 0 && !packet.is_misplaced()).then_some(missing)
 }

@@ -22,6 +22,7 @@ use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
+use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
@@ -632,6 +633,7 @@ impl Builder<'_> {
                 }
             };
             streams.push(Arc::new(StreamInput {
+                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
                 stream: Arc::new(stream),
                 records,
                 files: found.files,
@@ -683,8 +685,8 @@ impl TraceInput for CtfTrace {
         self.streams.get(stream)?.cuts(grain)
     }
 
-    fn cursors_from(&self, window: Window, begin: i128) -> Vec<BegunCursor> {
-        let cursors = self.streams.iter().map(|stream| stream.cursor_from(window, begin));
-        cursors.map(|(cursor, head)| (Box::new(cursor) as _, head)).collect()
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BegunCursor> {
+        let (cursor, head) = self.streams.get(stream)?.cursor_from(window, begin);
+        Some((Box::new(cursor) as _, head))
     }
 }

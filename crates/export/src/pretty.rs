@@ -492,6 +492,10 @@ impl<W: Write> Pretty<W> {
             None => out.extend_from_slice(b"no stream ID"),
         }
         writeln!(out, ").{reset}")?;
+        if self.is_unsure() {
+            // Unlike text, a warning is seen at once, and this one may be wrong.
+            return Ok(());
+        }
         self.warnings.write_all(&line)
     }
 

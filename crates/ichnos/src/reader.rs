@@ -43,8 +43,8 @@ impl Reader<'_> {
                 // It has been told at once.
                 cursors.push((Box::new(DamageCursor::new(Vec::new())), None));
             }
-            let all = trace.cursors_from(self.window, begin).into_iter().zip(wanted);
-            cursors.extend(all.filter(|(_, is)| **is).map(|(cursor, _)| cursor));
+            let all = (0..).zip(wanted).filter(|(_, is)| **is);
+            cursors.extend(all.filter_map(|(stream, _)| trace.cursor_from(stream, self.window, begin)));
         }
         let (cursors, heads) = cursors.into_iter().unzip();
         Merge::of_begun(cursors, heads)

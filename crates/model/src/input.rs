@@ -110,16 +110,14 @@ pub trait TraceInput: Send + Sync {
         None
     }
 
-    /// Like [`TraceInput::cursors`], but each cursor is at its first message at `begin` or later, as
-    /// far as that can be known without looking at everything before; a cursor without such a message
-    /// is at the end. [`Cursor::place`] tells whether it is right. Only where all data streams have
-    /// [`TraceInput::cuts`].
-    fn cursors_from(&self, window: Window, begin: i128) -> Vec<BegunCursor> {
-        let begin_at = |mut cursor: Box<dyn Cursor + Send>| {
-            let head = advance_to(&mut cursor, begin);
-            (cursor, head)
-        };
-        self.cursors(window).into_iter().map(begin_at).collect()
+    /// A cursor for the data stream of this index, like that of [`TraceInput::cursors`], but at its
+    /// first message at `begin` or later, as far as that can be known without looking at everything
+    /// before; without such a message it is at the end. [`Cursor::place`] tells whether it is right. Only
+    /// where the data stream has [`TraceInput::cuts`]. None if there is no such data stream.
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BegunCursor> {
+        let mut cursor = self.cursors(window).into_iter().nth(stream)?;
+        let head = advance_to(&mut cursor, begin);
+        Some((cursor, head))
     }
 }
 

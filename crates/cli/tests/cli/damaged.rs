@@ -115,6 +115,44 @@ fn on_many_threads() {
     }
 }
 
+/// Only the first time before the origin is printed with its sign, be it that of a loss, which is told
+/// on another output.
+#[test]
+fn losses_before_the_origin_on_many_threads() {
+    let folder = Folder::new("damaged-negative");
+    let metadata = METADATA.replace("offset_s = 1000000000", "offset_s = -1000");
+    fs::write(folder.join("metadata"), metadata).unwrap();
+    let packets = (0..40u64).map(|n| packet(&[n * 100, n * 100 + 50], n));
+    fs::write(folder.join("stream"), packets.collect::<Vec<_>>().concat()).unwrap();
+    for clock in ["--clock-gmt", "--clock-cycles"] {
+        let one = run(&folder, "cat", &[clock, "--threads=1"]).expect(0, &["WARNING"]);
+        let many = run(&folder, "cat", &[clock, "--threads=3", "--part-size=1"]).expect(0, &[]);
+        assert!(one.out == many.out);
+        assert_eq!(one.err, many.err);
+    }
+}
+
+/// One wrong time is no reason to leave out what follows, where packets do not say when they begin.
+#[test]
+fn a_window_goes_on_behind_one_late_event() {
+    const BEYOND: u64 = 9_000_000_000_000;
+    let folder = Folder::new("damaged-window");
+    fs::write(folder.join("metadata"), METADATA.replace("time timestamp_begin; ", "")).unwrap();
+    let packets = [&[1_000, BEYOND, 3_000][..], &[4_000, 5_000], &[6_000, 20_000], &[30_000]].map(|times| {
+        let mut packet = packet(times, 0);
+        packet.drain(8..16);
+        let size = (packet.len() as u64 * 8).to_le_bytes();
+        packet[16..24].copy_from_slice(&size);
+        packet[24..32].copy_from_slice(&size);
+        packet
+    });
+    fs::write(folder.join("stream"), packets.concat()).unwrap();
+    let whole = run(&folder, "cat", &["--format=jsonl"]).expect(3, &["stream: byte "]);
+    assert_eq!(times(&whole.out), [1_000, BEYOND, 3_000, 4_000, 5_000, 6_000, 20_000, 30_000]);
+    let cat = run(&folder, "cat", &["--format=jsonl", "--end=@1000000000000010000"]);
+    assert_eq!(times(&cat.out), [1_000, 3_000, 4_000, 5_000, 6_000]);
+}
+
 /// An index that is not that of its file: named, and not used.
 #[test]
 fn stale_indexes() {

@@ -250,7 +250,7 @@ fn reading_from_the_middle() {
     let mut same = 0;
     for begin in 100_000_000_900..100_000_010_000i128 {
         let window = Window::default();
-        let (mut from, head) = trace.cursors_from(window, begin).remove(0);
+        let (mut from, head) = trace.cursor_from(0, window, begin).unwrap();
         let mut through = trace.cursors(window).remove(0);
         while through.advance().is_some_and(|head| head.nanoseconds().is_none_or(|time| time < begin)) {}
         if head.is_some() && from.place() == through.place() {
@@ -259,4 +259,27 @@ fn reading_from_the_middle() {
         }
     }
     assert!(same > 1000, "{same}");
+}
+
+/// Wherever a packet is cut off, be it within its context, which then seems to go on with the beginning of
+/// the next packet.
+#[test]
+fn a_packet_that_is_cut_off_takes_nothing_of_the_next_one() {
+    let bad = good(0, 1);
+    for events in [0, 3, 30] {
+        let events: Vec<(u8, u64)> = (0..events).map(|n| (1, 3001 + n)).collect();
+        let next = packet(0, 2, 3000, 3900, &events);
+        let expected: Vec<u64> = events.iter().map(|(_, time)| *time).chain([4001, 4002, 4003]).collect();
+        for length in 1..bad.len() {
+            let bytes = [&good(0, 0), &bad[..length], &next, &good(0, 3)].map(|part| part.to_vec()).concat();
+            let (times, damages) = read(&[("bad", &bytes)]);
+            assert_eq!(times[0][..3], [1001, 1002, 1003], "{length}");
+            assert!(times[0].ends_with(&expected), "{length}: {:?}", times[0]);
+            assert!(!damages.is_empty(), "{length}");
+            // The last one of the file, too.
+            let bytes = [&good(0, 0), &bad[..length], &good(0, 3)].map(|part| part.to_vec()).concat();
+            let (times, _) = read(&[("bad", &bytes)]);
+            assert!(times[0].ends_with(&[4001, 4002, 4003]), "{length}: {:?}", times[0]);
+        }
+    }
 }
