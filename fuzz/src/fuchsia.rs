@@ -3,6 +3,11 @@
 use std::fmt::Write;
 
 use arbitrary::Unstructured;
+use ichnos::export::{JsonLines, JsonLinesOptions};
+use ichnos::flow::{Merge, pump};
+use ichnos::fuchsia::reader::{LogTrace, OpenOptions};
+use ichnos::io::{Entry, Tree};
+use ichnos::model::{TraceInput, Window};
 use ichnos_fuchsia::log::{
     CheckOptions, Encoder, Framing, Message, Messages, Packet, Record, Rule, SeverityScale, Splitter, Value,
     add_dropped_count,
@@ -53,6 +58,28 @@ pub fn log(bytes: &[u8]) {
     if let Ok((record, _)) = Record::read(bytes, 0) {
         check(&Message::Record { record, behind: &[] });
     }
+    reader(bytes, *choice);
+}
+
+/// Prints a file as a log, whatever it is, with room for any number of classes or for hardly any.
+fn reader(bytes: &[u8], choice: u8) {
+    let mut options = OpenOptions::default();
+    options.force = true;
+    options.check = choice & 1 == 1;
+    if choice & 2 == 2 {
+        options.limits.late_event_record_classes = 1;
+    }
+    let entries = vec![Entry::of_bytes("log", bytes.to_vec())];
+    let tree = Tree { name: "log".to_owned(), entries, problems: Vec::new() };
+    let trace = LogTrace::open(&tree, &options).unwrap();
+    let mut sink = JsonLines::new(Vec::new(), JsonLinesOptions::default());
+    pump(&mut Merge::new(trace.cursors(Window::default())), &mut sink).unwrap();
+    if bytes.is_empty() || options.check {
+        return;
+    }
+    let framing = Framing::recognise(bytes, true).unwrap_or(Framing::Records);
+    let events = sink.writer().windows(15).filter(|part| *part == b"\"type\":\"event\",").count();
+    assert!(events >= Messages::new(bytes, framing).flatten().count(), "an event is missing");
 }
 
 /// Looks at everything in a message, and writes it again.
