@@ -10,11 +10,15 @@ import json, os, re, shutil, subprocess, sys, tempfile
 HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = os.path.join(HERE, "instructions.txt")
 EVENTS = 100_000
+# How each input is made, and what is done with it.
+INPUTS = {"ctf": ["make_trace.py", "{}", "2", "{events}"], "log": ["make_log.py", "{}", "{events}"]}
 WORK = {
-    "null": ["cat", "--threads=1", "--format=null"],
-    "pretty": ["cat", "--threads=1", "--clock-gmt"],
-    "jsonl": ["cat", "--threads=1", "--format=jsonl"],
-    "count": ["info", "--count"],
+    "null": ("ctf", ["cat", "--threads=1", "--format=null"]),
+    "pretty": ("ctf", ["cat", "--threads=1", "--clock-gmt"]),
+    "jsonl": ("ctf", ["cat", "--threads=1", "--format=jsonl"]),
+    "count": ("ctf", ["info", "--count"]),
+    "log-null": ("log", ["cat", "--threads=1", "--format=null"]),
+    "log": ("log", ["cat", "--threads=1", "--format=log"]),
 }
 
 
@@ -37,14 +41,16 @@ def main():
         return print("skipped: instruction counts: `valgrind` is not installed")
     compiler = subprocess.check_output(["rustc", "--version"], text=True).strip()
     with tempfile.TemporaryDirectory() as folder:
-        sizes = {}
-        for events in (EVENTS, 2 * EVENTS):
-            sizes[events] = os.path.join(folder, str(events))
-            subprocess.check_call([sys.executable, os.path.join(HERE, "make_trace.py"), sizes[events], "2", str(events)])
+        inputs = {}
+        for kind, (script, *arguments) in INPUTS.items():
+            for events in (EVENTS, 2 * EVENTS):
+                path = inputs[kind, events] = os.path.join(folder, f"{kind}{events}")
+                arguments_now = [argument.format(path, events=events) for argument in arguments]
+                subprocess.check_call([sys.executable, os.path.join(HERE, script), *arguments_now])
         # The difference of the two has no starting up in it.
         found = {
-            name: (count(work + [sizes[2 * EVENTS]]) - count(work + [sizes[EVENTS]])) // EVENTS
-            for name, work in WORK.items()
+            name: (count(work + [inputs[kind, 2 * EVENTS]]) - count(work + [inputs[kind, EVENTS]])) // EVENTS
+            for name, (kind, work) in WORK.items()
         }
     if "--write" in sys.argv[1:]:
         with open(KNOWN, "w") as file:

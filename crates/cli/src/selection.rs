@@ -49,10 +49,15 @@ impl Selection {
     }
 
     /// Whether a message is printed. Those of data streams that are not wanted never come here.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
+        (self.events.is_none() && matches!(message, Message::Event(_))) || self.wants_any(message)
+    }
+
+    #[inline(never)]
+    fn wants_any(&mut self, message: &Message<'_>) -> bool {
         match message {
-            Message::Event(event) => self.events.is_none() || self.wants_event(event),
+            Message::Event(event) => self.wants_event(event),
             // A file that is part of no data stream, since it cannot be read.
             Message::Damage(damage) if damage.stream.is_none() => self.wants_file(&damage.file),
             _ => true,

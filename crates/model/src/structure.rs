@@ -7,7 +7,7 @@
 use crate::bits::{first_zero, read_bits, reverse};
 use crate::decode_error::DecodeError;
 use crate::part::{ElementKind, Elements, Load, Part, Run, RunField};
-use crate::plan::{Op, align};
+use crate::plan::{Op, Plan, align};
 use crate::visitor::{Field, Visitor};
 use crate::walk::{Position, Walk, is_known, real};
 use crate::{ByteOrder, StringEncoding, Text};
@@ -68,8 +68,10 @@ impl<'a, V: Visitor> Walk<'a, V> {
                     return None;
                 }
                 let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
-                for field in fields {
-                    self.run_field(field, begin as u64 * 8, bytes);
+                let mut left = self.plain_fields(fields, begin as u64 * 8, bytes);
+                while let Some((field, rest)) = left.split_first() {
+                    self.other_run_field(field, begin as u64 * 8, bytes);
+                    left = self.plain_fields(rest, begin as u64 * 8, bytes);
                 }
                 Some(begin + run.bytes)
             }
@@ -140,34 +142,28 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
         let bytes = self.data.get((begin / 8) as usize..).unwrap_or_default();
-        for field in fields {
+        let mut left = self.plain_fields(fields, begin, bytes);
+        while let Some((field, rest)) = left.split_first() {
             if field.load == Load::Any {
                 self.at = Position { bit: begin + field.offset(), open_byte: None, ..self.at };
                 self.node(field.node)?;
             } else {
-                self.run_field(field, begin, bytes);
+                self.other_run_field(field, begin, bytes);
             }
+            left = self.plain_fields(rest, begin, bytes);
         }
         self.at = Position { bit: after, open_byte, ..self.at };
         Ok(())
     }
 
-    /// A field, but for [`Load::Any`], of a run that begins at bit `begin`, where `bytes` begin; all
-    /// of the run is there.
+    /// Tells the plain integers that the rest of a run begins with; gives what is behind them.
     #[inline(always)]
-    fn run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
-        let at = part.byte as usize;
-        // What most fields are comes first: a comparison is better foreseen than a jump. And each
-        // arm makes the field anew, as few visitors look at it.
-        if part.load == Load::Unsigned {
-            self.visitor.unsigned(part.field(self.plan, begin), part.word.unsigned(bytes, at));
-        } else if part.load == Load::Signed {
-            self.visitor.signed(part.field(self.plan, begin), part.word.signed(bytes, at));
-        } else {
-            self.other_run_field(part, begin, bytes);
-        }
+    fn plain_fields(&mut self, fields: &'a [RunField], begin: u64, bytes: &'a [u8]) -> &'a [RunField] {
+        if V::WANTS_VALUES { plain_fields(self.visitor, self.plan, fields, begin, bytes) } else { fields }
     }
 
+    /// A field, but for [`Load::Any`], of a run that begins at bit `begin`, where `bytes` begin; all
+    /// of the run is there.
     #[inline(always)]
     fn other_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
         let (at, plan) = (part.byte as usize, self.plan);
@@ -247,6 +243,28 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
         }
     }
+}
+
+/// See [`Walk::plain_fields`]. With nothing but these at hand, the compiler can keep a small visitor
+/// in registers.
+#[inline(always)]
+fn plain_fields<'f, V: Visitor>(
+    visitor: &mut V,
+    plan: &Plan,
+    mut fields: &'f [RunField],
+    begin: u64,
+    bytes: &[u8],
+) -> &'f [RunField] {
+    while let Some((part, rest)) = fields.split_first() {
+        let at = part.byte as usize;
+        match part.load {
+            Load::Unsigned => visitor.unsigned(part.field(plan, begin), part.word.unsigned(bytes, at)),
+            Load::Signed => visitor.signed(part.field(plan, begin), part.word.signed(bytes, at)),
+            _ => break,
+        }
+        fields = rest;
+    }
+    fields
 }
 
 /// A text of code units of one byte, which ends with the first zero if there is one.

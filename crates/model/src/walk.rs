@@ -184,11 +184,14 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     /// The root field of the plan.
+    #[inline(never)]
     fn root(&mut self) -> Result<(), DecodeError> {
         let root = self.plan.root();
         match &root.op {
             Op::Structure { parts, .. } => {
-                self.align(root.alignment)?;
+                if root.alignment > 8 || self.at.bit % 8 != 0 {
+                    self.align(root.alignment)?;
+                }
                 self.structure(self.field(0, self.at.bit), parts)
             }
             _ => self.node(0),
