@@ -235,7 +235,7 @@ fn no_trace(tree: &Tree) -> OpenError {
         [only] if only.len == Some(0) => "it is an empty file".to_owned(),
         [only] => format!(
             "`{}` is none of the formats that ichnos knows by itself; a single data stream file of CTF needs \
-             `--metadata FILE`",
+             `--metadata FILE`, and `--from FORMAT` reads a file that is too damaged to be recognised",
             only.name()
         ),
         several => {
