@@ -167,16 +167,28 @@ impl<'a, V: Visitor> Walk<'a, V> {
     #[inline(always)]
     fn other_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
         let (at, plan) = (part.byte as usize, self.plan);
-        match part.load {
-            Load::Saved => {
-                let value = part.word.unsigned(bytes, at);
-                if let Some(cell) = self.slots.get(part.more as usize) {
-                    cell.set(value.into());
-                }
-                if V::WANTS_VALUES {
-                    self.visitor.unsigned(part.field(plan, begin), value);
-                }
+        // A comparison is better foreseen than a jump, and lengths are most of what is left.
+        if part.load == Load::Saved {
+            let value = part.word.unsigned(bytes, at);
+            if let Some(cell) = self.slots.get(part.more as usize) {
+                cell.set(value.into());
             }
+            if V::WANTS_VALUES {
+                self.visitor.unsigned(part.field(plan, begin), value);
+            }
+        } else if V::WANTS_VALUES {
+            self.told_run_field(part, begin, bytes);
+        } else {
+            // A saved value that takes more than to be loaded.
+            self.run_bits(part.field(plan, begin));
+        }
+    }
+
+    /// A field of a run that is no plain integer.
+    #[inline(always)]
+    fn told_run_field(&mut self, part: &RunField, begin: u64, bytes: &'a [u8]) {
+        let (at, plan) = (part.byte as usize, self.plan);
+        match part.load {
             Load::Text => {
                 let raw = bytes.get(at..).and_then(|bytes| bytes.get(..part.more as usize));
                 let field = part.field(plan, begin).with_length(0);
@@ -187,7 +199,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 self.visitor.real(part.field(plan, begin), real(bits, part.word.length()));
             }
             Load::Array => self.run_array(part, begin),
-            Load::Bits | Load::Unsigned | Load::Signed | Load::Any => self.run_bits(part.field(plan, begin)),
+            Load::Bits | Load::Saved | Load::Unsigned | Load::Signed | Load::Any => {
+                self.run_bits(part.field(plan, begin));
+            }
         }
     }
 
