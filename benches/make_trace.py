@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Makes a CTF 1.8 trace of the shape that LTTng-UST writes: make_trace.py DIR STREAMS EVENTS
+"""Makes a CTF 1.8 trace of the shape that LTTng-UST writes: make_trace.py DIR STREAMS EVENTS [fixed]
 
 The events are dealt out to the data streams in turns, 1,000 ns apart; two thirds of them have one
-integer, one third has nine fields, among them texts and arrays. Nothing in it is random, so that
-two runs make the same bytes."""
+integer, one third has nine fields, among them texts and arrays, or with `fixed` twenty integers.
+Nothing in it is random, so that two runs make the same bytes."""
 import os, struct, sys
 
 UUID = bytes(range(16))
@@ -49,7 +49,11 @@ event {
 		uint64_t __txt_length; char _txt[__txt_length];
 	};
 };
-""" % "-".join(UUID.hex()[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+event {
+	name = "bench:fixed"; id = 2; stream_id = 0; fields := struct { %s };
+};
+""" % ("-".join(UUID.hex()[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))), " ".join(f"uint32_t _f{i};" for i in range(20)))
+FIXED = "fixed" in sys.argv[4:]
 
 
 class Stream:
@@ -67,6 +71,8 @@ class Stream:
             header = lambda id: struct.pack("<I", id | (now & (1 << 27) - 1) << 5)
         if i % 3:
             event = header(0) + self.context + struct.pack("<i", i & 0xFFFFFFF)
+        elif FIXED:
+            event = header(2) + self.context + struct.pack("<20I", *range(i & 0xFFFF, (i & 0xFFFF) + 20))
         else:
             text = b"thread %d iteration %d\0" % (self.number, i)
             event = b"".join((
