@@ -134,15 +134,17 @@ impl Hash {
         if let (Some(first), 1..8) = (raw.first_chunk::<8>(), bytes.len()) {
             return self.add(u64::from_le_bytes(*first) & !(u64::MAX << (bytes.len() * 8)));
         }
-        for word in bytes.as_chunks::<8>().0 {
-            self.add(u64::from_le_bytes(*word));
+        let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
+            return self.add(bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+        };
+        // The last eight may be among those before: their number tells how many.
+        self.add(u64::from_le_bytes(*first));
+        if bytes.len() > 16 {
+            for word in bytes[8..bytes.len() - 1].as_chunks::<8>().0 {
+                self.add(u64::from_le_bytes(*word));
+            }
         }
-        let rest = bytes.len() % 8;
-        match bytes.last_chunk::<8>() {
-            _ if rest == 0 => {}
-            Some(last) => self.add(u64::from_le_bytes(*last) >> (64 - rest * 8)),
-            None => self.add(bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte))),
-        }
+        self.add(u64::from_le_bytes(*last));
     }
 
     /// Spreads the bits, so that sums of hashes do not cancel out.
