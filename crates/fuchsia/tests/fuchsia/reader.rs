@@ -448,3 +448,15 @@ fn other_files_are_left_alone() {
     let streams = trace.streams();
     assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
 }
+
+/// What a program is made of may look like packets: lengths that fit, zeros, and anything behind them.
+#[test]
+fn programs_are_no_logs() {
+    let packet = [&[0; 32][..], b"\0@\x80\0"].concat();
+    let framed = |payload: &[u8]| [&(payload.len() as u32).to_le_bytes()[..], payload].concat();
+    let long = framed(&[&packet[..], &[0x0f; 2_000], &[0]].concat());
+    let program = [&b"\x7fELF\x02\x01\x01\0"[..], &framed(&packet), &long, &long].concat();
+    assert!(!probe(&tree(&program), &OpenOptions::default()));
+    let log = [b"\x7fELF\x02\x01\x01\0".to_vec(), framed(&packet).repeat(3)].concat();
+    assert!(probe(&tree(&log), &OpenOptions::default()));
+}
