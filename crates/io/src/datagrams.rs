@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::time::Duration;
 
 use crate::IoError;
@@ -34,7 +34,6 @@ pub struct Datagrams {
     name: String,
     waiting: Receiver<Datagram>,
     dropped: Arc<AtomicU64>,
-    stop: &'static AtomicBool,
     /// The socket, which goes away with this.
     path: PathBuf,
 }
@@ -51,7 +50,7 @@ impl Datagrams {
         let dropped = Arc::new(AtomicU64::new(0));
         listen(path, sender, Arc::clone(&dropped), stop)
             .map_err(|error| IoError::system(&name, "socket", error))?;
-        Ok(Self { name, waiting, dropped, stop, path: path.to_owned() })
+        Ok(Self { name, waiting, dropped, path: path.to_owned() })
     }
 
     /// Where they arrive.
@@ -66,16 +65,12 @@ impl Datagrams {
         self.dropped.swap(0, Ordering::Relaxed)
     }
 
-    /// Waits for the next one; None if no more are wanted and none is waiting, or the socket fails.
+    /// Waits for the next one; None if no more are wanted and all that had arrived by then were received, or
+    /// the socket fails.
     #[must_use]
     pub fn next_datagram(&self) -> Option<Datagram> {
-        loop {
-            match self.waiting.recv_timeout(PATIENCE) {
-                Ok(datagram) => return Some(datagram),
-                Err(RecvTimeoutError::Timeout) if !self.stop.load(Ordering::Relaxed) => {}
-                Err(_) => return None,
-            }
-        }
+        // Whoever sends into the channel ends soon after no more are wanted.
+        self.waiting.recv().ok()
     }
 }
 
@@ -99,10 +94,19 @@ fn listen(
     socket.set_read_timeout(Some(PATIENCE))?;
     let receive = move || {
         let mut buffer = vec![0; LONGEST];
-        while !stop.load(Ordering::Relaxed) {
+        // What has arrived when no more are wanted is received, but not all that somebody goes on sending.
+        let mut left = ROOM;
+        while left > 0 {
+            let is_last = stop.load(Ordering::Relaxed);
+            if is_last {
+                left -= 1;
+                if socket.set_nonblocking(true).is_err() {
+                    return;
+                }
+            }
             let size = match socket.recv(&mut buffer) {
                 Ok(size) => size,
-                Err(error) if is_patience(&error) => continue,
+                Err(error) if is_patience(&error) && !is_last => continue,
                 Err(_) => return,
             };
             let mut framed = (size as u32).to_le_bytes().to_vec();
@@ -167,5 +171,23 @@ mod tests {
         while datagrams.next_datagram().is_some() {}
         drop(datagrams);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn what_has_arrived_at_the_end_is_received() {
+        static STOP: AtomicBool = AtomicBool::new(false);
+        let folder = Folder::new("datagrams-end");
+        let path = folder.join("socket");
+        for round in 0..50 {
+            STOP.store(false, Ordering::Relaxed);
+            let datagrams = Datagrams::at_unix_socket(&path, &STOP).unwrap();
+            let sender = UnixDatagram::unbound().unwrap();
+            for number in 0..30u8 {
+                sender.send_to(&[number], &path).unwrap();
+            }
+            STOP.store(true, Ordering::Relaxed);
+            let received = std::iter::from_fn(|| datagrams.next_datagram()).count();
+            assert_eq!(received, 30, "round {round}");
+        }
     }
 }

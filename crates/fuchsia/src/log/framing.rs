@@ -34,6 +34,9 @@ const LENGTH: usize = 4;
 /// message may look like messages.
 const MAX_CHAINS: u32 = 16;
 
+/// How far the sizes of neighbours that cannot be read are followed, in bytes.
+const MAX_RUN: usize = 64 << 10;
+
 /// Something that cannot be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Damage {
@@ -215,8 +218,41 @@ impl Framer {
                 next => next,
             },
             Verdict::Unknown(needed) => Verdict::Unknown(needed),
-            Verdict::No => Verdict::No,
+            Verdict::No => self.before_neighbours(input, is_last, end),
         }
+    }
+
+    /// As [`Framer::behind`], if nothing good is at `end`: what is there may be something else that cannot
+    /// be read, which is told on its own if the sizes of all such neighbours lead to a good place, and no
+    /// message begins before that.
+    #[cold]
+    fn before_neighbours(&self, input: &[u8], is_last: bool, end: usize) -> Verdict<usize> {
+        let mut good = end;
+        loop {
+            match self.is_good(input, good, is_last) {
+                Verdict::Yes(()) => break,
+                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                Verdict::No => {}
+            }
+            match self.unit(input, good, is_last) {
+                Unit::Broken(_, Some(size)) if good < MAX_RUN && self.has_header(input, good) => good += size,
+                _ => return Verdict::No,
+            }
+        }
+        for at in (self.stride()..good).step_by(self.stride()) {
+            match self.verdict(input, at, is_last) {
+                Verdict::No => {}
+                Verdict::Unknown(needed) => return Verdict::Unknown(at + needed),
+                Verdict::Yes(()) => return Verdict::No,
+            }
+        }
+        Verdict::Yes(end)
+    }
+
+    /// Whether what is at `at` and cannot be read begins as a message does.
+    fn has_header(&self, input: &[u8], at: usize) -> bool {
+        let header = input.get(at..).and_then(|bytes| bytes.first_chunk::<8>());
+        self.framing == Framing::Datagrams || header.is_some_and(|header| is_plausible(load(header)))
     }
 
     /// Whether a message, or the end of the input, is at `at`.

@@ -14,9 +14,9 @@ use crate::log::{Argument, Meaning, Message, Record, Role, SeverityScale, Value}
 
 /// Names of what is behind an extended record: as the archivist has them when it appends them as
 /// arguments.
-const ROLLED_OUT: &str = "$__rolled_out";
-const MONIKER: &str = "$__moniker";
-const URL: &str = "$__url";
+pub(super) const ROLLED_OUT: &str = "$__rolled_out";
+pub(super) const MONIKER: &str = "$__moniker";
+pub(super) const URL: &str = "$__url";
 
 /// Severities of records.
 const SCALE: LevelScale = LevelScale(&[

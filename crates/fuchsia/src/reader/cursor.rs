@@ -394,7 +394,7 @@ impl LogCursor {
                 self.last = index;
                 self.choose(context);
                 self.in_scratch = true;
-                self.end = any::write(record, &mut self.scratch);
+                self.end = any::write(message, record, &mut self.scratch);
             }
             (None, log::Message::Legacy(packet)) => return self.refuse(packet.offset()),
         }

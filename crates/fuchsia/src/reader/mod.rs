@@ -40,7 +40,7 @@ use ichnos_model::{
 };
 
 use self::cursor::LogCursor;
-use crate::log::{Framing, Messages, SeverityScale};
+use crate::log::{Framing, Message, Messages, SeverityScale};
 
 /// By which clock records were written: they do not say so.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -88,10 +88,24 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
     }
     let beginning = bytes.get(..PROBED).unwrap_or(bytes);
-    // How many bytes cannot be read, and are those at the very beginning among them?
+    // How many bytes are no messages, and are those at the very beginning among them?
     let damaged = |framing: &Framing| {
-        let damage = Messages::new(beginning, *framing).filter_map(Result::err);
-        damage.fold((0, false), |(sum, begins), damage| (sum + damage.skipped, begins || damage.offset == 0))
+        let mut messages = Messages::new(beginning, *framing);
+        let (mut sum, mut begins) = (0, false);
+        while let Some(message) = messages.next() {
+            sum += match message {
+                // What is behind its end may be anything, and so is no evidence.
+                Ok(Message::Legacy(packet)) => {
+                    messages.offset().saturating_sub(packet.offset() + packet.size() as u64 + 1)
+                }
+                Ok(_) => 0,
+                Err(damage) => {
+                    begins |= damage.offset == 0;
+                    damage.skipped
+                }
+            };
+        }
+        (sum, begins)
     };
     // The last record of a file may be extended or not: that says nothing of those before.
     let framings = match recognised? {

@@ -5,7 +5,7 @@ use std::fmt;
 use ichnos_model::Event;
 
 use super::any;
-use crate::log::Record;
+use crate::log::{Meaning, Record, Role};
 
 /// Writes the message of a record of printf.
 pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -15,10 +15,18 @@ pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt:
     }
 }
 
-/// Writes the message of a record of any class, with all pairs.
+/// Writes the message of a record of any class, with all else that it says: its class cannot tell what
+/// means something.
 pub(super) fn write_all(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    match any::record(event.scopes.bits.data) {
-        Some(record) => write!(out, "{}", record.text()),
-        None => Ok(()),
+    let Some((record, message)) = any::record(event.scopes.bits.data) else { return Ok(()) };
+    write!(out, "{}", record.text().without_pairs())?;
+    let mut space = if record.known().message.is_some() { " " } else { "" };
+    let is_shown = |role| !matches!(role, Role::Marker | Role::Positional | Role::Known(Meaning::Message));
+    let own = record.roles().filter(|(role, _)| is_shown(*role));
+    let own = own.map(|(_, argument)| (argument.name.as_str(), argument.value));
+    for (name, value) in own.chain(any::behind(&message)) {
+        write!(out, "{space}{name}={value}")?;
+        space = " ";
     }
+    Ok(())
 }

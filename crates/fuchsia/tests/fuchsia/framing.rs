@@ -154,12 +154,49 @@ fn how_damage_is_skipped() {
         read(&[good, "word:30000000.00000059 word:00000000.00000008"]),
         [record(0), (40, 16, Some(Rule::RecordTruncated))]
     );
-    // Two that are broken, one behind the other: the first one's end cannot be believed.
+    // Two that are broken, one behind the other: their sizes lead to one that is not.
+    let broken = |offset: u64| (offset, 40, Some(Rule::ArgumentTypeReserved));
+    assert_eq!(read(&[wrong_type, wrong_type, good]), [broken(0), broken(40), record(80)]);
+    // The second one's size leads nowhere: nothing can be believed.
     assert_eq!(
-        read(&[wrong_type, wrong_type, good]),
-        [(0, 80, Some(Rule::ArgumentTypeReserved)), record(80)]
+        read(&[wrong_type, "word:3000000000000089 word:0000000000000008 word:0000000000000011", good]),
+        [(0, 64, Some(Rule::ArgumentTypeReserved)), record(64)]
     );
     assert_eq!(read(&[]), []);
+}
+
+/// Several records in a row that cannot be read are so many records, each with its own damage; and so are
+/// datagrams.
+#[test]
+fn neighbours_that_cannot_be_read_are_told_one_by_one() {
+    let (mut records, mut begins) = records(100);
+    begins.push(records.len());
+    for index in 40..45 {
+        // The type of the first argument.
+        records[begins[index] + 16] = 0x47;
+    }
+    records[begins[43] + 18] = 5;
+    let payloads: Vec<&[u8]> = begins.windows(2).map(|ends| &records[ends[0]..ends[1]]).collect();
+    for (bytes, framing, length) in
+        [(datagrams(&payloads), Framing::Datagrams, 4), (records.clone(), Framing::Records, 0)]
+    {
+        let (found, damages) = timestamps(Messages::new(&bytes, framing));
+        assert_eq!(found.len(), 95, "{framing:?}");
+        let expected: Vec<(u64, u64)> = (40..45)
+            .map(|index| {
+                let size = payloads[index].len() + length;
+                ((begins[index] + index * length) as u64, size as u64)
+            })
+            .collect();
+        let told: Vec<_> = damages.iter().map(|damage| (damage.offset, damage.skipped)).collect();
+        assert_eq!(told, expected, "{framing:?}");
+        assert!(damages.iter().all(|damage| damage.error.rule == Rule::ArgumentTypeReserved));
+        for piece in [1, 7, 8, 64, 1_000] {
+            let whole: Vec<_> =
+                Messages::new(&bytes, framing).map(|message| format!("{message:?}")).collect();
+            assert_eq!(split(&bytes, framing, std::iter::repeat(piece)), whole, "{framing:?}, {piece}");
+        }
+    }
 }
 
 /// What looks like a record within one that is broken: an argument that is a boolean.

@@ -159,7 +159,7 @@ fn check_messages(input: &[u8], framing: Framing, piece: usize) {
     assert_eq!(split(input, framing, std::iter::repeat(piece)), found);
 }
 
-fn framing() -> impl Strategy<Value = Framing> {
+pub fn framing() -> impl Strategy<Value = Framing> {
     prop::sample::select(&[Framing::Records, Framing::ExtendedRecords, Framing::Datagrams][..])
 }
 

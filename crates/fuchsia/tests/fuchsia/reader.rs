@@ -11,7 +11,7 @@ use ichnos_model::{
 use proptest::collection::vec;
 use proptest::prelude::*;
 
-use crate::properties::{Parts, parts};
+use crate::properties::{Parts, framing, parts};
 
 fn tree(bytes: &[u8]) -> Tree {
     let entries = vec![Entry::of_bytes("a.log", bytes.to_vec())];
@@ -242,11 +242,11 @@ proptest! {
     }
 
     #[test]
-    fn so_it_does_when_there_are_too_many_classes(kinds in vec(parts(), 1..8)) {
+    fn so_it_does_when_there_are_too_many_classes(kinds in vec(parts(), 1..8), framing in framing()) {
         let mut options = forced();
         options.limits.late_event_record_classes = 2;
         let records: Vec<Vec<u8>> = kinds.iter().map(Parts::encode).collect();
-        compare(&[&records[..], &records].concat().concat(), &options);
+        compare(&framed(&[&records[..], &records].concat(), framing), &options);
     }
 }
 
@@ -333,19 +333,30 @@ fn meanings_are_told() {
     assert_eq!(node.name.as_deref(), Some("size"));
 }
 
+/// Nothing of a record is lost when there are too many classes: what would be at its own place in a line is
+/// in the text.
 #[test]
 fn a_record_of_too_many_classes_has_its_text() {
     let mut options = OpenOptions::default();
     options.limits.late_event_record_classes = 0;
-    let bytes = [record(1, "a", 1u64.into()), record(2, "b", true.into())].concat();
-    let trace = open(&bytes, &options);
-    let mut cursor = trace.cursors(Window::default()).pop().unwrap();
-    cursor.by_steps(3);
-    let Some(Message::Event(event)) = cursor.current() else { panic!() };
-    let mut text = String::new();
-    (event.class.log.as_ref().unwrap().text.unwrap().write)(&event, &mut text).unwrap();
-    assert_eq!(text, "sent b=true");
-    assert_eq!(trace.trace().event_records(0).count(), 1);
+    let text = |bytes: &[u8]| {
+        let trace = open(bytes, &options);
+        let mut cursor = trace.cursors(Window::default()).pop().unwrap();
+        while !matches!(cursor.current(), Some(Message::Event(_))) {
+            cursor.advance().unwrap();
+        }
+        let Some(Message::Event(event)) = cursor.current() else { panic!() };
+        let mut text = String::new();
+        (event.class.log.as_ref().unwrap().text.unwrap().write)(&event, &mut text).unwrap();
+        assert_eq!(trace.trace().event_records(0).count(), 1);
+        text
+    };
+    let records = [record(1, "a", 1u64.into()), record(2, "b", true.into())];
+    assert_eq!(text(&records.concat()), "sent pid=7 a=1");
+    assert_eq!(text(&records[1]), "sent pid=7 b=true");
+    let extended = framed(&records, Framing::ExtendedRecords);
+    assert_eq!(text(&extended), "sent pid=7 a=1 $__rolled_out=2 $__moniker=core/ab $__url=fuchsia:x");
+    compare(&extended, &options);
 }
 
 #[test]
@@ -436,4 +447,16 @@ fn other_files_are_left_alone() {
     let trace = LogTrace::open(&folder, &OpenOptions::default()).unwrap();
     let streams = trace.streams();
     assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
+}
+
+/// What a program is made of may look like packets: lengths that fit, zeros, and anything behind them.
+#[test]
+fn programs_are_no_logs() {
+    let packet = [&[0; 32][..], b"\0@\x80\0"].concat();
+    let framed = |payload: &[u8]| [&(payload.len() as u32).to_le_bytes()[..], payload].concat();
+    let long = framed(&[&packet[..], &[0x0f; 2_000], &[0]].concat());
+    let program = [&b"\x7fELF\x02\x01\x01\0"[..], &framed(&packet), &long, &long].concat();
+    assert!(!probe(&tree(&program), &OpenOptions::default()));
+    let log = [b"\x7fELF\x02\x01\x01\0".to_vec(), framed(&packet).repeat(3)].concat();
+    assert!(probe(&tree(&log), &OpenOptions::default()));
 }
