@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos::export::{NullStatistics, PrettyState, Seam, Undecoded};
+use ichnos::export::{NullStatistics, PrettyState, Seam, TextWriter, Undecoded};
 use ichnos::flow::{Outlet, in_order};
 use ichnos::model::{Head, MessageKind, Place, Sink};
 use ichnos::{Merged, Reader};
@@ -23,7 +23,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// Bytes of a piece of text.
+/// Bytes that the buffer of a piece of text can hold.
 const PIECE: usize = 256 << 10;
 /// How many pieces of a part may wait to be written, at most.
 const ROOM: usize = 32;
@@ -58,8 +58,8 @@ impl Pool {
     fn give(&self, mut buffer: Vec<u8>) {
         buffer.clear();
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Long lines make long pieces.
-        if free.len() < ROOM && buffer.capacity() <= 2 * PIECE {
+        // Long lines make long pieces, and the first one of a part is short.
+        if free.len() < ROOM && (PIECE..=2 * PIECE).contains(&buffer.capacity()) {
             free.push(buffer);
         }
     }
@@ -167,7 +167,7 @@ fn make(job: &Job<'_>, part: usize, cuts: &[i128], pool: &Pool, outlet: &Outlet<
         return;
     }
     cursor.pause_at(cuts.get(part).copied());
-    let writer = PieceWriter { outlet: outlet.clone(), pool: pool.clone(), buffer: pool.take() };
+    let writer = PieceWriter { outlet: outlet.clone(), pool: pool.clone(), last: Vec::new() };
     let warnings = WarningWriter(outlet.clone());
     let mut printer = Printer::new(job.args, job.style, writer).map_pretty(|sink| {
         let sink = if job.style.quiet { sink } else { sink.warnings_to(warnings) };
@@ -202,37 +202,34 @@ fn undecoded(result: io::Result<()>) -> io::Result<u64> {
     }
 }
 
-/// Delivers text in large pieces.
+/// Delivers text in large pieces, which are the buffers that it was written to.
 struct PieceWriter {
     outlet: Outlet<Piece>,
     pool: Pool,
-    buffer: Vec<u8>,
+    /// The last piece: a seam in it has to be delivered before.
+    last: Vec<u8>,
 }
 
 impl PieceWriter {
-    fn deliver(&mut self) -> io::Result<()> {
-        if self.buffer.is_empty() {
-            return Ok(());
-        }
-        let piece = std::mem::replace(&mut self.buffer, self.pool.take());
-        if self.outlet.send(Piece::Bytes(piece)) {
+    fn deliver(&mut self, next: Vec<u8>) -> io::Result<()> {
+        let piece = std::mem::replace(&mut self.last, next);
+        if piece.is_empty() || self.outlet.send(Piece::Bytes(piece)) {
             return Ok(());
         }
         Err(io::ErrorKind::BrokenPipe.into())
     }
 }
 
-impl Write for PieceWriter {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Before, not behind: a seam in these bytes has to be delivered first.
-        if !self.buffer.is_empty() && self.buffer.len() + bytes.len() > PIECE {
-            self.deliver()?;
+impl TextWriter for PieceWriter {
+    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        if text.is_empty() {
+            return Ok(());
         }
-        self.buffer.extend_from_slice(bytes);
-        Ok(bytes.len())
+        let piece = std::mem::replace(text, self.pool.take());
+        self.deliver(piece)
     }
 
-    fn flush(&mut self) -> io::Result<()> {
+    fn flush_text(&mut self) -> io::Result<()> {
         Ok(())
     }
 }
@@ -240,8 +237,7 @@ impl Write for PieceWriter {
 impl Drop for PieceWriter {
     fn drop(&mut self) {
         // Whoever does not listen any more does not miss it.
-        let _ = self.deliver();
-        self.pool.give(std::mem::take(&mut self.buffer));
+        let _ = self.deliver(Vec::new());
     }
 }
 

@@ -1,11 +1,13 @@
 //! One pass over messages: from a cursor to what prints them, with a look at each.
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::{AddAssign, ControlFlow};
 use std::time::Duration;
 
 use ichnos::Merged;
-use ichnos::export::{Details, JsonLines, JsonLinesOptions, Log, Null, NullStatistics, Pretty, PrettyState};
+use ichnos::export::{
+    Details, JsonLines, JsonLinesOptions, Log, Null, NullStatistics, Pretty, PrettyState, TextWriter,
+};
 use ichnos::model::{Cursor, Damage, Discarded, Head, Message, MessageKind, Sink};
 
 use crate::args::{Cat, CatFormat};
@@ -182,19 +184,32 @@ fn tell_loss(args: &Cat, discarded: &Discarded<'_>, what: &str, watcher: &mut im
     }
 }
 
+/// Where text is written, whatever that is.
+pub(crate) struct AnyWriter<'a>(Box<dyn TextWriter + 'a>);
+
+impl TextWriter for AnyWriter<'_> {
+    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        self.0.write_text(text)
+    }
+
+    fn flush_text(&mut self) -> io::Result<()> {
+        self.0.flush_text()
+    }
+}
+
 /// What takes the messages.
 pub(crate) enum Printer<'a> {
-    Pretty(Box<Pretty<Box<dyn Write + 'a>>>),
+    Pretty(Box<Pretty<AnyWriter<'a>>>),
     Text(Box<dyn Sink + 'a>),
     Null(Null),
 }
 
 impl<'a> Printer<'a> {
     /// What prints in the format that was asked for.
-    pub(crate) fn new(args: &Cat, style: &Style, output: impl Write + 'a) -> Self {
+    pub(crate) fn new(args: &Cat, style: &Style, output: impl TextWriter + 'a) -> Self {
         match args.format() {
             CatFormat::Pretty => {
-                let sink = Pretty::new(Box::new(output) as Box<dyn Write + 'a>, style.pretty.clone());
+                let sink = Pretty::new(AnyWriter(Box::new(output)), style.pretty.clone());
                 let sink = if style.quiet { sink.warnings_to(io::sink()) } else { sink };
                 Self::Pretty(Box::new(sink))
             }
@@ -218,7 +233,7 @@ impl<'a> Printer<'a> {
     /// The same printer, where it is one of text.
     pub(crate) fn map_pretty(
         self,
-        change: impl FnOnce(Pretty<Box<dyn Write + 'a>>) -> Pretty<Box<dyn Write + 'a>>,
+        change: impl FnOnce(Pretty<AnyWriter<'a>>) -> Pretty<AnyWriter<'a>>,
     ) -> Self {
         match self {
             Self::Pretty(sink) => Self::Pretty(Box::new(change(*sink))),

@@ -12,7 +12,7 @@ use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sc
 
 use crate::color::Palette;
 use crate::number;
-use crate::output::Output;
+use crate::output::{Output, TextWriter};
 use crate::property::{self, Hidden};
 use fields::{FieldLines, Scratch};
 use text::Lines;
@@ -150,7 +150,7 @@ impl<W> std::fmt::Debug for Details<W> {
     }
 }
 
-impl<W: Write> Details<W> {
+impl<W: TextWriter> Details<W> {
     /// Writes to `writer`, and what cannot be read to standard error.
     pub fn new(writer: W, options: DetailsOptions) -> Self {
         Self {
@@ -549,7 +549,7 @@ impl<W: Write> Details<W> {
     }
 }
 
-impl<W: Write> Sink for Details<W> {
+impl<W: TextWriter> Sink for Details<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let Message::StreamBegin(stream) = message {
             self.prepare(stream);

@@ -3,7 +3,7 @@
 pub(crate) mod fields;
 pub(crate) mod keys;
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use ichnos_model::{
 
 use crate::block::Block;
 use crate::number;
-use crate::output::Output;
+use crate::output::{Output, TextWriter};
 use crate::property;
 use crate::repeated::Repeated;
 use crate::rising::Rising;
@@ -115,7 +115,7 @@ impl<W> std::fmt::Debug for JsonLines<W> {
     }
 }
 
-impl<W: Write> JsonLines<W> {
+impl<W: TextWriter> JsonLines<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: JsonLinesOptions) -> Self {
         Self {
@@ -346,7 +346,7 @@ impl<W: Write> JsonLines<W> {
     }
 }
 
-impl<W: Write> Sink for JsonLines<W> {
+impl<W: TextWriter> Sink for JsonLines<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => self.event(event)?,

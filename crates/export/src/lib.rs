@@ -25,5 +25,5 @@ pub use details::{Details, DetailsOptions};
 pub use jsonl::{JsonLines, JsonLinesOptions};
 pub use log::{Log, LogForm, LogOptions};
 pub use null::{Null, NullStatistics};
-pub use output::Undecoded;
+pub use output::{TextWriter, Undecoded};
 pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState, Seam};

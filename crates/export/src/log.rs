@@ -7,7 +7,7 @@ mod pairs;
 mod parts;
 mod text;
 
-use std::io::{self, Write};
+use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use ichnos_model::{
 use crate::color::Palette;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
-use crate::output::{Failures, Output};
+use crate::output::{Failures, Output, TextWriter};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
 use parts::{Number, NumberPart, Parts, TextPart};
@@ -211,7 +211,7 @@ impl<W> std::fmt::Debug for Log<W> {
     }
 }
 
-impl<W: Write> Log<W> {
+impl<W: TextWriter> Log<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: LogOptions) -> Self {
         Self {
@@ -377,7 +377,7 @@ impl Line<'_> {
     }
 }
 
-impl<W: Write> Sink for Log<W> {
+impl<W: TextWriter> Sink for Log<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => self.event(event)?,

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use ichnos_model::walk::DecodeError;
 
-/// Bytes are handed on when there are more than this.
+/// Bytes are handed on when there are more than this, or than four fifths of what the buffer can hold.
 const FULL: usize = 64 << 10;
 
 /// Event records or packets whose fields could not all be decoded: what a sink wrote or counted of
@@ -54,21 +54,53 @@ impl Failures {
     }
 }
 
+/// Where sinks of text write: anything that can be written to, or what takes whole buffers, so that
+/// nothing has to be copied.
+pub trait TextWriter {
+    /// Takes all of `text` and leaves it empty, be it that it keeps the buffer and leaves another one:
+    /// the more that can hold, the more text comes at once the next time.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()>;
+
+    /// There is no more text for now: all of it is to come to where it belongs.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    fn flush_text(&mut self) -> io::Result<()>;
+}
+
+impl<W: Write + ?Sized> TextWriter for W {
+    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        let result = self.write_all(text);
+        text.clear();
+        result
+    }
+
+    fn flush_text(&mut self) -> io::Result<()> {
+        self.flush()
+    }
+}
+
 /// A writer with a buffer that sinks append to.
 #[derive(Debug)]
 pub(crate) struct Output<W> {
     writer: W,
     pub(crate) buffer: Vec<u8>,
+    /// The buffer is handed on when it has more bytes than this.
+    full: usize,
     /// How many bytes were handed on.
     written: u64,
     pub(crate) failures: Failures,
 }
 
-impl<W: Write> Output<W> {
+impl<W: TextWriter> Output<W> {
     pub(crate) fn new(writer: W) -> Self {
         Self {
             writer,
             buffer: Vec::with_capacity(FULL + (FULL >> 2)),
+            full: FULL,
             written: 0,
             failures: Failures::default(),
         }
@@ -77,13 +109,13 @@ impl<W: Write> Output<W> {
     /// Hands the bytes on if there are many.
     #[inline]
     pub(crate) fn flush_if_full(&mut self) -> io::Result<()> {
-        if self.buffer.len() > FULL { self.write_out() } else { Ok(()) }
+        if self.buffer.len() > self.full { self.write_out() } else { Ok(()) }
     }
 
     fn write_out(&mut self) -> io::Result<()> {
-        let result = self.writer.write_all(&self.buffer);
         self.written += self.buffer.len() as u64;
-        self.buffer.clear();
+        let result = self.writer.write_text(&mut self.buffer);
+        self.full = (self.buffer.capacity() / 5 * 4).max(FULL);
         result
     }
 
@@ -95,7 +127,7 @@ impl<W: Write> Output<W> {
     /// Hands all bytes on.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.write_out()?;
-        self.writer.flush()
+        self.writer.flush_text()
     }
 
     pub(crate) fn writer(&self) -> &W {

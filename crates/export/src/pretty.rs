@@ -14,7 +14,7 @@ use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Sc
 use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
-use crate::output::Output;
+use crate::output::{Output, TextWriter};
 use crate::property;
 use crate::repeated::Repeated;
 use crate::time::ClockDisplay;
@@ -232,7 +232,7 @@ impl<W: std::fmt::Debug> std::fmt::Debug for Pretty<W> {
     }
 }
 
-impl<W: Write> Pretty<W> {
+impl<W: TextWriter> Pretty<W> {
     /// Writes events to `writer` and warnings to standard error.
     pub fn new(writer: W, options: PrettyOptions) -> Self {
         Self {
@@ -506,7 +506,7 @@ impl<W: Write> Pretty<W> {
     }
 }
 
-impl<W: Write> Sink for Pretty<W> {
+impl<W: TextWriter> Sink for Pretty<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) if self.options.color => self.event::<true>(event)?,

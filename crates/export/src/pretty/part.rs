@@ -72,7 +72,7 @@ pub(super) struct Resumed {
     pub(super) is_unsure: bool,
 }
 
-impl<W: std::io::Write> Pretty<W> {
+impl<W: crate::TextWriter> Pretty<W> {
     /// Goes on where another sink ended, of which nothing is known yet: see [`Pretty::seam`].
     #[must_use]
     pub fn resumed(mut self) -> Self {
