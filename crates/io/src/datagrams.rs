@@ -80,6 +80,17 @@ impl Drop for Datagrams {
     }
 }
 
+/// Whether nobody listens any more at what is a socket.
+#[cfg(unix)]
+fn is_abandoned(path: &Path) -> bool {
+    use std::os::unix::fs::FileTypeExt;
+    use std::os::unix::net::UnixDatagram;
+
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    let reached = || UnixDatagram::unbound().and_then(|socket| socket.connect(path));
+    is_socket && reached().is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+}
+
 #[cfg(unix)]
 fn listen(
     path: &Path,
@@ -90,7 +101,14 @@ fn listen(
     use std::os::unix::net::UnixDatagram;
     use std::sync::mpsc::TrySendError;
 
-    let socket = UnixDatagram::bind(path)?;
+    let socket = match UnixDatagram::bind(path) {
+        // Whoever was killed while listening leaves the socket: nobody takes what is sent there.
+        Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
+            std::fs::remove_file(path)?;
+            UnixDatagram::bind(path)?
+        }
+        socket => socket?,
+    };
     socket.set_read_timeout(Some(PATIENCE))?;
     let receive = move || {
         let mut buffer = vec![0; LONGEST];
@@ -171,6 +189,19 @@ mod tests {
         while datagrams.next_datagram().is_some() {}
         drop(datagrams);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn a_socket_that_was_left_behind_is_replaced() {
+        static STOP: AtomicBool = AtomicBool::new(true);
+        let folder = Folder::new("datagrams-left");
+        let (socket, file) = (folder.join("socket"), folder.join("file"));
+        drop(UnixDatagram::bind(&socket).unwrap());
+        assert!(socket.exists());
+        assert!(Datagrams::at_unix_socket(&socket, &STOP).is_ok());
+        std::fs::write(&file, "no socket").unwrap();
+        assert!(Datagrams::at_unix_socket(&file, &STOP).is_err());
+        assert_eq!(std::fs::read(&file).unwrap(), b"no socket");
     }
 
     #[test]

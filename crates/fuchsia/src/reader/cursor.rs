@@ -349,7 +349,10 @@ impl LogCursor {
     }
 
     fn damage(&self, error: &LogError, at: u64, skipped: u64) -> Damage {
-        let statement = error.statement().to_string();
+        let mut statement = error.statement().to_string();
+        if error.at != at {
+            statement += &format!(", at byte {}", self.base + error.at);
+        }
         // What breaks other rules may be part of a message, the rest of which is missing.
         let fatal = error.rule.is_fatal() || skipped > 0;
         Damage {
