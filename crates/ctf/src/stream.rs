@@ -773,6 +773,7 @@ impl StreamCursor {
             plans: &stream.plans().event_records[self.event_class],
             clock: self.event_clock.as_ref(),
             other_clocks: &self.other_clocks,
+            component: None,
             scopes: self.scopes(),
         }
     }

@@ -146,6 +146,14 @@ impl Sorter {
         if let Some(name) = &class.process_name {
             parts.say(TextPart::Tag, name);
         }
+        if let Some(component) = event.component {
+            // What the event itself says comes later, and counts.
+            let known = [(TextPart::Component, &component.moniker), (TextPart::ComponentUrl, &component.url)];
+            known
+                .into_iter()
+                .filter(|(_, text)| !text.is_empty())
+                .for_each(|(part, text)| parts.say(part, text));
+        }
         for (treatments, leads) in &class.scopes {
             failures.note(match leads {
                 Leads::Text(names) => {

@@ -138,6 +138,7 @@ impl Fixture {
                 plans: &self.stream.plans().event_records[0],
                 clock: clock.as_ref(),
                 other_clocks: others,
+                component: None,
                 scopes,
             };
             send(sink, &Message::Event(event));

@@ -2,7 +2,7 @@
 
 use crate::plan::{EventRecordPlans, Node, Plan};
 use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all};
-use crate::{DataStream, EventRecordClass, Scope, Visitor};
+use crate::{DataStream, EventRecordClass, LogComponent, Scope, Visitor};
 
 /// A value of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -47,6 +47,8 @@ pub struct Event<'a> {
     /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
     /// PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
+    /// The component that it comes from, if something before it told that and its fields do not.
+    pub component: Option<&'a LogComponent>,
     /// Where its fields are.
     pub scopes: Scopes<'a>,
 }

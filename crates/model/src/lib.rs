@@ -46,7 +46,9 @@ pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
 pub use locate::LocationProblem;
 pub use location::{FieldLocation, LocationStep, Scope};
-pub use log::{LevelScale, LevelStep, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText};
+pub use log::{
+    LevelScale, LevelStep, LogComponent, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText,
+};
 pub use message::{
     BrokenRule, Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Place, Sink,
 };

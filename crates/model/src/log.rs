@@ -136,6 +136,16 @@ pub enum LogMeaning {
     Hidden,
 }
 
+/// The component of the system that an event comes from, where that is not among its fields but was
+/// told before.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LogComponent {
+    /// Where it is in the system (its moniker); empty if that is not known.
+    pub moniker: String,
+    /// Which component it is; empty if that is not known.
+    pub url: String,
+}
+
 /// Where the severity of an event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

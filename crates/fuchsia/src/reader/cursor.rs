@@ -9,7 +9,7 @@ use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass,
-    Message, MessageKind, Scope, Scopes, Window,
+    LogComponent, Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -19,6 +19,9 @@ use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
 /// Size of the length before a datagram.
 const LENGTH: usize = 4;
+
+/// Bytes of what control records say of components, at most; further ones are events like others.
+const MOST_COMPONENTS: usize = 16 << 20;
 
 /// What the cursor does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,6 +54,8 @@ struct Known {
     shape: Option<Shape>,
     /// Whether records tell how many were dropped before them.
     counts_drops: bool,
+    /// Whether they are structured records.
+    are_records: bool,
     /// Index of the class.
     index: usize,
 }
@@ -77,6 +82,10 @@ pub(super) struct LogCursor {
     records: u64,
     known: Vec<Known>,
     by_key: HashMap<Box<[u8]>, usize>,
+    /// The components that tags stand for, as control records said.
+    components: HashMap<u32, LogComponent>,
+    /// Bytes that those take, about.
+    components_size: usize,
     by_hash: HashMap<u64, usize, BuildHasherDefault<NoHash>>,
     seed: u64,
     /// Of the class that records had last.
@@ -130,6 +139,8 @@ impl LogCursor {
             records: 0,
             known: Vec::new(),
             by_key: HashMap::new(),
+            components: HashMap::new(),
+            components_size: 0,
             by_hash: HashMap::default(),
             seed: std::hash::RandomState::new().hash_one(0),
             last: usize::MAX,
@@ -376,6 +387,9 @@ impl LogCursor {
                 self.queue.push_back(Told::Damage(self.damage(&error, error.at, 0)));
             });
         }
+        if let log::Message::Record { record, .. } = message {
+            self.note_component(record);
+        }
         let Some(form) = Form::of(message) else { return };
         self.begin = message.offset() as usize;
         self.end = self.at;
@@ -429,6 +443,27 @@ impl LogCursor {
         }));
     }
 
+    /// Notes which component a tag stands for from here on, if this is a record that says so.
+    fn note_component(&mut self, record: &Record<'_>) {
+        let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
+        let text = |text: Option<log::Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
+        let component = LogComponent { moniker: text(control.moniker), url: text(control.url) };
+        let size = size_of::<LogComponent>() + component.moniker.len() + component.url.len();
+        let is_known = !component.moniker.is_empty() || !component.url.is_empty();
+        if is_known && self.components_size + size <= MOST_COMPONENTS {
+            self.components_size += size;
+            self.components.insert(record.tag(), component);
+        }
+    }
+
+    /// The component that the tag of the current record stands for.
+    #[inline(never)]
+    fn component(&self) -> Option<&LogComponent> {
+        self.known.get(self.last).filter(|known| known.are_records)?;
+        let header = u64::from_le_bytes(*self.bytes.get(self.begin..)?.first_chunk()?);
+        self.components.get(&shape::tag(header)?)
+    }
+
     /// Makes a class known; None if there are too many.
     fn add(&mut self, key: &[u8], form: &Form<'_>) -> Option<usize> {
         let late = self.stream.trace.late_classes(self.stream.class_index)?;
@@ -453,7 +488,8 @@ impl LogCursor {
             _ => true,
         };
         let number = class.plans.index().unwrap_or(usize::MAX);
-        self.known.push(Known { class, shape, counts_drops, index: number });
+        let are_records = !matches!(form, Form::Legacy(_));
+        self.known.push(Known { class, shape, counts_drops, are_records, index: number });
         self.by_key.insert(key.into(), index);
         Some(index)
     }
@@ -467,7 +503,7 @@ impl LogCursor {
         let class = late.last(class::ANY_KEY, class::any_class).ok().flatten()?;
         let index = self.known.len();
         let number = class.plans.index().unwrap_or(usize::MAX);
-        self.known.push(Known { class, shape: None, counts_drops: false, index: number });
+        self.known.push(Known { class, shape: None, counts_drops: false, are_records: true, index: number });
         self.by_key.insert(class::ANY_KEY.into(), index);
         Some(index)
     }
@@ -548,6 +584,7 @@ impl Cursor for LogCursor {
                     plans: &class.plans,
                     clock: Some(&self.clock),
                     other_clocks: &[],
+                    component: if self.components.is_empty() { None } else { self.component() },
                     scopes: Scopes { bits, begins: &self.begins, slots: &self.slots, limits: &self.limits },
                 })
             }

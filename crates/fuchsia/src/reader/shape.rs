@@ -85,10 +85,13 @@ impl Shape {
                 long_name: name.into(),
             });
         }
+        if record.is_control() {
+            // It may say what its tag stands for.
+            return None;
+        }
         let has_tag = record.tag() != 0;
-        let control = if record.is_control() { CONTROL } else { 0 };
         let no_tag = if has_tag { 0 } else { TAG };
-        let (header, mask) = (9 | control, 0xf | CONTROL | no_tag);
+        let (header, mask) = (9, 0xf | CONTROL | no_tag);
         Some(Self { header, mask, has_tag, arguments: arguments.into() })
     }
 
@@ -151,6 +154,11 @@ fn behind_text(header: u64, before: usize, words: &[Word], is_message: bool) -> 
     }
     let (value, rest) = words.split_at_checked(value_words)?;
     (is_plain(value, length) || is_sound(value, length, is_message)).then_some(rest)
+}
+
+/// The tag in the header of a record, unless that is a control record.
+pub(super) fn tag(header: u64) -> Option<u32> {
+    (header & CONTROL == 0).then_some(((header & TAG) >> 16) as u32)
 }
 
 /// Whether it is called as the argument that makes a message one of printf, and of the same type.

@@ -414,6 +414,38 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
 }
 
 #[test]
+fn a_tag_stands_for_the_component_that_a_control_record_named() {
+    let mut buffer = vec![0; 4096];
+    let mut encoder = Encoder::new(&mut buffer);
+    let mut write = |tag: u32, moniker: Option<&str>| {
+        let mut record = encoder.begin(1, 0x30).unwrap();
+        record.set_tag(tag);
+        record.set_control(moniker.is_some());
+        let (name, value) = moniker.map_or(("message", "hi"), |moniker| ("moniker", moniker));
+        record.argument(name, value).unwrap();
+        record.finish();
+    };
+    write(5, None);
+    write(5, Some("core/foo"));
+    [5, 6, 5, 0].iter().for_each(|tag| write(*tag, None));
+    write(6, Some("core/bar"));
+    write(5, Some("core/other"));
+    [5, 6].iter().for_each(|tag| write(*tag, None));
+    let trace = open(encoder.written(), &forced());
+    let mut found = Vec::new();
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.advance().is_some() {
+            if let Some(Message::Event(event)) = cursor.current() {
+                found.push(event.component.map_or(String::new(), |component| component.moniker.clone()));
+            }
+        }
+    }
+    // What is known of a control record is in itself.
+    let (foo, bar, other) = ("core/foo", "core/bar", "core/other");
+    assert_eq!(found, ["", "", foo, "", foo, "", "", "", other, bar]);
+}
+
+#[test]
 fn a_damaged_record_among_many_loses_itself_only() {
     let records: Vec<Vec<u8>> = (0..10_000).map(|i| record(i, "k", (i as u64).into())).collect();
     for byte in [0, 1, 16, 17, 18, 24, 40, 41] {
