@@ -448,10 +448,14 @@ impl LogCursor {
         let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
         let text = |text: Option<log::Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
         let component = LogComponent { moniker: text(control.moniker), url: text(control.url) };
-        let size = size_of::<LogComponent>() + component.moniker.len() + component.url.len();
+        let size = |component: &LogComponent| {
+            size_of::<LogComponent>() + component.moniker.len() + component.url.len()
+        };
+        let before = self.components.get(&record.tag()).map_or(0, size);
+        let all = self.components_size - before + size(&component);
         let is_known = !component.moniker.is_empty() || !component.url.is_empty();
-        if is_known && self.components_size + size <= MOST_COMPONENTS {
-            self.components_size += size;
+        if is_known && all <= MOST_COMPONENTS {
+            self.components_size = all;
             self.components.insert(record.tag(), component);
         }
     }

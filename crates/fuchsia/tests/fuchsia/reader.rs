@@ -446,6 +446,35 @@ fn a_tag_stands_for_the_component_that_a_control_record_named() {
 }
 
 #[test]
+fn a_tag_may_get_a_new_component_again_and_again() {
+    let moniker = |number: usize| format!("{number:0>30000}");
+    let mut bytes = Vec::new();
+    // Together these are more than may be kept.
+    for number in 0..700 {
+        let mut buffer = vec![0; 40_000];
+        let mut encoder = Encoder::new(&mut buffer);
+        let mut record = encoder.begin(1, 0x30).unwrap();
+        record.set_tag(5);
+        record.set_control(true);
+        record.argument("moniker", &*moniker(number)).unwrap();
+        record.finish();
+        let mut record = encoder.begin(1, 0x30).unwrap();
+        record.set_tag(5);
+        record.finish();
+        bytes.extend_from_slice(encoder.written());
+    }
+    let mut last = None;
+    for mut cursor in open(&bytes, &forced()).cursors(Window::default()) {
+        while cursor.advance().is_some() {
+            if let Some(Message::Event(event)) = cursor.current() {
+                last = event.component.cloned();
+            }
+        }
+    }
+    assert!(last.is_some_and(|last| last.moniker == moniker(699)));
+}
+
+#[test]
 fn a_damaged_record_among_many_loses_itself_only() {
     let records: Vec<Vec<u8>> = (0..10_000).map(|i| record(i, "k", (i as u64).into())).collect();
     for byte in [0, 1, 16, 17, 18, 24, 40, 41] {
