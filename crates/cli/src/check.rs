@@ -174,7 +174,7 @@ impl Findings {
     fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn Cursor, progress: &mut Progress) {
         let (mut events, mut unknown, mut packets) = (0u64, false, 0u64);
         while let Some(head) = cursor.advance() {
-            progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
+            progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
             if head.kind == MessageKind::Event {
                 self.events += 1;
                 continue;

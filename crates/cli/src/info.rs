@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ichnos::model::{
-    Cursor, Damage, DamageKind, EventRecordClass, Message, MessageKind, StreamSummary, TraceInput,
-    TracerQuirk, Window,
+    Cursor, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamSummary,
+    TraceInput, TracerQuirk, Window,
 };
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
@@ -134,26 +134,17 @@ impl<'a> Found<'a> {
     }
 }
 
+/// How many events are counted before it is told how far that is.
+const AT_ONCE: u32 = 1 << 14;
+
 impl Stream {
     fn count(&mut self, cursor: &mut dyn Cursor, mut damage: impl FnMut(&Damage), progress: &mut Progress) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
-        // The times of events, both included; empty as long as no event has one.
-        let (mut begin, mut end) = (i128::MAX, i128::MIN);
-        while let Some(head) = cursor.advance() {
-            let is_event = head.kind == MessageKind::Event;
-            progress.step(head.nanoseconds(), is_event);
-            if is_event {
-                match head.class_index() {
-                    Some(index) if index < self.counts.len() => self.counts[index] += 1,
-                    Some(index) => {
-                        self.counts.resize(index + 1, 0);
-                        self.counts[index] += 1;
-                    }
-                    None => self.events += 1,
-                }
-                if let Some(time) = head.nanoseconds() {
-                    (begin, end) = (begin.min(time), end.max(time));
-                }
+        let mut counts = EventCounts { by_class: std::mem::take(&mut self.counts), ..EventCounts::default() };
+        let mut told = 0;
+        while let Some(head) = cursor.count_events(AT_ONCE, &mut counts) {
+            progress.add(head.nanoseconds(), counts.sum() - std::mem::replace(&mut told, counts.sum()));
+            if head.kind == MessageKind::Event {
                 continue;
             }
             match cursor.current() {
@@ -169,11 +160,12 @@ impl Stream {
                 _ => {}
             }
         }
-        self.events += self.counts.iter().sum::<u64>();
-        if begin <= end {
+        self.events += counts.sum();
+        if let Some((begin, end)) = counts.times {
             self.begin = Some(self.begin.map_or(begin, |known| known.min(begin)));
             self.end = Some(self.end.map_or(end, |known| known.max(end)));
         }
+        self.counts = counts.by_class;
     }
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos::export::{NullStatistics, PrettyState, Seam, TextWriter, Undecoded};
 use ichnos::flow::{Outlet, in_order};
-use ichnos::model::{Head, MessageKind, Place, Sink};
+use ichnos::model::{Message, Place, Sink};
 use ichnos::{Merged, Reader};
 
 use crate::args::{Cat, CatFormat};
@@ -470,8 +470,8 @@ struct Direct<'a> {
 
 impl Watcher for Direct<'_> {
     #[inline]
-    fn step(&mut self, head: &Head) {
-        self.progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
+    fn step(&mut self, message: &Message<'_>) {
+        self.progress.step(matches!(message, Message::Event(_)), || message.nanoseconds());
     }
 
     fn damage(&mut self, line: String) {

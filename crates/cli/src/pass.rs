@@ -8,7 +8,7 @@ use ichnos::Merged;
 use ichnos::export::{
     Details, JsonLines, JsonLinesOptions, Log, Null, NullStatistics, Pretty, PrettyState, TextWriter,
 };
-use ichnos::model::{Cursor, Damage, Discarded, Head, Message, MessageKind, Sink};
+use ichnos::model::{Damage, Discarded, Message, Sink};
 
 use crate::args::{Cat, CatFormat};
 use crate::cat::{Style, details_options, log_options};
@@ -68,9 +68,9 @@ pub(crate) enum Ended {
 
 /// Is told what happens in a pass.
 pub(crate) trait Watcher {
-    /// The cursor was moved on.
-    fn step(&mut self, head: &Head) {
-        let _ = head;
+    /// The cursor was moved on to this message.
+    fn step(&mut self, message: &Message<'_>) {
+        let _ = message;
     }
 
     /// Something is damaged.
@@ -102,40 +102,96 @@ impl Pass<'_> {
         printer: &mut Printer<'_>,
         watcher: &mut impl Watcher,
     ) -> io::Result<Ended> {
-        let tally = &mut self.tally;
-        let is_live = self.args.reading.listen.is_some();
-        // Looking for one event more than is wanted could take to the end of the traces.
-        while self.args.limit.is_none_or(|limit| tally.events < limit)
-            && let Some(head) = cursor.advance()
-        {
-            // Who listens has no other end.
-            if interrupt::is_requested() && !is_live {
-                return Ok(Ended::Interrupted);
-            }
-            watcher.step(&head);
-            let current = cursor.current();
-            // By reference: a message is too large to be moved about for each event.
-            let Some(message) = &current else { continue };
-            if !self.selection.wants(message) {
-                continue;
-            }
-            if head.kind == MessageKind::Event {
-                tally.events += 1;
-            } else {
-                match tally.note(self.args, message, watcher) {
-                    ControlFlow::Continue(true) => {}
-                    ControlFlow::Continue(false) => continue,
-                    ControlFlow::Break(refused) => return Ok(Ended::Refused(refused)),
-                }
-            }
-            if printer.message(message)?.is_break() || !watcher.printed(printer) {
-                break;
-            }
-            if is_live {
-                printer.flush()?;
-            }
+        let mut run = Run {
+            is_live: self.args.reading.listen.is_some(),
+            limit: self.args.limit.unwrap_or(u64::MAX),
+            pass: self,
+            printer,
+            watcher,
+            ended: Ok(Ended::Over),
+        };
+        if run.pass.tally.events < run.limit {
+            cursor.hand_on_all(&mut |message| run.take(message));
         }
-        Ok(Ended::Over)
+        run.ended
+    }
+}
+
+/// A pass that is going on.
+struct Run<'r, 'p, 'a, W> {
+    pass: &'r mut Pass<'a>,
+    printer: &'r mut Printer<'p>,
+    watcher: &'r mut W,
+    is_live: bool,
+    /// How many events are wanted.
+    limit: u64,
+    ended: io::Result<Ended>,
+}
+
+impl<W: Watcher> Run<'_, '_, '_, W> {
+    /// Takes one message. What is not done for each event is elsewhere.
+    #[inline(always)]
+    fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
+        self.watcher.step(message);
+        if matches!(message, Message::Event(_))
+            && self.pass.selection.wants_all_events()
+            && !interrupt::is_requested()
+        {
+            self.pass.tally.events += 1;
+        } else if !self.wants(message)? {
+            return ControlFlow::Continue(());
+        }
+        match self.printer.message(message) {
+            Ok(ControlFlow::Continue(())) if !self.is_live => {}
+            result => self.printed(result)?,
+        }
+        // Looking for one event more than is wanted could take to the end of the traces.
+        if self.pass.tally.events >= self.limit || !self.watcher.printed(self.printer) {
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Counts a message; gives whether it is to be printed.
+    #[inline(never)]
+    fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
+        // Who listens has no other end.
+        if interrupt::is_requested() && !self.is_live {
+            return self.end(Ok(Ended::Interrupted));
+        }
+        let Pass { args, selection, tally } = &mut *self.pass;
+        if !selection.wants(message) {
+            return ControlFlow::Continue(false);
+        }
+        if matches!(message, Message::Event(_)) {
+            tally.events += 1;
+            return ControlFlow::Continue(true);
+        }
+        match tally.note(args, message, self.watcher) {
+            ControlFlow::Continue(is_printed) => ControlFlow::Continue(is_printed),
+            ControlFlow::Break(refused) => self.end(Ok(Ended::Refused(refused))),
+        }
+    }
+
+    /// What comes of printing a message.
+    #[inline(never)]
+    fn printed(&mut self, result: io::Result<ControlFlow<()>>) -> ControlFlow<()> {
+        match result {
+            Ok(ControlFlow::Continue(())) => {}
+            Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
+            Err(error) => return self.end(Err(error)),
+        }
+        if self.is_live
+            && let Err(error) = self.printer.flush()
+        {
+            return self.end(Err(error));
+        }
+        ControlFlow::Continue(())
+    }
+
+    fn end<T>(&mut self, ended: io::Result<Ended>) -> ControlFlow<(), T> {
+        self.ended = ended;
+        ControlFlow::Break(())
     }
 }
 
@@ -259,7 +315,7 @@ impl<'a> Printer<'a> {
 }
 
 impl Sink for Printer<'_> {
-    #[inline]
+    #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match self {
             Self::Pretty(sink) => sink.message(message),

@@ -28,6 +28,8 @@ pub(crate) struct Progress {
     kind: Kind,
     begin: i128,
     end: i128,
+    /// How far it was when it was last looked at.
+    now: i128,
     started: Instant,
     next: Instant,
     until_look: u32,
@@ -59,9 +61,11 @@ impl Progress {
             args::Progress::Plain => Kind::Plain(report),
         };
         let started = Instant::now();
+        let begin = ranges().map(|range| range.0).min().unwrap_or_default();
         Self {
             kind,
-            begin: ranges().map(|range| range.0).min().unwrap_or_default(),
+            begin,
+            now: begin,
             end: ranges().map(|range| range.1).max().unwrap_or_default(),
             started,
             next: started + PATIENCE,
@@ -86,12 +90,12 @@ impl Progress {
 
     /// One more message was done, at this time of the traces.
     #[inline]
-    pub(crate) fn step(&mut self, nanoseconds: Option<i128>, is_event: bool) {
+    pub(crate) fn step(&mut self, is_event: bool, nanoseconds: impl FnOnce() -> Option<i128>) {
         self.events += u64::from(is_event);
         self.until_look -= 1;
         if self.until_look == 0 {
             self.until_look = STRIDE;
-            self.look(nanoseconds);
+            self.look(nanoseconds());
         }
     }
 
@@ -107,8 +111,10 @@ impl Progress {
         if now < self.next {
             return;
         }
+        // What has no time comes when the one before came.
+        self.now = nanoseconds.unwrap_or(self.now);
         let whole = self.end.saturating_sub(self.begin);
-        let done = nanoseconds.unwrap_or(self.begin).saturating_sub(self.begin);
+        let done = self.now.saturating_sub(self.begin);
         let permille = if whole > 0 {
             done.clamp(0, whole).saturating_mul(1000).checked_div(whole).unwrap_or(0)
         } else {

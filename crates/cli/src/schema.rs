@@ -54,7 +54,7 @@ fn meet_classes(session: &Session, global: &Global, report: Report) {
     let mut progress = Progress::new(global.progress, session, false, report);
     for mut cursor in late.iter().flat_map(|trace| trace.cursors(Window::default())) {
         while let Some(head) = cursor.advance() {
-            progress.step(head.nanoseconds(), head.kind == MessageKind::Event);
+            progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
         }
     }
 }

@@ -48,14 +48,14 @@ impl Selection {
         self.limited || self.streams.is_some() || self.events.is_some()
     }
 
-    /// Whether a message is printed. Those of data streams that are not wanted never come here.
+    /// Whether there is nothing to ask about events.
     #[inline(always)]
-    pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
-        (self.events.is_none() && matches!(message, Message::Event(_))) || self.wants_any(message)
+    pub(crate) fn wants_all_events(&self) -> bool {
+        self.events.is_none()
     }
 
-    #[inline(never)]
-    fn wants_any(&mut self, message: &Message<'_>) -> bool {
+    /// Whether a message is printed. Those of data streams that are not wanted never come here.
+    pub(crate) fn wants(&mut self, message: &Message<'_>) -> bool {
         match message {
             Message::Event(event) => self.wants_event(event),
             // A file that is part of no data stream, since it cannot be read.

@@ -130,7 +130,8 @@ pub(crate) struct Body {
 pub(crate) struct BodyLayout {
     pub(crate) specific_context: u64,
     pub(crate) payload: u64,
-    pub(crate) size: u64,
+    /// The size of all, if that is always the same, too.
+    pub(crate) size: Option<u64>,
 }
 
 impl Body {
@@ -145,7 +146,11 @@ impl Body {
         let layout = || {
             let specific_context = size(common_context)?;
             let begin = specific_context.checked_add(size(specific)?)?;
-            Some(BodyLayout { specific_context, payload: begin, size: begin.checked_add(size(payload)?)? })
+            if payload.is_some_and(has_roles) {
+                return None;
+            }
+            let size = size(payload).and_then(|size| begin.checked_add(size));
+            Some(BodyLayout { specific_context, payload: begin, size })
         };
         let has_roles = [specific, payload].into_iter().flatten().any(has_roles);
         Self { has_roles, layout: layout() }

@@ -3,6 +3,7 @@
 
 mod event_class;
 mod event_header;
+mod event_record;
 pub mod index;
 mod log_role;
 mod loss;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{Cut, DataStream, Head, Place, Window, advance_to};
+use ichnos_model::{Cut, DataStream, Place, Window, advance_to};
 
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
@@ -49,11 +49,11 @@ impl StreamInput {
     }
 
     /// A cursor at the first message at `begin` or later.
-    pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> (StreamCursor, Option<Head>) {
+    pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> StreamCursor {
         if self.stream.clock().is_none() {
             let mut cursor = self.cursor_at(window, 0);
             cursor.phase = Phase::Done;
-            return (cursor, None);
+            return cursor;
         }
         let mut cursor = if self.packets_stand_alone {
             let after = self.packets.partition_point(|packet| {
@@ -64,8 +64,8 @@ impl StreamInput {
         } else {
             self.cursor(window)
         };
-        let head = advance_to(&mut cursor, begin);
-        (cursor, head)
+        advance_to(&mut cursor, begin);
+        cursor
     }
 }
 

@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, walk_all};
+use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
-    Place, Scopes, Skip, Window,
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventCounts, HandedOn, Head,
+    Message, MessageKind, Packet, Place, Scopes, Take, Window, order,
 };
 
 use crate::event_class::EventRecords;
@@ -35,6 +35,7 @@ impl StreamInput {
         StreamCursor {
             input: Arc::clone(self),
             window,
+            has_window: window.begin.is_some() || window.end.is_some(),
             records: Arc::clone(&self.records),
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
             clocks,
@@ -60,6 +61,8 @@ impl StreamInput {
             latest: u64::MAX,
             is_late_told: false,
             held_time: None,
+            told_time: None,
+            is_in_time: false,
             nanoseconds_at_zero: stream
                 .clock()
                 .filter(|clock| clock.frequency == 1_000_000_000)
@@ -126,17 +129,18 @@ impl Phase {
 pub struct StreamCursor {
     pub(crate) input: Arc<StreamInput>,
     pub(crate) window: Window,
-    records: Arc<EventRecords>,
-    slots: Vec<Cell<i128>>,
-    clocks: Clocks,
-    other_clocks: Vec<(u16, u64)>,
+    has_window: bool,
+    pub(crate) records: Arc<EventRecords>,
+    pub(crate) slots: Vec<Cell<i128>>,
+    pub(crate) clocks: Clocks,
+    pub(crate) other_clocks: Vec<(u16, u64)>,
     pub(crate) phase: Phase,
     /// Index of the current packet, or of the next one before the first.
     pub(crate) packet: usize,
     /// The bytes of the current packet, as far as they are there.
     pub(crate) data: Bytes,
     /// End of its content in bits.
-    content: u64,
+    pub(crate) content: u64,
     info: PacketInfo,
     packet_begin: Option<ClockValue>,
     packet_end: Option<ClockValue>,
@@ -149,9 +153,9 @@ pub struct StreamCursor {
     /// What is wrong with the event record at `begins[2]`, and at which bit.
     pub(crate) broken: Option<(u64, DamageKind)>,
     /// Value of the default clock behind the common context of the current event.
-    common_cycles: Option<u64>,
-    event_class: usize,
-    event_clock: Option<ClockValue>,
+    pub(crate) common_cycles: Option<u64>,
+    pub(crate) event_class: usize,
+    pub(crate) event_clock: Option<ClockValue>,
     /// Time of the last event, or of the beginning of its packet.
     pub(crate) last_event: Option<u64>,
     /// Values of the default clock above this one are no times of 64 bits.
@@ -165,10 +169,14 @@ pub struct StreamCursor {
     pub(crate) is_late_told: bool,
     /// The time of the event that is held.
     held_time: Option<i128>,
+    /// The time of the current message, unless it is an event that comes when it says.
+    told_time: Option<i128>,
+    /// Whether it is such an event.
+    is_in_time: bool,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
-    nanoseconds_at_zero: Option<i128>,
+    pub(crate) nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event.
-    clock_before: Option<u64>,
+    pub(crate) clock_before: Option<u64>,
     /// Whether the last event came after the window.
     is_late: bool,
     /// Files of which it was told that they have lost bytes.
@@ -193,16 +201,13 @@ impl StreamCursor {
         PacketBits { data: &self.data, content: self.content }
     }
 
-    #[inline]
-    fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> Option<Head> {
+    fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> bool {
         self.current = Some(kind);
-        Some(match kind {
-            MessageKind::Event => Head::event(self.event_class, nanoseconds),
-            _ => Head::new(kind, nanoseconds),
-        })
+        (self.is_in_time, self.told_time) = (false, nanoseconds);
+        true
     }
 
-    fn tell_damage(&mut self, damage: Damage) -> Option<Head> {
+    fn tell_damage(&mut self, damage: Damage) -> bool {
         self.damage = Some(Damage { stream: Some(self.input.stream.name.clone()), ..damage });
         let now = self.clocks.value().map(|now| now.min(self.last_time));
         let time = self.input.clock_value(now).map(|value| value.nanoseconds);
@@ -211,7 +216,7 @@ impl StreamCursor {
 
     /// Tells what is wrong with an event, which follows at a time.
     #[cold]
-    fn hold_event(&mut self, kind: DamageKind, time: i128) -> Option<Head> {
+    fn hold_event(&mut self, kind: DamageKind, time: i128) -> bool {
         self.phase = Phase::HeldEvent;
         self.held_time = Some(time);
         let damage = self.damage_at(self.begins[2].bit, kind);
@@ -324,169 +329,12 @@ impl StreamCursor {
         clocks.value()
     }
 
-    /// Gets past one event record; false at the end of the packet, or if it is broken: then
-    /// `broken` says how.
-    #[inline]
-    fn next_event(&mut self) -> bool {
-        let begin = self.at;
-        if begin.bit >= self.end {
-            // A packet without event record classes, or one whose data is all there.
-            return false;
-        }
-        self.clock_before = self.clocks.value();
-        self.begins[2] = begin;
-        let Some(id) = self.header() else { return false };
-        let Some(class) = self.records.by_id.get(id) else {
-            let kind = self.records.unknown(self.input.stream.class().id, id);
-            return self.is_broken(self.at.bit, kind);
-        };
-        self.event_class = class;
-        let mut cycles = self.clocks.value();
-        if self.records.has_other_clocks {
-            self.clocks.others(&mut self.other_clocks);
-        }
-        let at = self.at.bit;
-        self.begins[3] = self.at;
-        let layout = self.records.bodies.get(class).and_then(|body| body.layout);
-        match layout.filter(|layout| at.is_multiple_of(8) && layout.size <= self.end.saturating_sub(at)) {
-            Some(layout) => {
-                let begin = self.at;
-                let after = |bits: u64| Position { bit: at + bits, open_byte: None, ..begin };
-                self.begins[4] = after(layout.specific_context);
-                self.begins[5] = after(layout.payload);
-                self.at = after(layout.size);
-            }
-            None => {
-                if !self.body() {
-                    return false;
-                }
-                if self.records.time_in_common {
-                    cycles = self.common_cycles;
-                }
-            }
-        }
-        if self.at.bit == begin.bit {
-            return self.is_broken(begin.bit, DamageKind::EmptyEventRecord);
-        }
-        self.event_clock = match (cycles, self.nanoseconds_at_zero) {
-            (Some(cycles), Some(zero)) => Some(ClockValue { nanoseconds: zero + i128::from(cycles), cycles }),
-            _ => self.input.clock_value(cycles),
-        };
-        true
-    }
-
-    /// Goes back to where a broken event record begins: what it says of the time may be as wrong as the
-    /// rest.
-    pub(crate) fn forget_event(&mut self) {
-        self.at = self.begins[2];
-        if let Some(before) = self.clock_before {
-            self.clocks.set_default(before);
-        }
-    }
-
-    /// Notes how an event record is broken.
-    #[cold]
-    #[inline(never)]
-    fn is_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
-        self.broken = Some((bit, kind));
-        false
-    }
-
-    /// Gets past an event record header; gives the id of the class.
-    #[inline]
-    fn header(&mut self) -> Option<u64> {
-        let fast = self.records.header.as_ref().and_then(|header| {
-            header.decode(&self.data, self.end, &mut self.at, &self.slots, &mut self.clocks)
-        });
-        match fast {
-            Some(id) => Some(id.or(self.records.only_class).unwrap_or(0)),
-            None => self.any_header(),
-        }
-    }
-
-    #[inline(never)]
-    fn any_header(&mut self) -> Option<u64> {
-        let bits = PacketBits { data: &self.data, content: self.content };
-        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: None };
-        let limits = self.input.limits;
-        let plan = self.input.stream.plans().event_record_header.as_ref();
-        let result =
-            plan.map_or(Ok(()), |plan| plan.walk(bits, &mut self.at, &self.slots, limits, &mut header));
-        let id = header.class_id;
-        if let Err(error) = result {
-            self.is_broken(error.bit, error.kind.into());
-            return None;
-        }
-        Some(id.or(self.records.only_class).unwrap_or(0))
-    }
-
-    /// Gets past the scopes behind an event record header; false if they are broken.
-    #[inline(never)]
-    fn body(&mut self) -> bool {
-        let has_roles = self.records.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
-        if has_roles || self.records.common_has_roles {
-            return self.body_with_roles();
-        }
-        let bits = PacketBits { data: &self.data, content: self.content };
-        let input = &*self.input;
-        let plans = input.stream.plans();
-        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
-        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
-        let begins = &mut self.begins;
-        let result = walk_all(
-            scopes.map(Option::as_ref),
-            bits,
-            &mut self.at,
-            &self.slots,
-            input.limits,
-            &mut Skip,
-            |scope, at| begins[3 + scope] = at,
-        );
-        match result {
-            Ok(()) => true,
-            Err(error) => self.is_broken(error.bit, error.kind.into()),
-        }
-    }
-
-    /// The same where fields bring clocks up to date.
-    #[inline(never)]
-    fn body_with_roles(&mut self) -> bool {
-        let bits = PacketBits { data: &self.data, content: self.content };
-        let input = &*self.input;
-        let plans = input.stream.plans();
-        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
-        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
-        let mut broken = None;
-        for (scope, plan) in (3..).zip(scopes) {
-            self.begins[scope] = self.at;
-            let Some(plan) = plan else { continue };
-            let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
-            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, input.limits, &mut visitor) {
-                broken = Some(error);
-                break;
-            }
-            if scope == 3 && self.records.time_in_common {
-                self.common_cycles = self.clocks.value();
-                self.clocks.others(&mut self.other_clocks);
-            }
-        }
-        broken.is_none_or(|error| self.is_broken(error.bit, error.kind.into()))
-    }
-
-    /// Tells the event record that was got past, if it is in the window.
-    #[inline]
-    fn tell_event(&mut self) -> Option<Head> {
-        let time = self.event_clock.map(|value| value.nanoseconds);
+    /// Tells the event record that was got past; false if it is not in the window.
+    #[inline(always)]
+    fn tell_event(&mut self) -> bool {
         if let Some(ClockValue { nanoseconds, cycles: to }) = self.event_clock {
-            if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
-                return None;
-            }
-            if let Some(end) = self.window.end {
-                // Only this event: a clock that is wrong here may be right again later.
-                self.is_late = nanoseconds > end;
-                if self.is_late {
-                    return None;
-                }
+            if self.has_window && !self.is_wanted(nanoseconds) {
+                return false;
             }
             if to > self.latest {
                 return self.tell_late_event(nanoseconds, to);
@@ -495,13 +343,24 @@ impl StreamCursor {
                 return self.hold_event(DamageKind::ClockBackwards { from, to }, nanoseconds);
             }
         }
-        self.tell(MessageKind::Event, time)
+        (self.current, self.is_in_time) = (Some(MessageKind::Event), true);
+        true
+    }
+
+    /// Whether an event of this time is in the window.
+    fn is_wanted(&mut self, nanoseconds: i128) -> bool {
+        if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
+            return false;
+        }
+        // Only this event: a clock that is wrong here may be right again later.
+        self.is_late = self.window.end.is_some_and(|end| nanoseconds > end);
+        !self.is_late
     }
 
     /// Tells an event that may be later than its packet or than all times of 64 bits. The former
     /// comes at the end of its packet, lest one wrong time holds up all later events.
     #[cold]
-    fn tell_late_event(&mut self, nanoseconds: i128, cycles: u64) -> Option<Head> {
+    fn tell_late_event(&mut self, nanoseconds: i128, cycles: u64) -> bool {
         let end = self.last_time;
         let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
         if cycles > end {
@@ -524,9 +383,10 @@ impl StreamCursor {
         }
     }
 
-    /// What comes next where that is anything but one more event record.
+    /// Tells what comes next where that is anything but one more event record; false where there is
+    /// nothing to tell: more event records may follow, or nothing at all.
     #[inline(never)]
-    fn next(&mut self) -> Option<Head> {
+    fn next(&mut self) -> bool {
         loop {
             match self.phase {
                 Phase::Begin => {
@@ -619,7 +479,7 @@ impl StreamCursor {
                 }
                 Phase::Events if self.broken.is_none() && self.end < self.bits().end() => {
                     self.look_ahead();
-                    return None;
+                    return false;
                 }
                 Phase::Events => match self.broken.take() {
                     None => {
@@ -695,40 +555,105 @@ impl StreamCursor {
                 }
                 Phase::Done => {
                     self.current = None;
-                    return None;
+                    return false;
                 }
             }
         }
     }
 }
 
-impl Cursor for StreamCursor {
-    fn advance(&mut self) -> Option<Head> {
+impl StreamCursor {
+    /// Moves on to the next message; false after the last one.
+    #[inline(always)]
+    fn move_on(&mut self) -> bool {
         loop {
             if self.phase == Phase::Events && self.next_event() {
-                match self.tell_event() {
-                    Some(head) => return Some(head),
-                    None => continue,
+                if self.tell_event() {
+                    return true;
                 }
+                continue;
             }
-            // The packet is left only when its end has been lent.
-            if self.current == Some(MessageKind::PacketEnd) {
-                self.packet += 1;
-            }
-            let head = self.next();
-            // At the beginning of a packet's events there is nothing to tell.
-            if head.is_some() || self.phase == Phase::Done {
-                return head;
+            if let Some(is_there) = self.move_on_otherwise() {
+                return is_there;
             }
         }
     }
 
-    #[inline]
+    /// The same where it is no event; None if events may follow.
+    #[inline(never)]
+    fn move_on_otherwise(&mut self) -> Option<bool> {
+        // The packet is left only when its end has been lent.
+        if self.current == Some(MessageKind::PacketEnd) {
+            self.packet += 1;
+        }
+        let is_told = self.next();
+        (is_told || self.phase == Phase::Done).then_some(is_told)
+    }
+
+    /// The time of the current message.
+    #[inline(always)]
+    fn time(&self) -> Option<i128> {
+        match self.event_clock {
+            Some(value) if self.is_in_time => Some(value.nanoseconds),
+            _ => self.other_time(),
+        }
+    }
+
+    #[inline(never)]
+    fn other_time(&self) -> Option<i128> {
+        self.told_time.filter(|_| !self.is_in_time)
+    }
+}
+
+impl Cursor for StreamCursor {
+    fn advance(&mut self) -> Option<Head> {
+        if self.move_on() { self.head() } else { None }
+    }
+
+    #[inline(always)]
     fn current(&self) -> Option<Message<'_>> {
         if self.current == Some(MessageKind::Event) {
             return Some(Message::Event(self.current_event()));
         }
         self.other_message()
+    }
+
+    #[inline]
+    fn head(&self) -> Option<Head> {
+        Some(match self.current? {
+            MessageKind::Event => Head::event(self.event_class, self.time()),
+            kind => Head::new(kind, self.time()),
+        })
+    }
+
+    fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
+        loop {
+            if let Some(message) = &self.current()
+                && take(message).is_break()
+            {
+                return HandedOn::Enough;
+            }
+            if !self.move_on() {
+                return HandedOn::All;
+            }
+            let order = order(self.time());
+            if order >= limit {
+                return HandedOn::Until(order);
+            }
+        }
+    }
+
+    fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
+        for _ in 0..most {
+            if !self.move_on() {
+                return None;
+            }
+            if self.current != Some(MessageKind::Event) {
+                break;
+            }
+            counts.add(Some(self.event_class), self.time());
+        }
+        self.head()
     }
 
     fn prepare(&self) {

@@ -9,8 +9,8 @@ use ichnos_io::{Bytes, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    BegunCursor, ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic,
-    Limits, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight, Window,
+    ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits,
+    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight, Window,
 };
 
 use crate::event_class::{Allowed, EventRecords};
@@ -685,8 +685,7 @@ impl TraceInput for CtfTrace {
         self.streams.get(stream)?.cuts(grain)
     }
 
-    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BegunCursor> {
-        let (cursor, head) = self.streams.get(stream)?.cursor_from(window, begin);
-        Some((Box::new(cursor) as _, head))
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<Box<dyn Cursor + Send>> {
+        Some(Box::new(self.streams.get(stream)?.cursor_from(window, begin)))
     }
 }

@@ -65,17 +65,11 @@ impl Null {
     }
 }
 
-impl Sink for Null {
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+impl Null {
+    #[inline(never)]
+    fn other(&mut self, message: &Message<'_>) {
         let all = &mut self.statistics;
         match message {
-            Message::Event(event) => {
-                let mut hash = Hash::new(event.class.id);
-                hash.add_clock(event.clock);
-                self.failures.note(event.visit_all(&mut hash));
-                all.events += 1;
-                all.checksum = all.checksum.wrapping_add(hash.finish());
-            }
             Message::PacketEnd(packet) => {
                 let mut hash = Hash::new(packet.total_length);
                 hash.add_clock(packet.begin.as_ref());
@@ -94,6 +88,21 @@ impl Sink for Null {
             }
             Message::Damage(_) => all.damages += 1,
             _ => {}
+        }
+    }
+}
+
+impl Sink for Null {
+    #[inline(always)]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            let mut hash = Hash::new(event.class.id);
+            hash.add_clock(event.clock);
+            self.failures.note(event.visit_all(&mut hash));
+            self.statistics.events += 1;
+            self.statistics.checksum = self.statistics.checksum.wrapping_add(hash.finish());
+        } else {
+            self.other(message);
         }
         Ok(ControlFlow::Continue(()))
     }

@@ -110,7 +110,7 @@ impl Fixture {
         let mut data = vec![9, 2];
         data.extend_from_slice(payload);
         let slots = vec![Cell::new(UNKNOWN); self.stream.trace.plans.slots()];
-        let at = |bit| Position { bit, ..Position::default() };
+        let at = |bit| Position::at(bit);
         f(Scopes {
             bits: PacketBits::whole(&data),
             begins: &[at(0), at(0), at(16), at(16), at(16), at(16)],

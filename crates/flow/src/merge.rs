@@ -1,8 +1,9 @@
 //! Puts the messages of many cursors on one time line.
 
 use std::io;
+use std::ops::ControlFlow;
 
-use ichnos_model::{Cursor, Damage, Head, Message, MessageKind, Place, Sink};
+use ichnos_model::{Cursor, Damage, HandedOn, Head, Message, MessageKind, Place, Sink, Take, order};
 
 /// A message that a cursor is at: how early it comes, and the cursor's index.
 ///
@@ -14,25 +15,13 @@ struct Entry {
     index: u32,
 }
 
-/// A cursor that has come to its end.
-const OVER: u32 = u32::MAX;
+impl Entry {
+    /// That of a cursor that has come to its end.
+    const NONE: Self = Self { key: u64::MAX, index: u32::MAX };
+}
 
 /// What so many cursors need is in the processor's caches whenever it is their turn.
 const CACHED: usize = 16;
-
-/// The key of a message.
-#[inline]
-fn key(nanoseconds: Option<i128>) -> u64 {
-    const SIGN: u64 = 1 << 63;
-    match nanoseconds {
-        None => 0,
-        Some(nanoseconds) => match i64::try_from(nanoseconds) {
-            Ok(nanoseconds) => nanoseconds as u64 ^ SIGN,
-            Err(_) if nanoseconds < 0 => 0,
-            Err(_) => u64::MAX,
-        },
-    }
-}
 
 /// Merges cursors by time.
 ///
@@ -41,8 +30,6 @@ fn key(nanoseconds: Option<i128>) -> u64 {
 /// step costs one comparison, otherwise one for each doubling of the number of streams.
 pub struct Merge<C> {
     cursors: Vec<C>,
-    /// The messages that the cursors are at; that of the winner may be an old one.
-    heads: Vec<Option<Head>>,
     /// A tournament: cursor `i` enters at `cursors.len() + i`, who meets at place `p` goes on to
     /// `p / 2`. Each place keeps who lost there; place 0 is not used.
     losers: Vec<Entry>,
@@ -50,29 +37,31 @@ pub struct Merge<C> {
     winner: Option<u32>,
     /// The first of those who lost against the winner.
     runner_up: Entry,
+    /// Whether the cursors are at messages with which to begin.
+    are_begun: bool,
     started: bool,
     /// A message of the winner with a key below this one comes next.
     limit: u64,
     /// Where to pause.
     until: Option<i128>,
-    /// The message of the winner, which has not been told yet because it comes after the pause.
-    paused: Option<Head>,
+    /// Whether the message of the winner has not been told yet because it comes after the pause.
+    is_paused: bool,
 }
 
 impl<C: Cursor> Merge<C> {
     /// Merges these cursors.
     #[must_use]
     pub fn new(cursors: Vec<C>) -> Self {
-        let runner_up = Entry { key: u64::MAX, index: OVER };
+        let runner_up = Entry::NONE;
         Self {
             cursors,
-            heads: Vec::new(),
+            are_begun: false,
             losers: Vec::new(),
             winner: None,
             runner_up,
             started: false,
             until: None,
-            paused: None,
+            is_paused: false,
             limit: 0,
         }
     }
@@ -80,10 +69,8 @@ impl<C: Cursor> Merge<C> {
     /// Merges cursors that are at the messages with which to begin, but for those that have come to
     /// their ends.
     #[must_use]
-    pub fn of_begun(cursors: Vec<C>, heads: Vec<Option<Head>>) -> Self {
-        let mut merge = Self::new(cursors);
-        merge.heads = heads;
-        merge
+    pub fn of_begun(cursors: Vec<C>) -> Self {
+        Self { are_begun: true, ..Self::new(cursors) }
     }
 
     /// Makes [`Cursor::advance`] give None as soon as no message before this time is left; None: it
@@ -91,6 +78,24 @@ impl<C: Cursor> Merge<C> {
     pub fn pause_at(&mut self, until: Option<i128>) {
         self.until = until;
         self.limit = self.limit_of(self.runner_up);
+    }
+
+    /// Hands on all messages that are left, up to the pause, until somebody has enough.
+    pub fn hand_on_all(&mut self, take: &mut Take<'_>) {
+        if self.advance().is_none() {
+            return;
+        }
+        while let Some(index) = self.winner
+            && !self.is_paused
+            && let Some(cursor) = self.cursors.get_mut(index as usize)
+        {
+            let entry = match cursor.hand_on(self.limit, take) {
+                HandedOn::Until(key) => Entry { key, index },
+                HandedOn::All => Entry::NONE,
+                HandedOn::Enough => return,
+            };
+            self.replay(index, entry);
+        }
     }
 
     /// Where the cursors are, which is all that later messages depend on; None if one of them
@@ -108,29 +113,33 @@ impl<C: Cursor> Merge<C> {
 
     #[cold]
     fn is_exactly_before(&self, a: Entry, b: Entry) -> bool {
-        let when = |entry: Entry| match self.heads.get(entry.index as usize) {
-            Some(Some(head)) => (false, head.nanoseconds(), entry.index),
-            _ => (true, None, entry.index),
+        let when = |entry: Entry| match self.head_of(entry.index) {
+            Some(head) => (false, head.nanoseconds(), entry.index),
+            None => (true, None, entry.index),
         };
         when(a) < when(b)
     }
 
+    /// The message that a cursor is at.
+    fn head_of(&self, index: u32) -> Option<Head> {
+        self.cursors.get(index as usize)?.head()
+    }
+
     fn entry(&self, index: u32) -> Entry {
-        match self.heads.get(index as usize) {
-            Some(Some(head)) => Entry { key: key(head.nanoseconds()), index },
-            _ => Entry { key: u64::MAX, index: OVER },
-        }
+        self.head_of(index).map_or(Entry::NONE, |head| Entry { key: head.order(), index })
     }
 
     /// Moves all cursors to their first messages and lets them play; gives the winner.
     #[cold]
     fn start(&mut self) -> Entry {
         self.started = true;
-        if self.heads.is_empty() {
-            self.heads = self.cursors.iter_mut().map(Cursor::advance).collect();
+        if !self.are_begun {
+            self.cursors.iter_mut().for_each(|cursor| {
+                cursor.advance();
+            });
         }
         let count = self.cursors.len();
-        let mut winners = vec![Entry { key: u64::MAX, index: OVER }; count];
+        let mut winners = vec![Entry::NONE; count];
         winners.extend((0..count as u32).map(|index| self.entry(index)));
         self.losers = winners[..count.min(winners.len())].to_vec();
         for place in (1..count).rev() {
@@ -138,13 +147,13 @@ impl<C: Cursor> Merge<C> {
             (winners[place], self.losers[place]) = if self.is_before(b, a) { (b, a) } else { (a, b) };
         }
         // With one cursor, that is it.
-        winners.get(1).copied().unwrap_or(Entry { key: u64::MAX, index: OVER })
+        winners.get(1).copied().unwrap_or(Entry::NONE)
     }
 
-    /// Lets the cursor of this index play again with its new message; gives who wins now.
-    #[inline]
-    fn play(&mut self, index: u32) -> Entry {
-        let mut winner = self.entry(index);
+    /// Lets the cursor of this index play again with its new message: finds out who wins now.
+    #[inline(always)]
+    fn replay(&mut self, index: u32, entry: Entry) {
+        let mut winner = entry;
         let mut place = (self.cursors.len() + index as usize) / 2;
         while place > 0
             && let Some(loser) = self.losers.get(place).copied()
@@ -154,19 +163,20 @@ impl<C: Cursor> Merge<C> {
             }
             place /= 2;
         }
-        winner
+        self.crown(winner);
+        if self.cursors.len() > CACHED
+            && let Some(next) = self.cursors.get(self.runner_up.index as usize)
+        {
+            next.prepare();
+        }
     }
 
-    /// Makes this one the winner; gives its message.
-    #[inline]
-    fn crown(&mut self, winner: Entry) -> Option<Head> {
-        if winner.index == OVER {
-            self.winner = None;
-            return None;
-        }
-        self.winner = Some(winner.index);
-        let mut runner_up = Entry { key: u64::MAX, index: OVER };
-        let mut place = (self.cursors.len() + winner.index as usize) / 2;
+    /// Makes this one the winner.
+    #[inline(always)]
+    fn crown(&mut self, winner: Entry) {
+        self.winner = (winner.index != Entry::NONE.index).then_some(winner.index);
+        let mut runner_up = Entry::NONE;
+        let mut place = self.cursors.len().saturating_add(winner.index as usize) / 2;
         while place > 0
             && let Some(loser) = self.losers.get(place)
         {
@@ -177,69 +187,57 @@ impl<C: Cursor> Merge<C> {
         }
         self.runner_up = runner_up;
         self.limit = self.limit_of(runner_up);
-        let head = self.heads.get(winner.index as usize).copied().flatten();
-        if let (Some(until), Some(time)) = (self.until, head.and_then(|head| head.nanoseconds()))
-            && time >= until
-        {
-            self.paused = head;
-            return None;
-        }
-        head
+        self.is_paused = self.until.is_some_and(|until| self.is_after(winner, until));
+    }
+
+    /// Whether a message comes at `until` or later.
+    #[inline]
+    fn is_after(&self, entry: Entry, until: i128) -> bool {
+        let exactly = || self.head_of(entry.index).and_then(|head| head.nanoseconds());
+        entry.key >= order(Some(until)) && exactly().is_some_and(|time| time >= until)
     }
 
     /// Below which key a message of the winner comes next for sure.
     fn limit_of(&self, runner_up: Entry) -> u64 {
-        self.until.map_or(runner_up.key, |until| runner_up.key.min(key(Some(until))))
+        self.until.map_or(runner_up.key, |until| runner_up.key.min(order(Some(until))))
     }
 
     /// The first message of all, or the one that came after the pause.
     #[cold]
     fn begin_or_resume(&mut self) -> Option<Head> {
-        if !self.started {
-            let first = self.start();
-            return self.crown(first);
-        }
-        self.paused = None;
+        let winner = if self.started { self.entry(self.winner?) } else { self.start() };
         // It may be after the new pause, too.
-        let winner = self.winner?;
-        self.crown(self.entry(winner))
+        self.crown(winner);
+        self.head_of(self.winner.filter(|_| !self.is_paused)?)
     }
 
-    /// What comes next if the winner, which is at `head` now, may have lost.
+    /// What comes next if the winner, which has moved on, may have lost.
     #[inline(never)]
-    fn next(&mut self, index: u32, head: Option<Head>) -> Option<Head> {
-        if let Some(place) = self.heads.get_mut(index as usize) {
-            *place = head;
-        }
-        let winner = self.play(index);
-        let head = self.crown(winner);
-        if self.cursors.len() > CACHED
-            && let Some(next) = self.cursors.get(self.runner_up.index as usize)
-        {
-            next.prepare();
-        }
-        head
+    fn next(&mut self, index: u32) -> Option<Head> {
+        self.replay(index, self.entry(index));
+        self.head_of(self.winner.filter(|_| !self.is_paused)?)
     }
 }
 
 impl<C: Cursor> Cursor for Merge<C> {
-    #[inline]
     fn advance(&mut self) -> Option<Head> {
         let index = match self.winner {
-            Some(index) if self.paused.is_none() => index,
+            Some(index) if !self.is_paused => index,
             None if self.started => return None,
             _ => return self.begin_or_resume(),
         };
-        let head = self.cursors.get_mut(index as usize).and_then(Cursor::advance);
-        match &head {
-            Some(first) if key(first.nanoseconds()) < self.limit => head,
-            _ => self.next(index, head),
+        match self.cursors.get_mut(index as usize).and_then(Cursor::advance) {
+            Some(head) if head.order() < self.limit => Some(head),
+            _ => self.next(index),
         }
     }
 
-    #[inline]
     fn current(&self) -> Option<Message<'_>> {
         self.cursors.get(self.winner? as usize)?.current()
+    }
+
+    fn head(&self) -> Option<Head> {
+        self.head_of(self.winner?)
     }
 
     fn place(&self) -> Option<Place> {
@@ -263,12 +261,16 @@ impl DamageCursor {
 
 impl Cursor for DamageCursor {
     fn advance(&mut self) -> Option<Head> {
-        self.next += 1;
-        self.damage.get(self.next - 1).map(|_| Head::new(MessageKind::Damage, None))
+        self.next = self.next.saturating_add(1);
+        self.head()
     }
 
     fn current(&self) -> Option<Message<'_>> {
         self.damage.get(self.next.checked_sub(1)?).map(Message::Damage)
+    }
+
+    fn head(&self) -> Option<Head> {
+        self.current().map(|_| Head::new(MessageKind::Damage, None))
     }
 
     fn place(&self) -> Option<Place> {
@@ -280,37 +282,59 @@ impl Cursor for DamageCursor {
     }
 }
 
-/// Hands all messages of a cursor to a sink, until one of the two has enough.
+/// Hands all messages of merged cursors to a sink, until one of the two has enough.
 ///
 /// # Errors
 /// If the sink cannot write.
-pub fn pump(cursor: &mut impl Cursor, sink: &mut impl Sink) -> io::Result<()> {
-    while cursor.advance().is_some() {
-        if let Some(message) = &cursor.current()
-            && sink.message(message)?.is_break()
-        {
-            break;
-        }
-    }
-    sink.finish()
+pub fn pump<C: Cursor>(merge: &mut Merge<C>, sink: &mut impl Sink) -> io::Result<()> {
+    let mut result = Ok(());
+    merge.hand_on_all(&mut |message| {
+        sink.message(message).unwrap_or_else(|error| {
+            result = Err(error);
+            ControlFlow::Break(())
+        })
+    });
+    result.and_then(|()| sink.finish())
 }
 
 #[cfg(test)]
 mod tests {
+    use ichnos_model::DamageKind;
+
     use super::*;
 
-    /// Lends messages at these times.
-    struct Times(Vec<Option<i128>>, usize);
+    /// Lends messages at these times, which say which stream they are of and which one there.
+    struct Times(Vec<(Option<i128>, Damage)>, usize);
+
+    impl Times {
+        fn all(streams: &[Vec<Option<i128>>]) -> Vec<Self> {
+            let message = |stream: usize, index: usize| Damage {
+                file: String::new(),
+                stream: None,
+                bit: stream as u64,
+                kind: DamageKind::EmptyEventRecord,
+                skipped: index as u64,
+            };
+            let times = |(stream, times): (usize, &Vec<Option<i128>>)| {
+                Self(times.iter().zip(0..).map(|(time, i)| (*time, message(stream, i))).collect(), 0)
+            };
+            streams.iter().enumerate().map(times).collect()
+        }
+    }
 
     impl Cursor for Times {
         fn advance(&mut self) -> Option<Head> {
-            let nanoseconds = *self.0.get(self.1)?;
-            self.1 += 1;
-            Some(Head::new(MessageKind::Event, nanoseconds))
+            self.1 = (self.1 + 1).min(self.0.len() + 1);
+            self.head()
         }
 
         fn current(&self) -> Option<Message<'_>> {
-            None
+            Some(Message::Damage(&self.0.get(self.1.checked_sub(1)?)?.1))
+        }
+
+        fn head(&self) -> Option<Head> {
+            let (nanoseconds, _) = self.0.get(self.1.checked_sub(1)?)?;
+            Some(Head::new(MessageKind::Damage, *nanoseconds))
         }
     }
 
@@ -351,7 +375,7 @@ mod tests {
                         .collect()
                 })
                 .collect();
-            let mut merge = Merge::new(streams.iter().map(|times| Times(times.clone(), 0)).collect());
+            let mut merge = Merge::new(Times::all(&streams));
             let mut found = Vec::new();
             while let Some(head) = merge.advance() {
                 found.push((head.nanoseconds(), merge.winner.unwrap() as usize));
@@ -359,7 +383,7 @@ mod tests {
             assert_eq!(found, expected(&streams), "{count}");
             assert!(merge.advance().is_none());
             // With pauses, it is the same, and nothing comes before it has to.
-            let mut merge = Merge::new(streams.iter().map(|times| Times(times.clone(), 0)).collect());
+            let mut merge = Merge::new(Times::all(&streams));
             let mut paused = Vec::new();
             for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
                 merge.pause_at(until);
@@ -369,6 +393,28 @@ mod tests {
                 }
             }
             assert_eq!(paused, found, "{count}");
+            // The same if they are handed on, some of them one by one, with pauses or without.
+            for pauses in [&[-5, 0, 1, 1, 20, 30, i128::MAX - 1][..], &[]] {
+                let mut merge = Merge::new(Times::all(&streams));
+                let mut handed_on = Vec::new();
+                for until in pauses.iter().copied().map(Some).chain([None]) {
+                    merge.pause_at(until);
+                    for most in [1, 2, 7, usize::MAX] {
+                        let mut left = most;
+                        merge.hand_on_all(&mut |message| {
+                            if let Message::Damage(damage) = message {
+                                let (stream, index) = (damage.bit as usize, damage.skipped as usize);
+                                let time = streams[stream][index];
+                                assert!(until.is_none_or(|until| time.is_none_or(|time| time < until)));
+                                handed_on.push((time, stream));
+                            }
+                            left -= 1;
+                            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                        });
+                    }
+                }
+                assert_eq!(handed_on, found, "{count}");
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What is to be read of a session, as a whole or in parts.
 
 use ichnos_flow::{DamageCursor, Merge};
-use ichnos_model::{BegunCursor, Cursor, Cut, Window};
+use ichnos_model::{Cursor, Cut, Window};
 
 use crate::Session;
 
@@ -37,17 +37,16 @@ impl Reader<'_> {
     /// paused. `begin` must be one of [`Reader::parts`].
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merged {
-        let mut cursors: Vec<BegunCursor> = Vec::new();
+        let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
         for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
             if !trace.damage().is_empty() {
                 // It has been told at once.
-                cursors.push((Box::new(DamageCursor::new(Vec::new())), None));
+                cursors.push(Box::new(DamageCursor::new(Vec::new())));
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
             cursors.extend(all.filter_map(|(stream, _)| trace.cursor_from(stream, self.window, begin)));
         }
-        let (cursors, heads) = cursors.into_iter().unzip();
-        Merge::of_begun(cursors, heads)
+        Merge::of_begun(cursors)
     }
 
     /// Times at which to cut what is to be read into parts of at least about `size` bytes, in order;

@@ -1,7 +1,7 @@
 //! Events and packets as they are lent: where they lie, and the plans to decode them.
 
 use crate::plan::{EventRecordPlans, Node, Plan};
-use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all};
+use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all, walk_joined};
 use crate::{DataStream, EventRecordClass, LogComponent, Scope, Visitor};
 
 /// A value of a clock.
@@ -95,18 +95,22 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Tells `visitor` the fields that are the event's own: common context, specific context,
-    /// payload.
+    /// Tells `visitor` the fields that are the event's own: those of the common context, the specific
+    /// context and the payload. Of the structures that these three are it may or may not be told: for
+    /// visitors that want values, wherever they stand.
     ///
     /// # Errors
     /// See [`Event::visit`].
     #[inline]
     pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        let common_context = self.stream.plans().common_context.as_ref();
+        if let Some(parts) = &self.plans.joined {
+            return walk_joined(parts, self, visitor);
+        }
         let Scopes { bits, begins, slots, limits } = self.scopes;
+        let mut begin = begins[Scope::CommonContext as usize];
+        let common_context = self.stream.plans().common_context.as_ref();
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
-        let mut at = begins[Scope::CommonContext as usize];
-        walk_all(plans, bits, &mut at, slots, *limits, visitor, |_, _| {})
+        walk_all(plans, bits, &mut begin, slots, *limits, visitor, |_, _| {})
     }
 }
 

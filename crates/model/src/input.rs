@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Cursor, Damage, DataStream, Diagnostic, Head, Trace};
+use crate::{Cursor, Damage, DataStream, Diagnostic, Trace};
 
 /// The part of the time line that is wanted, in nanoseconds from the origin, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -114,24 +114,18 @@ pub trait TraceInput: Send + Sync {
     /// first message at `begin` or later, as far as that can be known without looking at everything
     /// before; without such a message it is at the end. [`Cursor::place`] tells whether it is right. Only
     /// where the data stream has [`TraceInput::cuts`]. None if there is no such data stream.
-    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BegunCursor> {
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<Box<dyn Cursor + Send>> {
         let mut cursor = self.cursors(window).into_iter().nth(stream)?;
-        let head = advance_to(&mut cursor, begin);
-        Some((cursor, head))
+        advance_to(&mut cursor, begin);
+        Some(cursor)
     }
 }
 
-/// A cursor, and the message that it is at; None at its end.
-pub type BegunCursor = (Box<dyn Cursor + Send>, Option<Head>);
-
 /// Moves a cursor to its first message at `begin` or later.
-pub fn advance_to(cursor: &mut (impl Cursor + ?Sized), begin: i128) -> Option<Head> {
-    loop {
-        let head = cursor.advance()?;
-        if head.nanoseconds().is_some_and(|time| time >= begin) {
-            return Some(head);
-        }
-    }
+pub fn advance_to(cursor: &mut (impl Cursor + ?Sized), begin: i128) {
+    while let Some(head) = cursor.advance()
+        && head.nanoseconds().is_none_or(|time| time < begin)
+    {}
 }
 
 /// A place where a data stream can be cut.

@@ -5,6 +5,7 @@
 
 mod attribute;
 mod bits;
+mod bytewise;
 mod clock;
 mod decode_error;
 mod diagnostic;
@@ -12,6 +13,7 @@ mod event;
 mod field_class;
 mod input;
 mod late;
+mod leap;
 mod limits;
 mod locate;
 mod location;
@@ -20,6 +22,7 @@ mod message;
 mod part;
 mod place;
 pub mod plan;
+mod position;
 mod range;
 mod role;
 mod selectors;
@@ -39,9 +42,7 @@ pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
-pub use input::{
-    BegunCursor, Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to,
-};
+pub use input::{Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
 pub use locate::LocationProblem;
@@ -50,7 +51,8 @@ pub use log::{
     LevelScale, LevelStep, LogComponent, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText,
 };
 pub use message::{
-    BrokenRule, Cursor, Damage, DamageKind, Discarded, Head, Message, MessageKind, Place, Sink,
+    BrokenRule, Cursor, Damage, DamageKind, Discarded, EventCounts, HandedOn, Head, Message, MessageKind,
+    Place, Sink, Take, order,
 };
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};

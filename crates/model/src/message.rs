@@ -31,6 +31,19 @@ pub enum Message<'a> {
 }
 
 impl<'a> Message<'a> {
+    /// When, as far as the message itself says, in nanoseconds from the origin of the stream's clock.
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<i128> {
+        let value = match self {
+            Self::Event(event) => event.clock.copied(),
+            Self::PacketBegin(packet) => packet.begin,
+            Self::PacketEnd(packet) => packet.end,
+            Self::DiscardedEvents(discarded) | Self::DiscardedPackets(discarded) => discarded.begin,
+            Self::StreamBegin(_) | Self::StreamEnd(_) | Self::Damage(_) => None,
+        };
+        value.map(|value| value.nanoseconds)
+    }
+
     /// The data stream that it is about; None for damage outside of any.
     #[must_use]
     pub fn stream(&self) -> Option<&'a DataStream> {
@@ -317,6 +330,14 @@ impl Head {
         (self.class != Self::NO_CLASS).then_some(self.class as usize)
     }
 
+    /// A number that puts messages in the order of their times, which are cut to 64 bits for it: of two
+    /// with different numbers that of the lesser one comes first.
+    #[inline(always)]
+    #[must_use]
+    pub fn order(&self) -> u64 {
+        order(self.nanoseconds())
+    }
+
     /// When, in nanoseconds from the origin of the stream's clock; None: at once. An event that
     /// says to be later than its packet comes at the end of the packet, whatever its own time.
     #[inline(always)]
@@ -325,6 +346,35 @@ impl Head {
         let time = (u128::from(self.high) << 64 | u128::from(self.low)) as i128;
         self.has_time.then_some(time)
     }
+}
+
+/// The [`Head::order`] of messages of this time.
+#[inline(always)]
+#[must_use]
+pub fn order(nanoseconds: Option<i128>) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    match nanoseconds {
+        None => 0,
+        Some(nanoseconds) => match i64::try_from(nanoseconds) {
+            Ok(nanoseconds) => nanoseconds as u64 ^ SIGN,
+            Err(_) if nanoseconds < 0 => 0,
+            Err(_) => u64::MAX,
+        },
+    }
+}
+
+/// Takes messages that are handed on, and says whether it wants more.
+pub type Take<'t> = dyn FnMut(&Message<'_>) -> ControlFlow<()> + 't;
+
+/// Why a cursor does not hand on more messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HandedOn {
+    /// The message that the cursor is at now comes later than was asked for: its [`Head::order`].
+    Until(u64),
+    /// There are no more.
+    All,
+    /// Somebody has enough; the cursor is at the last message that was handed on.
+    Enough,
 }
 
 /// The kinds of messages.
@@ -357,6 +407,42 @@ pub trait Cursor {
     /// one.
     fn current(&self) -> Option<Message<'_>>;
 
+    /// The head of the current message: what [`Cursor::advance`] told of it.
+    fn head(&self) -> Option<Head>;
+
+    /// Hands on the current message, and those after it whose [`Head::order`] is below `limit`.
+    ///
+    /// This does what calling [`Cursor::advance`] and [`Cursor::current`] in turns does, and sooner.
+    fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
+        loop {
+            if let Some(message) = &self.current()
+                && take(message).is_break()
+            {
+                return HandedOn::Enough;
+            }
+            match self.advance() {
+                Some(head) if head.order() >= limit => return HandedOn::Until(head.order()),
+                Some(_) => {}
+                None => return HandedOn::All,
+            }
+        }
+    }
+
+    /// Moves on and counts event records, to the first message that is none or to the last one of so many
+    /// of them, and tells its head; None after the last message.
+    ///
+    /// This does what calling [`Cursor::advance`] again and again does, and sooner.
+    fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
+        for _ in 0..most {
+            let head = self.advance()?;
+            if head.kind != MessageKind::Event {
+                return Some(head);
+            }
+            counts.add(head.class_index(), head.nanoseconds());
+        }
+        self.head()
+    }
+
     /// The current message will probably be lent before long: a good time to fetch what it is made
     /// of from memory. Nothing else may come of it.
     #[inline]
@@ -365,6 +451,48 @@ pub trait Cursor {
     /// Where the cursor is; None if it cannot tell. See [`Place`].
     fn place(&self) -> Option<Place> {
         None
+    }
+}
+
+/// How many event records a data stream has, and when they come.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct EventCounts {
+    /// By index of the class; see [`Head::class_index`].
+    pub by_class: Vec<u64>,
+    /// Those of which the index is not known.
+    pub others: u64,
+    /// The first and the last time, in nanoseconds from the origin of the stream's clock; None if none
+    /// has one.
+    pub times: Option<(i128, i128)>,
+}
+
+impl EventCounts {
+    /// Counts an event record.
+    #[inline]
+    pub fn add(&mut self, class_index: Option<usize>, nanoseconds: Option<i128>) {
+        match class_index.map(|index| (index, self.by_class.get_mut(index))) {
+            Some((_, Some(count))) => *count += 1,
+            Some((index, None)) => self.add_class(index),
+            None => self.others += 1,
+        }
+        if let Some(time) = nanoseconds {
+            self.times = Some(match self.times {
+                Some((begin, end)) => (begin.min(time), end.max(time)),
+                None => (time, time),
+            });
+        }
+    }
+
+    #[cold]
+    fn add_class(&mut self, index: usize) {
+        self.by_class.resize(index + 1, 0);
+        self.by_class[index] += 1;
+    }
+
+    /// Of all classes.
+    #[must_use]
+    pub fn sum(&self) -> u64 {
+        self.by_class.iter().fold(self.others, |sum, count| sum.saturating_add(*count))
     }
 }
 
@@ -385,6 +513,18 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn current(&self) -> Option<Message<'_>> {
         (**self).current()
+    }
+
+    fn head(&self) -> Option<Head> {
+        (**self).head()
+    }
+
+    fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
+        (**self).hand_on(limit, take)
+    }
+
+    fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
+        (**self).count_events(most, counts)
     }
 
     fn prepare(&self) {

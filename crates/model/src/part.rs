@@ -1,9 +1,10 @@
 //! What structures are compiled into: their members in order, those of fixed layout joined into
 //! runs.
 
+use std::ops::Range;
+
 use crate::bits::Word;
 use crate::plan::{Bits, BitsKind, Node, NodeId, Op, Plan, Slot, align};
-use crate::visitor::Field;
 use crate::{ByteOrder, StringEncoding};
 
 /// A part of a structure.
@@ -17,15 +18,23 @@ pub(crate) enum Part {
     /// Any other run; and the byte order of its last field, if it ends within a byte.
     OpenRun(Run, Option<ByteOrder>),
     /// A string of code units of one byte that ends with a zero, and begins at the next byte.
-    Text(NodeId),
+    Text(PartNode),
     /// A string of code units of one byte whose length is in a slot, and which begins at the next
     /// byte.
-    DynamicText(NodeId, Slot),
+    DynamicText(PartNode, Slot),
     /// A string of code units of one byte that begins with its own length, at the next byte.
-    PrefixedText(NodeId, PrefixWord),
+    PrefixedText(PartNode, PrefixWord),
     /// An array whose length is in a slot, and which begins at the next byte.
-    Array(NodeId, Slot, Elements),
-    Field(NodeId),
+    Array(PartNode, Slot, Elements),
+    Field(PartNode),
+}
+
+/// The node of a part.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartNode {
+    pub(crate) id: NodeId,
+    /// Which of the plans that are carried out together has the node.
+    pub(crate) plan: u8,
 }
 
 /// A length of whole or partial bytes, little-endian, from a byte on.
@@ -34,6 +43,17 @@ pub(crate) struct PrefixWord {
     pub(crate) word: Word,
     /// Bytes from the beginning of the length to that of the text.
     pub(crate) text: u32,
+}
+
+impl PrefixWord {
+    /// Where the text is whose length is at byte `at`, if all of it is there.
+    #[inline(always)]
+    pub(crate) fn content(self, bytes: &[u8], at: usize) -> Option<Range<usize>> {
+        let length = usize::try_from(self.word.unsigned(bytes, at)).ok()?;
+        let begin = at.checked_add(self.text as usize)?;
+        let end = begin.checked_add(length)?;
+        (end <= bytes.len()).then_some(begin..end)
+    }
 }
 
 /// Members of fixed size one after the other, with offsets that are fixed from the beginning of
@@ -64,6 +84,8 @@ pub(crate) struct RunField {
     /// Of [`Load::Saved`] the slot, of [`Load::Text`] the length in bytes.
     pub(crate) more: u32,
     pub(crate) load: Load,
+    /// Which of the plans that are carried out together has the node.
+    pub(crate) plan: u8,
     /// Where its value is from that byte on. Of fields that have no such value, only the bit counts
     /// with which they begin.
     pub(crate) word: Word,
@@ -74,12 +96,6 @@ impl RunField {
     #[inline(always)]
     pub(crate) fn offset(&self) -> u64 {
         u64::from(self.byte) * 8 + self.word.bit()
-    }
-
-    /// The field of a run of `plan` that begins at bit `begin`.
-    #[inline(always)]
-    pub(crate) fn field<'a>(&self, plan: &'a Plan, begin: u64) -> Field<'a> {
-        Field::new(plan, self.node, begin + self.offset(), self.word.length())
     }
 }
 
@@ -170,28 +186,29 @@ impl Plan {
     }
 
     /// How to decode a member of a structure whose layout is not fixed.
-    fn part(&self, id: NodeId) -> Part {
-        let node = self.node(id);
-        match &node.op {
-            Op::NullTerminated(StringEncoding::Utf8) if node.alignment == 8 => Part::Text(id),
-            Op::DynamicText(StringEncoding::Utf8, length) if node.alignment == 8 => {
-                Part::DynamicText(id, *length)
+    fn part(&self, node: PartNode) -> Part {
+        let id = node.id;
+        let field = self.node(id);
+        match &field.op {
+            Op::NullTerminated(StringEncoding::Utf8) if field.alignment == 8 => Part::Text(node),
+            Op::DynamicText(StringEncoding::Utf8, length) if field.alignment == 8 => {
+                Part::DynamicText(node, *length)
             }
             Op::PrefixedText(StringEncoding::Utf8, prefix)
-                if node.alignment == 8 && !prefix.big_endian && !prefix.reversed && prefix.text % 8 == 0 =>
+                if field.alignment == 8 && !prefix.big_endian && !prefix.reversed && prefix.text % 8 == 0 =>
             {
                 match (Word::new(0, prefix.length), u32::try_from(prefix.text / 8)) {
-                    (Some(word), Ok(text)) => Part::PrefixedText(id, PrefixWord { word, text }),
-                    _ => Part::Field(id),
+                    (Some(word), Ok(text)) => Part::PrefixedText(node, PrefixWord { word, text }),
+                    _ => Part::Field(node),
                 }
             }
             // Elements may be aligned to more than the array, which may be empty.
             Op::DynamicArray { elements: Some(elements), length, .. }
-                if node.alignment == 8 && self.node(elements.node).alignment == 8 =>
+                if field.alignment == 8 && self.node(elements.node).alignment == 8 =>
             {
-                Part::Array(id, *length, *elements)
+                Part::Array(node, *length, *elements)
             }
-            _ => Part::Field(id),
+            _ => Part::Field(node),
         }
     }
 
@@ -241,51 +258,6 @@ impl Plan {
         }
     }
 
-    /// The parts of a structure of this alignment with these members.
-    pub(crate) fn parts(&self, members: &[NodeId], alignment: u64, layouts: &[Option<Layout>]) -> Vec<Part> {
-        let mut parts = Vec::new();
-        // What is known of the place where the next member may begin: at the beginning of the
-        // structure all that its alignment says, after a field of unknown size nothing.
-        let mut known = alignment;
-        let mut run: Option<OpenRun> = None;
-        let close = |run: &mut Option<OpenRun>, parts: &mut Vec<Part>| {
-            parts.extend(run.take().map(OpenRun::close));
-        };
-        for member in members {
-            let node = self.node(*member);
-            let Some(layout) = layouts[*member as usize] else {
-                close(&mut run, &mut parts);
-                parts.push(self.part(*member));
-                known = 1;
-                continue;
-            };
-            if let Some(open) = &mut run
-                && node.alignment <= open.alignment
-            {
-                let mut joined = open.layout;
-                if let Some(offset) = joined.append(layout, node.alignment)
-                    && let Some(field) = self.run_field(*member, offset)
-                {
-                    open.layout = joined;
-                    open.push(self.told(field), layout.saves);
-                    continue;
-                }
-            }
-            close(&mut run, &mut parts);
-            let begin = known.max(node.alignment);
-            known = 1;
-            if let Some(field) = self.run_field(*member, 0).filter(|_| begin % 8 == 0) {
-                let (fields, saving) = (Vec::new(), Vec::new());
-                let open = OpenRun { alignment: begin, fields, saving, layout, has_padding: false };
-                run.insert(open).push(self.told(field), layout.saves);
-            } else {
-                parts.push(Part::Field(*member));
-            }
-        }
-        close(&mut run, &mut parts);
-        parts
-    }
-
     /// A field of a run, unless it is only there to be got past.
     fn told(&self, field: RunField) -> Option<RunField> {
         let is_told = match self.node(field.node).op {
@@ -296,7 +268,7 @@ impl Plan {
     }
 
     /// The field of a run; None if it is farther from the beginning than runs are long.
-    fn run_field(&self, id: NodeId, offset: u64) -> Option<RunField> {
+    fn run_field(&self, PartNode { id, plan }: PartNode, offset: u64) -> Option<RunField> {
         let node = self.node(id);
         let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);
         let (load, length, more) = match &node.op {
@@ -310,8 +282,25 @@ impl Plan {
         };
         // Where a value is in more than eight bytes, only the first bit counts.
         let word = Word::new(bit, length.clamp(1, 64 - bit))?;
-        Some(RunField { node: id, byte, more, load, word })
+        Some(RunField { node: id, byte, more, load, plan, word })
     }
+}
+
+/// A plan, and the layouts of its nodes.
+type LaidOut<'a> = (&'a Plan, &'a [Option<Layout>]);
+
+/// The parts of plans that are carried out one behind the other, as one list; with the layouts of their
+/// nodes. None if they are not all structures, made of parts that are whole bytes.
+pub(crate) fn join(plans: [Option<LaidOut<'_>>; 3]) -> Option<Box<[Part]>> {
+    let mut parts = Parts::new(8);
+    for (i, (plan, layouts)) in (0..).zip(plans).filter_map(|(i, plan)| Some((i, plan?))) {
+        let Op::Structure { members, .. } = &plan.root().op else { return None };
+        parts.begin_plan(i, plan.root().alignment);
+        members.iter().for_each(|id| parts.add(plan, *id, layouts[*id as usize]));
+    }
+    let parts = parts.finish();
+    let is_sound = |part: &Part| !matches!(part, Part::OpenRun(..) | Part::Field(_));
+    parts.iter().all(is_sound).then(|| parts.into())
 }
 
 /// A fixed layout.
@@ -354,6 +343,86 @@ impl Layout {
     }
 }
 
+/// Puts the members of a structure together to parts; or those of the structures that several plans
+/// are, one behind the other.
+#[derive(Default)]
+pub(crate) struct Parts {
+    parts: Vec<Part>,
+    run: Option<OpenRun>,
+    /// What is known of the place where the next member may begin: at the beginning of a structure
+    /// all that its alignment says, after a field of unknown size nothing.
+    known: u64,
+    /// Which plan the members are of.
+    plan: u8,
+}
+
+impl Parts {
+    /// Of a structure of this alignment.
+    pub(crate) fn new(alignment: u64) -> Self {
+        Self { known: alignment, ..Self::default() }
+    }
+
+    /// What follows are the members of the structure of this alignment that another plan is.
+    pub(crate) fn begin_plan(&mut self, plan: u8, alignment: u64) {
+        self.plan = plan;
+        let nothing = Layout { size: 0, saves: false, order: Order::Any };
+        if let Some(open) = &mut self.run
+            && alignment <= open.alignment
+            && open.layout.append(nothing, alignment).is_some()
+        {
+            return;
+        }
+        self.close();
+        self.known = alignment;
+        if alignment > 8 {
+            self.run = Some(OpenRun::new(alignment, nothing));
+        }
+    }
+
+    /// Adds a member of `plan`, with its layout if that is fixed.
+    pub(crate) fn add(&mut self, plan: &Plan, member: NodeId, layout: Option<Layout>) {
+        let node = PartNode { id: member, plan: self.plan };
+        let alignment = plan.node(member).alignment;
+        let Some(layout) = layout else {
+            self.close();
+            self.parts.push(plan.part(node));
+            self.known = 1;
+            return;
+        };
+        if let Some(open) = &mut self.run
+            && alignment <= open.alignment
+        {
+            let mut joined = open.layout;
+            if let Some(offset) = joined.append(layout, alignment)
+                && let Some(field) = plan.run_field(node, offset)
+            {
+                open.layout = joined;
+                open.push(plan.told(field), layout.saves);
+                self.known = 1;
+                return;
+            }
+        }
+        self.close();
+        let begin = self.known.max(alignment);
+        self.known = 1;
+        if let Some(field) = plan.run_field(node, 0).filter(|_| begin % 8 == 0) {
+            self.run.insert(OpenRun::new(begin, layout)).push(plan.told(field), layout.saves);
+        } else {
+            self.parts.push(Part::Field(node));
+        }
+    }
+
+    fn close(&mut self) {
+        self.parts.extend(self.run.take().map(OpenRun::close));
+    }
+
+    /// All parts.
+    pub(crate) fn finish(mut self) -> Vec<Part> {
+        self.close();
+        self.parts
+    }
+}
+
 /// A run that further fields may join.
 struct OpenRun {
     alignment: u64,
@@ -364,6 +433,10 @@ struct OpenRun {
 }
 
 impl OpenRun {
+    fn new(alignment: u64, layout: Layout) -> Self {
+        Self { alignment, fields: Vec::new(), saving: Vec::new(), layout, has_padding: false }
+    }
+
     /// Adds a field, or nothing but bits.
     fn push(&mut self, field: Option<RunField>, saves: bool) {
         self.has_padding |= field.is_none();

@@ -8,9 +8,11 @@
 
 use std::sync::Arc;
 
+use crate::leap::Leaps;
 use crate::locate::{self, LocationProblem};
-use crate::part::{Elements, Layout, Part};
+use crate::part::{Elements, Layout, Part, Parts, join};
 use crate::selectors::Selectors;
+use crate::walk::Slots;
 use crate::{
     BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, RangeSet,
     Roles, Scope, StringEncoding, StringLength, TraceClass, VariableLengthValue,
@@ -143,6 +145,8 @@ pub struct Plan {
     pub(crate) nodes: Vec<Node>,
     /// Size in bits if it is fixed and nothing has to be saved.
     pub(crate) fixed: Option<u64>,
+    /// The way past an instance, where it is easy.
+    pub(crate) leaps: Option<Leaps>,
 }
 
 impl Plan {
@@ -175,6 +179,16 @@ impl Plan {
         self.fixed
     }
 
+    /// The bit behind an instance that begins at bit `begin` or behind it, in the content of which `bytes`
+    /// are the whole bytes, from the beginning of the packet on; a byte begins there. Its values that
+    /// other fields need are then in `slots`. None if that is not easily told: then some of them may be
+    /// there, and [`Plan::walk`] tells.
+    #[inline]
+    #[must_use]
+    pub fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
+        self.leaps.as_ref()?.end(bytes, begin, slots)
+    }
+
     #[inline]
     pub(crate) fn node(&self, id: NodeId) -> &Node {
         &self.nodes[id as usize]
@@ -182,7 +196,7 @@ impl Plan {
 
     /// Builds the tree of nodes; slots and runs come later.
     pub(crate) fn tree(root: &Arc<FieldClass>, budget: &mut u64, limits: &Limits) -> Result<Self, PlanError> {
-        let mut plan = Self { nodes: Vec::new(), fixed: None };
+        let mut plan = Self { nodes: Vec::new(), fixed: None, leaps: None };
         plan.add(None, root, None, budget, limits.depth, limits)?;
         Ok(plan)
     }
@@ -360,11 +374,12 @@ impl Plan {
         }
     }
 
-    /// Joins members of fixed layout into runs; the last step of making a plan.
+    /// Joins members of fixed layout into runs; the last step of making a plan. Gives the layouts of the
+    /// nodes.
     ///
     /// # Errors
     /// If too many fields may have no bits.
-    pub(crate) fn finish(&mut self, limits: &Limits) -> Result<(), PlanError> {
+    pub(crate) fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
             if let Op::Bits(bits) = &mut node.op {
@@ -387,13 +402,16 @@ impl Plan {
         for id in (0..count).rev() {
             layouts[id] = self.layout(id as NodeId, &layouts);
             if let Op::Structure { members, .. } = &self.nodes[id].op {
-                let parts = self.parts(members, self.nodes[id].alignment, &layouts);
+                let mut parts = Parts::new(self.nodes[id].alignment);
+                members.iter().for_each(|id| parts.add(self, *id, layouts[*id as usize]));
+                let parts = parts.finish();
                 if let Op::Structure { parts: place, .. } = &mut self.nodes[id].op {
                     *place = parts;
                 }
             }
         }
         self.fixed = layouts[0].filter(|layout| !layout.saves).map(|layout| layout.size);
+        self.leaps = Leaps::of(self);
         let mut may_be_empty = vec![false; count];
         for id in (0..count).rev() {
             may_be_empty[id] = self.may_be_empty(id as NodeId, &may_be_empty);
@@ -401,7 +419,7 @@ impl Plan {
         if may_be_empty.iter().filter(|empty| **empty).count() as u64 > limits.empty_fields {
             return Err(PlanError::EmptyFields(limits.empty_fields));
         }
-        Ok(())
+        Ok(layouts)
     }
 
     /// Whether an instance of the node may have no bits.
@@ -460,6 +478,8 @@ pub struct TracePlans {
     pub packet_header: Option<Plan>,
     /// Of each data stream class, in the order of [`TraceClass::data_streams`].
     pub data_streams: Vec<DataStreamPlans>,
+    /// What scopes have that there are not.
+    pub(crate) nothing: Plan,
 }
 
 /// The plans of a data stream class.
@@ -484,9 +504,16 @@ pub struct EventRecordPlans {
     pub specific_context: Option<Plan>,
     /// Of payloads.
     pub payload: Option<Plan>,
+    /// The parts of the common context and of these two together, where they are such that can be
+    /// joined.
+    pub(crate) joined: Option<Box<[Part]>>,
     /// Which of the event record classes of the data stream class this is.
     pub(crate) index: Option<usize>,
 }
+
+/// So many fields may all event record classes together have that are joined: the common context counts
+/// again for each of them.
+const JOINED_NODES: usize = 1 << 18;
 
 impl EventRecordPlans {
     /// Which of the event record classes of the data stream class this is; see
@@ -509,7 +536,11 @@ impl TracePlans {
         let mut tree = |class: &Option<Arc<FieldClass>>| {
             class.as_ref().map(|class| Plan::tree(class, &mut budget, limits)).transpose()
         };
-        let mut plans = Self { packet_header: tree(&trace.packet_header)?, data_streams: Vec::new() };
+        let mut plans = Self {
+            packet_header: tree(&trace.packet_header)?,
+            data_streams: Vec::new(),
+            nothing: Plan { nodes: Vec::new(), fixed: None, leaps: None },
+        };
         for class in &trace.data_streams {
             let mut stream = DataStreamPlans {
                 packet_context: tree(&class.packet_context)?,
@@ -523,20 +554,31 @@ impl TracePlans {
                     index: Some(index),
                     specific_context: tree(&class.specific_context)?,
                     payload: tree(&class.payload)?,
+                    joined: None,
                 });
             }
             plans.data_streams.push(stream);
         }
         locate::locate_all(trace, &mut plans, limits)?;
+        let finish = |plan: &mut Option<Plan>| {
+            plan.as_mut().map(|plan| plan.finish(limits)).transpose().map(Option::unwrap_or_default)
+        };
+        let mut joined = 0;
         for stream in &mut plans.data_streams {
-            let shared =
-                [&mut stream.packet_context, &mut stream.event_record_header, &mut stream.common_context];
-            shared.into_iter().flatten().try_for_each(|plan| plan.finish(limits))?;
+            finish(&mut stream.packet_context)?;
+            finish(&mut stream.event_record_header)?;
+            let common = finish(&mut stream.common_context)?;
             for event in &mut stream.event_records {
-                [&mut event.specific_context, &mut event.payload]
-                    .into_iter()
-                    .flatten()
-                    .try_for_each(|plan| plan.finish(limits))?;
+                let specific = finish(&mut event.specific_context)?;
+                let payload = finish(&mut event.payload)?;
+                joined += common.len() + specific.len() + payload.len();
+                if joined <= JOINED_NODES {
+                    event.joined = join([
+                        stream.common_context.as_ref().map(|plan| (plan, &*common)),
+                        event.specific_context.as_ref().map(|plan| (plan, &*specific)),
+                        event.payload.as_ref().map(|plan| (plan, &*payload)),
+                    ]);
+                }
             }
         }
         if let Some(header) = &mut plans.packet_header {

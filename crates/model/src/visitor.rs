@@ -21,6 +21,12 @@ impl<'a> Field<'a> {
         Self { plan, id, offset, length }
     }
 
+    /// The field of another node of the same plan, at the same place.
+    #[inline(always)]
+    pub(crate) fn of_plan(self, id: NodeId, length: u64) -> Self {
+        Self { id, length, ..self }
+    }
+
     /// The same field at another place.
     #[inline(always)]
     #[must_use]

@@ -4,12 +4,14 @@ use std::cell::Cell;
 
 pub use crate::bits::{Word, read_bits};
 use crate::bits::{reverse, sign_extend, terminator};
+use crate::bytewise::Bytewise;
 pub use crate::decode_error::{DecodeError, DecodeErrorKind};
-use crate::part::Elements;
+use crate::part::{Elements, Part};
 use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, TextPrefix, VariableOp, align};
+pub use crate::position::Position;
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
-use crate::{ByteOrder, RangeSet, Real, StringEncoding, Text, Wide};
+use crate::{ByteOrder, Event, RangeSet, Real, Scope, Scopes, StringEncoding, Text, Wide};
 
 /// Values of fields that other fields need, by slot. [`UNKNOWN`] where none was decoded. Values
 /// below [`LEAST`] are saved as that.
@@ -26,18 +28,6 @@ pub const LEAST: i128 = i128::MIN + (1 << 64);
 #[inline(always)]
 pub(crate) fn is_known(value: i128) -> bool {
     (value >> 64) as i64 != i64::MIN
-}
-
-/// Where decoding is in a packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Position {
-    /// Offset in bits from the beginning of the packet.
-    pub bit: u64,
-    /// Byte order of the field before, if this is within a byte: it must not change there.
-    pub open_byte: Option<ByteOrder>,
-    /// Array elements without bits since the beginning of the packet, which
-    /// [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
-    pub empty_elements: u32,
 }
 
 /// The bits of a packet.
@@ -60,6 +50,13 @@ impl<'a> PacketBits<'a> {
     #[must_use]
     pub fn end(&self) -> u64 {
         self.content.min(self.data.len() as u64 * 8)
+    }
+
+    /// The whole bytes up to there.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        self.data.get(..(self.end() / 8) as usize).unwrap_or_default()
     }
 }
 
@@ -139,16 +136,37 @@ pub fn walk_all<'a, V: Visitor>(
     Ok(())
 }
 
+/// Carries out the plans of an event record that are [joined](crate::part::join), as [`walk_all`] does
+/// without telling the structures that they are.
+///
+/// # Errors
+/// If the bits do not fit.
+#[inline]
+pub(crate) fn walk_joined<'a, V: Visitor>(
+    parts: &'a [Part],
+    event: &'a Event<'a>,
+    visitor: &mut V,
+) -> Result<(), DecodeError> {
+    let Scopes { bits, begins, slots, .. } = event.scopes;
+    let begin = begins[Scope::CommonContext as usize].bit.div_ceil(8);
+    if (Bytewise { bytes: bits.bytes(), slots, plans: event }).parts(visitor, parts, begin as usize) {
+        return Ok(());
+    }
+    // Nobody lends what does not fit, so something has changed it since.
+    let left = bits.end().saturating_sub(begin * 8);
+    Err(DecodeError { bit: begin * 8, kind: DecodeErrorKind::BeyondContent { needed: left + 8, left } })
+}
+
 pub(crate) struct Walk<'a, V> {
-    pub(crate) plan: &'a Plan,
+    plan: &'a Plan,
     pub(crate) data: &'a [u8],
     /// The whole bytes of the content that are there.
-    pub(crate) bytes: &'a [u8],
+    bytes: &'a [u8],
     /// Where reading must end.
     pub(crate) end: u64,
     bits: PacketBits<'a>,
     pub(crate) at: Position,
-    pub(crate) slots: &'a Slots,
+    slots: &'a Slots,
     limits: WalkLimits,
     pub(crate) visitor: &'a mut V,
 }
@@ -161,23 +179,30 @@ impl<'a, V: Visitor> Walk<'a, V> {
         limits: WalkLimits,
         visitor: &'a mut V,
     ) -> Self {
-        let (data, end, at) = (bits.data, bits.end(), Position::default());
-        let bytes = data.get(..(end / 8) as usize).unwrap_or_default();
+        let (data, end, at, bytes) = (bits.data, bits.end(), Position::default(), bits.bytes());
         Self { plan, data, bytes, end, bits, at, slots, limits, visitor }
     }
 
-    /// Gets past an instance of a plan of fixed size at once, if nobody wants its values.
+    /// Gets past an instance of a plan, if nobody wants its values and there is an easy way.
     #[inline(always)]
     fn skip(&mut self, plan: &Plan) -> bool {
-        if !V::WANTS_VALUES
-            && let Some(size) = plan.fixed
-            && let Some(begin) = align(self.at.bit, plan.root().alignment)
-            && let Some(after) = begin.checked_add(size)
-            && after <= self.end
-            && begin % 8 == 0
-            && after % 8 == 0
+        if V::WANTS_VALUES {
+            return false;
+        }
+        if let Some(size) = plan.fixed {
+            if let Some(begin) = align(self.at.bit, plan.root().alignment)
+                && let Some(after) = begin.checked_add(size)
+                && after <= self.end
+                && begin % 8 == 0
+                && after % 8 == 0
+            {
+                self.at = self.at.at_byte(after);
+                return true;
+            }
+        } else if let Some(leaps) = &plan.leaps
+            && let Some(end) = leaps.end(self.bytes, self.at.bit, self.slots)
         {
-            self.at = Position { bit: after, open_byte: None, ..self.at };
+            self.at = self.at.at_byte(end);
             return true;
         }
         false
@@ -228,7 +253,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             self.at.bit = to;
         }
         if to % 8 == 0 {
-            self.at.open_byte = None;
+            self.at = self.at.at_byte(to);
         }
         Ok(())
     }
@@ -248,7 +273,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.beyond(size);
         }
         let bytes = self.data.get(begin as usize..(begin + count) as usize).unwrap_or_default();
-        self.at = Position { bit: self.at.bit + size, open_byte: None, ..self.at };
+        self.at = self.at.at_byte(self.at.bit + size);
         Ok(bytes)
     }
 
@@ -264,11 +289,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     fn save(&self, slots: &[Slot], value: i128) {
-        for slot in slots {
-            if let Some(cell) = self.slots.get(usize::from(*slot)) {
-                cell.set(value);
-            }
-        }
+        save(self.slots, slots, value);
+    }
+
+    /// For parts that are made of whole bytes.
+    #[inline(always)]
+    pub(crate) fn bytewise(&self) -> Bytewise<'a, &'a Plan> {
+        Bytewise { bytes: self.bytes, slots: self.slots, plans: self.plan }
     }
 
     #[inline(always)]
@@ -317,7 +344,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             return self.beyond(bits.length);
         }
         let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
-        if let Some(from) = self.at.open_byte
+        if let Some(from) = self.at.open_byte()
             && from != order
             && self.at.bit % 8 != 0
         {
@@ -326,42 +353,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if bits.length <= 64 {
             let value = read_bits(self.data, self.at.bit, bits.length, bits.big_endian);
             let value = if bits.reversed { reverse(value, bits.length) } else { value };
-            self.narrow(field, bits, value);
+            tell_bits(self.visitor, self.slots, field, bits, value);
         } else if V::WANTS_VALUES && bits.kind != BitsKind::Padding || bits.saved {
             self.wide_bits(field, bits);
         }
-        self.at.bit += bits.length;
-        self.at.open_byte = (self.at.bit % 8 != 0).then_some(order);
+        let after = self.at.bit + bits.length;
+        self.at = self.at.behind(after, (after % 8 != 0).then_some(order));
         Ok(())
-    }
-
-    /// Tells a value of up to 64 bits.
-    #[inline]
-    pub(crate) fn narrow(&mut self, field: Field<'a>, bits: Bits, value: u64) {
-        let signed = |value: u64| {
-            let unused = 64 - bits.length;
-            ((value << unused) as i64) >> unused
-        };
-        if bits.saved {
-            let value = match bits.kind {
-                BitsKind::Signed => i128::from(signed(value)),
-                BitsKind::Boolean => i128::from(value != 0),
-                _ => i128::from(value),
-            };
-            self.save(&field.node().saves, value);
-        }
-        if !V::WANTS_VALUES {
-            return;
-        }
-        match bits.kind {
-            BitsKind::Unsigned => self.visitor.unsigned(field, value),
-            BitsKind::Signed => self.visitor.signed(field, signed(value)),
-            BitsKind::Boolean => self.visitor.boolean(field, value != 0, value),
-            BitsKind::BitArray => self.visitor.bit_array(field, value),
-            BitsKind::BitMap => self.visitor.bit_map(field, value),
-            BitsKind::Real => self.visitor.real(field, real(value, bits.length)),
-            BitsKind::Padding => {}
-        }
     }
 
     #[cold]
@@ -465,7 +463,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let length = groups * 7;
         let field = field.with_length(length);
-        self.at = Position { bit: (begin as u64 + groups) * 8, open_byte: None, ..self.at };
+        self.at = self.at.at_byte((begin as u64 + groups) * 8);
         if !V::WANTS_VALUES && field.node().saves.is_empty() {
             return Ok(());
         }
@@ -531,7 +529,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             }
             return self.beyond((content + unit) as u64 * 8);
         }
-        self.at = Position { bit: self.at.bit + (content + unit) as u64 * 8, open_byte: None, ..self.at };
+        self.at = self.at.at_byte(self.at.bit + (content + unit) as u64 * 8);
         if V::WANTS_VALUES {
             let raw = &data[..content + unit];
             self.visitor.text(field, Text { bytes: &raw[..content], raw, encoding });
@@ -576,7 +574,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let length = read_bits(self.data, self.at.bit, prefix.length, prefix.big_endian);
         let length = if prefix.reversed { reverse(length, prefix.length) } else { length };
-        self.at = Position { bit: self.at.bit + prefix.text, open_byte: None, ..self.at };
+        self.at = self.at.at_byte(self.at.bit + prefix.text);
         let raw = match length {
             0 => &[],
             _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
@@ -620,7 +618,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let begin = self.at.bit;
             let bytes = self.take(fit * size)?;
             if V::WANTS_VALUES {
-                self.elements(elements, begin, bytes);
+                self.bytewise().elements(self.visitor, field.with_offset(begin), elements, bytes);
             }
             if fit < length {
                 return self.beyond(size * 8);
@@ -632,9 +630,9 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 if self.at.bit == before {
                     // All arrays of a packet together: many small ones are as much work as a large
                     // one, and nested ones would multiply what each may have.
-                    self.at.empty_elements = self.at.empty_elements.saturating_add(1);
+                    let count = self.at.add_empty_element();
                     let most = self.limits.zero_size_elements.saturating_add(before);
-                    if u64::from(self.at.empty_elements) > most {
+                    if u64::from(count) > most || count == Position::MOST_EMPTY_ELEMENTS {
                         return self
                             .error(DecodeErrorKind::TooManyEmptyElements(self.limits.zero_size_elements));
                     }
@@ -719,6 +717,50 @@ impl<'a, V: Visitor> Walk<'a, V> {
             self.visitor.end_union(field.with_offset(self.at.bit));
         }
         Ok(())
+    }
+}
+
+/// Keeps a value in all of these slots.
+fn save(all: &Slots, slots: &[Slot], value: i128) {
+    for slot in slots {
+        if let Some(cell) = all.get(usize::from(*slot)) {
+            cell.set(value);
+        }
+    }
+}
+
+/// Tells a value of up to 64 bits.
+#[inline]
+pub(crate) fn tell_bits<V: Visitor>(
+    visitor: &mut V,
+    slots: &Slots,
+    field: Field<'_>,
+    bits: Bits,
+    value: u64,
+) {
+    let signed = |value: u64| {
+        let unused = 64 - bits.length;
+        ((value << unused) as i64) >> unused
+    };
+    if bits.saved {
+        let value = match bits.kind {
+            BitsKind::Signed => i128::from(signed(value)),
+            BitsKind::Boolean => i128::from(value != 0),
+            _ => i128::from(value),
+        };
+        save(slots, &field.node().saves, value);
+    }
+    if !V::WANTS_VALUES {
+        return;
+    }
+    match bits.kind {
+        BitsKind::Unsigned => visitor.unsigned(field, value),
+        BitsKind::Signed => visitor.signed(field, signed(value)),
+        BitsKind::Boolean => visitor.boolean(field, value != 0, value),
+        BitsKind::BitArray => visitor.bit_array(field, value),
+        BitsKind::BitMap => visitor.bit_map(field, value),
+        BitsKind::Real => visitor.real(field, real(value, bits.length)),
+        BitsKind::Padding => {}
     }
 }
 

@@ -602,7 +602,7 @@ type Walked = (Result<(), DecodeError>, Position);
 fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: WalkLimits) -> (Walked, Fields) {
     let plan = payload_plan(plans);
     let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
-    let start = Position { bit: begin, ..Position::default() };
+    let start = Position::at(begin);
     let mut collect = Collect::named("payload");
     let mut position = start;
     let result = plan.walk(bits, &mut position, &slots(), limits, &mut collect);
@@ -654,7 +654,7 @@ proptest! {
         prop_assert_eq!(result, written);
         if written.is_ok() {
             prop_assert_eq!(position.bit, content);
-            prop_assert_eq!(position.open_byte, writer.open);
+            prop_assert_eq!(position.open_byte(), writer.open);
         }
         // Cut off anywhere, all before the cut is told, and nothing else.
         let cut = begin + cut % (content - begin + 1);

@@ -1,10 +1,12 @@
 //! Reads traces from memory the way everybody does, and keeps everything that is told.
 
+use std::ops::ControlFlow;
+
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, Damage, Event, Field, Message, MessageKind, Packet, Real, Scope, Text, TraceInput, Visitor, Wide,
-    Window,
+    Cursor, Damage, Event, EventCounts, Field, HandedOn, Message, MessageKind, Packet, Real, Scope, Text,
+    TraceInput, Visitor, Wide, Window,
 };
 
 /// Names of fields, and their values as texts that begin with their kind.
@@ -210,7 +212,51 @@ fn facts(packet: Packet<'_>) -> Facts {
     }
 }
 
+/// All that is told but the beginnings and ends of structures.
+#[derive(Default)]
+struct Flat(Vec<String>);
+
+impl Flat {
+    fn push(&mut self, field: Field<'_>, what: &str, value: impl std::fmt::Debug) {
+        let (name, index, offset, length) = (field.name(), field.index(), field.offset, field.length);
+        self.0.push(format!("{what} {name:?} {index} {offset} {length}: {value:?}"));
+    }
+}
+
+macro_rules! flat {
+    ($($method:ident: $type:ty),*) => {
+        impl Visitor for Flat {
+            $(fn $method(&mut self, field: Field<'_>, value: $type) {
+                self.push(field, stringify!($method), value);
+            })*
+            fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
+                self.push(field, "boolean", (value, bits));
+            }
+            fn null(&mut self, field: Field<'_>) {
+                self.push(field, "null", ());
+            }
+            fn end_array(&mut self, field: Field<'_>) {
+                self.push(field, "end_array", ());
+            }
+        }
+    };
+}
+
+flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
+    text: Text<'_>, blob: &[u8], begin_array: u64);
+
+/// All of an event at once is what its scopes are.
+fn compare_all(event: &Event<'_>) {
+    let (mut scopes, mut at_once) = (Flat::default(), Flat::default());
+    for (scope, _) in &SCOPES[3..] {
+        event.visit(*scope, &mut scopes).expect("a lent event can be read");
+    }
+    event.visit_all(&mut at_once).expect("a lent event can be read");
+    assert_eq!(scopes.0, at_once.0);
+}
+
 fn happened(event: Event<'_>) -> Happened {
+    compare_all(&event);
     let mut fields = Vec::new();
     for (scope, name) in &SCOPES[2..] {
         let mut collect = Collect::named(name);
@@ -256,9 +302,25 @@ pub fn refusal(metadata: &[u8]) -> String {
     errors.join("\n")
 }
 
-/// All messages of all data streams.
+/// All messages of all data streams, which are the same however a cursor is asked for them.
 pub fn told(trace: &CtfTrace) -> Vec<Told> {
-    trace.cursors(Window::default()).into_iter().flat_map(all).collect()
+    let cursors = || trace.cursors(Window::default()).into_iter();
+    let told: Vec<Told> = cursors().flat_map(all).collect();
+    for step in [0, 1_000_000, u64::MAX] {
+        assert_eq!(cursors().flat_map(|cursor| handed_on(cursor, step)).collect::<Vec<_>>(), told);
+    }
+    for most in [1, 3, u32::MAX] {
+        let mut counts = EventCounts::default();
+        let mut others = 0;
+        for mut cursor in cursors() {
+            while let Some(head) = cursor.count_events(most, &mut counts) {
+                others += usize::from(head.kind != MessageKind::Event);
+            }
+        }
+        let events = events(&told).len();
+        assert_eq!((counts.sum(), others), (events as u64, told.len() - events));
+    }
+    told
 }
 
 /// All messages of a cursor; whether heads and messages agree is seen to.
@@ -266,37 +328,63 @@ pub fn all<C: Cursor>(mut cursor: C) -> Vec<Told> {
     let mut told = Vec::new();
     let mut end = None;
     while let Some(head) = cursor.advance() {
+        assert_eq!(cursor.head(), Some(head));
         let message = cursor.current().expect("a message for each head");
-        let (kind, next) = match message {
-            Message::StreamBegin(stream) => (MessageKind::StreamBegin, Told::StreamBegin(stream.id)),
-            Message::StreamEnd(_) => (MessageKind::StreamEnd, Told::StreamEnd),
+        match message {
             Message::PacketBegin(packet) => {
                 assert_eq!(head.nanoseconds(), packet.begin.map(|value| value.nanoseconds));
                 end = packet.end.map(|value| value.nanoseconds);
-                (MessageKind::PacketBegin, Told::PacketBegin(facts(packet)))
             }
-            Message::PacketEnd(_) => (MessageKind::PacketEnd, Told::PacketEnd),
             Message::Event(event) => {
                 // An event after its packet comes at the end of it.
                 let time = event.clock.map(|value| value.nanoseconds);
                 assert!(head.nanoseconds() == time || (head.nanoseconds() == end && time > end));
-                (MessageKind::Event, Told::Event(happened(event)))
             }
-            Message::DiscardedEvents(lost) => {
-                (MessageKind::DiscardedEvents, Told::DiscardedEvents(lost.count))
-            }
-            Message::DiscardedPackets(lost) => {
-                (MessageKind::DiscardedPackets, Told::DiscardedPackets(lost.count))
-            }
-            Message::Damage(damage) => (MessageKind::Damage, Told::Damage(damage.clone())),
-            _ => panic!("an unknown message"),
-        };
+            _ => {}
+        }
+        let (kind, next) = one(&message);
         assert_eq!(head.kind, kind);
         told.push(next);
     }
     assert!(cursor.current().is_none(), "nothing is lent after the end");
     assert!(cursor.advance().is_none(), "the end is the end");
+    assert_eq!(cursor.head(), None);
     told
+}
+
+/// The same by handing on, each time up to `step` after the message that comes next.
+fn handed_on<C: Cursor>(mut cursor: C, step: u64) -> Vec<Told> {
+    let mut told = Vec::new();
+    let mut limit = 0;
+    if cursor.advance().is_none() {
+        return told;
+    }
+    let mut take = |message: &Message<'_>| {
+        told.push(one(message).1);
+        ControlFlow::Continue(())
+    };
+    while let HandedOn::Until(order) = cursor.hand_on(limit, &mut take) {
+        assert!(order >= limit && cursor.head().is_some_and(|head| head.order() == order));
+        limit = order.saturating_add(step);
+    }
+    assert_eq!(cursor.head(), None);
+    told
+}
+
+fn one(message: &Message<'_>) -> (MessageKind, Told) {
+    match message {
+        Message::StreamBegin(stream) => (MessageKind::StreamBegin, Told::StreamBegin(stream.id)),
+        Message::StreamEnd(_) => (MessageKind::StreamEnd, Told::StreamEnd),
+        Message::PacketBegin(packet) => (MessageKind::PacketBegin, Told::PacketBegin(facts(*packet))),
+        Message::PacketEnd(_) => (MessageKind::PacketEnd, Told::PacketEnd),
+        Message::Event(event) => (MessageKind::Event, Told::Event(happened(*event))),
+        Message::DiscardedEvents(lost) => (MessageKind::DiscardedEvents, Told::DiscardedEvents(lost.count)),
+        Message::DiscardedPackets(lost) => {
+            (MessageKind::DiscardedPackets, Told::DiscardedPackets(lost.count))
+        }
+        Message::Damage(damage) => (MessageKind::Damage, Told::Damage((*damage).clone())),
+        _ => panic!("an unknown message"),
+    }
 }
 
 /// The events among messages.

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass,
-    LogComponent, Message, MessageKind, Scope, Scopes, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, HandedOn, Head,
+    LateClass, LogComponent, Message, MessageKind, Scope, Scopes, Take, Window,
 };
 
 use super::class::{self, Form};
@@ -189,9 +189,9 @@ impl LogCursor {
         true
     }
 
-    /// The next event, if nothing about it takes a closer look.
+    /// Moves on to the next event; None if something about it takes a closer look.
     #[inline]
-    fn quick(&mut self) -> Option<Head> {
+    fn quick(&mut self) -> Option<()> {
         if self.check {
             return None;
         }
@@ -225,7 +225,8 @@ impl LogCursor {
             if self.note_time(timestamp as i64) {
                 continue;
             }
-            return Some(self.lend_event());
+            self.lend_event();
+            return Some(());
         }
     }
 
@@ -262,55 +263,44 @@ impl LogCursor {
     }
 
     #[inline]
-    fn lend_event(&mut self) -> Head {
-        if self.counts_drops
-            && let Some(head) = self.lend_drops()
-        {
-            return head;
-        }
+    fn lend_event(&mut self) {
         self.lends = Some(MessageKind::Event);
-        Head::event(self.index, Some(self.clock.nanoseconds))
+        if self.counts_drops {
+            self.lend_drops();
+        }
     }
 
     /// Tells how many records were dropped before the current one, if any.
     #[cold]
-    fn lend_drops(&mut self) -> Option<Head> {
-        let (record, _) = Record::read(self.bytes.get(self.begin..)?, 0).ok()?;
+    fn lend_drops(&mut self) {
+        let Some(Ok((record, _))) = self.bytes.get(self.begin..).map(|bytes| Record::read(bytes, 0)) else {
+            return;
+        };
         let dropped = drops(&record);
-        if dropped == 0 {
-            return None;
+        if dropped > 0 {
+            self.queue.push_back(Told::Discarded(dropped));
+            self.queue.push_back(Told::Event);
+            self.tell();
         }
-        self.queue.push_back(Told::Discarded(dropped));
-        self.queue.push_back(Told::Event);
-        self.tell()
     }
 
-    #[inline]
-    fn lend(&mut self, kind: MessageKind, time: Option<i128>) -> Head {
-        self.lends = Some(kind);
-        Head::new(kind, time)
-    }
-
-    /// Tells what has to be told.
+    /// Tells what has to be told; false if that is nothing.
     #[cold]
-    fn tell(&mut self) -> Option<Head> {
+    fn tell(&mut self) -> bool {
         let Some(next) = self.queue.pop_front() else {
             self.phase = Phase::Reading;
-            return None;
+            return false;
         };
         self.phase = Phase::Telling;
-        let (kind, time) = match &next {
-            Told::Damage(_) => (MessageKind::Damage, None),
-            Told::Discarded(_) | Told::Missed(_) => {
-                (MessageKind::DiscardedEvents, Some(self.clock.nanoseconds))
-            }
-            Told::Event => {
-                self.lends = Some(MessageKind::Event);
-                return Some(Head::event(self.index, Some(self.clock.nanoseconds)));
-            }
-        };
-        self.current = Some(next);
-        Some(self.lend(kind, time))
+        self.lends = Some(match &next {
+            Told::Damage(_) => MessageKind::Damage,
+            Told::Discarded(_) | Told::Missed(_) => MessageKind::DiscardedEvents,
+            Told::Event => MessageKind::Event,
+        });
+        if !matches!(next, Told::Event) {
+            self.current = Some(next);
+        }
+        true
     }
 
     /// Looks at what comes next, whatever it is; false at the end.
@@ -532,47 +522,78 @@ fn counts_drops(record: &Record<'_>) -> bool {
     record.arguments().flatten().any(|argument| is_count(&argument))
 }
 
-impl Cursor for LogCursor {
-    #[inline]
-    fn advance(&mut self) -> Option<Head> {
-        if self.phase == Phase::Reading
-            && let Some(head) = self.quick()
-        {
-            return Some(head);
-        }
+impl LogCursor {
+    /// Moves on to the next message; false after the last one.
+    #[inline(always)]
+    fn move_on(&mut self) -> bool {
+        self.phase == Phase::Reading && self.quick().is_some() || self.move_on_otherwise()
+    }
+
+    #[inline(never)]
+    fn move_on_otherwise(&mut self) -> bool {
         loop {
             match self.phase {
                 Phase::Begin => {
                     self.phase = Phase::Reading;
-                    return Some(self.lend(MessageKind::StreamBegin, None));
+                    self.lends = Some(MessageKind::StreamBegin);
                 }
                 Phase::Reading | Phase::Telling => {
-                    if let Some(head) = self.tell().or_else(|| self.quick()) {
-                        return Some(head);
+                    if !self.tell() && self.quick().is_none() {
+                        if self.slow() {
+                            continue;
+                        }
+                        // What is left to tell comes before the end.
+                        if !self.tell() {
+                            self.phase = Phase::End;
+                            continue;
+                        }
                     }
-                    if self.slow() {
-                        continue;
-                    }
-                    // What is left to tell comes before the end.
-                    if let Some(head) = self.tell() {
-                        return Some(head);
-                    }
-                    self.phase = Phase::End;
                 }
                 Phase::End => {
                     self.phase = Phase::Done;
-                    let last = (self.records > 0).then_some(self.clock.nanoseconds);
-                    return Some(self.lend(MessageKind::StreamEnd, last));
+                    self.lends = Some(MessageKind::StreamEnd);
                 }
-                Phase::Done => {
-                    self.lends = None;
-                    return None;
-                }
+                Phase::Done => self.lends = None,
+            }
+            return self.lends.is_some();
+        }
+    }
+}
+
+impl Cursor for LogCursor {
+    fn advance(&mut self) -> Option<Head> {
+        if self.move_on() { self.head() } else { None }
+    }
+
+    fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
+        loop {
+            if let Some(message) = &self.current()
+                && take(message).is_break()
+            {
+                return HandedOn::Enough;
+            }
+            if !self.move_on() {
+                return HandedOn::All;
+            }
+            let order = self.head().map_or(0, |head| head.order());
+            if order >= limit {
+                return HandedOn::Until(order);
             }
         }
     }
 
-    #[inline]
+    #[inline(always)]
+    fn head(&self) -> Option<Head> {
+        let time = Some(self.clock.nanoseconds);
+        Some(match self.lends? {
+            MessageKind::Event => Head::event(self.index, time),
+            kind @ MessageKind::DiscardedEvents => Head::new(kind, time),
+            kind @ MessageKind::StreamEnd => Head::new(kind, time.filter(|_| self.records > 0)),
+            kind => Head::new(kind, None),
+        })
+    }
+
+    #[inline(always)]
     fn current(&self) -> Option<Message<'_>> {
         Some(match self.lends? {
             MessageKind::Event => {

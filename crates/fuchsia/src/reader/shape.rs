@@ -25,6 +25,12 @@ pub(super) struct Shape {
     header: u64,
     mask: u64,
     has_tag: bool,
+    /// How many words the arguments have whose values are numbers, up to the first other one: where they
+    /// lie is known.
+    numbers: usize,
+    /// Words among those that must be what they are, by their index: headers and names.
+    same: Box<[(usize, u64)]>,
+    /// The arguments behind.
     arguments: Box<[ShapeArgument]>,
 }
 
@@ -56,7 +62,8 @@ impl Shape {
     /// The shape of a record that can be read; None if there is something in it that has to be looked at
     /// in all records that are like it.
     pub(super) fn of(record: &Record<'_>) -> Option<Self> {
-        let mut arguments = Vec::new();
+        let mut arguments: Vec<ShapeArgument> = Vec::new();
+        let (mut numbers, mut same) = (0, Vec::new());
         let mut has_message = false;
         for (index, (role, argument)) in record.roles().enumerate() {
             let (kind, mask, value_words) = match argument.value {
@@ -76,6 +83,12 @@ impl Shape {
             let size = (1 + name.len() + value_words) as u64;
             let reference = u64::from(argument.name.text().reference());
             let header = u64::from(argument.value.kind()) | size << 4 | reference << 16;
+            if kind == Kind::Number && arguments.is_empty() {
+                same.push((numbers, header));
+                same.extend(name.iter().zip(numbers + 1..).map(|(word, at)| (at, *word)));
+                numbers += size as usize;
+                continue;
+            }
             arguments.push(ShapeArgument {
                 header: header & mask,
                 mask,
@@ -92,7 +105,7 @@ impl Shape {
         let has_tag = record.tag() != 0;
         let no_tag = if has_tag { 0 } else { TAG };
         let (header, mask) = (9, 0xf | CONTROL | no_tag);
-        Some(Self { header, mask, has_tag, arguments: arguments.into() })
+        Some(Self { header, mask, has_tag, numbers, same: same.into(), arguments: arguments.into() })
     }
 
     /// The size in words of the record at the beginning of `words`, if it is of this shape.
@@ -103,20 +116,23 @@ impl Shape {
             return None;
         }
         let size = (header >> 4 & 0xfff) as usize;
-        let mut left = words.get(2..size)?;
+        let (numbers, mut left) = words.get(2..size)?.split_at_checked(self.numbers)?;
+        let is_same = |(at, word): &(usize, u64)| numbers.get(*at).is_some_and(|found| load(found) == *word);
+        if !self.same.iter().all(is_same) {
+            return None;
+        }
         for argument in &self.arguments {
-            let (header, rest) = left.split_first()?;
-            let header = load(header);
+            let header = load(left.first()?);
             let other = header & argument.mask ^ argument.header;
-            let rest = match rest.split_first() {
-                Some((name, rest)) if argument.is_short => {
+            let rest = match left {
+                [_, name, rest @ ..] if argument.is_short => {
                     if other | load(name) ^ argument.name != 0 {
                         return None;
                     }
                     rest
                 }
-                _ if other != 0 => return None,
-                _ => argument.behind_long_name(rest)?,
+                [_, rest @ ..] if other == 0 => argument.behind_long_name(rest)?,
+                _ => return None,
             };
             left = match argument.kind {
                 Kind::Number => rest.get(1..)?,

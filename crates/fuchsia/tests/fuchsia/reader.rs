@@ -96,6 +96,9 @@ fn read(trace: &LogTrace) -> Vec<String> {
                     assert_eq!(head.class_index(), event.class_index());
                     let time = event.clock.unwrap().nanoseconds;
                     let context = Values::of(&event, Scope::SpecificContext);
+                    let mut all = Values::default();
+                    event.visit_all(&mut all).unwrap();
+                    assert_eq!(all.list, [&context[..], &Values::of(&event, Scope::Payload)].concat());
                     let context: Vec<String> = context.into_iter().filter(|v| v != "tag=u0").collect();
                     found.push(format!("{time} {context:?} {:?}", Values::of(&event, Scope::Payload)));
                 }

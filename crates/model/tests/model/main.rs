@@ -2,3 +2,4 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod layouts;
+mod shortcuts;

@@ -1,0 +1,69 @@
+//! Places in packets.
+
+use crate::ByteOrder;
+
+/// Where decoding is in a packet.
+// Two numbers, which are handed about in two registers: with a part for each thing there is to know, a
+// position would be copied through memory, and to load at once what was stored in parts takes long.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Position {
+    /// Offset in bits from the beginning of the packet.
+    pub bit: u64,
+    /// The byte order of an open byte in the two lowest bits, above them the number of array elements
+    /// without bits.
+    state: u32,
+}
+
+/// The bits of the state that are the byte order.
+const ORDER: u32 = 3;
+
+impl Position {
+    /// More elements without bits are not counted.
+    pub(crate) const MOST_EMPTY_ELEMENTS: u32 = u32::MAX >> 2;
+
+    /// At this bit, with nothing before.
+    #[inline]
+    #[must_use]
+    pub fn at(bit: u64) -> Self {
+        Self { bit, state: 0 }
+    }
+
+    /// Byte order of the field before, if this is within a byte: it must not change there.
+    #[inline]
+    #[must_use]
+    pub fn open_byte(self) -> Option<ByteOrder> {
+        match self.state & ORDER {
+            0 => None,
+            1 => Some(ByteOrder::LittleEndian),
+            _ => Some(ByteOrder::BigEndian),
+        }
+    }
+
+    /// Later, at this bit, with which a byte begins.
+    #[inline(always)]
+    #[must_use]
+    pub fn at_byte(self, bit: u64) -> Self {
+        Self { bit, state: self.state & !ORDER }
+    }
+
+    /// Later, at this bit behind a field of this byte order, if that ends within a byte.
+    #[inline(always)]
+    #[must_use]
+    pub fn behind(self, bit: u64, open_byte: Option<ByteOrder>) -> Self {
+        let order = match open_byte {
+            None => 0,
+            Some(ByteOrder::LittleEndian) => 1,
+            Some(ByteOrder::BigEndian) => 2,
+        };
+        Self { bit, state: self.state & !ORDER | order }
+    }
+
+    /// Counts an array element without bits; gives how many there were since the beginning of the packet,
+    /// which [`Limits::zero_size_elements`](crate::Limits::zero_size_elements) bounds.
+    pub(crate) fn add_empty_element(&mut self) -> u32 {
+        if self.state >> 2 < Self::MOST_EMPTY_ELEMENTS {
+            self.state += ORDER + 1;
+        }
+        self.state >> 2
+    }
+}

@@ -1,0 +1,270 @@
+//! What is quick - to leap to the end of a structure, to visit joined scopes at once - gives what carrying
+//! out each plan gives, for structures of any kind and bytes of any kind.
+
+use std::cell::Cell;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use ichnos_model::plan::Plan;
+use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits, walk_all};
+use ichnos_model::{
+    BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
+    FieldLocation, IntegerProperties, Length, Limits, Member, Real, Scope, Scopes, Skip, StringEncoding,
+    StringLength, Text, Trace, TraceClass, Visitor, Wide,
+};
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % bound
+    }
+
+    fn one<T: Copy>(&mut self, of: &[T]) -> T {
+        of[self.below(of.len() as u64) as usize]
+    }
+
+    fn is_one_in(&mut self, bound: u64) -> bool {
+        self.below(bound) == 0
+    }
+}
+
+/// All that is told but the beginnings and ends of structures.
+#[derive(Debug, Default, PartialEq)]
+struct Flat(Vec<String>);
+
+impl Flat {
+    fn push(&mut self, field: Field<'_>, what: &str, value: impl Debug) {
+        let (name, index, offset, length) = (field.name(), field.index(), field.offset, field.length);
+        self.0.push(format!("{what} {name:?} {index} {offset} {length}: {value:?}"));
+    }
+}
+
+macro_rules! flat {
+    ($($method:ident: $type:ty),*) => {
+        impl Visitor for Flat {
+            $(fn $method(&mut self, field: Field<'_>, value: $type) {
+                self.push(field, stringify!($method), value);
+            })*
+            fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
+                self.push(field, "boolean", (value, bits));
+            }
+            fn end_array(&mut self, field: Field<'_>) {
+                self.push(field, "end_array", ());
+            }
+        }
+    };
+}
+
+flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
+    text: Text<'_>, blob: &[u8], begin_array: u64);
+
+fn class(kind: FieldKind) -> Arc<FieldClass> {
+    Arc::new(FieldClass::new(kind))
+}
+
+fn integer(bits: BitField, signed: bool) -> Arc<FieldClass> {
+    class(FieldKind::Integer { bits, integer: IntegerProperties { signed, ..Default::default() } })
+}
+
+fn text(length: StringLength, alignment: u64) -> Arc<FieldClass> {
+    class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment })
+}
+
+/// How to make classes.
+struct Maker {
+    random: Random,
+    /// Both byte orders.
+    is_mixed: bool,
+    /// Mostly whole bytes.
+    is_plain: bool,
+}
+
+impl Maker {
+    fn bytes(&mut self) -> Arc<FieldClass> {
+        let length = self.random.one(&[8, 16, 32]);
+        integer(BitField::new(length, ByteOrder::LittleEndian, 8), false)
+    }
+
+    fn bits(&mut self, signed: bool) -> Arc<FieldClass> {
+        let random = &mut self.random;
+        let length = match random.below(6) {
+            0 => random.below(64) + 1,
+            1 => random.below(9) + 1,
+            2 => 4,
+            _ => random.one(&[8, 8, 16, 32, 64]),
+        };
+        let is_big = self.is_mixed && random.is_one_in(2);
+        let order = if is_big { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
+        let alignment = if length % 8 == 0 && !random.is_one_in(4) {
+            random.one(&[8, 8, 8, 8, 16, 32, 64])
+        } else {
+            random.one(&[1, 1, 1, 2, 4, 8, 16])
+        };
+        integer(BitField::new(length, order, alignment), signed)
+    }
+
+    /// A length in one of the members before, if there is one.
+    fn dynamic(&mut self, scope: Option<Scope>, members: &[Member]) -> Option<FieldLocation> {
+        let is_length = |member: &&Member| matches!(&member.class.kind, FieldKind::Integer { integer, .. } if !integer.signed);
+        let lengths: Vec<&Member> = members.iter().filter(is_length).collect();
+        let chosen = lengths.get(self.random.below(lengths.len().max(1) as u64) as usize)?;
+        Some(FieldLocation::absolute(scope?, [chosen.name.to_string()]))
+    }
+
+    fn structure(&mut self, scope: Option<Scope>, depth: u32) -> Arc<FieldClass> {
+        let mut members = Vec::new();
+        for i in 0..self.random.below(6) {
+            let member = self.member(scope, &members, depth);
+            members.push(Member::new(format!("m{i}"), member));
+        }
+        let minimum_alignment = self.random.one(&[1, 8, 8, 16, 32, 64]);
+        class(FieldKind::Structure { members, minimum_alignment })
+    }
+
+    fn member(&mut self, scope: Option<Scope>, members: &[Member], depth: u32) -> Arc<FieldClass> {
+        match self.random.below(14) {
+            0..=3 if !self.is_plain => self.bits(false),
+            4 => self.bits(true),
+            5 => text(StringLength::NullTerminated, 8),
+            6 => text(StringLength::Static(self.random.below(4)), 8),
+            7 => {
+                let length = BitField::new(self.random.one(&[8, 16, 3]), ByteOrder::LittleEndian, 1);
+                let gap = self.random.one(&[0, 5, 8]);
+                text(StringLength::Prefixed { length, gap }, self.random.one(&[8, 32]))
+            }
+            8 if depth > 0 => self.structure(None, depth - 1),
+            9 => {
+                let element = if self.is_plain { self.bytes() } else { self.bits(false) };
+                class(FieldKind::Array {
+                    element,
+                    length: Length::Static(self.random.below(4)),
+                    minimum_alignment: self.random.one(&[1, 8, 32]),
+                    element_aligns: !self.random.is_one_in(3),
+                })
+            }
+            10 => {
+                let length = Length::Static(self.random.below(3));
+                class(FieldKind::Blob { length, media_type: Default::default(), alignment: 8 })
+            }
+            11 | 12 => match self.dynamic(scope, members) {
+                Some(length) if self.random.is_one_in(2) => text(StringLength::Dynamic(length), 8),
+                Some(length) => class(FieldKind::Array {
+                    element: self.bytes(),
+                    length: Length::Dynamic(length),
+                    minimum_alignment: 8,
+                    element_aligns: true,
+                }),
+                None => self.bytes(),
+            },
+            _ => self.bytes(),
+        }
+    }
+
+    fn scope(&mut self, scope: Scope) -> Option<Arc<FieldClass>> {
+        (!self.random.is_one_in(3)).then(|| self.structure(Some(scope), 2))
+    }
+
+    fn stream(&mut self) -> DataStream {
+        let common_context = self.scope(Scope::CommonContext);
+        let specific_context = self.scope(Scope::SpecificContext);
+        let payload = self.scope(Scope::Payload);
+        let event = EventRecordClass { specific_context, payload, ..EventRecordClass::default() };
+        let stream = DataStreamClass {
+            common_context,
+            event_records: vec![Arc::new(event)],
+            ..DataStreamClass::default()
+        };
+        let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+        let trace = Trace::new(trace, "t", &Limits::default()).unwrap();
+        DataStream::new(Arc::new(trace), 0, None, "s").unwrap()
+    }
+
+    /// Bytes of which half are small numbers, for lengths.
+    fn data(&mut self) -> Vec<u8> {
+        let random = &mut self.random;
+        let byte = |random: &mut Random| {
+            let bound = random.one(&[4, 256]);
+            random.below(bound) as u8
+        };
+        (0..random.below(70)).map(|_| byte(random)).collect()
+    }
+}
+
+/// What there is to compare: how often what is quick was quick.
+#[derive(Default)]
+struct Counts {
+    whole: u32,
+    leaps: u32,
+}
+
+fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &mut Counts) {
+    let plans = &stream.plans().event_records[0];
+    let common = stream.plans().common_context.as_ref();
+    let all: [Option<&Plan>; 3] = [common, plans.specific_context.as_ref(), plans.payload.as_ref()];
+    let limits = WalkLimits::from(&Limits::default());
+    let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
+    let (mut flat, mut at, mut begins) = (Flat::default(), begin, [Position::default(); 6]);
+    let mut result = Ok(());
+    for (i, plan) in all.iter().enumerate() {
+        begins[3 + i] = at;
+        let Some(plan) = plan else { continue };
+        let (before, own) = (at, slots.clone());
+        result = plan.walk(bits, &mut at, &slots, limits, &mut flat);
+        if let Some(end) = plan.end(bits.bytes(), before.bit, &own) {
+            counts.leaps += 1;
+            assert_eq!((before.at_byte(end), Ok(()), &own), (at, result, &slots));
+        }
+        if result.is_err() {
+            break;
+        }
+    }
+    let (own, mut skipped, mut scopes) = (slots.clone(), begin, [Position::default(); 6]);
+    own.iter().for_each(|slot| slot.set(UNKNOWN));
+    let note = |i: usize, at: Position| scopes[3 + i] = at;
+    assert_eq!(walk_all(all, bits, &mut skipped, &own, limits, &mut Skip, note), result);
+    if result.is_err() {
+        return;
+    }
+    counts.whole += 1;
+    assert_eq!((skipped, &own, scopes), (at, &slots, begins));
+    let event = Event {
+        stream,
+        class: &stream.class().event_records[0],
+        plans,
+        clock: None,
+        other_clocks: &[],
+        component: None,
+        scopes: Scopes { bits, begins: &begins, slots: &slots, limits: &limits },
+    };
+    let mut at_once = Flat::default();
+    assert_eq!(event.visit_all(&mut at_once), Ok(()));
+    assert_eq!(at_once, flat);
+}
+
+#[test]
+fn what_is_quick_gives_the_same() {
+    let mut counts = Counts::default();
+    for seed in 0..40_000u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        let (is_mixed, is_plain) = (random.is_one_in(3), random.is_one_in(2));
+        let mut maker = Maker { random, is_mixed, is_plain };
+        let stream = maker.stream();
+        for _ in 0..3 {
+            let data = maker.data();
+            let all = data.len() as u64 * 8;
+            let random = &mut maker.random;
+            let content = match random.below(3) {
+                0 => all,
+                1 => random.below(all + 1),
+                _ => all + random.below(100),
+            };
+            let bits = PacketBits { data: &data, content };
+            let begin = if random.is_one_in(3) { random.below(40) } else { random.below(5) * 8 };
+            let begin = Position::at(begin.min(bits.end()));
+            compare(&stream, bits, begin, &mut counts);
+        }
+    }
+    assert!(counts.whole > 10_000 && counts.leaps > 10_000, "{} {}", counts.whole, counts.leaps);
+}
