@@ -7,7 +7,8 @@ const SIZE: usize = 40;
 /// compiler knows takes a few instructions, where any other text takes a call.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    block: [u8; SIZE],
+    /// With zeros behind it: a byte more than what is copied.
+    block: [u8; SIZE + 1],
     /// Its length, if the block has it all.
     length: u8,
     /// The text, if it is longer than a block.
@@ -16,8 +17,8 @@ pub(crate) struct Block {
 
 impl Block {
     pub(crate) fn new(text: &[u8]) -> Self {
-        let mut block = [0; SIZE];
-        if let Some(place) = block.get_mut(..text.len()) {
+        let mut block = [0; SIZE + 1];
+        if let Some(place) = block.get_mut(..text.len()).filter(|place| place.len() <= SIZE) {
             place.copy_from_slice(text);
             return Self { block, length: text.len() as u8, long: None };
         }
@@ -32,10 +33,8 @@ impl Block {
             return out.extend_from_slice(long.get(skipped..).unwrap_or_default());
         }
         let end = out.len() + usize::from(self.length).saturating_sub(skipped);
-        if is_first {
-            out.extend_from_slice(&self.block[1..]);
-        } else {
-            out.extend_from_slice(&self.block);
+        if let Some(block) = self.block.get(skipped..).and_then(<[u8]>::first_chunk::<SIZE>) {
+            out.extend_from_slice(block);
         }
         out.truncate(end);
     }

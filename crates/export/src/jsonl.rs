@@ -2,6 +2,7 @@
 
 pub(crate) mod fields;
 pub(crate) mod keys;
+mod opening;
 
 use std::io;
 use std::ops::ControlFlow;
@@ -12,14 +13,13 @@ use ichnos_model::{
     Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
-use crate::block::Block;
 use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::property;
 use crate::repeated::Repeated;
-use crate::rising::Rising;
 use fields::{FieldWriter, Scratch, push_string};
 use keys::Keys;
+use opening::Opening;
 
 /// What [`JsonLines`] writes.
 #[derive(Clone, Debug)]
@@ -48,8 +48,9 @@ struct StreamPart {
     _trace: Arc<Trace>,
     /// Number that the lines call it by.
     number: u64,
-    /// How the lines of its events begin.
-    prefix: Block,
+    /// How the lines of its events open: all but the time; and as it was for an event not long before.
+    prefix: Box<[u8]>,
+    opening: Option<Opening>,
     /// The keys of event record headers, if they have more than what all events are told with.
     header: Option<Keys>,
     common: Keys,
@@ -84,6 +85,22 @@ impl ClassPart {
 }
 
 impl StreamPart {
+    /// Opens the line of an event.
+    #[inline(never)]
+    fn open(&mut self, out: &mut Vec<u8>, clock: Option<&ClockValue>, with_cycles: bool) {
+        let begin = out.len();
+        out.extend_from_slice(&self.prefix);
+        let Some(value) = clock else { return };
+        out.extend_from_slice(b",\"ts\":");
+        number::push_i128(out, value.nanoseconds);
+        let time_end = out.len() - begin;
+        if with_cycles {
+            out.extend_from_slice(b",\"cycles\":");
+            number::push_unsigned(out, value.cycles);
+            self.opening = Opening::new(&out[begin..], value.nanoseconds, time_end, value.cycles);
+        }
+    }
+
     #[cold]
     fn add_class(&mut self, index: usize, event: &Event<'_>) {
         if self.classes.len() <= index {
@@ -105,8 +122,6 @@ pub struct JsonLines<W> {
     scratch: Scratch,
     streams: Vec<Option<Box<StreamPart>>>,
     next_stream: u64,
-    time: Rising,
-    cycles: Rising,
 }
 
 impl<W> std::fmt::Debug for JsonLines<W> {
@@ -124,8 +139,6 @@ impl<W: TextWriter> JsonLines<W> {
             scratch: Scratch::default(),
             streams: Vec::new(),
             next_stream: 0,
-            time: Rising::default(),
-            cycles: Rising::default(),
         }
     }
 
@@ -167,7 +180,8 @@ impl<W: TextWriter> JsonLines<W> {
         self.streams[key] = Some(Box::new(StreamPart {
             _trace: Arc::clone(&stream.trace),
             number,
-            prefix: Block::new(prefix.as_bytes()),
+            prefix: prefix.into_bytes().into(),
+            opening: None,
             header: header.map(|plan| Keys::of(Some(plan))),
             common: Keys::of(plans.common_context.as_ref()),
             common_context: Repeated::default(),
@@ -213,17 +227,9 @@ impl<W: TextWriter> JsonLines<W> {
                 push_class(out, event.class, part.number);
             }
         }
-        part.prefix.push(out, false);
-        if let Some(value) = event.clock {
-            out.extend_from_slice(b",\"ts\":");
-            match u64::try_from(value.nanoseconds) {
-                Ok(nanoseconds) => self.time.push(out, nanoseconds),
-                Err(_) => number::push_i128(out, value.nanoseconds),
-            }
-            if self.options.cycles {
-                out.extend_from_slice(b",\"cycles\":");
-                self.cycles.push(out, value.cycles);
-            }
+        match (event.clock, &part.opening) {
+            (Some(value), Some(opening)) if opening.push(out, value.nanoseconds, value.cycles) => {}
+            (clock, _) => part.open(out, clock, self.options.cycles),
         }
         let made;
         let class = match index.and_then(|index| part.classes.get(index)?.as_deref()) {
@@ -238,8 +244,7 @@ impl<W: TextWriter> JsonLines<W> {
             push_other_clocks(out, event);
         }
         let scratch = &mut self.scratch;
-        let mut write = |out: &mut Vec<u8>, scope: Scope, name: &[u8], keys: &Keys| {
-            out.extend_from_slice(name);
+        let mut write = |out: &mut Vec<u8>, scope: Scope, keys: &Keys| {
             let mut writer = FieldWriter::new(out, scratch, keys);
             let result = event.visit(scope, &mut writer);
             writer.finish(result.is_err());
@@ -247,19 +252,23 @@ impl<W: TextWriter> JsonLines<W> {
         };
         let failures = &mut self.output.failures;
         if let Some(keys) = &part.header {
-            failures.note(write(out, Scope::EventRecordHeader, b",\"header\":", keys));
+            out.extend_from_slice(b",\"header\":");
+            failures.note(write(out, Scope::EventRecordHeader, keys));
         }
         if let Some(plan) = event.plan(Scope::CommonContext) {
             let keys = &part.common;
             failures.note(part.common_context.push(out, event, plan, |out| {
-                write(out, Scope::CommonContext, b",\"common_context\":", keys)
+                out.extend_from_slice(b",\"common_context\":");
+                write(out, Scope::CommonContext, keys)
             }));
         }
         if event.plan(Scope::SpecificContext).is_some() {
-            failures.note(write(out, Scope::SpecificContext, b",\"specific_context\":", &class.specific));
+            out.extend_from_slice(b",\"specific_context\":");
+            failures.note(write(out, Scope::SpecificContext, &class.specific));
         }
         if event.plan(Scope::Payload).is_some() {
-            failures.note(write(out, Scope::Payload, b",\"payload\":", &class.payload));
+            out.extend_from_slice(b",\"payload\":");
+            failures.note(write(out, Scope::Payload, &class.payload));
         }
         self.end()
     }

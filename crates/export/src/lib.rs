@@ -16,7 +16,6 @@ mod output;
 mod pretty;
 mod property;
 mod repeated;
-mod rising;
 #[cfg(test)]
 mod testing;
 mod time;

@@ -19,18 +19,24 @@ fn pair(number: u32) -> [u8; 2] {
     PAIRS.get(number as usize).copied().unwrap_or_default()
 }
 
-/// The four digits of a number below 10,000.
+/// The digits of a number below 100,000,000, the first one in the lowest byte.
 #[inline(always)]
-fn four_digits(number: u32) -> [u8; 4] {
-    let ([a, b], [c, d]) = (pair(number / 100), pair(number % 100));
-    [a, b, c, d]
+fn eight_values(number: u32) -> u64 {
+    // Halves, quarters and eighths of the word are divided at once: by multiplying with the reciprocal of
+    // the divisor, which is exact for numbers so small.
+    let fours = u64::from(number / 10_000) | u64::from(number % 10_000) << 32;
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | (fours - 100 * hundreds) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | (twos - 10 * tens) << 8
 }
+
+const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 
 /// The eight digits of a number below 100,000,000.
 #[inline(always)]
 fn eight_digits(number: u32) -> [u8; 8] {
-    let ([a, b, c, d], [e, f, g, h]) = (four_digits(number / 10_000), four_digits(number % 10_000));
-    [a, b, c, d, e, f, g, h]
+    (eight_values(number) | ZEROS).to_le_bytes()
 }
 
 /// Appends an unsigned integer in decimal.
@@ -66,17 +72,16 @@ fn push_large(out: &mut Vec<u8>, value: u64) {
 /// Appends a number below 100,000,000.
 #[inline(always)]
 fn push_up_to_eight(out: &mut Vec<u8>, value: u32) {
-    let (digits, zeros) = if value < 10_000 {
-        let digits = u64::from(u32::from_le_bytes(four_digits(value)));
-        (digits, u32::from(value < 1000) + u32::from(value < 100) + u32::from(value < 10))
-    } else {
-        let zeros = u32::from(value < 10_000_000) + u32::from(value < 1_000_000) + u32::from(value < 100_000);
-        (u64::from_le_bytes(eight_digits(value)), zeros)
-    };
-    let length = if value < 10_000 { 4 } else { 8 } - zeros as usize;
+    let values = eight_values(value);
+    // Known before the digits are, for whatever is appended next waits for it: a decimal digit is about
+    // 3.32 bits.
+    const POWERS: [u32; 16] =
+        [1, 10, 100, 1000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 0, 0, 0, 0, 0, 0, 0];
+    let digits = ((32 - (value | 1).leading_zeros()) * 1233) >> 12;
+    let leading = 7 + u32::from(value | 1 < POWERS[digits as usize & 15]) - digits;
     // As one block of a fixed size, of which what is too much is taken away again.
-    let end = out.len() + length;
-    out.extend_from_slice(&(digits >> (zeros * 8)).to_le_bytes());
+    let end = out.len() + 8 - leading as usize;
+    out.extend_from_slice(&((values | ZEROS) >> (leading * 8)).to_le_bytes());
     out.truncate(end);
 }
 
@@ -108,11 +113,18 @@ pub(crate) fn push_padded(out: &mut Vec<u8>, value: u64, width: usize) {
     out.extend_from_slice(digits);
 }
 
-/// Appends the nine digits of a fraction of a second; `value` is below 1,000,000,000.
+/// The nine digits of a fraction of a second; `value` is below 1,000,000,000.
+#[inline(always)]
+pub(crate) fn nanoseconds(value: u32) -> [u8; 9] {
+    let mut digits = [b'0' + (value / 100_000_000 % 10) as u8; 9];
+    digits[1..].copy_from_slice(&eight_digits(value % 100_000_000));
+    digits
+}
+
+/// Appends these.
 #[inline]
 pub(crate) fn push_nanoseconds(out: &mut Vec<u8>, value: u32) {
-    out.push(b'0' + (value / 100_000_000 % 10) as u8);
-    out.extend_from_slice(&eight_digits(value % 100_000_000));
+    out.extend_from_slice(&nanoseconds(value));
 }
 
 /// Appends the six digits of a fraction of a second; `value` is below 1,000,000.
@@ -134,9 +146,27 @@ fn push_bits(out: &mut Vec<u8>, value: u64, bits_per_digit: u32, digits: &[u8; 1
     }
 }
 
+/// The digits of the numbers below 256 in upper-case hexadecimal.
+static HEX_PAIRS: [[u8; 2]; 256] = {
+    let mut pairs = [[0; 2]; 256];
+    let mut number = 0;
+    while number < 256 {
+        pairs[number] = [UPPER[number >> 4], UPPER[number & 15]];
+        number += 1;
+    }
+    pairs
+};
+
 /// Appends an integer in upper-case hexadecimal.
 pub(crate) fn push_hex_upper(out: &mut Vec<u8>, value: u64) {
-    push_bits(out, value, 4, UPPER);
+    let pairs = value.to_be_bytes().map(|byte| HEX_PAIRS[usize::from(byte)]);
+    let digits = u128::from_le_bytes(pairs.as_flattened().try_into().unwrap_or_default());
+    // The last digit is there even if it is 0.
+    let leading = (value | 1).leading_zeros() / 4;
+    // As one block of a fixed size, of which what is too much is taken away again.
+    let end = out.len() + 16 - leading as usize;
+    out.extend_from_slice(&(digits >> (leading * 8)).to_le_bytes());
+    out.truncate(end);
 }
 
 /// Appends an integer in octal.
@@ -350,6 +380,22 @@ mod tests {
             assert_eq!(text(|out| push_nanoseconds(out, nanoseconds)), format!("{nanoseconds:09}"));
         }
         assert_eq!(text(|out| push_signed(out, i64::MIN)), i64::MIN.to_string());
+    }
+
+    #[test]
+    fn all_digits_of_eight() {
+        for value in (0..10_000).flat_map(|value| [value, value * 10_000, value * 10_001]) {
+            assert_eq!(eight_digits(value), *format!("{value:08}").as_bytes());
+        }
+    }
+
+    #[test]
+    fn hexadecimal_integers() {
+        for shift in 0..64 {
+            for value in [1 << shift, (1 << shift) - 1, 0xfedc_ba98_7654_3210 >> shift] {
+                assert_eq!(text(|out| push_hex_upper(out, value)), format!("{value:X}"));
+            }
+        }
     }
 
     #[test]

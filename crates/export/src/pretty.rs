@@ -3,6 +3,7 @@
 mod fields;
 mod labels;
 mod part;
+mod stamp;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
@@ -22,6 +23,7 @@ use fields::{FieldPrinter, Scratch};
 use labels::Labels;
 use part::Resumed;
 pub use part::{PrettyState, Seam};
+use stamp::Stamp;
 
 /// Which properties of an event and its trace [`Pretty`] shows before the event's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -197,13 +199,22 @@ struct StreamClassPart {
 struct StreamPart {
     /// Which of the data stream classes that are known it is of.
     class: usize,
-    common_context: Repeated,
+    /// The packet context and the common context of the event before in the same packet.
+    contexts: Repeated,
     /// The packet context of the current packet, as it is written.
     packet_text: Vec<u8>,
     /// Whether `packet_text` is that of the current packet.
     packet_known: bool,
     /// Whether `packet_text` may be kept until the packet ends.
     in_packet: bool,
+}
+
+impl StreamPart {
+    /// Another packet begins, or this one has ended.
+    fn change_packet(&mut self, begins: bool) {
+        (self.packet_known, self.in_packet) = (false, begins);
+        self.contexts.forget();
+    }
 }
 
 /// Writes one line per event; losses and damage go to a second writer.
@@ -222,6 +233,8 @@ pub struct Pretty<W> {
     streams: Vec<Option<Box<StreamPart>>>,
     classes: Vec<StreamClassPart>,
     past: PrettyState,
+    /// As it was for an event not long before.
+    stamp: Option<Stamp>,
     /// None: what came before is known, or nothing did.
     resumed: Option<Resumed>,
 }
@@ -245,6 +258,7 @@ impl<W: TextWriter> Pretty<W> {
             streams: Vec::new(),
             classes: Vec::new(),
             past: PrettyState::default(),
+            stamp: None,
             resumed: None,
         }
     }
@@ -304,7 +318,7 @@ impl<W: TextWriter> Pretty<W> {
         });
         self.streams[key] = Some(Box::new(StreamPart {
             class,
-            common_context: Repeated::default(),
+            contexts: Repeated::default(),
             packet_text: Vec::new(),
             packet_known: false,
             // Who goes on in the middle does so in the middle of a packet.
@@ -345,40 +359,44 @@ impl<W: TextWriter> Pretty<W> {
         let names = self.options.names;
         let (palette, flags) = (&self.palette, self.options.enum_flags);
         let mut first = true;
-        if event.plan(Scope::PacketContext).is_some() && !known.packet.hide_all() {
-            first = false;
-            if part.packet_known {
-                out.extend_from_slice(&part.packet_text);
-            } else {
-                let begin = out.len();
-                push_scope_name(out, names.scope, palette, "stream.packet.context");
-                let mut printer = FieldPrinter::<COLOR>::new(
-                    out,
-                    palette,
-                    &known.packet,
-                    names.context,
-                    flags,
-                    &mut self.scratch,
-                );
-                self.output.failures.note(event.visit(Scope::PacketContext, &mut printer));
-                part.packet_text.clear();
-                part.packet_text.extend_from_slice(&out[begin..]);
-                part.packet_known = part.in_packet;
+        let has_packet_context = event.plan(Scope::PacketContext).is_some() && !known.packet.hide_all();
+        let (packet, common, scratch) = (&known.packet, &known.common, &mut self.scratch);
+        let (packet_text, packet_known, in_packet) =
+            (&mut part.packet_text, &mut part.packet_known, part.in_packet);
+        let mut push_packet_context = |out: &mut Vec<u8>, scratch: &mut Scratch| {
+            if *packet_known {
+                out.extend_from_slice(packet_text);
+                return Ok(());
             }
-        }
-        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !known.common.hide_all()) {
-            if !first {
-                out.extend_from_slice(b", ");
-            }
+            let begin = out.len();
+            push_scope_name(out, names.scope, palette, "stream.packet.context");
+            let mut printer = FieldPrinter::<COLOR>::new(out, palette, packet, names.context, flags, scratch);
+            let result = event.visit(Scope::PacketContext, &mut printer);
+            packet_text.clear();
+            packet_text.extend_from_slice(&out[begin..]);
+            *packet_known = in_packet;
+            result
+        };
+        if let Some(plan) = event.plan(Scope::CommonContext).filter(|_| !common.hide_all()) {
             first = false;
-            let (labels, scratch) = (&known.common, &mut self.scratch);
-            let result = part.common_context.push(out, event, plan, |out| {
+            let result = part.contexts.push(out, event, plan, |out| {
+                let mut packet = Ok(());
+                if has_packet_context {
+                    packet = push_packet_context(out, scratch);
+                    out.extend_from_slice(b", ");
+                }
                 push_scope_name(out, names.scope, palette, "stream.event.context");
                 let mut printer =
-                    FieldPrinter::<COLOR>::new(out, palette, labels, names.context, flags, scratch);
-                event.visit(Scope::CommonContext, &mut printer)
+                    FieldPrinter::<COLOR>::new(out, palette, common, names.context, flags, scratch);
+                packet.and(event.visit(Scope::CommonContext, &mut printer))
             });
+            if !in_packet {
+                part.contexts.forget();
+            }
             self.output.failures.note(result);
+        } else if has_packet_context {
+            first = false;
+            self.output.failures.note(push_packet_context(out, scratch));
         }
         let scopes = [
             (Scope::SpecificContext, &class.specific, "event.context", names.context),
@@ -404,7 +422,20 @@ impl<W: TextWriter> Pretty<W> {
     /// Appends when an event was recorded, and how long after the one before.
     #[inline]
     fn push_time(&mut self, value: Option<&ClockValue>) {
+        if let (Some(stamp), Some(last), Some(value)) = (&self.stamp, self.past.last, value)
+            && let Ok(now) = u64::try_from(value.nanoseconds)
+            && stamp.push(&mut self.output.buffer, now, now.wrapping_sub(last))
+        {
+            self.past.advance(now);
+        } else {
+            self.push_any_time(value);
+        }
+    }
+
+    #[inline(never)]
+    fn push_any_time(&mut self, value: Option<&ClockValue>) {
         let out = &mut self.output.buffer;
+        let begin = out.len();
         let header_names = self.options.names.header;
         let palette = &self.palette;
         if header_names {
@@ -423,6 +454,7 @@ impl<W: TextWriter> Pretty<W> {
         } else {
             self.clock.push(out, value);
         }
+        let fraction = out.len().checked_sub(begin + 9);
         let now = value.map(|value| if cycles { value.cycles } else { value.nanoseconds as u64 });
         if let Some(now) = now {
             self.past.advance(now);
@@ -441,6 +473,8 @@ impl<W: TextWriter> Pretty<W> {
             out.push(b'(');
         }
         out.push(b'+');
+        let delta_begin = out.len() - begin;
+        let mut delta = None;
         match &mut self.resumed {
             Some(resumed) if resumed.seam.is_none() => {
                 // What comes next depends on the event before.
@@ -449,11 +483,17 @@ impl<W: TextWriter> Pretty<W> {
                     None => resumed.is_unsure = true,
                 }
             }
-            _ => push_delta(&mut self.output.buffer, self.past.delta, cycles),
+            _ => {
+                delta = self.past.delta;
+                push_delta(&mut self.output.buffer, delta, cycles);
+            }
         }
         let out = &mut self.output.buffer;
         if !header_names {
             out.extend_from_slice(b") ");
+        }
+        if let (Some(value), Some(fraction), Some(_), false) = (value, fraction, delta, cycles) {
+            self.stamp = Stamp::new(value.nanoseconds, &out[begin..], fraction, delta_begin);
         }
     }
 
@@ -514,12 +554,12 @@ impl<W: TextWriter> Sink for Pretty<W> {
             Message::PacketBegin(packet) => {
                 let key = self.prepare(packet.stream);
                 if let Some(Some(part)) = self.streams.get_mut(key) {
-                    (part.packet_known, part.in_packet) = (false, true);
+                    part.change_packet(true);
                 }
             }
             Message::PacketEnd(packet) => {
                 if let Some(Some(part)) = self.streams.get_mut(packet.stream.key as usize) {
-                    (part.packet_known, part.in_packet) = (false, false);
+                    part.change_packet(false);
                 }
             }
             Message::StreamEnd(stream) => {

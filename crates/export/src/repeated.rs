@@ -1,10 +1,12 @@
-//! Common contexts, which mostly are the same for one event after the other.
+//! Common contexts, which mostly are the same for one event after the other, and what else is the same if
+//! they are.
 
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::walk::DecodeError;
 use ichnos_model::{Event, Scope};
 
-/// The common context of the event before, as it lies in the packet and as it is written.
+/// The common context of the event before, as it lies in the packet, and what was written for it. That may
+/// have more in it, if whoever writes that [forgets](Repeated::forget) it when it changes.
 #[derive(Debug, Default)]
 pub(crate) struct Repeated {
     bytes: Vec<u8>,
@@ -12,8 +14,8 @@ pub(crate) struct Repeated {
 }
 
 impl Repeated {
-    /// Appends the common context of an event of which this is the plan: what `write` writes, or
-    /// what it wrote for the event before if that has the same bytes.
+    /// Appends what stands for the common context of an event, of which this is the plan: what `write`
+    /// writes, or what it wrote for the event before if that has the same bytes.
     #[inline]
     pub(crate) fn push(
         &mut self,
@@ -38,6 +40,11 @@ impl Repeated {
             self.text.extend_from_slice(out.get(begin..).unwrap_or_default());
         }
         result
+    }
+
+    /// What was written last will not be written again.
+    pub(crate) fn forget(&mut self) {
+        self.bytes.clear();
     }
 }
 

@@ -66,22 +66,30 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
                 *count += 1;
             }
             Around::Array(count) => {
-                let index = *count;
                 *count += 1;
-                if self.names {
-                    if index > 0 {
-                        self.out.extend_from_slice(b", [");
-                    } else {
-                        self.out.extend_from_slice(b" [");
-                    }
-                    number::push_unsigned(self.out, index);
-                    self.out.extend_from_slice(b"] = ");
-                } else {
-                    self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
-                }
+                let index = *count - 1;
+                self.lead_element(index);
             }
         }
         true
+    }
+
+    /// Appends what stands before an element of an array.
+    #[inline(never)]
+    fn lead_element(&mut self, index: u64) {
+        if !self.names {
+            self.out.extend_from_slice(if index > 0 { b", " } else { b" " });
+        } else if index == 0 {
+            self.out.extend_from_slice(b" [0] = ");
+        } else if index < 10 {
+            let mut lead = *b", [0] = ";
+            lead[3] += index as u8;
+            self.out.extend_from_slice(&lead);
+        } else {
+            self.out.extend_from_slice(b", [");
+            number::push_unsigned(self.out, index);
+            self.out.extend_from_slice(b"] = ");
+        }
     }
 
     /// Writes an integer in decimal without any names for values, as most are; false if it is
@@ -464,31 +472,87 @@ static ESCAPED: [bool; 256] = {
     table
 };
 
-/// Appends a string in quotes, with the escapes of C.
-pub(crate) fn push_escaped(out: &mut Vec<u8>, mut text: &[u8]) {
-    out.push(b'"');
-    while let Some(at) = text.iter().position(|byte| ESCAPED[usize::from(*byte)]) {
-        out.extend_from_slice(&text[..at]);
-        let byte = text[at];
-        let short = match byte {
-            b'\\' | b'\'' | b'"' | b'?' => byte,
-            0x07 => b'a',
-            0x08 => b'b',
-            0x1b => b'e',
-            0x0c => b'f',
-            b'\n' => b'n',
-            b'\r' => b'r',
-            b'\t' => b't',
-            0x0b => b'v',
-            0 => b'0',
-            _ => b'x',
-        };
-        out.extend_from_slice(&[b'\\', short]);
-        if short == b'x' {
-            number::push_hex_bytes(out, &[byte]);
-        }
-        text = &text[at + 1..];
+/// Whether one of eight bytes is escaped.
+#[inline(always)]
+fn has_escaped(bytes: [u8; 8]) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let word = u64::from_le_bytes(bytes);
+    // Borrows may find too much behind what is found, but nothing where nothing is.
+    let mut found = word.wrapping_sub(ONES * 32) & !word;
+    for byte in [0x7f, b'"', b'\'', b'\\', b'?'] {
+        let zero = word ^ (ONES * u64::from(byte));
+        found |= zero.wrapping_sub(ONES) & !zero;
     }
-    out.extend_from_slice(text);
+    found & (ONES << 7) != 0
+}
+
+/// Appends a string in quotes, with the escapes of C.
+pub(crate) fn push_escaped(out: &mut Vec<u8>, text: &[u8]) {
     out.push(b'"');
+    let (words, rest) = text.as_chunks::<8>();
+    for word in words {
+        if has_escaped(*word) {
+            push_bytes_escaped(out, word);
+        } else {
+            out.extend_from_slice(word);
+        }
+    }
+    push_bytes_escaped(out, rest);
+    out.push(b'"');
+}
+
+/// Appends a few bytes.
+fn push_bytes_escaped(out: &mut Vec<u8>, bytes: &[u8]) {
+    for byte in bytes {
+        if ESCAPED[usize::from(*byte)] {
+            push_escape(out, *byte);
+        } else {
+            out.push(*byte);
+        }
+    }
+}
+
+#[cold]
+fn push_escape(out: &mut Vec<u8>, byte: u8) {
+    let short = match byte {
+        b'\\' | b'\'' | b'"' | b'?' => byte,
+        0x07 => b'a',
+        0x08 => b'b',
+        0x1b => b'e',
+        0x0c => b'f',
+        b'\n' => b'n',
+        b'\r' => b'r',
+        b'\t' => b't',
+        0x0b => b'v',
+        0 => b'0',
+        _ => b'x',
+    };
+    out.extend_from_slice(&[b'\\', short]);
+    if short == b'x' {
+        number::push_hex_bytes(out, &[byte]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_byte_is_escaped_or_not_wherever_it_stands() {
+        for byte in 0..=255 {
+            let mut alone = Vec::new();
+            push_bytes_escaped(&mut alone, &[byte]);
+            for length in 1..20 {
+                for place in 0..length {
+                    let mut text = vec![b'x'; length];
+                    text[place] = byte;
+                    let mut expected = vec![b'x'; length];
+                    expected.splice(place..=place, alone.iter().copied());
+                    let mut out = Vec::new();
+                    push_escaped(&mut out, &text);
+                    assert_eq!(out, [b"\"", &expected[..], b"\""].concat());
+                }
+            }
+        }
+    }
 }

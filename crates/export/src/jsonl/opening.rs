@@ -1,0 +1,122 @@
+//! How the lines of events open: stream and time.
+
+use crate::number;
+
+/// Openings of up to so many bytes are copied as one block.
+const SIZE: usize = 96;
+
+/// What the nine lowest digits can say.
+const LOWER: u64 = 1_000_000_000;
+
+/// The opening of the lines of a data stream, as it was written for an event of it: most of the digits of
+/// time and cycles stay what they are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Opening {
+    block: [u8; SIZE],
+    length: usize,
+    time: Digits,
+    cycles: Digits,
+}
+
+/// The nine lowest digits of a number.
+#[derive(Clone, Copy, Debug)]
+struct Digits {
+    /// The number without them.
+    upper: u64,
+    /// Where they are.
+    at: usize,
+}
+
+impl Digits {
+    /// Of a number that ends at `end`; None if it has no others.
+    fn of(number: u64, end: usize) -> Option<Self> {
+        let upper = number - number % LOWER;
+        Some(Self { upper, at: end.checked_sub(9).filter(|_| upper > 0)? })
+    }
+
+    /// What they have to say for another number; None if others differ, too.
+    #[inline(always)]
+    fn lower(self, number: u64) -> Option<u32> {
+        number.checked_sub(self.upper).filter(|lower| *lower < LOWER).map(|lower| lower as u32)
+    }
+
+    #[inline(always)]
+    fn put(self, text: &mut [u8], lower: u32) {
+        if let Some(place) = text.get_mut(self.at..).and_then(<[u8]>::first_chunk_mut) {
+            *place = number::nanoseconds(lower);
+        }
+    }
+}
+
+impl Opening {
+    /// From one that was written, in which the time ends at `time_end` and the cycles at the end; None if
+    /// it has another form.
+    pub(super) fn new(text: &[u8], time: i128, time_end: usize, cycles: u64) -> Option<Self> {
+        let mut block = [0; SIZE];
+        block.get_mut(..text.len())?.copy_from_slice(text);
+        Some(Self {
+            block,
+            length: text.len(),
+            time: Digits::of(u64::try_from(time).ok()?, time_end)?,
+            cycles: Digits::of(cycles, text.len())?,
+        })
+    }
+
+    /// Appends it for another event; false if it is another one.
+    #[inline(always)]
+    pub(super) fn push(&self, out: &mut Vec<u8>, time: i128, cycles: u64) -> bool {
+        let Ok(time) = u64::try_from(time) else { return false };
+        let (Some(time), Some(cycles)) = (self.time.lower(time), self.cycles.lower(cycles)) else {
+            return false;
+        };
+        let begin = out.len();
+        // In pieces: for one so large the compiler would make a call.
+        for piece in self.block.as_chunks::<32>().0 {
+            out.extend_from_slice(piece);
+        }
+        // Here rather than in the block: to copy what was just stored in pieces takes long.
+        if let Some(text) = out.get_mut(begin..) {
+            self.time.put(text, time);
+            self.cycles.put(text, cycles);
+        }
+        out.truncate(begin + self.length);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_opening_that_is_known_is_what_it_would_be_made_anew() {
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let mut known = 0;
+        for _ in 0..2_000 {
+            let begins = [0, LOWER - 5, LOWER, 1_565_957_300 * LOWER, u64::MAX - LOWER, u64::MAX];
+            let (mut time, mut cycles) = (begins[random(6) as usize], begins[random(6) as usize]);
+            let mut opening: Option<Opening> = None;
+            for _ in 0..40 {
+                let step = [0, 1, 10, LOWER / 3, LOWER, u64::MAX][random(6) as usize];
+                (time, cycles) = (time.wrapping_add(step), cycles.wrapping_add(random(LOWER)));
+                let signed = i128::from(time) - if random(20) == 0 { 1 << 64 } else { 0 };
+                let before = format!("{{\"stream\":1,\"ts\":{signed}");
+                let expected = format!("{before},\"cycles\":{cycles}");
+                let mut out = b"x".to_vec();
+                if opening.is_some_and(|opening| opening.push(&mut out, signed, cycles)) {
+                    known += 1;
+                    assert_eq!(String::from_utf8(out).unwrap(), format!("x{expected}"));
+                } else {
+                    assert_eq!(out, b"x");
+                    opening = Opening::new(expected.as_bytes(), signed, before.len(), cycles);
+                }
+            }
+        }
+        assert!(known > 10_000, "{known}");
+        assert!(Opening::new(&[b'1'; SIZE + 1], 1 << 40, 20, 1 << 40).is_none());
+    }
+}

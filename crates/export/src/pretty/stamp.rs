@@ -1,0 +1,130 @@
+//! What most lines begin with: when an event was recorded, and how long after the one before.
+
+use crate::number;
+
+/// Stamps of up to so many bytes are copied as one block.
+const SIZE: usize = 64;
+
+const SECOND: u64 = 1_000_000_000;
+
+/// The stamp of the events of one second, as it was written for one of them: only digits differ.
+///
+/// ```text
+/// [12:08:20.948091100] (+0.000000011)
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stamp {
+    /// When the second begins, in nanoseconds.
+    begin: u64,
+    block: [u8; SIZE],
+    length: usize,
+    /// Where the fraction of the time is.
+    fraction: usize,
+    /// Where the seconds of the difference are, one digit.
+    delta: usize,
+}
+
+impl Stamp {
+    /// From the stamp of an event at `now`; None if it has another form.
+    pub(super) fn new(now: i128, text: &[u8], fraction: usize, delta: usize) -> Option<Self> {
+        let now = u64::try_from(now).ok()?;
+        let mut block = [0; SIZE];
+        block.get_mut(..text.len())?.copy_from_slice(text);
+        // `0.` and nine digits.
+        let has_room =
+            fraction + 9 <= delta && delta + 11 <= text.len() && text.get(delta + 1) == Some(&b'.');
+        has_room.then_some(Self { begin: now - now % SECOND, block, length: text.len(), fraction, delta })
+    }
+
+    /// Appends the stamp of an event at `now`, so long after the one before; false if that is another one.
+    #[inline(always)]
+    pub(super) fn push(&self, out: &mut Vec<u8>, now: u64, delta: u64) -> bool {
+        let Some(fraction) = now.checked_sub(self.begin) else { return false };
+        if fraction >= SECOND || delta >= 10 * SECOND {
+            return false;
+        }
+        let (seconds, rest) = if delta < SECOND { (0, delta) } else { (delta / SECOND, delta % SECOND) };
+        let begin = out.len();
+        out.extend_from_slice(&self.block);
+        // Here rather than in the block: to copy what was just stored in pieces takes long.
+        if let Some(place) = out.get_mut(begin + self.fraction..).and_then(<[u8]>::first_chunk_mut) {
+            *place = number::nanoseconds(fraction as u32);
+        }
+        if let Some([first, _, place @ ..]) =
+            out.get_mut(begin + self.delta..).and_then(<[u8]>::first_chunk_mut::<11>)
+        {
+            *first = b'0' + seconds as u8;
+            *place = number::nanoseconds(rest as u32);
+        }
+        out.truncate(begin + self.length);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::ClockValue;
+
+    use crate::{Pretty, PrettyOptions};
+
+    /// Whatever comes after whatever, with whichever options.
+    #[test]
+    fn a_stamp_that_is_known_is_what_it_would_be_made_anew() {
+        const SECOND: u64 = 1_000_000_000;
+        let mut state = 1u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let begins = [
+            0,
+            1_565_957_300_948_091_100,
+            i128::from(i64::MAX) - 3_000_000_000,
+            i128::from(u64::MAX) - 1_000_000_000,
+            i128::from(u64::MAX),
+            -3_000_000_000,
+            i128::MAX - 100_000_000_000,
+            253_402_207_200_000_000_000,
+        ];
+        let mut known = 0;
+        for _ in 0..4_000 {
+            let mut options = PrettyOptions { clock_gmt: true, ..PrettyOptions::default() };
+            options.clock_cycles = random(8) == 0;
+            options.clock_date = random(2) == 0;
+            options.clock_seconds = random(3) == 0;
+            options.no_delta = random(8) == 0;
+            options.color = random(3) == 0;
+            options.names.header = random(3) == 0;
+            let is_resumed = random(4) == 0;
+            let make = || {
+                let sink = Pretty::new(Vec::new(), options.clone());
+                if is_resumed { sink.resumed() } else { sink }
+            };
+            let (mut sink, mut anew) = (make(), make());
+            let mut now = begins[random(8) as usize];
+            for _ in 0..30 {
+                let step = match random(9) {
+                    0 => 0,
+                    1 => -i128::from(random(3 * SECOND)),
+                    2 => i128::from(random(20 * SECOND)),
+                    3 => i128::from(SECOND - random(2)),
+                    4 => i128::from(10 * SECOND - random(2)),
+                    5 => -1,
+                    _ => i128::from(random(1_000_000)),
+                };
+                now = if random(20) == 0 { begins[random(8) as usize] } else { now.saturating_add(step) };
+                let value = ClockValue { nanoseconds: now, cycles: random(1 << 40) };
+                let value = Some(&value).filter(|_| random(15) > 0);
+                anew.stamp = None;
+                known += u32::from(sink.stamp.is_some());
+                sink.push_time(value);
+                anew.push_time(value);
+                let text = |sink: &Pretty<Vec<u8>>| String::from_utf8_lossy(&sink.output.buffer).into_owned();
+                assert_eq!(text(&sink), text(&anew));
+                assert_eq!(sink.state(), anew.state());
+                assert_eq!(sink.is_unsure(), anew.is_unsure());
+            }
+        }
+        assert!(known > 10_000, "{known}");
+    }
+}
