@@ -175,11 +175,11 @@ impl EventHeader {
     }
 
     /// Decodes the header at a position in a packet, of which `data` is what is there and `end` the
-    /// bit at which the content ends, if its fields are little-endian: brings the clocks up to date,
+    /// bit at which the content ends, if its fields are of this byte order: brings the clocks up to date,
     /// gives the id and the position behind it. None: nothing was done that carrying out the plan would
     /// not do.
     #[inline(always)]
-    pub(crate) fn decode_little(
+    pub(crate) fn decode<const BIG: bool>(
         &self,
         data: &[u8],
         end: u64,
@@ -187,31 +187,9 @@ impl EventHeader {
         slots: &Slots,
         clocks: &mut Clocks,
     ) -> Option<(Option<u64>, Position)> {
-        if self.is_big { None } else { self.decode_of::<false>(data, end, at, slots, clocks) }
-    }
-
-    /// The same if they are big-endian.
-    #[inline(always)]
-    pub(crate) fn decode_big(
-        &self,
-        data: &[u8],
-        end: u64,
-        at: Position,
-        slots: &Slots,
-        clocks: &mut Clocks,
-    ) -> Option<(Option<u64>, Position)> {
-        if self.is_big { self.decode_of::<true>(data, end, at, slots, clocks) } else { None }
-    }
-
-    #[inline(always)]
-    fn decode_of<const BIG: bool>(
-        &self,
-        data: &[u8],
-        end: u64,
-        at: Position,
-        slots: &Slots,
-        clocks: &mut Clocks,
-    ) -> Option<(Option<u64>, Position)> {
+        if self.is_big != BIG {
+            return None;
+        }
         let base = at.bit.checked_add(self.mask)? & !self.mask;
         if !base.is_multiple_of(8) {
             return None;
@@ -322,8 +300,9 @@ mod tests {
         clocks.set_default(0x1234_5678);
         let before = clocks.clone();
         let fast_slots = slots();
-        let little = fast.decode_little(data, bits.end(), begin, &fast_slots, &mut clocks);
-        let decoded = little.or_else(|| fast.decode_big(data, bits.end(), begin, &fast_slots, &mut clocks));
+        let little = fast.decode::<false>(data, bits.end(), begin, &fast_slots, &mut clocks);
+        let decoded =
+            little.or_else(|| fast.decode::<true>(data, bits.end(), begin, &fast_slots, &mut clocks));
         let Some((id, at)) = decoded else {
             prop_assert_eq!(&clocks, &before);
             return Ok(false);

@@ -75,24 +75,24 @@ impl StreamCursor {
     /// broken.
     #[inline(always)]
     fn header(&mut self, begin: Position) -> Option<(u64, Position)> {
-        if let Some(header) = &self.records.header
-            && let Some((id, at)) =
-                header.decode_little(&self.data, self.end, begin, &self.slots, &mut self.clocks)
-        {
-            return Some((id.or(self.records.only_class).unwrap_or(0), at));
+        match self.quick_header::<false>(begin) {
+            None => self.other_header(begin),
+            found => found,
         }
-        self.other_header(begin)
     }
 
+    /// The same where the header is not of the commonest kind.
     #[inline(never)]
     fn other_header(&mut self, begin: Position) -> Option<(u64, Position)> {
-        if let Some(header) = &self.records.header
-            && let Some((id, at)) =
-                header.decode_big(&self.data, self.end, begin, &self.slots, &mut self.clocks)
-        {
-            return Some((id.or(self.records.only_class).unwrap_or(0), at));
-        }
-        self.any_header(begin)
+        self.quick_header::<true>(begin).or_else(|| self.any_header(begin))
+    }
+
+    /// The same if it is of a shape that need not be walked over, and of this byte order.
+    #[inline(always)]
+    fn quick_header<const BIG: bool>(&mut self, begin: Position) -> Option<(u64, Position)> {
+        let header = self.records.header.as_ref()?;
+        let (id, at) = header.decode::<BIG>(&self.data, self.end, begin, &self.slots, &mut self.clocks)?;
+        Some((id.or(self.records.only_class).unwrap_or(0), at))
     }
 
     fn any_header(&mut self, begin: Position) -> Option<(u64, Position)> {
