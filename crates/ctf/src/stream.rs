@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventCounts, HandedOn, Head,
-    Message, MessageKind, Packet, Place, Scopes, Take, Window, order,
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
+    Place, Scopes, Window,
 };
 
 use crate::event_class::EventRecords;
@@ -563,23 +563,7 @@ impl StreamCursor {
 }
 
 impl StreamCursor {
-    /// Moves on to the next message; false after the last one.
-    #[inline(always)]
-    fn move_on(&mut self) -> bool {
-        loop {
-            if self.phase == Phase::Events && self.next_event() {
-                if self.tell_event() {
-                    return true;
-                }
-                continue;
-            }
-            if let Some(is_there) = self.move_on_otherwise() {
-                return is_there;
-            }
-        }
-    }
-
-    /// The same where it is no event; None if events may follow.
+    /// Moves on to what is no event; whether there is a message, None if events may follow.
     #[inline(never)]
     fn move_on_otherwise(&mut self) -> Option<bool> {
         // The packet is left only when its end has been lent.
@@ -606,8 +590,19 @@ impl StreamCursor {
 }
 
 impl Cursor for StreamCursor {
-    fn advance(&mut self) -> Option<Head> {
-        if self.move_on() { self.head() } else { None }
+    #[inline(always)]
+    fn move_on(&mut self) -> bool {
+        loop {
+            if self.phase == Phase::Events && self.next_event() {
+                if self.tell_event() {
+                    return true;
+                }
+                continue;
+            }
+            if let Some(is_there) = self.move_on_otherwise() {
+                return is_there;
+            }
+        }
     }
 
     #[inline(always)]
@@ -618,42 +613,12 @@ impl Cursor for StreamCursor {
         self.other_message()
     }
 
-    #[inline]
+    #[inline(always)]
     fn head(&self) -> Option<Head> {
         Some(match self.current? {
             MessageKind::Event => Head::event(self.event_class, self.time()),
             kind => Head::new(kind, self.time()),
         })
-    }
-
-    fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
-        loop {
-            if let Some(message) = &self.current()
-                && take(message).is_break()
-            {
-                return HandedOn::Enough;
-            }
-            if !self.move_on() {
-                return HandedOn::All;
-            }
-            let order = order(self.time());
-            if order >= limit {
-                return HandedOn::Until(order);
-            }
-        }
-    }
-
-    fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
-        for _ in 0..most {
-            if !self.move_on() {
-                return None;
-            }
-            if self.current != Some(MessageKind::Event) {
-                break;
-            }
-            counts.add(Some(self.event_class), self.time());
-        }
-        self.head()
     }
 
     fn prepare(&self) {

@@ -82,7 +82,7 @@ impl<C: Cursor> Merge<C> {
 
     /// Hands on all messages that are left, up to the pause, until somebody has enough.
     pub fn hand_on_all(&mut self, take: &mut Take<'_>) {
-        if self.advance().is_none() {
+        if !self.move_on() {
             return;
         }
         while let Some(index) = self.winner
@@ -135,7 +135,7 @@ impl<C: Cursor> Merge<C> {
         self.started = true;
         if !self.are_begun {
             self.cursors.iter_mut().for_each(|cursor| {
-                cursor.advance();
+                cursor.move_on();
             });
         }
         let count = self.cursors.len();
@@ -204,30 +204,33 @@ impl<C: Cursor> Merge<C> {
 
     /// The first message of all, or the one that came after the pause.
     #[cold]
-    fn begin_or_resume(&mut self) -> Option<Head> {
-        let winner = if self.started { self.entry(self.winner?) } else { self.start() };
+    fn begin_or_resume(&mut self) -> bool {
+        let winner = match self.winner {
+            Some(winner) if self.started => self.entry(winner),
+            _ => self.start(),
+        };
         // It may be after the new pause, too.
         self.crown(winner);
-        self.head_of(self.winner.filter(|_| !self.is_paused)?)
+        self.winner.is_some() && !self.is_paused
     }
 
     /// What comes next if the winner, which has moved on, may have lost.
     #[inline(never)]
-    fn next(&mut self, index: u32) -> Option<Head> {
+    fn next(&mut self, index: u32) -> bool {
         self.replay(index, self.entry(index));
-        self.head_of(self.winner.filter(|_| !self.is_paused)?)
+        self.winner.is_some() && !self.is_paused
     }
 }
 
 impl<C: Cursor> Cursor for Merge<C> {
-    fn advance(&mut self) -> Option<Head> {
+    fn move_on(&mut self) -> bool {
         let index = match self.winner {
             Some(index) if !self.is_paused => index,
-            None if self.started => return None,
+            None if self.started => return false,
             _ => return self.begin_or_resume(),
         };
         match self.cursors.get_mut(index as usize).and_then(Cursor::advance) {
-            Some(head) if head.order() < self.limit => Some(head),
+            Some(head) if head.order() < self.limit => true,
             _ => self.next(index),
         }
     }
@@ -260,9 +263,9 @@ impl DamageCursor {
 }
 
 impl Cursor for DamageCursor {
-    fn advance(&mut self) -> Option<Head> {
+    fn move_on(&mut self) -> bool {
         self.next = self.next.saturating_add(1);
-        self.head()
+        self.current().is_some()
     }
 
     fn current(&self) -> Option<Message<'_>> {
@@ -323,9 +326,9 @@ mod tests {
     }
 
     impl Cursor for Times {
-        fn advance(&mut self) -> Option<Head> {
+        fn move_on(&mut self) -> bool {
             self.1 = (self.1 + 1).min(self.0.len() + 1);
-            self.head()
+            self.current().is_some()
         }
 
         fn current(&self) -> Option<Message<'_>> {

@@ -400,19 +400,22 @@ pub enum MessageKind {
 /// say nothing: then the merge hands such a record on at once. Errors are [`Message::Damage`]; after one, go on where
 /// it is possible.
 pub trait Cursor {
-    /// Moves on to the next message and tells its head; None after the last one.
-    fn advance(&mut self) -> Option<Head>;
+    /// Moves on to the next message; false after the last one.
+    fn move_on(&mut self) -> bool;
 
-    /// The message that [`Cursor::advance`] moved to; None before the first and after the last
-    /// one.
+    /// The message that [`Cursor::move_on`] moved to; None before the first and after the last one.
     fn current(&self) -> Option<Message<'_>>;
 
-    /// The head of the current message: what [`Cursor::advance`] told of it.
+    /// The head of that message.
     fn head(&self) -> Option<Head>;
 
-    /// Hands on the current message, and those after it whose [`Head::order`] is below `limit`.
-    ///
-    /// This does what calling [`Cursor::advance`] and [`Cursor::current`] in turns does, and sooner.
+    /// Moves on to the next message and tells its head; None after the last one.
+    fn advance(&mut self) -> Option<Head> {
+        if self.move_on() { self.head() } else { None }
+    }
+
+    /// Hands on the current message, and those after it whose [`Head::order`] is below `limit`: quicker
+    /// than to ask for one after the other, as nothing is called through a table but `take`.
     fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
         loop {
             if let Some(message) = &self.current()
@@ -420,25 +423,29 @@ pub trait Cursor {
             {
                 return HandedOn::Enough;
             }
-            match self.advance() {
-                Some(head) if head.order() >= limit => return HandedOn::Until(head.order()),
-                Some(_) => {}
-                None => return HandedOn::All,
+            if !self.move_on() {
+                return HandedOn::All;
+            }
+            let order = self.head().map_or(0, |head| head.order());
+            if order >= limit {
+                return HandedOn::Until(order);
             }
         }
     }
 
     /// Moves on and counts event records, to the first message that is none or to the last one of so many
     /// of them, and tells its head; None after the last message.
-    ///
-    /// This does what calling [`Cursor::advance`] again and again does, and sooner.
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
         for _ in 0..most {
-            let head = self.advance()?;
-            if head.kind != MessageKind::Event {
-                return Some(head);
+            if !self.move_on() {
+                return None;
             }
-            counts.add(head.class_index(), head.nanoseconds());
+            match self.head() {
+                Some(head) if head.kind == MessageKind::Event => {
+                    counts.add(head.class_index(), head.nanoseconds())
+                }
+                _ => break,
+            }
         }
         self.head()
     }
@@ -507,6 +514,10 @@ pub enum Place {
 }
 
 impl<C: Cursor + ?Sized> Cursor for Box<C> {
+    fn move_on(&mut self) -> bool {
+        (**self).move_on()
+    }
+
     fn advance(&mut self) -> Option<Head> {
         (**self).advance()
     }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, HandedOn, Head,
-    LateClass, LogComponent, Message, MessageKind, Scope, Scopes, Take, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass,
+    LogComponent, Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -523,12 +523,7 @@ fn counts_drops(record: &Record<'_>) -> bool {
 }
 
 impl LogCursor {
-    /// Moves on to the next message; false after the last one.
-    #[inline(always)]
-    fn move_on(&mut self) -> bool {
-        self.phase == Phase::Reading && self.quick().is_some() || self.move_on_otherwise()
-    }
-
+    /// Moves on where a record takes a closer look, or there is none.
     #[inline(never)]
     fn move_on_otherwise(&mut self) -> bool {
         loop {
@@ -561,25 +556,9 @@ impl LogCursor {
 }
 
 impl Cursor for LogCursor {
-    fn advance(&mut self) -> Option<Head> {
-        if self.move_on() { self.head() } else { None }
-    }
-
-    fn hand_on(&mut self, limit: u64, take: &mut Take<'_>) -> HandedOn {
-        loop {
-            if let Some(message) = &self.current()
-                && take(message).is_break()
-            {
-                return HandedOn::Enough;
-            }
-            if !self.move_on() {
-                return HandedOn::All;
-            }
-            let order = self.head().map_or(0, |head| head.order());
-            if order >= limit {
-                return HandedOn::Until(order);
-            }
-        }
+    #[inline(always)]
+    fn move_on(&mut self) -> bool {
+        self.phase == Phase::Reading && self.quick().is_some() || self.move_on_otherwise()
     }
 
     #[inline(always)]
