@@ -13,8 +13,8 @@ use crate::event_header::EventHeader;
 pub(crate) struct EventRecords {
     pub(crate) header: Option<EventHeader>,
     pub(crate) by_id: EventRecordClasses,
-    /// Id of the only class, which event records need not name.
-    pub(crate) only_class: Option<u64>,
+    /// The id of event records that say none: that of the only class, or 0.
+    pub(crate) implied_id: u64,
     pub(crate) common_has_roles: bool,
     /// The time of event records is in their common contexts: PROP-1.0 allows it.
     pub(crate) time_in_common: bool,
@@ -47,9 +47,9 @@ impl EventRecords {
         Some(Self {
             header: header.and_then(|plan| EventHeader::new(plan, class.default_clock)),
             by_id: EventRecordClasses::new(ids.collect()),
-            only_class: match class.event_records.as_slice() {
-                [only] => Some(only.id),
-                _ => None,
+            implied_id: match class.event_records.as_slice() {
+                [only] => only.id,
+                _ => 0,
             },
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
             time_in_common: !has_default_time(header) && has_default_time(common),

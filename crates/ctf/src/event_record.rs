@@ -92,7 +92,7 @@ impl StreamCursor {
     fn quick_header<const BIG: bool>(&mut self, begin: Position) -> Option<(u64, Position)> {
         let header = self.records.header.as_ref()?;
         let (id, at) = header.decode::<BIG>(&self.data, self.end, begin, &self.slots, &mut self.clocks)?;
-        Some((id.or(self.records.only_class).unwrap_or(0), at))
+        Some((id.unwrap_or(self.records.implied_id), at))
     }
 
     fn any_header(&mut self, begin: Position) -> Option<(u64, Position)> {
@@ -108,7 +108,7 @@ impl StreamCursor {
             self.is_broken(error.bit, error.kind.into());
             return None;
         }
-        Some((id.or(self.records.only_class).unwrap_or(0), at))
+        Some((id.unwrap_or(self.records.implied_id), at))
     }
 
     /// Where the scopes end that are behind the event record header which ends at a position, if they lie

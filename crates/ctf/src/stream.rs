@@ -657,10 +657,11 @@ impl StreamCursor {
     #[inline]
     fn current_event(&self) -> Event<'_> {
         let stream = &*self.input.stream;
+        let plans = &stream.plans().event_records[self.event_class];
         Event {
             stream,
-            class: &stream.class().event_records[self.event_class],
-            plans: &stream.plans().event_records[self.event_class],
+            class: &plans.class,
+            plans,
             clock: self.event_clock.as_ref(),
             other_clocks: &self.other_clocks,
             component: None,

@@ -156,6 +156,15 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         while let Some((field, rest)) = fields.split_first() {
             let at = field.byte as usize;
             match field.load {
+                Load::I32 if let Some(word) = bytes_at(bytes, at) => {
+                    visitor.signed(self.run_field(field, begin), i32::from_le_bytes(word).into());
+                }
+                Load::U32 if let Some(word) = bytes_at(bytes, at) => {
+                    visitor.unsigned(self.run_field(field, begin), u32::from_le_bytes(word).into());
+                }
+                Load::U64 if let Some(word) = bytes_at(bytes, at) => {
+                    visitor.unsigned(self.run_field(field, begin), u64::from_le_bytes(word));
+                }
                 Load::Unsigned => {
                     visitor.unsigned(self.run_field(field, begin), field.word.unsigned(bytes, at));
                 }
@@ -208,9 +217,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let bits = part.word.unsigned(bytes, at);
                 visitor.real(self.run_field(part, begin), real(bits, part.word.length()));
             }
-            Load::Array | Load::Bits | Load::Saved | Load::Unsigned | Load::Signed | Load::Any => {
-                self.rare_field(visitor, part, begin, bytes);
-            }
+            _ => self.rare_field(visitor, part, begin, bytes),
         }
     }
 
@@ -301,6 +308,12 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
             }
         }
     }
+}
+
+/// So many bytes from `at` on.
+#[inline(always)]
+fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
+    bytes.get(at..at.checked_add(N)?)?.try_into().ok()
 }
 
 /// A text of code units of one byte, which ends with the first zero if there is one.

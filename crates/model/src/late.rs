@@ -10,9 +10,7 @@ use crate::{DataStreamClass, EventRecordClass, Limits, TraceClass};
 /// consist of.
 #[derive(Debug)]
 pub struct LateClass {
-    /// The class.
-    pub class: Arc<EventRecordClass>,
-    /// Its decode plans.
+    /// The class, compiled.
     pub plans: EventRecordPlans,
     /// How many values are kept for other fields. The fields of the class can only need each other.
     pub slots: usize,
@@ -95,7 +93,7 @@ impl LateClasses {
         let nodes = [&plans.specific_context, &plans.payload];
         let nodes: usize = nodes.into_iter().flatten().map(|plan| plan.nodes().count()).sum();
         inner.size = inner.size.saturating_add(nodes as u64 + key.len() as u64 / KEY_BYTES);
-        let class = Arc::new(LateClass { class, plans, slots });
+        let class = Arc::new(LateClass { plans, slots });
         let index = inner.classes.len();
         inner.by_key.insert(key.into(), index);
         inner.classes.push(Arc::clone(&class));

@@ -102,6 +102,10 @@ impl RunField {
 /// How to load a field of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
+    /// Integers like those below that are whole words of one of these sizes: the commonest ones.
+    I32,
+    U32,
+    U64,
     /// Little-endian integers that a [`Word`] has; nothing but the visitor needs the value. These
     /// are what most fields of most traces are.
     Unsigned,
@@ -132,6 +136,16 @@ impl Load {
             (BitsKind::Unsigned, 1) if is_simple => Self::Saved,
             (BitsKind::Real, 0) if is_simple && bit == 0 && matches!(bits.length, 32 | 64) => Self::Real,
             _ => Self::Bits,
+        }
+    }
+
+    /// The same for a value that is in a word.
+    fn of_word(self, word: Word) -> Self {
+        match (self, word.bit(), word.length()) {
+            (Self::Signed, 0, 32) => Self::I32,
+            (Self::Unsigned, 0, 32) => Self::U32,
+            (Self::Unsigned, 0, 64) => Self::U64,
+            _ => self,
         }
     }
 }
@@ -282,7 +296,7 @@ impl Plan {
         };
         // Where a value is in more than eight bytes, only the first bit counts.
         let word = Word::new(bit, length.clamp(1, 64 - bit))?;
-        Some(RunField { node: id, byte, more, load, plan, word })
+        Some(RunField { node: id, byte, more, load: load.of_word(word), plan, word })
     }
 }
 

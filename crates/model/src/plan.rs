@@ -500,6 +500,8 @@ pub struct DataStreamPlans {
 /// The plans of an event record class.
 #[derive(Debug, Default)]
 pub struct EventRecordPlans {
+    /// The class.
+    pub class: Arc<EventRecordClass>,
     /// Of specific contexts.
     pub specific_context: Option<Plan>,
     /// Of payloads.
@@ -551,6 +553,7 @@ impl TracePlans {
             };
             for (index, class) in class.event_records.iter().enumerate() {
                 stream.event_records.push(EventRecordPlans {
+                    class: Arc::clone(class),
                     index: Some(index),
                     specific_context: tree(&class.specific_context)?,
                     payload: tree(&class.payload)?,

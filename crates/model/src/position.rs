@@ -50,10 +50,17 @@ impl Position {
     #[inline(always)]
     #[must_use]
     pub fn behind(self, bit: u64, open_byte: Option<ByteOrder>) -> Self {
-        let order = match open_byte {
-            None => 0,
-            Some(ByteOrder::LittleEndian) => 1,
-            Some(ByteOrder::BigEndian) => 2,
+        match open_byte {
+            None => self.at_byte(bit),
+            Some(order) => self.within_byte(bit, order),
+        }
+    }
+
+    #[cold]
+    fn within_byte(self, bit: u64, order: ByteOrder) -> Self {
+        let order = match order {
+            ByteOrder::LittleEndian => 1,
+            ByteOrder::BigEndian => 2,
         };
         Self { bit, state: self.state & !ORDER | order }
     }

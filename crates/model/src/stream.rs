@@ -49,7 +49,7 @@ impl Trace {
     ) -> impl Iterator<Item = Arc<EventRecordClass>> + '_ {
         let declared = self.class.data_streams.get(data_stream_class).map(|class| &class.event_records[..]);
         let late = self.late.get(data_stream_class).map(LateClasses::all).unwrap_or_default();
-        let late = late.into_iter().map(|late| Arc::clone(&late.class));
+        let late = late.into_iter().map(|late| Arc::clone(&late.plans.class));
         declared.unwrap_or_default().iter().cloned().chain(late)
     }
 
@@ -59,8 +59,8 @@ impl Trace {
         let mut class = self.class.clone();
         for (stream, late) in class.data_streams.iter_mut().zip(&self.late) {
             let mut late = late.all();
-            late.sort_by_key(|late| late.class.id);
-            stream.event_records.extend(late.iter().map(|late| Arc::clone(&late.class)));
+            late.sort_by_key(|late| late.plans.class.id);
+            stream.event_records.extend(late.iter().map(|late| Arc::clone(&late.plans.class)));
         }
         class
     }

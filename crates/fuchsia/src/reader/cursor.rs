@@ -584,7 +584,7 @@ impl Cursor for LogCursor {
                 };
                 Message::Event(Event {
                     stream: &self.stream,
-                    class: &class.class,
+                    class: &class.plans.class,
                     plans: &class.plans,
                     clock: Some(&self.clock),
                     other_clocks: &[],
