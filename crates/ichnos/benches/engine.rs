@@ -1,14 +1,16 @@
 //! The whole way of events, from bytes in memory to a sink: what merging costs by the number of
-//! data streams, and what printing costs.
+//! data streams, what printing costs, and what a loop by hand would.
 //!
 //! `cargo bench -p ichnos`
 #![allow(missing_docs, clippy::unwrap_used)]
 
+use std::hint::black_box;
 use std::io::{self, Write};
 
 use criterion::{BatchSize, Criterion, Throughput, criterion_group, criterion_main};
 use ichnos::export::{JsonLines, JsonLinesOptions, Log, LogOptions, Null, Pretty, PrettyOptions};
 use ichnos::flow::{Merge, pump};
+use ichnos::fuchsia::log::{Encoder, Record, Value};
 use ichnos::io::{Entry, Tree};
 use ichnos::model::{Cursor, Sink, TraceInput, Window};
 
@@ -108,5 +110,69 @@ fn sinks(criterion: &mut Criterion) {
     sink(criterion, &trace, "log", || Log::new(Count(0), LogOptions::default()));
 }
 
-criterion_group!(benches, merge, sinks);
+/// Log records of three arguments, 96 bytes each.
+fn records() -> Vec<u8> {
+    let mut buffer = vec![0; 96 * EVENTS];
+    let mut encoder = Encoder::new(&mut buffer);
+    for index in 0..EVENTS as u64 {
+        let mut record = encoder.begin(index as i64 * 100, 0x30).unwrap();
+        record.argument("pid", 1_234u64).unwrap();
+        record.argument("tid", index).unwrap();
+        record.argument("message", "sixteen letters!").unwrap();
+        record.finish();
+    }
+    assert_eq!(encoder.written().len(), 96 * EVENTS);
+    buffer
+}
+
+/// Folds every value of every record into one number, as the sink `null` does, but by hand.
+fn fold(bytes: &[u8]) -> u64 {
+    let add =
+        |hash: u64, value: u64| hash.rotate_left(23).wrapping_add(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let (mut left, mut sum) = (bytes, 0u64);
+    while let Ok((record, rest)) = Record::read(left, 0) {
+        let mut hash = add(record.timestamp() as u64, record.raw_severity().into());
+        for argument in record.arguments().flatten() {
+            hash = match argument.value {
+                Value::Unsigned(value) => add(hash, value),
+                Value::Signed(value) => add(hash, value as u64),
+                Value::Text(text) => {
+                    let (words, rest) = text.as_bytes().as_chunks::<8>();
+                    let hash = words.iter().fold(hash, |hash, word| add(hash, u64::from_le_bytes(*word)));
+                    rest.iter().fold(hash, |hash, byte| add(hash, (*byte).into()))
+                }
+                _ => hash,
+            };
+        }
+        sum = sum.wrapping_add(hash);
+        left = rest;
+    }
+    sum
+}
+
+fn logs(criterion: &mut Criterion) {
+    let bytes = records();
+    let tree = Tree {
+        name: "bench".to_owned(),
+        entries: vec![Entry::of_bytes("log", bytes.clone())],
+        problems: Vec::new(),
+    };
+    let trace = ichnos::fuchsia::reader::LogTrace::open(&tree, &Default::default()).unwrap();
+    let mut group = criterion.benchmark_group("logs");
+    group.throughput(Throughput::Elements(EVENTS as u64)).sample_size(20);
+    group.bench_function("a loop by hand", |bench| bench.iter(|| fold(black_box(&bytes))));
+    group.bench_function("through the model", |bench| {
+        bench.iter_batched(
+            || (Merge::new(trace.cursors(Window::default())), Null::new()),
+            |(mut merge, mut sink)| {
+                pump(&mut merge, &mut sink).unwrap();
+                assert_eq!(sink.statistics().events, EVENTS as u64);
+            },
+            BatchSize::LargeInput,
+        );
+    });
+    group.finish();
+}
+
+criterion_group!(benches, merge, sinks, logs);
 criterion_main!(benches);
