@@ -56,7 +56,8 @@ impl<'a> PacketBits<'a> {
     #[inline]
     #[must_use]
     pub fn bytes(&self) -> &'a [u8] {
-        self.data.get(..(self.end() / 8) as usize).unwrap_or_default()
+        let content = usize::try_from(self.content / 8).unwrap_or(usize::MAX);
+        &self.data[..content.min(self.data.len())]
     }
 }
 
@@ -148,13 +149,18 @@ pub(crate) fn walk_joined<'a, V: Visitor>(
     visitor: &mut V,
 ) -> Result<(), DecodeError> {
     let Scopes { bits, begins, slots, .. } = event.scopes;
-    let begin = begins[Scope::CommonContext as usize].bit.div_ceil(8);
+    let begin = begins[Scope::CommonContext as usize].bit.wrapping_add(7) / 8;
     if (Bytewise { bytes: bits.bytes(), slots, plans: event }).parts(visitor, parts, begin as usize) {
         return Ok(());
     }
-    // Nobody lends what does not fit, so something has changed it since.
-    let left = bits.end().saturating_sub(begin * 8);
-    Err(DecodeError { bit: begin * 8, kind: DecodeErrorKind::BeyondContent { needed: left + 8, left } })
+    changed_since(bits, begin * 8)
+}
+
+/// Nobody lends what does not fit, so something has changed it since.
+#[cold]
+fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {
+    let left = bits.end().saturating_sub(begin);
+    Err(DecodeError { bit: begin, kind: DecodeErrorKind::BeyondContent { needed: left + 8, left } })
 }
 
 pub(crate) struct Walk<'a, V> {
