@@ -190,7 +190,7 @@ impl LogCursor {
     }
 
     /// Moves on to the next event; None if something about it takes a closer look.
-    #[inline]
+    #[inline(always)]
     fn quick(&mut self) -> Option<()> {
         if self.check {
             return None;
@@ -523,25 +523,30 @@ fn counts_drops(record: &Record<'_>) -> bool {
 }
 
 impl LogCursor {
-    /// Moves on where a record takes a closer look, or there is none.
+    /// Moves on where a record takes a closer look, or there is none; whether there is a message, None if
+    /// the next record may be like the one before.
     #[inline(never)]
-    fn move_on_otherwise(&mut self) -> bool {
+    fn move_on_otherwise(&mut self) -> Option<bool> {
         loop {
             match self.phase {
                 Phase::Begin => {
                     self.phase = Phase::Reading;
                     self.lends = Some(MessageKind::StreamBegin);
                 }
-                Phase::Reading | Phase::Telling => {
-                    if !self.tell() && self.quick().is_none() {
-                        if self.slow() {
-                            continue;
+                Phase::Telling => {
+                    if !self.tell() {
+                        return None;
+                    }
+                }
+                Phase::Reading => {
+                    let is_end = !self.slow();
+                    // What is left to tell comes before the end.
+                    if !self.tell() {
+                        if !is_end {
+                            return None;
                         }
-                        // What is left to tell comes before the end.
-                        if !self.tell() {
-                            self.phase = Phase::End;
-                            continue;
-                        }
+                        self.phase = Phase::End;
+                        continue;
                     }
                 }
                 Phase::End => {
@@ -550,48 +555,33 @@ impl LogCursor {
                 }
                 Phase::Done => self.lends = None,
             }
-            return self.lends.is_some();
+            return Some(self.lends.is_some());
         }
     }
-}
-
-impl Cursor for LogCursor {
-    #[inline(always)]
-    fn move_on(&mut self) -> bool {
-        self.phase == Phase::Reading && self.quick().is_some() || self.move_on_otherwise()
-    }
 
     #[inline(always)]
-    fn head(&self) -> Option<Head> {
-        let time = Some(self.clock.nanoseconds);
-        Some(match self.lends? {
-            MessageKind::Event => Head::event(self.index, time),
-            kind @ MessageKind::DiscardedEvents => Head::new(kind, time),
-            kind @ MessageKind::StreamEnd => Head::new(kind, time.filter(|_| self.records > 0)),
-            kind => Head::new(kind, None),
+    fn current_event(&self) -> Option<Event<'_>> {
+        let class = &*self.known.get(self.last)?.class;
+        let bits = if self.in_scratch {
+            PacketBits { data: &self.scratch, content: self.end as u64 * 8 }
+        } else {
+            PacketBits::whole(self.bytes.get(self.begin..self.end)?)
+        };
+        Some(Event {
+            stream: &self.stream,
+            class: &class.plans.class,
+            plans: &class.plans,
+            clock: Some(&self.clock),
+            other_clocks: &[],
+            component: if self.components.is_empty() { None } else { self.component() },
+            scopes: Scopes { bits, begins: &self.begins, slots: &self.slots, limits: &self.limits },
         })
     }
 
-    #[inline(always)]
-    fn current(&self) -> Option<Message<'_>> {
+    /// The current message where it is no event.
+    #[inline(never)]
+    fn other_message(&self) -> Option<Message<'_>> {
         Some(match self.lends? {
-            MessageKind::Event => {
-                let class = &*self.known.get(self.last)?.class;
-                let bits = if self.in_scratch {
-                    PacketBits { data: &self.scratch, content: self.end as u64 * 8 }
-                } else {
-                    PacketBits::whole(self.bytes.get(self.begin..self.end)?)
-                };
-                Message::Event(Event {
-                    stream: &self.stream,
-                    class: &class.plans.class,
-                    plans: &class.plans,
-                    clock: Some(&self.clock),
-                    other_clocks: &[],
-                    component: if self.components.is_empty() { None } else { self.component() },
-                    scopes: Scopes { bits, begins: &self.begins, slots: &self.slots, limits: &self.limits },
-                })
-            }
             MessageKind::StreamBegin => Message::StreamBegin(&self.stream),
             MessageKind::StreamEnd => Message::StreamEnd(&self.stream),
             MessageKind::Damage => match self.current.as_ref()? {
@@ -618,6 +608,39 @@ impl Cursor for LogCursor {
             },
             _ => return None,
         })
+    }
+}
+
+impl Cursor for LogCursor {
+    #[inline(always)]
+    fn move_on(&mut self) -> bool {
+        loop {
+            if self.phase == Phase::Reading && self.quick().is_some() {
+                return true;
+            }
+            if let Some(is_there) = self.move_on_otherwise() {
+                return is_there;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn head(&self) -> Option<Head> {
+        let time = Some(self.clock.nanoseconds);
+        Some(match self.lends? {
+            MessageKind::Event => Head::event(self.index, time),
+            kind @ MessageKind::DiscardedEvents => Head::new(kind, time),
+            kind @ MessageKind::StreamEnd => Head::new(kind, time.filter(|_| self.records > 0)),
+            kind => Head::new(kind, None),
+        })
+    }
+
+    #[inline(always)]
+    fn current(&self) -> Option<Message<'_>> {
+        if self.lends == Some(MessageKind::Event) {
+            return Some(Message::Event(self.current_event()?));
+        }
+        self.other_message()
     }
 }
 

@@ -109,7 +109,7 @@ impl Shape {
     }
 
     /// The size in words of the record at the beginning of `words`, if it is of this shape.
-    #[inline]
+    #[inline(always)]
     pub(super) fn size_of_match(&self, words: &[Word]) -> Option<usize> {
         let header = load(words.first()?);
         if header & self.mask != self.header || self.has_tag && header & TAG == 0 {
