@@ -273,7 +273,7 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
     if push_not_finite(out, value) {
         return;
     }
-    if value.abs() < 1e6 && value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive()) {
+    if value.abs() < 1e6 && is_whole(value) {
         return push_signed(out, value as i64);
     }
     // Rust's exponent form is correctly rounded: take its digits and place the point.
@@ -319,6 +319,33 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
         out.push(if exponent < 0 { b'-' } else { b'+' });
         push_padded(out, u64::from(exponent.unsigned_abs()), 2);
     }
+}
+
+/// Appends a finite number with as many digits as tell it from all others of 64 bits, and a point or an
+/// exponent.
+pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
+    if value.abs() < 1e15 && is_whole(value) {
+        return push_whole(out, value as i64);
+    }
+    let _ = write!(out, "{value:?}");
+}
+
+/// The same with all others of 32 bits.
+pub(crate) fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
+    if value.abs() < 1e7 && is_whole(value.into()) {
+        return push_whole(out, value as i64);
+    }
+    let _ = write!(out, "{value:?}");
+}
+
+/// Whether an integer says all of it.
+fn is_whole(value: f64) -> bool {
+    value.fract() == 0.0 && (value != 0.0 || value.is_sign_positive())
+}
+
+fn push_whole(out: &mut Vec<u8>, value: i64) {
+    push_signed(out, value);
+    out.extend_from_slice(b".0");
 }
 
 /// Appends a number as `printf("%f")` does: six digits after the point.
@@ -429,6 +456,24 @@ mod tests {
         }
         assert_eq!(text(|out| push_general(out, f64::NAN.abs())), "nan");
         assert_eq!(text(|out| push_general(out, -f64::NAN.abs())), "-nan");
+    }
+
+    #[test]
+    fn shortest_floats() {
+        let mut values = vec![0.0, 0.1, 1.5, 1e7, 16_777_216.0, 123_456_789.0, 1e15, 1e16, 1e300, 5e-324];
+        values.extend([9_007_199_254_740_991.0, 999_999_999_999_999.0, 1e-5, 0.0001, f64::MAX]);
+        let mut state = 1u64;
+        for shift in (0..64).chain(0..64) {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            values.extend([(state >> shift) as f64, f64::from_bits(state >> 2), (1u64 << shift) as f64]);
+        }
+        for value in values.into_iter().flat_map(|value| [value, -value]) {
+            assert_eq!(text(|out| push_shortest(out, value)), format!("{value:?}"));
+            let single = value as f32;
+            if single.is_finite() {
+                assert_eq!(text(|out| push_shortest_single(out, single)), format!("{single:?}"));
+            }
+        }
     }
 
     #[test]

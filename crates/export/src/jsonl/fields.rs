@@ -1,7 +1,5 @@
 //! Fields as JSON.
 
-use std::io::Write;
-
 use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide};
 
 use super::keys::{Keys, mappings};
@@ -238,8 +236,7 @@ impl Visitor for FieldWriter<'_> {
             Real::Half(_) | Real::Double(_) => value.to_f64(),
             Real::Single(single) => {
                 if single.is_finite() {
-                    let _ = write!(self.out, "{single:?}");
-                    return;
+                    return number::push_shortest_single(self.out, single);
                 }
                 f64::from(single)
             }
@@ -257,7 +254,7 @@ impl Visitor for FieldWriter<'_> {
             }
         };
         if double.is_finite() {
-            let _ = write!(self.out, "{double:?}");
+            number::push_shortest(self.out, double);
         } else if double.is_nan() {
             self.push("{\"$float\":\"NaN\"}");
         } else {
