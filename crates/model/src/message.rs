@@ -483,10 +483,12 @@ impl EventCounts {
             None => self.others += 1,
         }
         if let Some(time) = nanoseconds {
-            self.times = Some(match self.times {
-                Some((begin, end)) => (begin.min(time), end.max(time)),
-                None => (time, time),
-            });
+            match &mut self.times {
+                // Nearly all events are later than those before.
+                Some((_, end)) if time > *end => *end = time,
+                Some((begin, _)) => *begin = time.min(*begin),
+                times @ None => *times = Some((time, time)),
+            }
         }
     }
 
