@@ -67,7 +67,7 @@ impl StreamCursor {
     #[cold]
     #[inline(never)]
     fn is_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
-        self.broken = Some((bit, kind));
+        self.broken = Some(Box::new((bit, kind)));
         false
     }
 

@@ -28,16 +28,16 @@ impl StreamCursor {
         // What was lost before anything is known has no other beginning than this packet's.
         let begin = match before.filter(|before| before.discarded().is_some()) {
             Some(before) => before.end(),
-            None => self.times.begin,
+            None => self.opened.times.begin,
         };
-        Some(self.loss(count, begin, self.times.end))
+        Some(self.loss(count, begin, self.opened.times.end))
     }
 
     /// The packets that are missing before the current one, by sequence numbers.
     pub(crate) fn discarded_packets(&self) -> Option<Loss> {
         let before = self.input.packet_before(self.packet);
         let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.times.begin))
+        Some(self.loss(Some(count), before?.end(), self.opened.times.begin))
     }
 
     fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {

@@ -44,9 +44,7 @@ impl StreamInput {
             packet: first,
             data: Bytes::default(),
             content: 0,
-            info: PacketInfo::default(),
-            packet_begin: None,
-            packet_end: None,
+            opened: Box::default(),
             at: Position::default(),
             end: 0,
             begins: [Position::default(); 6],
@@ -57,7 +55,6 @@ impl StreamInput {
             last_event: None,
             most_cycles: self.most_cycles(),
             last_time: u64::MAX,
-            times: PacketTimes::default(),
             latest: u64::MAX,
             is_late_told: false,
             held_time: None,
@@ -124,7 +121,18 @@ impl Phase {
     }
 }
 
+/// What is known of the current packet.
+#[derive(Debug, Default)]
+pub(crate) struct OpenedPacket {
+    info: PacketInfo,
+    pub(crate) times: PacketTimes,
+    begin: Option<ClockValue>,
+    end: Option<ClockValue>,
+}
+
 /// Reads a data stream, one message after the other.
+// What events do not need is in boxes: of a thousand cursors, the rest is to fit into the processor's
+// caches.
 #[derive(Debug)]
 pub struct StreamCursor {
     pub(crate) input: Arc<StreamInput>,
@@ -141,9 +149,7 @@ pub struct StreamCursor {
     pub(crate) data: Bytes,
     /// End of its content in bits.
     pub(crate) content: u64,
-    info: PacketInfo,
-    packet_begin: Option<ClockValue>,
-    packet_end: Option<ClockValue>,
+    pub(crate) opened: Box<OpenedPacket>,
     /// Where the next event record begins.
     pub(crate) at: Position,
     /// Where it is to be asked whether the bytes are still there, at last where the content of the
@@ -151,7 +157,7 @@ pub struct StreamCursor {
     pub(crate) end: u64,
     pub(crate) begins: [Position; 6],
     /// What is wrong with the event record at `begins[2]`, and at which bit.
-    pub(crate) broken: Option<(u64, DamageKind)>,
+    pub(crate) broken: Option<Box<(u64, DamageKind)>>,
     /// Value of the default clock behind the common context of the current event.
     pub(crate) common_cycles: Option<u64>,
     pub(crate) event_class: usize,
@@ -162,7 +168,6 @@ pub struct StreamCursor {
     most_cycles: u64,
     /// When the packet ends, if that is known and to be believed.
     last_time: u64,
-    pub(crate) times: PacketTimes,
     /// Events above this one need a closer look.
     latest: u64,
     /// Whether an event of the packet was after its end.
@@ -181,8 +186,8 @@ pub struct StreamCursor {
     is_late: bool,
     /// Files of which it was told that they have lost bytes.
     pub(crate) lost_files: Vec<u32>,
-    damage: Option<Damage>,
-    discarded: Option<Loss>,
+    damage: Option<Box<Damage>>,
+    discarded: Option<Box<Loss>>,
     current: Option<MessageKind>,
 }
 
@@ -208,7 +213,7 @@ impl StreamCursor {
     }
 
     fn tell_damage(&mut self, damage: Damage) -> bool {
-        self.damage = Some(Damage { stream: Some(self.input.stream.name.clone()), ..damage });
+        self.damage = Some(Box::new(Damage { stream: Some(self.input.stream.name.clone()), ..damage }));
         let now = self.clocks.value().map(|now| now.min(self.last_time));
         let time = self.input.clock_value(now).map(|value| value.nanoseconds);
         self.tell(MessageKind::Damage, time)
@@ -300,15 +305,15 @@ impl StreamCursor {
                 self.last_time = times.last.unwrap_or(u64::MAX);
                 self.latest = self.last_time.min(self.most_cycles);
                 self.is_late_told = times.are_mended;
-                self.times = times;
+                self.opened.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
-                self.info = info;
+                self.opened.info = info;
                 self.begins[0] = info.begins[0];
                 self.begins[1] = info.begins[1];
                 self.at = info.begins[2];
                 self.look_ahead();
-                self.packet_begin = input.clock_value(times.begin);
-                self.packet_end = input.clock_value(times.end);
+                self.opened.begin = input.clock_value(times.begin);
+                self.opened.end = input.clock_value(times.end);
                 Ok(())
             }
             Err(error) => Err(self.damage_at(error.bit, error.kind)),
@@ -430,7 +435,7 @@ impl StreamCursor {
                         stream: &self.input.stream,
                         entry: self.entry(),
                         before: self.input.packet_before(self.packet),
-                        info: Some(&self.info).filter(|_| !self.clocks.go_on),
+                        info: Some(&self.opened.info).filter(|_| !self.clocks.go_on),
                         may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
                     };
                     let Some((number, kind)) = check.first_flaw(from) else {
@@ -442,16 +447,18 @@ impl StreamCursor {
                 }
                 Phase::DiscardedEvents => {
                     self.phase = Phase::DiscardedPackets;
-                    self.discarded = self.discarded_events().filter(|loss| self.is_in_window(loss));
-                    if let Some(loss) = self.discarded {
+                    self.discarded =
+                        self.discarded_events().filter(|loss| self.is_in_window(loss)).map(Box::new);
+                    if let Some(loss) = &self.discarded {
                         let time = loss.range.map(|(begin, _)| begin.nanoseconds);
                         return self.tell(MessageKind::DiscardedEvents, time);
                     }
                 }
                 Phase::DiscardedPackets => {
                     self.phase = Phase::PacketBegin;
-                    self.discarded = self.discarded_packets().filter(|loss| self.is_in_window(loss));
-                    if let Some(loss) = self.discarded {
+                    self.discarded =
+                        self.discarded_packets().filter(|loss| self.is_in_window(loss)).map(Box::new);
+                    if let Some(loss) = &self.discarded {
                         let time = loss.range.map(|(begin, _)| begin.nanoseconds);
                         return self.tell(MessageKind::DiscardedPackets, time);
                     }
@@ -460,15 +467,16 @@ impl StreamCursor {
                     self.phase = Phase::Events;
                     if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
                         // No event may be earlier.
-                        let end = self.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
-                        let begin = self.times.begin.filter(|begin| *begin <= end);
+                        let end = self.opened.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
+                        let begin = self.opened.times.begin.filter(|begin| *begin <= end);
                         self.last_event = self.last_event.max(begin);
-                    } else if let (Some(begin), Some(first)) = (self.times.begin, self.first_event_clock())
+                    } else if let (Some(begin), Some(first)) =
+                        (self.opened.times.begin, self.first_event_clock())
                         && first < begin
                     {
-                        self.packet_begin = self.input.clock_value(Some(first));
+                        self.opened.begin = self.input.clock_value(Some(first));
                     }
-                    let time = self.packet_begin.map(|begin| begin.nanoseconds);
+                    let time = self.opened.begin.map(|begin| begin.nanoseconds);
                     return self.tell(MessageKind::PacketBegin, time);
                 }
                 Phase::Events if self.is_packet_lost() => {
@@ -481,7 +489,7 @@ impl StreamCursor {
                     self.look_ahead();
                     return false;
                 }
-                Phase::Events => match self.broken.take() {
+                Phase::Events => match self.broken.take().map(|broken| *broken) {
                     None => {
                         self.phase = Phase::PacketEnd;
                         if let Some(damage) = self.cut_off() {
@@ -516,17 +524,17 @@ impl StreamCursor {
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
                     let now = self.clocks.value();
-                    if let (Some(end), Some(now)) = (self.times.end, now) {
+                    if let (Some(end), Some(now)) = (self.opened.times.end, now) {
                         let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
                             && end == 0
-                            && self.times.begin.is_some_and(|begin| begin != 0);
+                            && self.opened.times.begin.is_some_and(|begin| begin != 0);
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
                         if crashed || early {
-                            self.packet_end = self.input.clock_value(Some(now));
+                            self.opened.end = self.input.clock_value(Some(now));
                         } else {
-                            let last = if self.times.are_mended { self.last_event } else { None };
+                            let last = if self.opened.times.are_mended { self.last_event } else { None };
                             let end = end.max(last.unwrap_or(end));
-                            self.packet_end = self.input.clock_value(Some(end));
+                            self.opened.end = self.input.clock_value(Some(end));
                             self.clocks.set_default(end);
                         }
                     }
@@ -535,7 +543,7 @@ impl StreamCursor {
                         // What follows may be earlier or later: that was told.
                         self.last_event = None;
                     }
-                    let time = self.packet_end.map(|end| end.nanoseconds);
+                    let time = self.opened.end.map(|end| end.nanoseconds);
                     return self.tell(MessageKind::PacketEnd, time);
                 }
                 Phase::Rest(i) => {
@@ -622,9 +630,11 @@ impl Cursor for StreamCursor {
     }
 
     fn prepare(&self) {
-        let at = (self.begins[2].bit / 8) as usize;
-        self.data.prefetch(at);
-        self.data.prefetch(at + 64);
+        // The event that is to be lent, and the one behind it, which is looked at right after.
+        let (begin, end) = ((self.begins[2].bit / 8) as usize, (self.at.bit / 8) as usize);
+        for at in [begin, begin + 64, end + 64, end + 128] {
+            self.data.prefetch(at);
+        }
     }
 
     fn place(&self) -> Option<Place> {
@@ -638,7 +648,7 @@ impl StreamCursor {
     fn other_message(&self) -> Option<Message<'_>> {
         let stream = &*self.input.stream;
         let discarded = || {
-            let Loss { count, range } = self.discarded?;
+            let Loss { count, range } = **self.discarded.as_ref()?;
             let (begin, end) = range.unzip();
             Some(Discarded { stream, count, begin, end })
         };
@@ -677,12 +687,12 @@ impl StreamCursor {
         let data = self.data.len() as u64 * 8;
         Packet {
             stream: &self.input.stream,
-            begin: self.packet_begin,
-            end: self.packet_end,
-            sequence_number: self.info.sequence.map(|counter| counter.value),
-            discarded_counter: self.info.discarded.map(|counter| counter.value),
-            total_length: self.info.total.unwrap_or(data),
-            content_length: self.info.content.unwrap_or(data),
+            begin: self.opened.begin,
+            end: self.opened.end,
+            sequence_number: self.opened.info.sequence.map(|counter| counter.value),
+            discarded_counter: self.opened.info.discarded.map(|counter| counter.value),
+            total_length: self.opened.info.total.unwrap_or(data),
+            content_length: self.opened.info.content.unwrap_or(data),
             scopes: self.scopes(),
         }
     }
