@@ -126,6 +126,7 @@ impl Phase {
 pub(crate) struct OpenedPacket {
     info: PacketInfo,
     pub(crate) times: PacketTimes,
+    /// When it begins and ends, as it is lent.
     begin: Option<ClockValue>,
     end: Option<ClockValue>,
 }
@@ -632,7 +633,7 @@ impl Cursor for StreamCursor {
     fn prepare(&self) {
         // The event that is to be lent, and the one behind it, which is looked at right after.
         let (begin, end) = ((self.begins[2].bit / 8) as usize, (self.at.bit / 8) as usize);
-        for at in [begin, begin + 64, end + 64, end + 128] {
+        for at in [begin, begin + 64, end, end + 64, end + 128] {
             self.data.prefetch(at);
         }
     }

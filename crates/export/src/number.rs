@@ -324,6 +324,7 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
 /// Appends a finite number with as many digits as tell it from all others of 64 bits, and a point or an
 /// exponent.
 pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
+    // Below 2^53 no integer has fewer digits that tell it from its neighbours; exponents begin at 1e16.
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
     }
@@ -332,6 +333,7 @@ pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
 
 /// The same with all others of 32 bits.
 pub(crate) fn push_shortest_single(out: &mut Vec<u8>, value: f32) {
+    // Likewise below 2^24.
     if value.abs() < 1e7 && is_whole(value.into()) {
         return push_whole(out, value as i64);
     }

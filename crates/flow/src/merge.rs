@@ -73,8 +73,8 @@ impl<C: Cursor> Merge<C> {
         Self { are_begun: true, ..Self::new(cursors) }
     }
 
-    /// Makes [`Cursor::advance`] give None as soon as no message before this time is left; None: it
-    /// goes on to the end. It can be called again and again, each time with a later one.
+    /// Makes [`Cursor::move_on`] give false, and [`Merge::hand_on_all`] return, as soon as no message before
+    /// this time is left; None: they go on to the end. It can be called again and again, each time with a later one.
     pub fn pause_at(&mut self, until: Option<i128>) {
         self.until = until;
         self.limit = self.limit_of(self.runner_up);
@@ -206,8 +206,9 @@ impl<C: Cursor> Merge<C> {
     #[cold]
     fn begin_or_resume(&mut self) -> bool {
         let winner = match self.winner {
-            Some(winner) if self.started => self.entry(winner),
-            _ => self.start(),
+            _ if !self.started => self.start(),
+            Some(winner) => self.entry(winner),
+            None => return false,
         };
         // It may be after the new pause, too.
         self.crown(winner);

@@ -125,11 +125,12 @@ fn records() -> Vec<u8> {
     buffer
 }
 
-/// Folds every value of every record into one number, as the sink `null` does, but by hand.
-fn fold(bytes: &[u8]) -> u64 {
+/// Folds every value of every record into one number, much as the sink `null` does, but by hand; and how many
+/// records there are.
+fn fold(bytes: &[u8]) -> (u64, usize) {
     let add =
         |hash: u64, value: u64| hash.rotate_left(23).wrapping_add(value.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    let (mut left, mut sum) = (bytes, 0u64);
+    let (mut left, mut sum, mut count) = (bytes, 0u64, 0);
     while let Ok((record, rest)) = Record::read(left, 0) {
         let mut hash = add(record.timestamp() as u64, record.raw_severity().into());
         for argument in record.arguments().flatten() {
@@ -145,13 +146,15 @@ fn fold(bytes: &[u8]) -> u64 {
             };
         }
         sum = sum.wrapping_add(hash);
+        count += 1;
         left = rest;
     }
-    sum
+    (sum, count)
 }
 
 fn logs(criterion: &mut Criterion) {
     let bytes = records();
+    assert_eq!(fold(&bytes).1, EVENTS);
     let tree = Tree {
         name: "bench".to_owned(),
         entries: vec![Entry::of_bytes("log", bytes.clone())],

@@ -217,7 +217,15 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let bits = part.word.unsigned(bytes, at);
                 visitor.real(self.run_field(part, begin), real(bits, part.word.length()));
             }
-            _ => self.rare_field(visitor, part, begin, bytes),
+            Load::Array
+            | Load::Bits
+            | Load::Saved
+            | Load::Any
+            | Load::I32
+            | Load::U32
+            | Load::U64
+            | Load::Unsigned
+            | Load::Signed => self.rare_field(visitor, part, begin, bytes),
         }
     }
 

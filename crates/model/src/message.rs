@@ -400,13 +400,14 @@ pub enum MessageKind {
 /// say nothing: then the merge hands such a record on at once. Errors are [`Message::Damage`]; after one, go on where
 /// it is possible.
 pub trait Cursor {
-    /// Moves on to the next message; false after the last one.
+    /// Moves on to the next message; false after the last one, however often it is called.
     fn move_on(&mut self) -> bool;
 
-    /// The message that [`Cursor::move_on`] moved to; None before the first and after the last one.
+    /// The message that [`Cursor::move_on`] moved to; None before the first and after the last one, and
+    /// only then.
     fn current(&self) -> Option<Message<'_>>;
 
-    /// The head of that message.
+    /// The head of that message; None where there is none.
     fn head(&self) -> Option<Head>;
 
     /// Moves on to the next message and tells its head; None after the last one.
@@ -571,5 +572,22 @@ pub trait Sink {
     /// If it cannot write.
     fn finish(&mut self) -> std::io::Result<()> {
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::EventCounts;
+
+    #[test]
+    fn counts_have_the_first_and_the_last_time_whatever_the_order() {
+        let mut counts = EventCounts::default();
+        for (class, time) in
+            [(Some(2), Some(5)), (None, None), (Some(0), Some(3)), (Some(2), Some(9)), (None, Some(4))]
+        {
+            counts.add(class, time);
+        }
+        assert_eq!(counts, EventCounts { by_class: vec![1, 0, 2], others: 2, times: Some((3, 9)) });
+        assert_eq!(counts.sum(), 5);
     }
 }

@@ -539,7 +539,8 @@ impl LogCursor {
                     }
                 }
                 Phase::Reading => {
-                    let is_end = !self.slow();
+                    // What is queued already is told first.
+                    let is_end = self.queue.is_empty() && !self.slow();
                     // What is left to tell comes before the end.
                     if !self.tell() {
                         if !is_end {

@@ -1,12 +1,14 @@
 //! The reader gives what the codec gives: each message, in order, with all of its values, and the same
 //! damage, whichever way it was read.
 
+use std::ops::ControlFlow;
+
 use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::reader::{LogTrace, OpenOptions, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Event, Field, FieldKind, LogMeaning, Message, Real, Scope, Text, TraceInput, Visitor,
-    Window,
+    Cursor, DamageKind, Event, EventCounts, Field, FieldKind, HandedOn, LogMeaning, Message, MessageKind,
+    Real, Scope, Text, TraceInput, Visitor, Window,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -87,6 +89,44 @@ impl Values {
 
 /// What the reader gives.
 fn read(trace: &LogTrace) -> Vec<String> {
+    let found = moved_through(trace);
+    let mut counts = EventCounts::default();
+    let (mut handed_on, mut others) = (0, 0);
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.count_events(3, &mut counts).is_some_and(|head| {
+            others += usize::from(is_told(head.kind));
+            true
+        }) {}
+    }
+    for mut cursor in trace.cursors(Window::default()) {
+        let mut limit = 0;
+        let mut take = |message: &Message<'_>| {
+            handed_on += usize::from(matches!(message, Message::Event(_)) || is_told(kind_of(message)));
+            ControlFlow::Continue(())
+        };
+        while let HandedOn::Until(order) = cursor.hand_on(limit, &mut take) {
+            limit = order.saturating_add(1_000);
+        }
+        assert!(cursor.head().is_none() && !cursor.move_on());
+    }
+    assert_eq!((counts.sum() as usize + others, handed_on), (found.len(), found.len()));
+    found
+}
+
+/// Whether messages of this kind are told below, but for events.
+fn is_told(kind: MessageKind) -> bool {
+    matches!(kind, MessageKind::DiscardedEvents | MessageKind::Damage)
+}
+
+fn kind_of(message: &Message<'_>) -> MessageKind {
+    match message {
+        Message::DiscardedEvents(_) => MessageKind::DiscardedEvents,
+        Message::Damage(_) => MessageKind::Damage,
+        _ => MessageKind::StreamBegin,
+    }
+}
+
+fn moved_through(trace: &LogTrace) -> Vec<String> {
     let mut found = Vec::new();
     for mut cursor in trace.cursors(Window::default()) {
         while let Some(head) = cursor.advance() {
@@ -523,4 +563,42 @@ fn programs_are_no_logs() {
     assert!(!probe(&tree(&program), &OpenOptions::default()));
     let log = [b"\x7fELF\x02\x01\x01\0".to_vec(), framed(&packet).repeat(3)].concat();
     assert!(probe(&tree(&log), &OpenOptions::default()));
+}
+
+/// More datagrams arrive than may wait, before anybody reads: each is an event, or one that was dropped.
+#[cfg(unix)]
+#[test]
+fn datagrams_that_were_dropped_are_told() {
+    use std::os::unix::net::UnixDatagram;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    static STOP: AtomicBool = AtomicBool::new(false);
+    const SENT: u64 = 4_096 + 200;
+    let path = std::env::temp_dir().join(format!("ichnos-reader-{}", std::process::id()));
+    let datagrams = ichnos_io::Datagrams::at_unix_socket(&path, &STOP).unwrap();
+    let sender = UnixDatagram::unbound().unwrap();
+    let mut buffer = [0; 64];
+    for time in 0..SENT {
+        let mut encoder = Encoder::new(&mut buffer);
+        let mut record = encoder.begin(time as i64, 0x30).unwrap();
+        record.argument("n", time).unwrap();
+        record.finish();
+        sender.send_to(encoder.written(), &path).unwrap();
+    }
+    STOP.store(true, Ordering::Relaxed);
+    let trace = LogTrace::listen(datagrams, &OpenOptions::default()).unwrap();
+    let (mut events, mut dropped, mut last) = (0, 0, None);
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.move_on() {
+            match cursor.current().unwrap() {
+                Message::Event(_) => events += 1,
+                Message::DiscardedEvents(discarded) => dropped += discarded.count.unwrap(),
+                Message::Damage(damage) => panic!("{damage}"),
+                _ => {}
+            }
+            last = cursor.head().map(|head| head.kind);
+        }
+    }
+    assert_eq!((events + dropped, last), (SENT, Some(MessageKind::StreamEnd)));
+    assert!(events >= 4_096);
 }
