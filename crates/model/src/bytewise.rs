@@ -217,15 +217,8 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let bits = part.word.unsigned(bytes, at);
                 visitor.real(self.run_field(part, begin), real(bits, part.word.length()));
             }
-            Load::Array
-            | Load::Bits
-            | Load::Saved
-            | Load::Any
-            | Load::I32
-            | Load::U32
-            | Load::U64
-            | Load::Unsigned
-            | Load::Signed => self.rare_field(visitor, part, begin, bytes),
+            // A list of all others would be compiled into a table, which takes longer.
+            _ => self.rare_field(visitor, part, begin, bytes),
         }
     }
 
