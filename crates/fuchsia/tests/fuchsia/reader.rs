@@ -600,5 +600,6 @@ fn datagrams_that_were_dropped_are_told() {
         }
     }
     assert_eq!((events + dropped, last), (SENT, Some(MessageKind::StreamEnd)));
-    assert!(events >= 4_096);
+    // Otherwise nothing of this was seen.
+    assert!(events >= 4_096 && dropped > 0, "{events} {dropped}");
 }
