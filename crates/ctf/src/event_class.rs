@@ -11,8 +11,9 @@ use crate::event_header::EventHeader;
 /// it: with many of them, each with its own, the processor's caches would not hold it.
 #[derive(Debug)]
 pub(crate) struct EventRecords {
-    pub(crate) header: Option<EventHeader>,
-    pub(crate) by_id: EventRecordClasses,
+    pub(crate) little_header: Option<EventHeader<false>>,
+    pub(crate) big_header: Option<EventHeader<true>>,
+    pub(crate) by_id: Bodies,
     /// The id of event records that say none: that of the only class, or 0.
     pub(crate) implied_id: u64,
     pub(crate) common_has_roles: bool,
@@ -20,8 +21,6 @@ pub(crate) struct EventRecords {
     pub(crate) time_in_common: bool,
     /// Whether the trace has other clocks than the default one.
     pub(crate) has_other_clocks: bool,
-    /// By index of the event record class.
-    pub(crate) bodies: Vec<Body>,
     /// Event records of these ids are not read, and are not in `by_id`: why.
     too_heavy: HashMap<u64, DamageKind>,
 }
@@ -42,19 +41,22 @@ impl EventRecords {
         let too_heavy: HashMap<u64, DamageKind> = weights
             .filter_map(|(class, weight)| Some((class.id, allowed.too_many(weight, "event records")?)))
             .collect();
-        let ids = class.event_records.iter().zip(0..).map(|(class, i)| (class.id, i));
-        let ids = ids.filter(|(id, _)| !too_heavy.contains_key(id));
+        let bodies = class.event_records.iter().zip(&plans.event_records).enumerate();
+        let bodies = bodies.filter(|(_, (class, _))| !too_heavy.contains_key(&class.id));
+        let bodies = bodies.map(|(i, (class, plans))| (class.id, Body::new(i, common, plans)));
+        let implied_id = match class.event_records.as_slice() {
+            [only] => only.id,
+            _ => 0,
+        };
+        let clock = class.default_clock;
         Some(Self {
-            header: header.and_then(|plan| EventHeader::new(plan, class.default_clock)),
-            by_id: EventRecordClasses::new(ids.collect()),
-            implied_id: match class.event_records.as_slice() {
-                [only] => only.id,
-                _ => 0,
-            },
+            little_header: header.and_then(|plan| EventHeader::new(plan, clock, implied_id)),
+            big_header: header.and_then(|plan| EventHeader::new(plan, clock, implied_id)),
+            by_id: Bodies::new(bodies.collect()),
+            implied_id,
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
             time_in_common: !has_default_time(header) && has_default_time(common),
             has_other_clocks: trace.class.clocks.len() > 1,
-            bodies: plans.event_records.iter().map(|plans| Body::new(common, plans)).collect(),
             too_heavy,
         })
     }
@@ -84,41 +86,37 @@ impl Allowed {
     }
 }
 
-/// Finds the event record class of an id: by position where ids are small, as they mostly are.
+/// Finds what is known of the event record class of an id: by position where ids are small, as they
+/// mostly are.
 #[derive(Debug)]
-pub(crate) enum EventRecordClasses {
-    Dense(Vec<u32>),
-    Sparse(HashMap<u64, u32>),
+pub(crate) enum Bodies {
+    Dense(Box<[Option<Body>]>),
+    Sparse(HashMap<u64, Body>),
 }
 
-impl EventRecordClasses {
-    const NONE: u32 = u32::MAX;
-
-    pub(crate) fn new(by_id: HashMap<u64, u32>) -> Self {
+impl Bodies {
+    pub(crate) fn new(by_id: HashMap<u64, Body>) -> Self {
         let most = by_id.keys().copied().max().unwrap_or(0);
         if most > 4 * by_id.len() as u64 + 1024 {
             return Self::Sparse(by_id);
         }
-        let mut dense = vec![Self::NONE; most as usize + 1];
-        for (id, index) in by_id {
-            dense[id as usize] = index;
-        }
-        Self::Dense(dense)
+        Self::Dense((0..=most).map(|id| by_id.get(&id).copied()).collect())
     }
 
-    #[inline]
-    pub(crate) fn get(&self, id: u64) -> Option<usize> {
-        let index = match self {
-            Self::Dense(dense) => *dense.get(usize::try_from(id).ok()?)?,
-            Self::Sparse(sparse) => *sparse.get(&id)?,
-        };
-        (index != Self::NONE).then_some(index as usize)
+    #[inline(always)]
+    pub(crate) fn get(&self, id: u64) -> Option<&Body> {
+        match self {
+            Self::Dense(dense) => dense.get(usize::try_from(id).ok()?)?.as_ref(),
+            Self::Sparse(sparse) => sparse.get(&id),
+        }
     }
 }
 
 /// What is known of the events of a class behind their headers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Body {
+    /// Index of the class.
+    pub(crate) class: usize,
     /// Whether fields of the specific context or the payload have roles.
     pub(crate) has_roles: bool,
     pub(crate) layout: Option<BodyLayout>,
@@ -126,21 +124,23 @@ pub(crate) struct Body {
 
 /// Where the scopes of a body lie, in bits from its beginning, if that is the same for all that
 /// begin at a byte.
+// So few bits that sums with them are always numbers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLayout {
-    pub(crate) specific_context: u64,
-    pub(crate) payload: u64,
+    pub(crate) specific_context: u32,
+    pub(crate) payload: u32,
     /// The size of all, if that is always the same, too.
-    pub(crate) size: Option<u64>,
+    pub(crate) size: Option<u32>,
 }
 
 impl Body {
-    pub(crate) fn new(common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
+    pub(crate) fn new(class: usize, common_context: Option<&Plan>, plans: &EventRecordPlans) -> Self {
         let has_roles = |plan: &Plan| plan.nodes().any(|node| !node.roles.is_empty());
         let size = |plan: Option<&Plan>| {
             let Some(plan) = plan else { return Some(0) };
             let is_aligned = 8 % plan.root().alignment() == 0;
-            plan.fixed_size().filter(|size| is_aligned && size % 8 == 0 && !has_roles(plan))
+            let size = plan.fixed_size().filter(|size| is_aligned && size % 8 == 0 && !has_roles(plan));
+            size.and_then(|size| u32::try_from(size).ok())
         };
         let (specific, payload) = (plans.specific_context.as_ref(), plans.payload.as_ref());
         let layout = || {
@@ -153,6 +153,6 @@ impl Body {
             Some(BodyLayout { specific_context, payload: begin, size })
         };
         let has_roles = [specific, payload].into_iter().flatten().any(has_roles);
-        Self { has_roles, layout: layout() }
+        Self { class, has_roles, layout: layout() }
     }
 }

@@ -8,9 +8,9 @@
 
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::walk::{Position, Slots};
-use ichnos_model::{ByteOrder, FieldClass, FieldKind, Role, Selectors, VariantOption};
+use ichnos_model::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selectors, VariantOption};
 
-use crate::packet::{Clocks, update_masked};
+use crate::packet::update_masked;
 
 /// Headers are only decoded where so many bytes of the packet are left: then nothing has to be
 /// asked of a single field.
@@ -19,16 +19,17 @@ const REACH: usize = 40;
 /// The last byte of a header in which a field may begin.
 const LAST_BYTE: u64 = (REACH - 8) as u64 - 1;
 
-/// How to decode the event record headers of a data stream class.
+/// How to decode the event record headers of a data stream class, of which all fields are big-endian, or
+/// all little-endian.
 #[derive(Debug)]
-pub(crate) struct EventHeader {
+pub(crate) struct EventHeader<const BIG: bool> {
     /// The alignment in bits, minus one.
     mask: u64,
-    /// Whether all fields are big-endian; otherwise all are little-endian.
-    is_big: bool,
+    /// The id of event records whose header says none.
+    implied_id: u64,
+    /// What headers look like; if a field selects that, most of them.
+    common: Shape,
     selection: Option<Selection>,
-    /// What headers look like: one for each option of the selection, or one.
-    shapes: Box<[Shape]>,
 }
 
 /// Unsigned integers at fixed places.
@@ -40,8 +41,6 @@ struct Shape {
     id: Option<Place>,
     /// The field with the role of a timestamp of the default clock.
     timestamp: Option<Place>,
-    /// Byte order of the last field, if the header does not end with a byte.
-    open_byte: Option<ByteOrder>,
     /// Byte order of all fields.
     order: Option<ByteOrder>,
 }
@@ -50,8 +49,7 @@ struct Shape {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     byte: u8,
-    /// By how many bits to shift up the eight bytes from there, and then down.
-    up: u8,
+    /// By how many bits to shift down the eight bytes from there.
     down: u8,
     /// The bits that the integer can have.
     mask: u64,
@@ -63,7 +61,22 @@ struct Selection {
     selector: Place,
     /// Where the selector's value is kept for other fields.
     slot: u16,
+    /// The values that select the common shape: the least one, and how many more there are.
+    common: (u64, u64),
     selectors: Selectors,
+    /// What the others select.
+    shapes: Box<[Shape]>,
+}
+
+/// What an event record header says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct DecodedHeader {
+    /// The id of the event record class.
+    pub(crate) id: u64,
+    /// Where it ends.
+    pub(crate) end: Position,
+    /// Value of the default clock behind it; that before it if there is no such clock.
+    pub(crate) cycles: u64,
 }
 
 impl Place {
@@ -72,7 +85,7 @@ impl Place {
         let at = usize::from(self.byte) & (REACH - 9);
         let word = header[at..].first_chunk().map_or(0, |word| u64::from_le_bytes(*word));
         let word = if BIG { word.swap_bytes() } else { word };
-        word << (self.up & 63) >> (self.down & 63)
+        word >> (self.down & 63) & self.mask
     }
 }
 
@@ -94,12 +107,10 @@ impl Shape {
         let is_big = bits.byte_order == ByteOrder::BigEndian;
         let place = Place {
             byte: byte as u8,
-            up: (if is_big { bit } else { 64 - bit - bits.length }) as u8,
-            down: (64 - bits.length) as u8,
+            down: (if is_big { 64 - bit - bits.length } else { bit }) as u8,
             mask: u64::MAX >> (64 - bits.length),
         };
         self.size = offset + bits.length;
-        self.open_byte = (!self.size.is_multiple_of(8)).then_some(bits.byte_order);
         if class.roles.has(Role::EventRecordClassId) {
             self.id = Some(place);
         }
@@ -112,8 +123,13 @@ impl Shape {
         Some(place)
     }
 
-    fn is_big(&self) -> bool {
-        self.order == Some(ByteOrder::BigEndian)
+    /// The same, unless it ends within a byte: then what follows has to be asked for its byte order.
+    fn whole(self) -> Option<Self> {
+        self.size.is_multiple_of(8).then_some(self)
+    }
+
+    fn is_of_order(&self, order: ByteOrder) -> bool {
+        self.order.is_none_or(|own| own == order)
     }
 
     /// The same followed by a structure of such integers; None if where they are depends on where
@@ -125,20 +141,20 @@ impl Shape {
         }
         let mut shape = self.clone();
         shape.size = align(self.size, class.alignment())?;
-        if shape.size.is_multiple_of(8) {
-            shape.open_byte = None;
-        }
         members.iter().try_for_each(|member| shape.add(&member.class, default_clock).map(|_| ()))?;
-        Some(shape)
+        shape.whole()
     }
 }
 
-impl EventHeader {
-    /// For a plan, if its header is of one of the shapes. The default clock is the one that
-    /// timestamps are of which name none.
-    pub(crate) fn new(plan: &Plan, default_clock: Option<u16>) -> Option<Self> {
+impl<const BIG: bool> EventHeader<BIG> {
+    /// For a plan, if its header is of one of the shapes, and of this byte order. The default clock is
+    /// the one that timestamps are of which name none; `implied_id` is the id of event records whose
+    /// header says none.
+    pub(crate) fn new(plan: &Plan, default_clock: Option<u16>, implied_id: u64) -> Option<Self> {
         let root = plan.root();
+        let mask = root.alignment() - 1;
         let FieldKind::Structure { members, .. } = &root.class.kind else { return None };
+        let order = if BIG { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
         // Where it has less, a header that does not begin at a byte is left to the plan.
         let alignment = root.alignment().max(8);
         let mut shape = Shape::default();
@@ -154,64 +170,87 @@ impl EventHeader {
             if !is_first || saving.next().is_some() {
                 return None;
             }
-            let shape_of = |option: &VariantOption| shape.with(&option.class, alignment, default_clock);
+            let shape_of = |option: &VariantOption| {
+                let shape = shape.with(&option.class, alignment, default_clock);
+                shape.filter(|shape| shape.is_of_order(order))
+            };
+            let shapes: Box<[Shape]> = options.iter().map(shape_of).collect::<Option<_>>()?;
+            let (option, first, more) = widest_range(options)?;
+            let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
             return Some(Self {
-                mask: root.alignment() - 1,
-                is_big: shape.is_big(),
+                mask,
+                implied_id,
+                common: shapes.get(option)?.clone(),
                 selection: Some(Selection {
                     selector,
                     slot: *slot,
-                    selectors: Selectors::new(options.iter().map(|option| &option.ranges)),
+                    common: (first, more),
+                    selectors,
+                    shapes,
                 }),
-                shapes: options.iter().map(shape_of).collect::<Option<_>>()?,
             });
         }
         if saving.next().is_some() {
             return None;
         }
         members.iter().try_for_each(|member| shape.add(&member.class, default_clock).map(|_| ()))?;
-        let is_big = shape.is_big();
-        Some(Self { mask: root.alignment() - 1, is_big, selection: None, shapes: [shape].into() })
+        let common = shape.whole().filter(|shape| shape.is_of_order(order))?;
+        Some(Self { mask, implied_id, common, selection: None })
     }
 
     /// Decodes the header at a position in a packet, of which `data` is what is there and `end` the
-    /// bit at which the content ends, if its fields are of this byte order: brings the clocks up to date,
-    /// gives the id and the position behind it. None: nothing was done that carrying out the plan would
-    /// not do.
+    /// bit at which the content ends; `now` is the value of the default clock before. None: nothing was
+    /// done that carrying out the plan would not do.
     #[inline(always)]
-    pub(crate) fn decode<const BIG: bool>(
+    pub(crate) fn decode(
         &self,
         data: &[u8],
         end: u64,
         at: Position,
         slots: &Slots,
-        clocks: &mut Clocks,
-    ) -> Option<(Option<u64>, Position)> {
-        if self.is_big != BIG {
-            return None;
-        }
+        now: u64,
+    ) -> Option<DecodedHeader> {
         let base = at.bit.checked_add(self.mask)? & !self.mask;
         if !base.is_multiple_of(8) {
             return None;
         }
         let header: &[u8; REACH] = data.get((base / 8) as usize..)?.first_chunk()?;
-        let mut index = 0;
+        let mut shape = &self.common;
         if let Some(selection) = &self.selection {
             let value = selection.selector.read::<BIG>(header);
-            index = selection.selectors.select_unsigned(value)?;
+            if value.wrapping_sub(selection.common.0) > selection.common.1 {
+                shape = selection.shapes.get(selection.selectors.select_unsigned(value)?)?;
+            }
             slots.get(usize::from(selection.slot))?.set(i128::from(value));
         }
-        let shape = self.shapes.get(index)?;
         let after = base + shape.size;
         if after > end {
             return None;
         }
-        if let (Some(place), Some(now)) = (&shape.timestamp, clocks.value()) {
-            clocks.set_default(update_masked(now, place.read::<BIG>(header), place.mask));
-        }
-        let at = at.behind(after, shape.open_byte);
-        Some((shape.id.map(|place| place.read::<BIG>(header)), at))
+        let time = |place: &Place| update_masked(now, place.read::<BIG>(header), place.mask);
+        Some(DecodedHeader {
+            id: shape.id.as_ref().map_or(self.implied_id, |place| place.read::<BIG>(header)),
+            end: at.at_byte(after),
+            cycles: shape.timestamp.as_ref().map_or(now, time),
+        })
     }
+}
+
+/// Which option most values select that are not negative: the least one of them, and how many more there
+/// are.
+fn widest_range(options: &[VariantOption]) -> Option<(usize, u64, u64)> {
+    let ranges = options.iter().enumerate().flat_map(|(i, option)| {
+        let range = move |range: &IntegerRange| {
+            let first = u64::try_from(range.lower.max(0)).ok()?;
+            let last = u64::try_from(range.upper.min(u64::MAX.into())).ok()?;
+            // Where some overlap, the first option wins.
+            let overlaps = |other: &IntegerRange| other.lower <= range.upper && range.lower <= other.upper;
+            let is_first = !options[..i].iter().any(|before| before.ranges.0.iter().any(overlaps));
+            Some((i, first, last.checked_sub(first)?)).filter(|_| is_first)
+        };
+        option.ranges.0.iter().filter_map(range)
+    });
+    ranges.max_by_key(|(_, _, more)| *more)
 }
 
 #[cfg(test)]
@@ -223,13 +262,13 @@ mod tests {
     use ichnos_model::plan::TracePlans;
     use ichnos_model::walk::{PacketBits, UNKNOWN, WalkLimits};
     use ichnos_model::{
-        BitField, ClockClass, DataStreamClass, FieldLocation, IntegerProperties, IntegerRange, Limits,
-        Member, RangeSet, Scope, TraceClass,
+        BitField, ClockClass, DataStreamClass, FieldLocation, IntegerProperties, Limits, Member, RangeSet,
+        Scope, TraceClass,
     };
     use proptest::prelude::*;
 
     use super::*;
-    use crate::packet::EventVisitor;
+    use crate::packet::{Clocks, EventVisitor};
 
     /// Length, log2 of the alignment, big-endian, role.
     type Integer = (u64, u32, bool, u8);
@@ -288,7 +327,9 @@ mod tests {
     ) -> Result<bool, TestCaseError> {
         let plans = compiled(header);
         let plan = plans.data_streams[0].event_record_header.as_ref().unwrap();
-        let Some(fast) = EventHeader::new(plan, Some(0)) else { return Ok(false) };
+        let implied = 7;
+        let little = EventHeader::<false>::new(plan, Some(0), implied);
+        let big = EventHeader::<true>::new(plan, Some(0), implied);
         let bits = PacketBits { data, content };
         let begin = Position::at(begin);
         let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
@@ -300,13 +341,11 @@ mod tests {
         clocks.set_default(0x1234_5678);
         let before = clocks.clone();
         let fast_slots = slots();
-        let little = fast.decode::<false>(data, bits.end(), begin, &fast_slots, &mut clocks);
-        let decoded =
-            little.or_else(|| fast.decode::<true>(data, bits.end(), begin, &fast_slots, &mut clocks));
-        let Some((id, at)) = decoded else {
-            prop_assert_eq!(&clocks, &before);
-            return Ok(false);
-        };
+        let now = clocks.value().unwrap();
+        let little = little.and_then(|fast| fast.decode(data, bits.end(), begin, &fast_slots, now));
+        let big = || big.and_then(|fast| fast.decode(data, bits.end(), begin, &fast_slots, now));
+        let Some(DecodedHeader { id, end: at, cycles }) = little.or_else(big) else { return Ok(false) };
+        clocks.set_default(cycles);
         let mut plan_clocks = before;
         let plan_slots = slots();
         let mut visitor = EventVisitor { clocks: &mut plan_clocks, class_id: None };
@@ -314,7 +353,7 @@ mod tests {
         let limits = WalkLimits::from(&Limits::default());
         let result = plan.walk(bits, &mut plan_at, &plan_slots, limits, &mut visitor);
         prop_assert_eq!(result, Ok(()));
-        prop_assert_eq!(visitor.class_id, id);
+        prop_assert_eq!(visitor.class_id.unwrap_or(implied), id);
         prop_assert_eq!(plan_at, at);
         prop_assert_eq!(plan_clocks, clocks);
         prop_assert_eq!(plan_slots, fast_slots);

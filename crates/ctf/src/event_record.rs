@@ -1,10 +1,19 @@
 //! Gets past event records, one after the other, and finds out what they are of and where they lie.
 
 use ichnos_model::walk::{PacketBits, Position, walk_all};
-use ichnos_model::{ClockValue, DamageKind, Skip};
+use ichnos_model::{ClockValue, DamageKind, EventCounts, Skip};
 
+use crate::event_class::Body;
+use crate::event_header::DecodedHeader;
 use crate::packet::EventVisitor;
 use crate::stream::StreamCursor;
+
+/// Where the scopes of an event record behind its header begin, and where it ends.
+struct LaidOut {
+    specific_context: Position,
+    payload: Position,
+    end: Position,
+}
 
 impl StreamCursor {
     /// Gets past one event record; false at the end of the packet, or if it is broken: then
@@ -16,34 +25,64 @@ impl StreamCursor {
             // A packet without event record classes, or one whose data is all there.
             return false;
         }
-        if let Some(now) = self.clocks.value() {
-            self.clock_before = Some(now);
-        }
         self.begins[2] = begin;
-        let Some((id, at)) = self.header(begin) else { return false };
-        let Some(class) = self.records.by_id.get(id) else {
-            self.at = at;
-            let kind = self.records.unknown(self.input.stream.class().id, id);
-            return self.is_broken(at.bit, kind);
+        let before = self.clocks.value();
+        self.clock_before = before.unwrap_or_default();
+        match self.quick_header(begin, self.clock_before) {
+            Some(header) => self.event_behind(begin, header, before.is_some()),
+            None => self.event_with_any_header(begin),
+        }
+    }
+
+    /// Gets past an event record that begins at a position and has this header.
+    #[inline(always)]
+    fn event_behind(&mut self, begin: Position, header: DecodedHeader, has_clock: bool) -> bool {
+        if has_clock {
+            self.clocks.set_default(header.cycles);
+        }
+        let Some(body) = self.records.by_id.get(header.id) else {
+            return self.is_unknown(header.end, header.id);
         };
-        self.event_class = class;
-        let mut cycles = self.clocks.value();
+        self.event_class = body.class;
         if self.records.has_other_clocks {
             self.clocks.others(&mut self.other_clocks);
         }
-        self.begins[3] = at;
-        match self.end_of_laid_out(at) {
-            Some(end) => self.at = end,
-            None => {
-                self.at = at;
-                if !self.body() {
-                    return false;
-                }
-                if self.records.time_in_common {
-                    cycles = self.common_cycles;
-                }
-            }
+        self.begins[3] = header.end;
+        let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
+            return self.walked_event(begin, header.end, body.has_roles);
+        };
+        (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
+        self.is_past_event(begin, has_clock.then_some(header.cycles))
+    }
+
+    /// The same where the header is not of the commonest kind.
+    #[inline(never)]
+    fn event_with_any_header(&mut self, begin: Position) -> bool {
+        let header =
+            self.records.big_header.as_ref().and_then(|header| {
+                header.decode(&self.data, self.end, begin, &self.slots, self.clock_before)
+            });
+        match header.or_else(|| self.any_header(begin)) {
+            Some(header) => self.event_behind(begin, header, self.clocks.value().is_some()),
+            None => false,
         }
+    }
+
+    /// The same where the scopes behind the header, which ends at `at`, have to be walked over.
+    #[inline(never)]
+    fn walked_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
+        self.at = at;
+        let cycles = self.clocks.value();
+        if !self.body(has_roles) {
+            return false;
+        }
+        let in_common = self.records.time_in_common;
+        self.is_past_event(begin, if in_common { self.common_cycles } else { cycles })
+    }
+
+    /// Notes the time of an event record that was got past; false if it has no bits.
+    #[inline(always)]
+    fn is_past_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
         if self.at.bit == begin.bit {
             return self.is_broken(begin.bit, DamageKind::EmptyEventRecord);
         }
@@ -54,13 +93,44 @@ impl StreamCursor {
         true
     }
 
+    /// See [`ichnos_model::Cursor::pass_events`].
+    pub(crate) fn pass_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        let has_clock = self.clocks.value();
+        let (mut at, mut now) = (self.at, has_clock.unwrap_or_default());
+        let mut last = self.last_event;
+        let (mut passed, mut first) = (0, None);
+        while passed < most && at.bit < self.end {
+            let Some(header) = self.quick_header(at, now) else { break };
+            let Some(body) = self.records.by_id.get(header.id) else { break };
+            let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
+            let is_in_order = (last..=self.latest).contains(&header.cycles);
+            if end.bit == at.bit || !is_in_order && has_clock.is_some() {
+                break;
+            }
+            counts.add_class(Some(body.class));
+            if has_clock.is_some() {
+                last = header.cycles;
+                first.get_or_insert(last);
+            }
+            (at, now) = (end, header.cycles);
+            passed += 1;
+        }
+        self.at = at;
+        self.last_event = last;
+        self.clocks.set_default(now);
+        for cycles in [first, first.map(|_| last)] {
+            if let Some(value) = self.input.clock_value(cycles) {
+                counts.add_time(value.nanoseconds);
+            }
+        }
+        passed
+    }
+
     /// Goes back to where a broken event record begins: what it says of the time may be as wrong as the
     /// rest.
     pub(crate) fn forget_event(&mut self) {
         self.at = self.begins[2];
-        if let Some(before) = self.clock_before {
-            self.clocks.set_default(before);
-        }
+        self.clocks.set_default(self.clock_before);
     }
 
     /// Notes how an event record is broken.
@@ -71,75 +141,68 @@ impl StreamCursor {
         false
     }
 
-    /// The id of the class that an event record header says, and where the header ends. None if it is
-    /// broken.
-    #[inline(always)]
-    fn header(&mut self, begin: Position) -> Option<(u64, Position)> {
-        match self.quick_header::<false>(begin) {
-            None => self.other_header(begin),
-            found => found,
-        }
-    }
-
-    /// The same where the header is not of the commonest kind.
+    /// Notes that the event record whose header ends at a position is of no class.
+    #[cold]
     #[inline(never)]
-    fn other_header(&mut self, begin: Position) -> Option<(u64, Position)> {
-        self.quick_header::<true>(begin).or_else(|| self.any_header(begin))
+    fn is_unknown(&mut self, at: Position, id: u64) -> bool {
+        self.at = at;
+        let kind = self.records.unknown(self.input.stream.class().id, id);
+        self.is_broken(self.at.bit, kind)
     }
 
-    /// The same if it is of a shape that need not be walked over, and of this byte order.
+    /// What the event record header at a position says, if it is of the commonest kind; `now` is the value
+    /// of the default clock before.
     #[inline(always)]
-    fn quick_header<const BIG: bool>(&mut self, begin: Position) -> Option<(u64, Position)> {
-        let header = self.records.header.as_ref()?;
-        let (id, at) = header.decode::<BIG>(&self.data, self.end, begin, &self.slots, &mut self.clocks)?;
-        Some((id.unwrap_or(self.records.implied_id), at))
+    fn quick_header(&self, begin: Position, now: u64) -> Option<DecodedHeader> {
+        self.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
     }
 
-    fn any_header(&mut self, begin: Position) -> Option<(u64, Position)> {
+    /// The same, of whatever kind it is. None if it is broken.
+    fn any_header(&mut self, begin: Position) -> Option<DecodedHeader> {
         let bits = PacketBits { data: &self.data, content: self.content };
         let mut header = EventVisitor { clocks: &mut self.clocks, class_id: None };
         let limits = self.input.limits;
         let plan = self.input.stream.plans().event_record_header.as_ref();
         let mut at = begin;
         let result = plan.map_or(Ok(()), |plan| plan.walk(bits, &mut at, &self.slots, limits, &mut header));
-        let id = header.class_id;
+        let id = header.class_id.unwrap_or(self.records.implied_id);
         self.at = at;
         if let Err(error) = result {
             self.is_broken(error.bit, error.kind.into());
             return None;
         }
-        Some((id.unwrap_or(self.records.implied_id), at))
+        Some(DecodedHeader { id, end: at, cycles: self.clocks.value().unwrap_or_default() })
     }
 
-    /// Where the scopes end that are behind the event record header which ends at a position, if they lie
-    /// where they always do.
+    /// Where the scopes are that are behind the event record header which ends at a position, if they
+    /// lie where they always do.
     #[inline(always)]
-    fn end_of_laid_out(&mut self, at: Position) -> Option<Position> {
-        let layout = self.records.bodies.get(self.event_class)?.layout.as_ref()?;
-        let left = self.end.saturating_sub(at.bit);
-        if !at.bit.is_multiple_of(8) || layout.size.unwrap_or(layout.payload) > left {
+    fn laid_out(&self, body: &Body, at: Position) -> Option<LaidOut> {
+        let layout = body.layout.as_ref()?;
+        let after = |bits: u32| at.at_byte(at.bit + u64::from(bits));
+        if !at.bit.is_multiple_of(8) || after(layout.size.unwrap_or(layout.payload)).bit > self.end {
             return None;
         }
-        let after = |bits: u64| at.at_byte(at.bit + bits);
-        self.begins[4] = after(layout.specific_context);
-        self.begins[5] = after(layout.payload);
-        match layout.size {
-            Some(size) => Some(after(size)),
-            None => Some(at.at_byte(self.end_of_payload(at.bit + layout.payload)?)),
-        }
+        Some(LaidOut {
+            specific_context: after(layout.specific_context),
+            payload: after(layout.payload),
+            end: match layout.size {
+                Some(size) => after(size),
+                None => at.at_byte(self.end_of_payload(body.class, after(layout.payload).bit)?),
+            },
+        })
     }
 
-    /// The bit behind a payload that begins at bit `begin`, if it is easily told.
+    /// The bit behind a payload of this class that begins at bit `begin`, if it is easily told.
     #[inline(never)]
-    fn end_of_payload(&self, begin: u64) -> Option<u64> {
-        let plans = self.input.stream.plans().event_records.get(self.event_class)?;
+    fn end_of_payload(&self, class: usize, begin: u64) -> Option<u64> {
+        let plans = self.input.stream.plans().event_records.get(class)?;
         plans.payload.as_ref()?.end(self.bits().bytes(), begin, &self.slots)
     }
 
     /// Gets past the scopes behind an event record header; false if they are broken.
     #[inline(never)]
-    fn body(&mut self) -> bool {
-        let has_roles = self.records.bodies.get(self.event_class).is_some_and(|body| body.has_roles);
+    fn body(&mut self, has_roles: bool) -> bool {
         if has_roles || self.records.common_has_roles {
             return self.body_with_roles();
         }

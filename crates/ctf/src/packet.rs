@@ -44,9 +44,8 @@ pub fn update_clock(clock: u64, value: u64, length: u64) -> u64 {
 /// The same for a field that has the bits of this mask.
 #[inline(always)]
 pub(crate) fn update_masked(clock: u64, value: u64, mask: u64) -> u64 {
-    let (high, low) = (clock & !mask, clock & mask);
-    let base = if value >= low { high } else { high.wrapping_add(mask).wrapping_add(1) };
-    base.wrapping_add(value)
+    // How far it is from the low bits of the clock to the value, if need be around.
+    clock.wrapping_add(value.wrapping_sub(clock) & mask)
 }
 
 /// Values of all clocks of a trace, in one data stream.

@@ -76,6 +76,6 @@ impl StreamCursor {
             return Place::End;
         }
         let phase = self.phase.number() << 1 | u64::from(self.is_late_told);
-        Place::At([self.packet as u64, phase, self.at.bit, self.last_event.unwrap_or(u64::MAX)])
+        Place::At([self.packet as u64, phase, self.at.bit, self.last_event])
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, Message, MessageKind, Packet,
-    Place, Scopes, Window,
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventCounts, Head, Message,
+    MessageKind, Packet, Place, Scopes, Window,
 };
 
 use crate::event_class::EventRecords;
@@ -52,7 +52,7 @@ impl StreamInput {
             common_cycles: None,
             event_class: 0,
             event_clock: None,
-            last_event: None,
+            last_event: 0,
             most_cycles: self.most_cycles(),
             last_time: u64::MAX,
             latest: u64::MAX,
@@ -64,7 +64,7 @@ impl StreamInput {
                 .clock()
                 .filter(|clock| clock.frequency == 1_000_000_000)
                 .map(|clock| clock.nanoseconds(0)),
-            clock_before: None,
+            clock_before: 0,
             is_late: false,
             lost_files: self.lost_files(),
             damage: None,
@@ -163,14 +163,14 @@ pub struct StreamCursor {
     pub(crate) common_cycles: Option<u64>,
     pub(crate) event_class: usize,
     pub(crate) event_clock: Option<ClockValue>,
-    /// Time of the last event, or of the beginning of its packet.
-    pub(crate) last_event: Option<u64>,
+    /// Time of the last event in cycles, or of the beginning of its packet; 0 if nothing was before.
+    pub(crate) last_event: u64,
     /// Values of the default clock above this one are no times of 64 bits.
     most_cycles: u64,
     /// When the packet ends, if that is known and to be believed.
     last_time: u64,
     /// Events above this one need a closer look.
-    latest: u64,
+    pub(crate) latest: u64,
     /// Whether an event of the packet was after its end.
     pub(crate) is_late_told: bool,
     /// The time of the event that is held.
@@ -181,8 +181,8 @@ pub struct StreamCursor {
     is_in_time: bool,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
     pub(crate) nanoseconds_at_zero: Option<i128>,
-    /// Value of the default clock before the current event.
-    pub(crate) clock_before: Option<u64>,
+    /// Value of the default clock before the current event, if there is one.
+    pub(crate) clock_before: u64,
     /// Whether the last event came after the window.
     is_late: bool,
     /// Files of which it was told that they have lost bytes.
@@ -345,7 +345,8 @@ impl StreamCursor {
             if to > self.latest {
                 return self.tell_late_event(nanoseconds, to);
             }
-            if let Some(from) = self.last_event.replace(to).filter(|from| *from > to) {
+            let from = std::mem::replace(&mut self.last_event, to);
+            if from > to {
                 return self.hold_event(DamageKind::ClockBackwards { from, to }, nanoseconds);
             }
         }
@@ -378,11 +379,11 @@ impl StreamCursor {
             return self
                 .hold_event(if has_no_time { DamageKind::TimeOverflow(nanoseconds) } else { after }, time);
         }
-        match self.last_event.replace(cycles) {
-            Some(from) if from > cycles => {
+        match std::mem::replace(&mut self.last_event, cycles) {
+            from if from > cycles => {
                 self.hold_event(DamageKind::ClockBackwards { from, to: cycles }, nanoseconds)
             }
-            from if has_no_time && from.is_none_or(|from| from <= self.most_cycles) => {
+            from if has_no_time && from <= self.most_cycles => {
                 self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
             }
             _ => self.tell(MessageKind::Event, Some(nanoseconds)),
@@ -470,7 +471,7 @@ impl StreamCursor {
                         // No event may be earlier.
                         let end = self.opened.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
                         let begin = self.opened.times.begin.filter(|begin| *begin <= end);
-                        self.last_event = self.last_event.max(begin);
+                        self.last_event = self.last_event.max(begin.unwrap_or(0));
                     } else if let (Some(begin), Some(first)) =
                         (self.opened.times.begin, self.first_event_clock())
                         && first < begin
@@ -533,8 +534,8 @@ impl StreamCursor {
                         if crashed || early {
                             self.opened.end = self.input.clock_value(Some(now));
                         } else {
-                            let last = if self.opened.times.are_mended { self.last_event } else { None };
-                            let end = end.max(last.unwrap_or(end));
+                            let last = if self.opened.times.are_mended { self.last_event } else { 0 };
+                            let end = end.max(last);
                             self.opened.end = self.input.clock_value(Some(end));
                             self.clocks.set_default(end);
                         }
@@ -542,7 +543,7 @@ impl StreamCursor {
                     (self.last_time, self.latest) = (u64::MAX, self.most_cycles);
                     if self.entry().is_misplaced() {
                         // What follows may be earlier or later: that was told.
-                        self.last_event = None;
+                        self.last_event = 0;
                     }
                     let time = self.opened.end.map(|end| end.nanoseconds);
                     return self.tell(MessageKind::PacketEnd, time);
@@ -628,6 +629,10 @@ impl Cursor for StreamCursor {
             MessageKind::Event => Head::event(self.event_class, self.time()),
             kind => Head::new(kind, self.time()),
         })
+    }
+
+    fn pass_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        if self.phase == Phase::Events && !self.has_window { self.pass_plain_events(most, counts) } else { 0 }
     }
 
     fn prepare(&self) {

@@ -28,16 +28,12 @@ impl<'a> Plans<'a> for &'a Event<'a> {
     // then.
     #[inline(always)]
     fn get(self, plan: u8) -> &'a Plan {
-        let plans = &self.stream.trace.plans;
         let plan = match plan {
-            0 => plans
-                .data_streams
-                .get(self.stream.class_index)
-                .and_then(|plans| plans.common_context.as_ref()),
+            0 => self.stream.plans().common_context.as_ref(),
             1 => self.plans.specific_context.as_ref(),
             _ => self.plans.payload.as_ref(),
         };
-        plan.unwrap_or(&plans.nothing)
+        plan.unwrap_or(&self.stream.trace.plans.nothing)
     }
 }
 

@@ -114,8 +114,8 @@ fn compile(class: &Arc<EventRecordClass>, limits: &Limits) -> Result<(EventRecor
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
     let plans = TracePlans::compile(&trace, limits)?;
     let slots = plans.slots();
-    let plans =
-        plans.data_streams.into_iter().next().and_then(|stream| stream.event_records.into_iter().next());
+    let stream = plans.data_streams.into_iter().next().and_then(Arc::into_inner);
+    let plans = stream.and_then(|stream| stream.event_records.into_iter().next());
     Ok((plans.unwrap_or_default(), slots))
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot, TracePlans};
+use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot};
 use crate::{
     DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Member, Scope,
     StringLength, TextPlace, TraceClass, VariableLengthValue,
@@ -77,22 +77,21 @@ const STEPS: u64 = 16;
 /// after them for its own.
 pub(crate) fn locate_all(
     trace: &TraceClass,
-    plans: &mut TracePlans,
+    mut packet_header: Option<&mut Plan>,
+    data_streams: &mut [DataStreamPlans],
     limits: &Limits,
 ) -> Result<(), PlanError> {
     let most = limits.field_classes.saturating_mul(STEPS).max(1);
     let mut problems = Vec::new();
     let mut in_header = Vec::new();
-    let scopes = [plans.packet_header.as_ref(), None, None, None, None, None];
+    let scopes = [packet_header.as_deref(), None, None, None, None, None];
     let names = MemberNames { by_class: RefCell::default(), steps: Cell::new(most) };
     find(&names, &scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
     let streams: Vec<Vec<Found>> = trace
         .data_streams
         .iter()
-        .zip(&plans.data_streams)
-        .map(|(class, stream)| {
-            find_in_stream(&names, class, stream, plans.packet_header.as_ref(), &mut problems)
-        })
+        .zip(&*data_streams)
+        .map(|(class, stream)| find_in_stream(&names, class, stream, packet_header.as_deref(), &mut problems))
         .collect();
     if names.steps.get() == 0 {
         return Err(PlanError::Steps(most));
@@ -103,13 +102,13 @@ pub(crate) fn locate_all(
     let mut of_trace = Slots::after(0);
     for found in in_header.iter().chain(streams.iter().flatten()) {
         if found.scope == Scope::PacketHeader {
-            let slot = of_trace.of(found, plans.packet_header.as_mut())?;
-            if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut plans.packet_header) {
+            let slot = of_trace.of(found, packet_header.as_deref_mut())?;
+            if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut packet_header) {
                 header.set_slot(found.dependent, slot);
             }
         }
     }
-    for (stream, all) in plans.data_streams.iter_mut().zip(&streams) {
+    for (stream, all) in data_streams.iter_mut().zip(&streams) {
         let mut shared = Slots::after(of_trace.next);
         for found in all.iter().filter(|found| !found.is_of_event() && found.scope != Scope::PacketHeader) {
             shared.of(found, stream.scope_mut(found.scope, None))?;

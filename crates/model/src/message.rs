@@ -437,7 +437,9 @@ pub trait Cursor {
     /// Moves on and counts event records, to the first message that is none or to the last one of so many
     /// of them, and tells its head; None after the last message.
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
-        for _ in 0..most {
+        let mut left = most;
+        while left > 0 {
+            left -= self.pass_events(left - 1, counts).min(left - 1) + 1;
             if !self.move_on() {
                 return None;
             }
@@ -449,6 +451,13 @@ pub trait Cursor {
             }
         }
         self.head()
+    }
+
+    /// Counts event records that come next, at most so many, and gets past them, as far as that is
+    /// quicker than to move on to each of them; gives how many. There is no current message until
+    /// [`Cursor::move_on`] is called, which moves on to what follows them.
+    fn pass_events(&mut self, _most: u32, _counts: &mut EventCounts) -> u32 {
+        0
     }
 
     /// The current message will probably be lent before long: a good time to fetch what it is made
@@ -478,23 +487,35 @@ impl EventCounts {
     /// Counts an event record.
     #[inline]
     pub fn add(&mut self, class_index: Option<usize>, nanoseconds: Option<i128>) {
+        self.add_class(class_index);
+        if let Some(time) = nanoseconds {
+            self.add_time(time);
+        }
+    }
+
+    /// Counts an event record of a class, whenever it comes.
+    #[inline]
+    pub fn add_class(&mut self, class_index: Option<usize>) {
         match class_index.map(|index| (index, self.by_class.get_mut(index))) {
             Some((_, Some(count))) => *count += 1,
-            Some((index, None)) => self.add_class(index),
+            Some((index, None)) => self.add_new_class(index),
             None => self.others += 1,
         }
-        if let Some(time) = nanoseconds {
-            match &mut self.times {
-                // Nearly all events are later than those before.
-                Some((_, end)) if time > *end => *end = time,
-                Some((begin, _)) => *begin = time.min(*begin),
-                times @ None => *times = Some((time, time)),
-            }
+    }
+
+    /// Notes when event records come.
+    #[inline]
+    pub fn add_time(&mut self, time: i128) {
+        match &mut self.times {
+            // Nearly all events are later than those before.
+            Some((_, end)) if time > *end => *end = time,
+            Some((begin, _)) => *begin = time.min(*begin),
+            times @ None => *times = Some((time, time)),
         }
     }
 
     #[cold]
-    fn add_class(&mut self, index: usize) {
+    fn add_new_class(&mut self, index: usize) {
         self.by_class.resize(index + 1, 0);
         self.by_class[index] += 1;
     }
@@ -539,6 +560,10 @@ impl<C: Cursor + ?Sized> Cursor for Box<C> {
 
     fn count_events(&mut self, most: u32, counts: &mut EventCounts) -> Option<Head> {
         (**self).count_events(most, counts)
+    }
+
+    fn pass_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        (**self).pass_events(most, counts)
     }
 
     fn prepare(&self) {

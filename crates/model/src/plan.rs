@@ -477,7 +477,7 @@ pub struct TracePlans {
     /// Of packet headers.
     pub packet_header: Option<Plan>,
     /// Of each data stream class, in the order of [`TraceClass::data_streams`].
-    pub data_streams: Vec<DataStreamPlans>,
+    pub data_streams: Vec<Arc<DataStreamPlans>>,
     /// What scopes have that there are not.
     pub(crate) nothing: Plan,
 }
@@ -538,11 +538,8 @@ impl TracePlans {
         let mut tree = |class: &Option<Arc<FieldClass>>| {
             class.as_ref().map(|class| Plan::tree(class, &mut budget, limits)).transpose()
         };
-        let mut plans = Self {
-            packet_header: tree(&trace.packet_header)?,
-            data_streams: Vec::new(),
-            nothing: Plan { nodes: Vec::new(), fixed: None, leaps: None },
-        };
+        let mut packet_header = tree(&trace.packet_header)?;
+        let mut data_streams: Vec<DataStreamPlans> = Vec::new();
         for class in &trace.data_streams {
             let mut stream = DataStreamPlans {
                 packet_context: tree(&class.packet_context)?,
@@ -560,14 +557,14 @@ impl TracePlans {
                     joined: None,
                 });
             }
-            plans.data_streams.push(stream);
+            data_streams.push(stream);
         }
-        locate::locate_all(trace, &mut plans, limits)?;
+        locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits)?;
         let finish = |plan: &mut Option<Plan>| {
             plan.as_mut().map(|plan| plan.finish(limits)).transpose().map(Option::unwrap_or_default)
         };
         let mut joined = 0;
-        for stream in &mut plans.data_streams {
+        for stream in &mut data_streams {
             finish(&mut stream.packet_context)?;
             finish(&mut stream.event_record_header)?;
             let common = finish(&mut stream.common_context)?;
@@ -584,10 +581,12 @@ impl TracePlans {
                 }
             }
         }
-        if let Some(header) = &mut plans.packet_header {
+        if let Some(header) = &mut packet_header {
             header.finish(limits)?;
         }
-        Ok(plans)
+        let data_streams = data_streams.into_iter().map(Arc::new).collect();
+        let nothing = Plan { nodes: Vec::new(), fixed: None, leaps: None };
+        Ok(Self { packet_header, data_streams, nothing })
     }
 
     /// How many values are kept at most for other fields.

@@ -79,6 +79,8 @@ pub struct DataStream {
     pub name: String,
     /// A number that no other stream of this process has.
     pub key: u32,
+    /// The plans of its class: those of the trace, where each event finds them at once.
+    plans: Arc<DataStreamPlans>,
 }
 
 impl DataStream {
@@ -91,11 +93,10 @@ impl DataStream {
         name: impl Into<String>,
     ) -> Option<Self> {
         static KEYS: AtomicU32 = AtomicU32::new(0);
-        if class_index >= trace.class.data_streams.len() || class_index >= trace.plans.data_streams.len() {
-            return None;
-        }
+        trace.class.data_streams.get(class_index)?;
+        let plans = Arc::clone(trace.plans.data_streams.get(class_index)?);
         let key = KEYS.fetch_add(1, Ordering::Relaxed);
-        Some(Self { trace, class_index, id, name: name.into(), key })
+        Some(Self { trace, class_index, id, name: name.into(), key, plans })
     }
 
     /// Its class.
@@ -106,9 +107,10 @@ impl DataStream {
     }
 
     /// The decode plans of its class.
+    #[inline]
     #[must_use]
     pub fn plans(&self) -> &DataStreamPlans {
-        &self.trace.plans.data_streams[self.class_index]
+        &self.plans
     }
 
     /// The class of its default clock.
