@@ -3,6 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
+use ichnos_model::walk::first_word;
 use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Visitor, Wide};
 
 use crate::output::Failures;
@@ -144,7 +145,7 @@ impl Hash {
             return self.add(u64::from_le_bytes(*first) & !(u64::MAX << (bytes.len() * 8)));
         }
         let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
-            return self.add(bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)));
+            return self.add(first_word(bytes));
         };
         // The last eight may be among those before: their number tells how many.
         self.add(u64::from_le_bytes(*first));
@@ -190,6 +191,7 @@ impl Visitor for Hash {
         self.add(bits);
     }
 
+    #[inline]
     fn real(&mut self, field: Field<'_>, value: Real<'_>) {
         match value {
             Real::Half(bits) => self.add(u64::from(bits)),

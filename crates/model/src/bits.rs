@@ -66,11 +66,25 @@ fn word(bytes: &[u8], at: usize) -> u64 {
 
 #[cold]
 fn word_at_end(bytes: &[u8], at: usize) -> u64 {
-    let rest = bytes.get(at..).unwrap_or_default();
-    let mut word = [0; 8];
-    let count = rest.len().min(8);
-    word[..count].copy_from_slice(&rest[..count]);
-    u64::from_le_bytes(word)
+    first_word(bytes.get(at..).unwrap_or_default())
+}
+
+/// The first eight bytes as a little-endian number; where there are fewer, the missing ones are 0.
+#[inline]
+#[must_use]
+pub fn first_word(bytes: &[u8]) -> u64 {
+    if let Some(word) = bytes.first_chunk() {
+        return u64::from_le_bytes(*word);
+    }
+    // Two halves, which overlap where there are fewer bytes than both have.
+    let shift = |by: usize| (bytes.len() - by) * 8;
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << shift(4);
+    }
+    if let (Some(first), Some(last)) = (bytes.first_chunk(), bytes.last_chunk()) {
+        return u64::from(u16::from_le_bytes(*first)) | u64::from(u16::from_le_bytes(*last)) << shift(2);
+    }
+    bytes.first().map_or(0, |byte| u64::from(*byte))
 }
 
 /// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least
@@ -130,29 +144,44 @@ pub(crate) fn sign_extend(words: &mut [u64], length: u64) {
 
 /// Where the first byte is that is zero. Most texts are short, and over before a general search
 /// would have begun.
-#[inline]
+#[inline(always)]
 pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
-    const ONES: u64 = 0x0101_0101_0101_0101;
     let mut at = 0;
     while at < 32 {
         let Some(word) = bytes.get(at..).and_then(|bytes| bytes.first_chunk::<8>()) else { break };
-        let word = u64::from_le_bytes(*word);
-        // Borrows run upwards only, so the lowest bit that is found is right.
-        let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
-        if zeros != 0 {
-            return Some(at + zeros.trailing_zeros() as usize / 8);
+        if let Some(found) = first_zero_byte(u64::from_le_bytes(*word)) {
+            return Some(at + found);
         }
         at += 8;
     }
     let rest = bytes.get(at..)?;
-    let found =
-        if rest.len() < 8 { rest.iter().position(|byte| *byte == 0) } else { memchr::memchr(0, rest) };
+    let found = match rest.len() {
+        length @ ..8 => first_zero_byte(first_word(rest) | u64::MAX << (length * 8)),
+        _ => memchr::memchr(0, rest),
+    };
     found.map(|found| at + found)
+}
+
+#[inline(always)]
+fn first_zero_byte(word: u64) -> Option<usize> {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Borrows run upwards only, so the lowest bit that is found is right.
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 7);
+    (zeros != 0).then(|| zeros.trailing_zeros() as usize / 8)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::first_zero;
+    use super::{first_word, first_zero};
+
+    #[test]
+    fn missing_bytes_of_a_word_are_zero() {
+        for length in 0..10u8 {
+            let bytes: Vec<u8> = (1..=length).collect();
+            let expected = bytes.iter().take(8).rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+            assert_eq!(first_word(&bytes), expected, "{length}");
+        }
+    }
 
     #[test]
     fn the_first_zero_is_found_wherever_it_is() {

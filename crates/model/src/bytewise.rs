@@ -2,7 +2,7 @@
 //! are: these need no more than to be loaded.
 
 use crate::bits::{first_zero, read_bits, reverse};
-use crate::part::{ElementKind, Elements, Load, Part, PartNode, RunField};
+use crate::part::{ElementKind, Elements, Load, Part, PartNode, Run, RunField};
 use crate::plan::{Op, Plan};
 use crate::visitor::{Field, Visitor};
 use crate::walk::{Slots, is_known, real, tell_bits};
@@ -73,7 +73,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
                 let mut left = self.plain_fields(visitor, fields, begin as u64 * 8, bytes);
                 while let Some((field, rest)) = left.split_first() {
-                    self.other_field(visitor, field, begin as u64 * 8, bytes);
+                    self.other_field(visitor, run, field, begin as u64 * 8, bytes);
                     left = self.plain_fields(visitor, rest, begin as u64 * 8, bytes);
                 }
                 Some(begin + run.bytes)
@@ -109,7 +109,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let size = length.checked_mul(usize::from(elements.size))?;
                 let bytes = self.bytes.get(at..)?.get(..size)?;
                 if V::WANTS_VALUES {
-                    self.dynamic_array(visitor, *node, at, length as u64, *elements, bytes);
+                    array_of(visitor, self.field(*node, at), length as u64, *elements, bytes);
                 }
                 Some(at + size)
             }
@@ -178,6 +178,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
     pub(crate) fn other_field<V: Visitor>(
         &self,
         visitor: &mut V,
+        run: &'a Run,
         field: &RunField,
         begin: u64,
         bytes: &'a [u8],
@@ -192,16 +193,23 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 visitor.unsigned(self.run_field(field, begin), value);
             }
         } else if V::WANTS_VALUES {
-            self.told_field(visitor, field, begin, bytes);
+            self.told_field(visitor, run, field, begin, bytes);
         } else {
             // A saved value that takes more than to be loaded.
-            self.bits(visitor, self.run_field(field, begin), bytes, field.offset());
+            bits(visitor, self.slots, self.run_field(field, begin), bytes, field.offset());
         }
     }
 
     /// A field of a run that is no plain integer.
     #[inline(always)]
-    fn told_field<V: Visitor>(&self, visitor: &mut V, part: &RunField, begin: u64, bytes: &'a [u8]) {
+    fn told_field<V: Visitor>(
+        &self,
+        visitor: &mut V,
+        run: &'a Run,
+        part: &RunField,
+        begin: u64,
+        bytes: &'a [u8],
+    ) {
         let at = part.byte as usize;
         match part.load {
             Load::Text => {
@@ -213,95 +221,63 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 let bits = part.word.unsigned(bytes, at);
                 visitor.real(self.run_field(part, begin), real(bits, part.word.length()));
             }
+            Load::Array => {
+                let Some(array) = run.arrays.get(part.more as usize) else { return };
+                let bytes = bytes.get(at..).and_then(|bytes| bytes.get(..array.bytes)).unwrap_or_default();
+                let field = self.run_field(part, begin).with_length(0);
+                array_of(visitor, field, array.length, array.elements, bytes);
+            }
             // A list of all others would be compiled into a table, which takes longer.
-            _ => self.rare_field(visitor, part, begin, bytes),
+            _ => bits(visitor, self.slots, self.run_field(part, begin), bytes, part.offset()),
         }
     }
+}
 
-    /// The same, for what is rare.
-    #[inline(never)]
-    fn rare_field<V: Visitor>(&self, visitor: &mut V, part: &RunField, begin: u64, bytes: &'a [u8]) {
-        let field = self.run_field(part, begin);
-        if part.load != Load::Array {
-            return self.bits(visitor, field, bytes, part.offset());
-        }
-        let Op::StaticArray { length, elements: Some(elements), .. } = field.node().op else { return };
-        let size = length as usize * usize::from(elements.size);
-        let begin = part.byte as usize;
-        let bytes = bytes.get(begin..).and_then(|bytes| bytes.get(..size)).unwrap_or_default();
-        self.array(visitor, field.with_length(0), length, elements, bytes);
+/// Bits of a run, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
+#[inline(never)]
+fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
+    let Op::Bits(bits) = field.node().op else { return };
+    let value = read_bits(bytes, bit, bits.length, bits.big_endian);
+    let value = if bits.reversed { reverse(value, bits.length) } else { value };
+    tell_bits(visitor, slots, field.with_length(bits.length), bits, value);
+}
+
+/// Tells an array: `bytes` is all of it.
+// Most visitors have so much to do with an element that calling this is nothing.
+#[inline(never)]
+fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements: Elements, bytes: &[u8]) {
+    visitor.begin_array(array, length);
+    tell_elements(visitor, array, elements, bytes);
+    visitor.end_array(array.with_offset(array.offset + bytes.len() as u64 * 8));
+}
+
+/// Tells the elements of an array one after the other: `bytes` is all of them, from the offset of
+/// `array` on.
+#[inline(always)]
+pub(crate) fn tell_elements<V: Visitor>(visitor: &mut V, array: Field<'_>, elements: Elements, bytes: &[u8]) {
+    let mut field = array.of_plan(elements.node, u64::from(elements.size) * 8);
+    macro_rules! each {
+        ($method:ident, $type:ty) => {
+            for element in bytes.as_chunks().0 {
+                visitor.$method(field, <$type>::from_le_bytes(*element).into());
+                field.offset += field.length;
+            }
+        };
     }
-
-    /// Bits of a run, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
-    #[inline(never)]
-    fn bits<V: Visitor>(&self, visitor: &mut V, field: Field<'a>, bytes: &[u8], bit: u64) {
-        let Op::Bits(bits) = field.node().op else { return };
-        let value = read_bits(bytes, bit, bits.length, bits.big_endian);
-        let value = if bits.reversed { reverse(value, bits.length) } else { value };
-        tell_bits(visitor, self.slots, field.with_length(bits.length), bits, value);
-    }
-
-    #[inline(never)]
-    fn dynamic_array<V: Visitor>(
-        &self,
-        visitor: &mut V,
-        node: PartNode,
-        at: usize,
-        length: u64,
-        elements: Elements,
-        bytes: &'a [u8],
-    ) {
-        self.array(visitor, self.field(node, at), length, elements, bytes);
-    }
-
-    /// Tells an array: `bytes` is all of it.
-    #[inline(always)]
-    fn array<V: Visitor>(
-        &self,
-        visitor: &mut V,
-        field: Field<'a>,
-        length: u64,
-        elements: Elements,
-        bytes: &'a [u8],
-    ) {
-        visitor.begin_array(field, length);
-        self.elements(visitor, field, elements, bytes);
-        visitor.end_array(field.with_offset(field.offset + bytes.len() as u64 * 8));
-    }
-
-    /// Tells the elements of an array one after the other: `bytes` is all of them, from the offset of
-    /// `array` on.
-    #[inline(always)]
-    pub(crate) fn elements<V: Visitor>(
-        &self,
-        visitor: &mut V,
-        array: Field<'a>,
-        elements: Elements,
-        bytes: &'a [u8],
-    ) {
-        let mut field = array.of_plan(elements.node, u64::from(elements.size) * 8);
-        macro_rules! each {
-            ($method:ident, $type:ty) => {
-                for element in bytes.as_chunks().0 {
-                    visitor.$method(field, <$type>::from_le_bytes(*element).into());
-                    field.offset += field.length;
-                }
-            };
-        }
-        match elements.kind {
-            ElementKind::U8 => each!(unsigned, u8),
-            ElementKind::U16 => each!(unsigned, u16),
-            ElementKind::U32 => each!(unsigned, u32),
-            ElementKind::U64 => each!(unsigned, u64),
-            ElementKind::I8 => each!(signed, i8),
-            ElementKind::I16 => each!(signed, i16),
-            ElementKind::I32 => each!(signed, i32),
-            ElementKind::I64 => each!(signed, i64),
-            ElementKind::Bits => {
-                for element in bytes.chunks_exact(usize::from(elements.size.max(1))) {
-                    self.bits(visitor, field, element, 0);
-                    field.offset += field.length;
-                }
+    match elements.kind {
+        ElementKind::U8 => each!(unsigned, u8),
+        ElementKind::U16 => each!(unsigned, u16),
+        ElementKind::U32 => each!(unsigned, u32),
+        ElementKind::U64 => each!(unsigned, u64),
+        ElementKind::I8 => each!(signed, i8),
+        ElementKind::I16 => each!(signed, i16),
+        ElementKind::I32 => each!(signed, i32),
+        ElementKind::I64 => each!(signed, i64),
+        ElementKind::Bits => {
+            for element in bytes.chunks_exact(usize::from(elements.size.max(1))) {
+                // Nobody needs their values, so no slot has to be there.
+                bits(visitor, &[], field, element, 0);
+                field.offset += field.length;
             }
         }
     }

@@ -101,7 +101,7 @@ impl<'a> Event<'a> {
     ///
     /// # Errors
     /// See [`Event::visit`].
-    #[inline]
+    #[inline(always)]
     pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
         if let Some(parts) = &self.plans.joined {
             return walk_joined(parts, self, visitor);

@@ -73,6 +73,17 @@ pub(crate) struct Run {
     pub(crate) has_padding: bool,
     /// Those of the fields that save their value, themselves or deeper within.
     pub(crate) saving: Box<[RunField]>,
+    /// What [`Load::Array`] names.
+    pub(crate) arrays: Box<[StaticArray]>,
+}
+
+/// An array of static length in a run.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StaticArray {
+    pub(crate) length: u64,
+    /// All elements together.
+    pub(crate) bytes: usize,
+    pub(crate) elements: Elements,
 }
 
 /// A field of a run.
@@ -81,7 +92,8 @@ pub(crate) struct RunField {
     pub(crate) node: NodeId,
     /// The byte of the run that the field begins in.
     pub(crate) byte: u32,
-    /// Of [`Load::Saved`] the slot, of [`Load::Text`] the length in bytes.
+    /// Of [`Load::Saved`] the slot, of [`Load::Text`] the length in bytes, of [`Load::Array`] the index
+    /// in [`Run::arrays`].
     pub(crate) more: u32,
     pub(crate) load: Load,
     /// Which of the plans that are carried out together has the node.
@@ -272,15 +284,6 @@ impl Plan {
         }
     }
 
-    /// A field of a run, unless it is only there to be got past.
-    fn told(&self, field: RunField) -> Option<RunField> {
-        let is_told = match self.node(field.node).op {
-            Op::Bits(bits) => bits.kind != BitsKind::Padding || bits.saved,
-            _ => true,
-        };
-        is_told.then_some(field)
-    }
-
     /// The field of a run; None if it is farther from the beginning than runs are long.
     fn run_field(&self, PartNode { id, plan }: PartNode, offset: u64) -> Option<RunField> {
         let node = self.node(id);
@@ -411,7 +414,7 @@ impl Parts {
                 && let Some(field) = plan.run_field(node, offset)
             {
                 open.layout = joined;
-                open.push(plan.told(field), layout.saves);
+                open.push(plan, field, layout.saves);
                 self.known = 1;
                 return;
             }
@@ -420,7 +423,7 @@ impl Parts {
         let begin = self.known.max(alignment);
         self.known = 1;
         if let Some(field) = plan.run_field(node, 0).filter(|_| begin % 8 == 0) {
-            self.run.insert(OpenRun::new(begin, layout)).push(plan.told(field), layout.saves);
+            self.run.insert(OpenRun::new(begin, layout)).push(plan, field, layout.saves);
         } else {
             self.parts.push(Part::Field(node));
         }
@@ -442,20 +445,39 @@ struct OpenRun {
     alignment: u64,
     fields: Vec<RunField>,
     saving: Vec<RunField>,
+    arrays: Vec<StaticArray>,
     layout: Layout,
     has_padding: bool,
 }
 
 impl OpenRun {
     fn new(alignment: u64, layout: Layout) -> Self {
-        Self { alignment, fields: Vec::new(), saving: Vec::new(), layout, has_padding: false }
+        let (fields, saving, arrays) = Default::default();
+        Self { alignment, fields, saving, arrays, layout, has_padding: false }
     }
 
-    /// Adds a field, or nothing but bits.
-    fn push(&mut self, field: Option<RunField>, saves: bool) {
-        self.has_padding |= field.is_none();
-        self.fields.extend(field);
-        self.saving.extend(field.filter(|_| saves));
+    /// Adds a field of a plan.
+    fn push(&mut self, plan: &Plan, mut field: RunField, saves: bool) {
+        match plan.node(field.node).op {
+            // It is only there to be got past.
+            Op::Bits(bits) if bits.kind == BitsKind::Padding && !bits.saved => {
+                self.has_padding = true;
+                return;
+            }
+            Op::StaticArray { length, elements: Some(elements), .. } if field.load == Load::Array => {
+                let size = usize::try_from(length).ok().and_then(|n| n.checked_mul(elements.size.into()));
+                match (size, u32::try_from(self.arrays.len())) {
+                    (Some(bytes), Ok(index)) => {
+                        self.arrays.push(StaticArray { length, bytes, elements });
+                        field.more = index;
+                    }
+                    _ => field.load = Load::Any,
+                }
+            }
+            _ => {}
+        }
+        self.fields.push(field);
+        self.saving.extend(saves.then_some(field));
     }
 
     fn close(self) -> Part {
@@ -474,6 +496,7 @@ impl OpenRun {
             fields: self.fields.into(),
             has_padding: self.has_padding,
             saving: self.saving.into(),
+            arrays: self.arrays.into(),
         };
         match order {
             _ if is_sound => Part::Run(run),

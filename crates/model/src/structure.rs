@@ -79,7 +79,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 self.at = self.at.at_byte(begin + field.offset());
                 self.node(field.node)?;
             } else {
-                bytewise.other_field(self.visitor, field, begin, bytes);
+                bytewise.other_field(self.visitor, run, field, begin, bytes);
             }
             left = bytewise.plain_fields(self.visitor, rest, begin, bytes);
         }

@@ -2,9 +2,9 @@
 
 use std::cell::Cell;
 
-pub use crate::bits::{Word, read_bits};
+pub use crate::bits::{Word, first_word, read_bits};
 use crate::bits::{reverse, sign_extend, terminator};
-use crate::bytewise::Bytewise;
+use crate::bytewise::{Bytewise, tell_elements};
 pub use crate::decode_error::{DecodeError, DecodeErrorKind};
 use crate::part::{Elements, Part};
 use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, TextPrefix, VariableOp, align};
@@ -142,7 +142,7 @@ pub fn walk_all<'a, V: Visitor>(
 ///
 /// # Errors
 /// If the bits do not fit.
-#[inline]
+#[inline(always)]
 pub(crate) fn walk_joined<'a, V: Visitor>(
     parts: &'a [Part],
     event: &'a Event<'a>,
@@ -624,7 +624,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             let begin = self.at.bit;
             let bytes = self.take(fit * size)?;
             if V::WANTS_VALUES {
-                self.bytewise().elements(self.visitor, field.with_offset(begin), elements, bytes);
+                tell_elements(self.visitor, field.with_offset(begin), elements, bytes);
             }
             if fit < length {
                 return self.beyond(size * 8);
