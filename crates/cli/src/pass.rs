@@ -143,7 +143,9 @@ impl<W: Watcher> Run<'_, '_, '_, W> {
         }
         match self.printer.message(message) {
             Ok(ControlFlow::Continue(())) if !self.is_live => {}
-            result => self.printed(result)?,
+            Ok(ControlFlow::Continue(())) => self.flush()?,
+            Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
+            Err(error) => return self.end(Err(error)),
         }
         // Looking for one event more than is wanted could take to the end of the traces.
         if self.pass.tally.events >= self.limit || !self.watcher.printed(self.printer) {
@@ -173,22 +175,16 @@ impl<W: Watcher> Run<'_, '_, '_, W> {
         }
     }
 
-    /// What comes of printing a message.
+    /// Writes what was printed: somebody waits for it.
     #[inline(never)]
-    fn printed(&mut self, result: io::Result<ControlFlow<()>>) -> ControlFlow<()> {
-        match result {
-            Ok(ControlFlow::Continue(())) => {}
-            Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
-            Err(error) => return self.end(Err(error)),
+    fn flush(&mut self) -> ControlFlow<()> {
+        match self.printer.flush() {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => self.end(Err(error)),
         }
-        if self.is_live
-            && let Err(error) = self.printer.flush()
-        {
-            return self.end(Err(error));
-        }
-        ControlFlow::Continue(())
     }
 
+    #[inline(never)]
     fn end<T>(&mut self, ended: io::Result<Ended>) -> ControlFlow<(), T> {
         self.ended = ended;
         ControlFlow::Break(())

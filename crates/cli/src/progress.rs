@@ -14,7 +14,7 @@ use crate::report::Report;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of plain progress.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The clock is looked at once in so many messages.
+/// The clock is looked at once in so many events.
 const STRIDE: u32 = 1 << 14;
 
 enum Kind {
@@ -91,22 +91,19 @@ impl Progress {
     /// One more message was done, at this time of the traces.
     #[inline]
     pub(crate) fn step(&mut self, is_event: bool, nanoseconds: impl FnOnce() -> Option<i128>) {
-        self.events += u64::from(is_event);
-        self.until_look -= 1;
-        if self.until_look == 0 {
-            self.until_look = STRIDE;
-            self.look(nanoseconds());
+        if is_event {
+            self.until_look -= 1;
+            if self.until_look == 0 {
+                self.until_look = STRIDE;
+                self.add(nanoseconds(), STRIDE.into());
+            }
         }
     }
 
     /// So many events more were done, up to this time of the traces.
+    #[cold]
     pub(crate) fn add(&mut self, nanoseconds: Option<i128>, events: u64) {
         self.events += events;
-        self.look(nanoseconds);
-    }
-
-    #[cold]
-    fn look(&mut self, nanoseconds: Option<i128>) {
         let now = Instant::now();
         if now < self.next {
             return;
