@@ -18,8 +18,8 @@ use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::walk::Position;
 use ichnos::model::{
-    Cursor, DamageKind, Event, Field, Limits, Message, Real, Scope, Scopes, Sink, Skip, Text, TraceClass,
-    TraceInput, Visitor, Wide, Window,
+    Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, Real, Scope, Scopes, Sink,
+    Skip, Text, TraceClass, TraceInput, Visitor, Wide, Window,
 };
 
 /// Metadata for the target `packets`.
@@ -136,6 +136,8 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
             assert!(summary.bytes <= stream.len() as u64, "{summary:?}");
         }
         trace.diagnostics().iter().for_each(|problem| drop(problem.to_string()));
+        let pairs = trace.cursors(Window::default()).into_iter().zip(trace.cursors(Window::default()));
+        pairs.for_each(|(one, other)| check_counts(one, other));
         cursors.push(Box::new(DamageCursor::new(trace.damage().to_vec())));
         cursors.extend(trace.cursors(Window::default()));
     }
@@ -195,6 +197,27 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
     reading.text = text;
     reading
+}
+
+/// Counting gives what looking at each message gives.
+fn check_counts(mut cursor: impl Cursor, mut counting: impl Cursor) {
+    let (mut expected, mut counts) = (EventCounts::default(), EventCounts::default());
+    let most = 50;
+    while counts.sum() < MOST_EVENTS {
+        let head = counting.count_events(most, &mut counts);
+        for _ in 0..most {
+            match cursor.advance() {
+                Some(head) if head.kind == MessageKind::Event => {
+                    expected.add(head.class_index(), head.nanoseconds());
+                }
+                _ => break,
+            }
+        }
+        assert_eq!((head, &counts), (cursor.head(), &expected));
+        if head.is_none() {
+            break;
+        }
+    }
 }
 
 fn check_event(event: &Event<'_>) {

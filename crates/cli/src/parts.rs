@@ -6,6 +6,7 @@
 //! where the part depends on what comes before in a way that was not foreseen, it is made again, from
 //! the end of the part before on.
 
+use std::cell::OnceCell;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Receiver;
@@ -23,43 +24,64 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// Bytes that the buffer of a piece of text can hold.
-const PIECE: usize = 256 << 10;
+/// Bytes that the buffer of a piece of text can hold, on a common number of threads. Larger ones would
+/// not stay in a processor's own cache; each smaller one wakes up the thread that joins them, which takes
+/// a processor away from those that make them.
+const PIECE: usize = 1 << 20;
 /// How many pieces of a part may wait to be written, at most.
-const ROOM: usize = 32;
+const ROOM: usize = 8;
 /// Bytes of text that may wait to be written, of all parts together, on a common number of threads.
 const WAITING: usize = 48 << 20;
 /// Bytes to read for a part of which nothing is printed.
 const NULL_PART: u64 = 16 << 20;
 
-/// How many pieces of a part may wait to be written, if so many threads make parts.
-fn room(threads: usize) -> usize {
+/// How large pieces are, if so many threads make parts.
+fn piece(threads: usize) -> usize {
     // One part more than there are threads is begun.
-    (WAITING / PIECE / threads.saturating_add(1)).clamp(2, ROOM)
+    (WAITING / ROOM / threads.saturating_add(1)).clamp(PIECE / 16, PIECE)
 }
 
 /// Bytes to read for a part that is printed: text is some four times as long, and should not have to
 /// wait for the parts before.
 fn text_part(threads: usize) -> u64 {
-    (room(threads) * PIECE / 4) as u64
+    (ROOM * piece(threads) / 4) as u64
 }
 
 /// Buffers that were written and are free to be filled again: new memory costs more than what is
-/// done with it.
-#[derive(Clone, Default)]
-struct Pool(Arc<Mutex<Vec<Vec<u8>>>>);
+/// done with it, and so does what another processor has in its cache.
+struct Pool {
+    size: usize,
+    free: Mutex<Vec<Vec<u8>>>,
+}
 
 impl Pool {
-    fn take(&self) -> Vec<u8> {
-        let free = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| Vec::with_capacity(PIECE))
+    /// That of this thread, for buffers of this size.
+    fn own(size: usize) -> Arc<Self> {
+        thread_local! {
+            static OWN: OnceCell<Arc<Pool>> = const { OnceCell::new() };
+        }
+        OWN.with(|own| Arc::clone(own.get_or_init(|| Arc::new(Self { size, free: Mutex::default() }))))
     }
 
-    fn give(&self, mut buffer: Vec<u8>) {
+    fn take(self: &Arc<Self>) -> Vec<u8> {
+        let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.unwrap_or_else(|| Vec::with_capacity(self.size))
+    }
+}
+
+/// A piece of text, in a buffer that goes back to where it comes from.
+struct Text {
+    bytes: Vec<u8>,
+    pool: Arc<Pool>,
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        let mut buffer = std::mem::take(&mut self.bytes);
         buffer.clear();
-        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut free = self.pool.free.lock().unwrap_or_else(PoisonError::into_inner);
         // Long lines make long pieces, and the first one of a part is short.
-        if free.len() < ROOM && (PIECE..=2 * PIECE).contains(&buffer.capacity()) {
+        if free.len() < ROOM && (self.pool.size..=2 * self.pool.size).contains(&buffer.capacity()) {
             free.push(buffer);
         }
     }
@@ -86,7 +108,7 @@ pub(crate) struct Done {
 enum Piece {
     /// The first one: where its cursors begin.
     Begin(Option<Vec<Place>>),
-    Bytes(Vec<u8>),
+    Text(Text),
     Seam(Seam),
     Warning(Vec<u8>),
     Damage(String),
@@ -125,9 +147,7 @@ pub(crate) fn print(
         CatFormat::Details | CatFormat::Jsonl => None,
     };
     let cuts = size.map(|size| job.reader.parts(size)).unwrap_or_default();
-    let pool = Pool::default();
     let mut joint = Joint {
-        pool: pool.clone(),
         job,
         output,
         progress,
@@ -142,9 +162,9 @@ pub(crate) fn print(
         return Ok(joint.done);
     }
     let bound = |part: usize| cuts.get(part).copied();
-    let make = |part: usize, outlet: &Outlet<Piece>| make(job, part, &cuts, &pool, outlet);
+    let make = |part: usize, outlet: &Outlet<Piece>| make(job, part, &cuts, outlet);
     let mut result = Ok(());
-    in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
+    in_order(cuts.len() + 1, threads, ROOM, make, |part, pieces| {
         match joint.take(part, bound(part), pieces) {
             Ok(goes_on) => goes_on,
             Err(error) => {
@@ -157,7 +177,7 @@ pub(crate) fn print(
 }
 
 /// Makes a part, without knowing what comes before.
-fn make(job: &Job<'_>, part: usize, cuts: &[i128], pool: &Pool, outlet: &Outlet<Piece>) {
+fn make(job: &Job<'_>, part: usize, cuts: &[i128], outlet: &Outlet<Piece>) {
     let begin = part.checked_sub(1).and_then(|before| cuts.get(before)).copied();
     let mut cursor = match begin {
         Some(begin) => job.reader.cursor_from(begin),
@@ -167,7 +187,8 @@ fn make(job: &Job<'_>, part: usize, cuts: &[i128], pool: &Pool, outlet: &Outlet<
         return;
     }
     cursor.pause_at(cuts.get(part).copied());
-    let writer = PieceWriter { outlet: outlet.clone(), pool: pool.clone(), last: Vec::new() };
+    let writer =
+        PieceWriter { outlet: outlet.clone(), pool: Pool::own(piece(job.args.threads())), last: Vec::new() };
     let warnings = WarningWriter(outlet.clone());
     let mut printer = Printer::new(job.args, job.style, writer).map_pretty(|sink| {
         let sink = if job.style.quiet { sink } else { sink.warnings_to(warnings) };
@@ -205,15 +226,17 @@ fn undecoded(result: io::Result<()>) -> io::Result<u64> {
 /// Delivers text in large pieces, which are the buffers that it was written to.
 struct PieceWriter {
     outlet: Outlet<Piece>,
-    pool: Pool,
+    pool: Arc<Pool>,
     /// The last piece: a seam in it has to be delivered before.
     last: Vec<u8>,
 }
 
 impl PieceWriter {
     fn deliver(&mut self, next: Vec<u8>) -> io::Result<()> {
-        let piece = std::mem::replace(&mut self.last, next);
-        if piece.is_empty() || self.outlet.send(Piece::Bytes(piece)) {
+        let bytes = std::mem::replace(&mut self.last, next);
+        let is_empty = bytes.is_empty();
+        let text = Text { bytes, pool: Arc::clone(&self.pool) };
+        if is_empty || self.outlet.send(Piece::Text(text)) {
             return Ok(());
         }
         Err(io::ErrorKind::BrokenPipe.into())
@@ -290,7 +313,6 @@ impl Watcher for Courier<'_> {
 
 /// Where parts are joined.
 struct Joint<'a, 'b, W> {
-    pool: Pool,
     job: &'a Job<'b>,
     output: &'a mut W,
     progress: &'a mut Progress,
@@ -348,7 +370,7 @@ impl<W: Write> Joint<'_, '_, W> {
         for piece in pieces {
             match piece {
                 Piece::Begin(_) => {}
-                Piece::Bytes(bytes) => {
+                Piece::Text(Text { ref bytes, .. }) => {
                     let mut rest = &bytes[..];
                     if let Some(at) = seam
                         && let Some(offset) = at.offset.checked_sub(position)
@@ -365,7 +387,6 @@ impl<W: Write> Joint<'_, '_, W> {
                     self.output.write_all(rest)?;
                     *written += rest.len() as u64;
                     position += bytes.len() as u64;
-                    self.pool.give(bytes);
                 }
                 Piece::Seam(at) => seam = Some(at),
                 Piece::Warning(bytes) => {
@@ -493,10 +514,10 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        assert_eq!((room(1), text_part(2)), (ROOM, 2 << 20));
+        assert_eq!((piece(1), text_part(2)), (PIECE, 2 << 20));
         for threads in 1..=95 {
-            assert!(room(threads) * PIECE * (threads + 1) <= WAITING, "{threads}");
+            assert!(ROOM * piece(threads) * (threads + 1) <= WAITING, "{threads}");
         }
-        assert_eq!(room(usize::MAX), 2);
+        assert_eq!(ROOM * piece(usize::MAX), 512 << 10);
     }
 }

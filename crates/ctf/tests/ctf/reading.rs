@@ -309,16 +309,26 @@ pub fn told(trace: &CtfTrace) -> Vec<Told> {
     for step in [0, 1_000_000, u64::MAX] {
         assert_eq!(cursors().flat_map(|cursor| handed_on(cursor, step)).collect::<Vec<_>>(), told);
     }
-    for most in [1, 3, u32::MAX] {
-        let mut counts = EventCounts::default();
-        let mut others = 0;
-        for mut cursor in cursors() {
-            while let Some(head) = cursor.count_events(most, &mut counts) {
-                others += usize::from(head.kind != MessageKind::Event);
+    for window in [Window::default(), Window { begin: Some(i128::MIN), end: None }] {
+        let mut one_by_one = EventCounts::default();
+        for mut cursor in trace.cursors(window) {
+            while let Some(head) = cursor.advance() {
+                if head.kind == MessageKind::Event {
+                    one_by_one.add(head.class_index(), head.nanoseconds());
+                }
             }
         }
-        let events = events(&told).len();
-        assert_eq!((counts.sum(), others), (events as u64, told.len() - events));
+        for most in [1, 3, u32::MAX] {
+            let mut counts = EventCounts::default();
+            let mut others = 0;
+            for mut cursor in trace.cursors(window) {
+                while let Some(head) = cursor.count_events(most, &mut counts) {
+                    others += usize::from(head.kind != MessageKind::Event);
+                }
+            }
+            assert_eq!(counts, one_by_one);
+            assert_eq!(others, told.len() - events(&told).len());
+        }
     }
     told
 }
