@@ -248,8 +248,10 @@ impl TextWriter for PieceWriter {
         if text.is_empty() {
             return Ok(());
         }
-        let piece = std::mem::replace(text, self.pool.take());
-        self.deliver(piece)
+        // What is handed on before its buffer is full is the last of a part: another one would be lost.
+        let is_last = text.len() < text.capacity() / 4 * 3;
+        let next = if is_last { Vec::new() } else { self.pool.take() };
+        self.deliver(std::mem::replace(text, next))
     }
 
     fn flush_text(&mut self) -> io::Result<()> {
