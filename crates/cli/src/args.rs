@@ -331,7 +331,7 @@ pub(crate) struct Cat {
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Cut what is read on several threads into parts of about so many bytes of the trace; without
-    /// it, 16M for the format `null` and 2M for the others (less on more than five threads). Text that
+    /// it, 16M for the format `null` and 2M for the others (less on more than two threads). Text that
     /// has to wait for other parts is kept in memory, up to 48M of all threads.
     #[arg(long, value_name = "BYTES", value_parser = bytes)]
     pub(crate) part_size: Option<u64>,

@@ -24,12 +24,11 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
 
-/// Bytes that the buffer of a piece of text can hold, on a common number of threads. Larger ones would
-/// not stay in a processor's own cache; each smaller one wakes up the thread that joins them, which takes
-/// a processor away from those that make them.
+/// Bytes that the buffer of a piece of text can hold, on a common number of threads. Smaller ones take
+/// longer, larger ones do not take less.
 const PIECE: usize = 1 << 20;
 /// How many pieces of a part may wait to be written, at most.
-const ROOM: usize = 8;
+const ROOM: usize = 16;
 /// Bytes of text that may wait to be written, of all parts together, on a common number of threads.
 const WAITING: usize = 48 << 20;
 /// Bytes to read for a part of which nothing is printed.
@@ -38,13 +37,13 @@ const NULL_PART: u64 = 16 << 20;
 /// How large pieces are, if so many threads make parts.
 fn piece(threads: usize) -> usize {
     // One part more than there are threads is begun.
-    (WAITING / ROOM / threads.saturating_add(1)).clamp(PIECE / 16, PIECE)
+    (WAITING / ROOM / threads.saturating_add(1)).clamp(PIECE / 32, PIECE)
 }
 
-/// Bytes to read for a part that is printed: text is some four times as long, and should not have to
-/// wait for the parts before.
+/// Bytes to read for a part that is printed: text is some four times as long, parts can be twice as long
+/// as that, and the text should not have to wait for the parts before.
 fn text_part(threads: usize) -> u64 {
-    (ROOM * piece(threads) / 4) as u64
+    (ROOM * piece(threads) / 8) as u64
 }
 
 /// Buffers that were written and are free to be filled again: new memory costs more than what is
@@ -516,7 +515,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        assert_eq!((piece(1), text_part(2)), (PIECE, 2 << 20));
+        assert_eq!((piece(2), text_part(2)), (PIECE, 2 << 20));
         for threads in 1..=95 {
             assert!(ROOM * piece(threads) * (threads + 1) <= WAITING, "{threads}");
         }

@@ -1,23 +1,33 @@
 //! Work that is cut into parts, which several threads do and one takes in order.
 
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Where a part delivers what it makes, piece by piece.
-#[derive(Debug)]
-pub struct Outlet<T>(SyncSender<T>);
+pub struct Outlet<T> {
+    part: usize,
+    pieces: SyncSender<T>,
+    board: Arc<Board<T>>,
+}
 
 impl<T> Clone for Outlet<T> {
     fn clone(&self) -> Self {
-        Self(self.0.clone())
+        Self { part: self.part, pieces: self.pieces.clone(), board: Arc::clone(&self.board) }
     }
 }
 
 impl<T> Outlet<T> {
     /// Delivers a piece; waits until there is room for it. False: nobody wants more of this part.
     pub fn send(&self, piece: T) -> bool {
-        self.0.send(piece).is_ok()
+        match self.pieces.try_send(piece) {
+            Ok(()) => true,
+            Err(TrySendError::Full(piece)) => {
+                self.board.is_ready(self.part);
+                self.pieces.send(piece).is_ok()
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
     }
 }
 
@@ -28,9 +38,16 @@ struct State<T> {
     /// How many parts were taken to their ends.
     taken: usize,
     /// The parts that were begun and not yet taken.
-    begun: HashMap<usize, Receiver<T>>,
+    begun: HashMap<usize, Begun<T>>,
     /// Nobody wants any more parts.
     is_over: bool,
+}
+
+/// A part that was begun.
+struct Begun<T> {
+    pieces: Receiver<T>,
+    /// Whether it is made, or there is no room for more of it.
+    is_ready: bool,
 }
 
 struct Board<T> {
@@ -39,6 +56,19 @@ struct Board<T> {
 }
 
 impl<T> Board<T> {
+    /// It is time to take this part.
+    fn is_ready(&self, part: usize) {
+        let mut state = self.lock();
+        if let Some(begun) = state.begun.get_mut(&part) {
+            begun.is_ready = true;
+            // Nobody waits for the others.
+            if part == state.taken {
+                drop(state);
+                self.changed.notify_all();
+            }
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -62,10 +92,21 @@ impl<T> Drop for Ending<'_, T> {
     }
 }
 
+/// Tells that a part is made, however that ends.
+struct Making<'a, T>(&'a Board<T>, usize);
+
+impl<T> Drop for Making<'_, T> {
+    fn drop(&mut self) {
+        self.0.is_ready(self.1);
+    }
+}
+
 /// Has `threads` threads make `count` parts, and this thread take them in order.
 ///
 /// Each part is begun by `make` on one of the threads, and delivers its pieces through the outlet;
-/// `take` is given the part's number and its pieces, and says whether to go on. At most one part more
+/// `take` is given the part's number and its pieces when the part is made or there is no room for more of
+/// it - to wake this thread up for each piece would take its processor away from those that make them -
+/// and says whether to go on. At most one part more
 /// than there are threads is begun and not yet taken, and each has at most `room` pieces waiting: what all of them
 /// hold is bounded, however long a part is.
 ///
@@ -88,7 +129,7 @@ pub fn in_order<T: Send>(
     mut take: impl FnMut(usize, Receiver<T>) -> bool,
 ) {
     let state = State { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
-    let board = Board { state: Mutex::new(state), changed: Condvar::new() };
+    let board = Arc::new(Board { state: Mutex::new(state), changed: Condvar::new() });
     let most_begun = threads.saturating_add(1);
     let work = || {
         loop {
@@ -101,11 +142,11 @@ pub fn in_order<T: Send>(
             }
             let part = state.next;
             state.next += 1;
-            let (sender, receiver) = sync_channel(room);
-            state.begun.insert(part, receiver);
+            let (sender, pieces) = sync_channel(room);
+            state.begun.insert(part, Begun { pieces, is_ready: false });
             drop(state);
-            board.changed.notify_all();
-            make(part, &Outlet(sender));
+            let _making = Making(&board, part);
+            make(part, &Outlet { part, pieces: sender, board: Arc::clone(&board) });
         }
     };
     std::thread::scope(|scope| {
@@ -117,8 +158,11 @@ pub fn in_order<T: Send>(
             let mut state = board.lock();
             let pieces = loop {
                 match state.begun.remove(&part) {
-                    Some(pieces) => break pieces,
-                    None => state = board.wait(state),
+                    Some(Begun { pieces, is_ready: true }) => break pieces,
+                    begun => {
+                        state.begun.extend(begun.map(|begun| (part, begun)));
+                        state = board.wait(state);
+                    }
                 }
             };
             drop(state);
