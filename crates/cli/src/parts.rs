@@ -36,14 +36,25 @@ const NULL_PART: u64 = 16 << 20;
 
 /// How large pieces are, if so many threads make parts.
 fn piece(threads: usize) -> usize {
+    // Sinks of text never hand on less than half of the least size, but at the end.
+    (part_waiting(threads) / ROOM).clamp(PIECE / 8, PIECE)
+}
+
+/// How many pieces of a part may wait to be written, if so many threads make parts.
+fn room(threads: usize) -> usize {
+    (part_waiting(threads) / piece(threads)).clamp(2, ROOM)
+}
+
+/// How many bytes of a part may wait to be written.
+fn part_waiting(threads: usize) -> usize {
     // One part more than there are threads is begun.
-    (WAITING / ROOM / threads.saturating_add(1)).clamp(PIECE / 32, PIECE)
+    WAITING / threads.saturating_add(1)
 }
 
 /// Bytes to read for a part that is printed: text is some four times as long, parts can be twice as long
 /// as that, and the text should not have to wait for the parts before.
 fn text_part(threads: usize) -> u64 {
-    (ROOM * piece(threads) / 8) as u64
+    (room(threads) * piece(threads) / 8) as u64
 }
 
 /// Buffers that were written and are free to be filled again: new memory costs more than what is
@@ -54,7 +65,7 @@ struct Pool {
 }
 
 impl Pool {
-    /// That of this thread, for buffers of this size.
+    /// That of this thread, for buffers of the size that it was first asked for.
     fn own(size: usize) -> Arc<Self> {
         thread_local! {
             static OWN: OnceCell<Arc<Pool>> = const { OnceCell::new() };
@@ -62,7 +73,7 @@ impl Pool {
         OWN.with(|own| Arc::clone(own.get_or_init(|| Arc::new(Self { size, free: Mutex::default() }))))
     }
 
-    fn take(self: &Arc<Self>) -> Vec<u8> {
+    fn take(&self) -> Vec<u8> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
         free.unwrap_or_else(|| Vec::with_capacity(self.size))
     }
@@ -163,7 +174,7 @@ pub(crate) fn print(
     let bound = |part: usize| cuts.get(part).copied();
     let make = |part: usize, outlet: &Outlet<Piece>| make(job, part, &cuts, outlet);
     let mut result = Ok(());
-    in_order(cuts.len() + 1, threads, ROOM, make, |part, pieces| {
+    in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
         match joint.take(part, bound(part), pieces) {
             Ok(goes_on) => goes_on,
             Err(error) => {
@@ -248,7 +259,7 @@ impl TextWriter for PieceWriter {
             return Ok(());
         }
         // What is handed on before its buffer is full is the last of a part: another one would be lost.
-        let is_last = text.len() < text.capacity() / 4 * 3;
+        let is_last = text.len() < self.pool.size.min(text.capacity()) / 4 * 3;
         let next = if is_last { Vec::new() } else { self.pool.take() };
         self.deliver(std::mem::replace(text, next))
     }
@@ -515,10 +526,10 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        assert_eq!((piece(2), text_part(2)), (PIECE, 2 << 20));
-        for threads in 1..=95 {
-            assert!(ROOM * piece(threads) * (threads + 1) <= WAITING, "{threads}");
+        assert_eq!((piece(2), room(2), text_part(2)), (PIECE, ROOM, 2 << 20));
+        for threads in 1..=191 {
+            assert!(room(threads) * piece(threads) * (threads + 1) <= WAITING, "{threads}");
         }
-        assert_eq!(ROOM * piece(usize::MAX), 512 << 10);
+        assert_eq!(room(usize::MAX) * piece(usize::MAX), 256 << 10);
     }
 }

@@ -14,7 +14,7 @@ use crate::report::Report;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of plain progress.
 const PAUSE: Duration = Duration::from_secs(5);
-/// The clock is looked at once in so many events.
+/// The clock is looked at once in so many messages.
 const STRIDE: u32 = 1 << 14;
 
 enum Kind {
@@ -91,12 +91,11 @@ impl Progress {
     /// One more message was done, at this time of the traces.
     #[inline]
     pub(crate) fn step(&mut self, is_event: bool, nanoseconds: impl FnOnce() -> Option<i128>) {
-        if is_event {
-            self.until_look -= 1;
-            if self.until_look == 0 {
-                self.until_look = STRIDE;
-                self.add(nanoseconds(), STRIDE.into());
-            }
+        self.events += u64::from(is_event);
+        self.until_look -= 1;
+        if self.until_look == 0 {
+            self.until_look = STRIDE;
+            self.add(nanoseconds(), 0);
         }
     }
 

@@ -97,7 +97,7 @@ pub(crate) enum Bodies {
 impl Bodies {
     pub(crate) fn new(by_id: HashMap<u64, Body>) -> Self {
         let most = by_id.keys().copied().max().unwrap_or(0);
-        if most > 4 * by_id.len() as u64 + 1024 {
+        if most > 4 * by_id.len() as u64 + 64 {
             return Self::Sparse(by_id);
         }
         Self::Dense((0..=most).map(|id| by_id.get(&id).copied()).collect())
@@ -124,7 +124,7 @@ pub(crate) struct Body {
 
 /// Where the scopes of a body lie, in bits from its beginning, if that is the same for all that
 /// begin at a byte.
-// So few bits that sums with them are always numbers.
+// Of 32 bits: added to a place in a packet, they never overflow.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct BodyLayout {
     pub(crate) specific_context: u32,

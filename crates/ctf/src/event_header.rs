@@ -64,7 +64,7 @@ struct Selection {
     /// The values that select the common shape: the least one, and how many more there are.
     common: (u64, u64),
     selectors: Selectors,
-    /// What the others select.
+    /// What headers of each option look like.
     shapes: Box<[Shape]>,
 }
 
@@ -236,15 +236,21 @@ impl<const BIG: bool> EventHeader<BIG> {
     }
 }
 
+/// Among more ranges than these the widest one is not searched for.
+const MOST_RANGES: usize = 64;
+
 /// Which option most values select that are not negative: the least one of them, and how many more there
 /// are.
 fn widest_range(options: &[VariantOption]) -> Option<(usize, u64, u64)> {
+    // Each is compared with those before, so of very many only the first option counts.
+    let count: usize = options.iter().map(|option| option.ranges.0.len()).sum();
+    let options = if count > MOST_RANGES { options.get(..1)? } else { options };
     let ranges = options.iter().enumerate().flat_map(|(i, option)| {
         let range = move |range: &IntegerRange| {
             let first = u64::try_from(range.lower.max(0)).ok()?;
             let last = u64::try_from(range.upper.min(u64::MAX.into())).ok()?;
             // Where some overlap, the first option wins.
-            let overlaps = |other: &IntegerRange| other.lower <= range.upper && range.lower <= other.upper;
+            let overlaps = |other: &IntegerRange| other.intersects(*range);
             let is_first = !options[..i].iter().any(|before| before.ranges.0.iter().any(overlaps));
             Some((i, first, last.checked_sub(first)?)).filter(|_| is_first)
         };
@@ -358,6 +364,28 @@ mod tests {
         prop_assert_eq!(plan_clocks, clocks);
         prop_assert_eq!(plan_slots, fast_slots);
         Ok(true)
+    }
+
+    fn option(ranges: &[(i128, i128)]) -> VariantOption {
+        let ranges = ranges.iter().map(|(lower, upper)| IntegerRange { lower: *lower, upper: *upper });
+        let (class, attributes) = (structure(1, &[]), Default::default());
+        VariantOption { name: None, class, ranges: RangeSet(ranges.collect()), attributes }
+    }
+
+    #[test]
+    fn the_widest_range_is_that_of_one_option() {
+        let found = |options: &[&[(i128, i128)]]| {
+            widest_range(&options.iter().map(|ranges| option(ranges)).collect::<Vec<_>>())
+        };
+        assert_eq!(found(&[&[(0, 30)], &[(31, 31)]]), Some((0, 0, 30)));
+        assert_eq!(found(&[&[(5, 5)], &[(0, 4), (6, 65534)]]), Some((1, 6, 65528)));
+        // The first option has what both have.
+        assert_eq!(found(&[&[(7, 8)], &[(0, 100)]]), Some((0, 7, 1)));
+        assert_eq!(found(&[&[(-9, 3)], &[(-30, -10)]]), Some((0, 0, 3)));
+        assert_eq!(found(&[&[(4, 1 << 80)]]), Some((0, 4, u64::MAX - 4)));
+        assert_eq!(found(&[&[(1 << 70, 1 << 80)], &[(-3, -1)]]), None);
+        let many: Vec<(i128, i128)> = (0..100_000).map(|i| (10 * i, 10 * i + 3)).collect();
+        assert_eq!(found(&[&[(5, 6)], &many, &[(7, 9)]]), Some((0, 5, 1)));
     }
 
     proptest! {

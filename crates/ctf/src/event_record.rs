@@ -55,7 +55,7 @@ impl StreamCursor {
         self.is_past_event(begin, has_clock.then_some(header.cycles))
     }
 
-    /// The same where the header is not of the commonest kind.
+    /// Gets past an event record whose header is not of the commonest kind.
     #[inline(never)]
     fn event_with_any_header(&mut self, begin: Position) -> bool {
         let header =
@@ -68,7 +68,7 @@ impl StreamCursor {
         }
     }
 
-    /// The same where the scopes behind the header, which ends at `at`, have to be walked over.
+    /// Gets past an event record where the scopes behind the header, which ends at `at`, have to be walked over.
     #[inline(never)]
     fn walked_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
         self.at = at;
@@ -93,10 +93,11 @@ impl StreamCursor {
         true
     }
 
-    /// See [`ichnos_model::Cursor::pass_events`].
+    /// See [`ichnos_model::Cursor::pass_events`]: gets past those that `tell_event` would tell at their own
+    /// times, if there is no window.
     pub(crate) fn pass_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        let has_clock = self.clocks.value();
-        let (mut at, mut now) = (self.at, has_clock.unwrap_or_default());
+        let before = self.clocks.value();
+        let (mut at, mut now) = (self.at, before.unwrap_or_default());
         let mut last = self.last_event;
         let (mut passed, mut first) = (0, None);
         while passed < most && at.bit < self.end {
@@ -104,11 +105,11 @@ impl StreamCursor {
             let Some(body) = self.records.by_id.get(header.id) else { break };
             let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
             let is_in_order = (last..=self.latest).contains(&header.cycles);
-            if end.bit == at.bit || !is_in_order && has_clock.is_some() {
+            if end.bit == at.bit || !is_in_order && before.is_some() {
                 break;
             }
             counts.add_class(Some(body.class));
-            if has_clock.is_some() {
+            if before.is_some() {
                 last = header.cycles;
                 first.get_or_insert(last);
             }

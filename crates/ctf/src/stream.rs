@@ -181,7 +181,7 @@ pub struct StreamCursor {
     is_in_time: bool,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
     pub(crate) nanoseconds_at_zero: Option<i128>,
-    /// Value of the default clock before the current event, if there is one.
+    /// Value of the default clock before the current event; 0 if there is none.
     pub(crate) clock_before: u64,
     /// Whether the last event came after the window.
     is_late: bool,
@@ -632,7 +632,12 @@ impl Cursor for StreamCursor {
     }
 
     fn pass_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        if self.phase == Phase::Events && !self.has_window { self.pass_plain_events(most, counts) } else { 0 }
+        if self.phase != Phase::Events || self.has_window {
+            return 0;
+        }
+        // What was lent needs lengths and selectors that are overwritten now.
+        self.current = None;
+        self.pass_plain_events(most, counts)
     }
 
     fn prepare(&self) {

@@ -1,6 +1,7 @@
 //! Work that is cut into parts, which several threads do and one takes in order.
 
 use std::collections::HashMap;
+use std::fmt;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -9,6 +10,12 @@ pub struct Outlet<T> {
     part: usize,
     pieces: SyncSender<T>,
     board: Arc<Board<T>>,
+}
+
+impl<T> fmt::Debug for Outlet<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Outlet").field("part", &self.part).finish_non_exhaustive()
+    }
 }
 
 impl<T> Clone for Outlet<T> {
@@ -23,7 +30,7 @@ impl<T> Outlet<T> {
         match self.pieces.try_send(piece) {
             Ok(()) => true,
             Err(TrySendError::Full(piece)) => {
-                self.board.is_ready(self.part);
+                self.board.note_ready(self.part);
                 self.pieces.send(piece).is_ok()
             }
             Err(TrySendError::Disconnected(_)) => false,
@@ -57,7 +64,7 @@ struct Board<T> {
 
 impl<T> Board<T> {
     /// It is time to take this part.
-    fn is_ready(&self, part: usize) {
+    fn note_ready(&self, part: usize) {
         let mut state = self.lock();
         if let Some(begun) = state.begun.get_mut(&part) {
             begun.is_ready = true;
@@ -97,18 +104,19 @@ struct Making<'a, T>(&'a Board<T>, usize);
 
 impl<T> Drop for Making<'_, T> {
     fn drop(&mut self) {
-        self.0.is_ready(self.1);
+        self.0.note_ready(self.1);
     }
 }
 
 /// Has `threads` threads make `count` parts, and this thread take them in order.
 ///
 /// Each part is begun by `make` on one of the threads, and delivers its pieces through the outlet;
-/// `take` is given the part's number and its pieces when the part is made or there is no room for more of
-/// it - to wake this thread up for each piece would take its processor away from those that make them -
-/// and says whether to go on. At most one part more
-/// than there are threads is begun and not yet taken, and each has at most `room` pieces waiting: what all of them
-/// hold is bounded, however long a part is.
+/// `take` is given the part's number and its pieces, and says whether to go on. That is when the part is
+/// made, or there is no room for more of it: waking this thread up for each piece would take its
+/// processor away from those that make them.
+///
+/// At most one part more than there are threads is begun and not yet taken, and each has at most `room`
+/// pieces waiting: what all of them hold is bounded, however long a part is.
 ///
 /// ```
 /// let squares = |part: usize, outlet: &ichnos_flow::Outlet<usize>| {

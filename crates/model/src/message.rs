@@ -404,7 +404,7 @@ pub trait Cursor {
     fn move_on(&mut self) -> bool;
 
     /// The message that [`Cursor::move_on`] moved to; None before the first and after the last one, and
-    /// only then.
+    /// otherwise only behind [`Cursor::pass_events`].
     fn current(&self) -> Option<Message<'_>>;
 
     /// The head of that message; None where there is none.
@@ -454,8 +454,11 @@ pub trait Cursor {
     }
 
     /// Counts event records that come next, at most so many, and gets past them, as far as that is
-    /// quicker than to move on to each of them; gives how many. There is no current message until
-    /// [`Cursor::move_on`] is called, which moves on to what follows them.
+    /// quicker than to move on to each of them; gives how many. Even if it gives 0, there need not be a
+    /// current message until [`Cursor::move_on`] is called, which moves on to what follows them.
+    ///
+    /// Of each it counts the class and the time that its [`Head`] would tell. It stays before an event
+    /// record of which there is more to tell: before damage, and where a window begins or ends.
     fn pass_events(&mut self, _most: u32, _counts: &mut EventCounts) -> u32 {
         0
     }
