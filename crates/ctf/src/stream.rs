@@ -679,32 +679,23 @@ impl StreamCursor {
     fn current_event(&self) -> Event<'_> {
         let stream = &*self.input.stream;
         let plans = &stream.plans().event_records[self.event_class];
-        Event {
-            stream,
-            class: &plans.class,
-            plans,
-            clock: self.event_clock.as_ref(),
-            other_clocks: &self.other_clocks,
-            component: None,
-            scopes: self.scopes(),
-        }
+        let event = Event::new(stream, plans, self.event_clock.as_ref(), self.scopes());
+        event.with_other_clocks(&self.other_clocks)
     }
 
     fn scopes(&self) -> Scopes<'_> {
-        Scopes { bits: self.bits(), begins: &self.begins, slots: &self.slots, limits: &self.input.limits }
+        Scopes::new(self.bits(), &self.begins, &self.slots, &self.input.limits)
     }
 
     fn current_packet(&self) -> Packet<'_> {
         let data = self.data.len() as u64 * 8;
-        Packet {
-            stream: &self.input.stream,
-            begin: self.opened.begin,
-            end: self.opened.end,
-            sequence_number: self.opened.info.sequence.map(|counter| counter.value),
-            discarded_counter: self.opened.info.discarded.map(|counter| counter.value),
-            total_length: self.opened.info.total.unwrap_or(data),
-            content_length: self.opened.info.content.unwrap_or(data),
-            scopes: self.scopes(),
-        }
+        let info = &self.opened.info;
+        let (total, content) = (info.total.unwrap_or(data), info.content.unwrap_or(data));
+        Packet::new(&self.input.stream, total, content, self.scopes())
+            .with_times(self.opened.begin, self.opened.end)
+            .with_counters(
+                info.sequence.map(|counter| counter.value),
+                info.discarded.map(|counter| counter.value),
+            )
     }
 }

@@ -54,6 +54,9 @@ impl Repeated {
 fn telling_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
     // Longer ones do not repeat.
     const MOST: u64 = 256 * 8;
+    if event.scopes.values.is_some_and(|values| values.has(Scope::CommonContext)) {
+        return None;
+    }
     let size = plan.fixed_size().filter(|size| *size <= MOST && size % 8 == 0)?;
     let begin = align(event.scopes.begins[Scope::CommonContext as usize].bit, plan.root().alignment())?;
     let first = usize::try_from(begin / 8).ok().filter(|_| begin % 8 == 0)?;

@@ -111,12 +111,8 @@ impl Fixture {
         data.extend_from_slice(payload);
         let slots = vec![Cell::new(UNKNOWN); self.stream.trace.plans.slots()];
         let at = |bit| Position::at(bit);
-        f(Scopes {
-            bits: PacketBits::whole(&data),
-            begins: &[at(0), at(0), at(16), at(16), at(16), at(16)],
-            slots: &slots,
-            limits: &(&Limits::default()).into(),
-        })
+        let begins = [at(0), at(0), at(16), at(16), at(16), at(16)];
+        f(Scopes::new(PacketBits::whole(&data), &begins, &slots, &(&Limits::default()).into()))
     }
 
     fn clock(&self, nanoseconds: i64) -> Option<ClockValue> {
@@ -132,31 +128,17 @@ impl Fixture {
     pub(crate) fn event_at(&self, sink: &mut impl Sink, time: i64, others: &[(u16, u64)], payload: &[u8]) {
         let clock = self.clock(time);
         self.scopes(payload, |scopes| {
-            let event = Event {
-                stream: &self.stream,
-                class: &self.stream.class().event_records[0],
-                plans: &self.stream.plans().event_records[0],
-                clock: clock.as_ref(),
-                other_clocks: others,
-                component: None,
-                scopes,
-            };
-            send(sink, &Message::Event(event));
+            let plans = &self.stream.plans().event_records[0];
+            let event = Event::new(&self.stream, plans, clock.as_ref(), scopes);
+            send(sink, &Message::Event(event.with_other_clocks(others)));
         });
     }
 
     pub(crate) fn packet(&self, sink: &mut impl Sink, time: i64, begins: bool) {
         self.scopes(&[], |scopes| {
-            let packet = Packet {
-                stream: &self.stream,
-                begin: self.clock(time),
-                end: self.clock(time),
-                sequence_number: Some(9),
-                discarded_counter: None,
-                total_length: 128,
-                content_length: 120,
-                scopes,
-            };
+            let packet = Packet::new(&self.stream, 128, 120, scopes)
+                .with_times(self.clock(time), self.clock(time))
+                .with_counters(Some(9), None);
             let message = if begins { Message::PacketBegin(packet) } else { Message::PacketEnd(packet) };
             send(sink, &message);
         });

@@ -63,6 +63,15 @@ pub enum DecodeErrorKind {
     /// The members of a union differ in size (PROP-1.0, "Encode a value as a union field").
     #[error("the members of a union take {0} and {1} bits")]
     UnionSizes(u64, u64),
+    /// A value is not of the kind that the class of its field asks for. Only of fields that are values
+    /// rather than bits.
+    #[error("expected {expected}, found {found}")]
+    Mismatch {
+        /// What the class asks for.
+        expected: &'static str,
+        /// What the value is.
+        found: &'static str,
+    },
     /// The size of a field overflows.
     #[error("a field is larger than any packet can be")]
     Overflow,

@@ -2,7 +2,7 @@
 
 use crate::plan::{EventRecordPlans, Node, Plan};
 use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all, walk_joined};
-use crate::{DataStream, EventRecordClass, LogComponent, Scope, Visitor};
+use crate::{DataStream, EventRecordClass, EventValues, LogComponent, Scope, Visitor};
 
 /// A value of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -13,8 +13,9 @@ pub struct ClockValue {
     pub cycles: u64,
 }
 
-/// Where the scopes of a packet and of an event record in it lie.
+/// Where the scopes of a packet and of an event record in it lie, or what their values are.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Scopes<'a> {
     /// The packet.
     pub bits: PacketBits<'a>,
@@ -24,10 +25,44 @@ pub struct Scopes<'a> {
     pub slots: &'a Slots,
     /// Limits of decoding.
     pub limits: &'a WalkLimits,
+    /// The scopes that are values rather than bits, if there are any.
+    pub values: Option<&'a EventValues>,
 }
 
-impl Scopes<'_> {
+impl<'a> Scopes<'a> {
+    /// Scopes that are all bits.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(
+        bits: PacketBits<'a>,
+        begins: &'a [Position; 6],
+        slots: &'a Slots,
+        limits: &'a WalkLimits,
+    ) -> Self {
+        Self { bits, begins, slots, limits, values: None }
+    }
+
+    /// The same, but the scopes that are among these values are values.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_values(self, values: &'a EventValues) -> Self {
+        Self { values: Some(values), ..self }
+    }
+
+    /// Scopes that are all values.
+    #[must_use]
+    pub fn of_values(values: &'a EventValues) -> Self {
+        const BEGINS: &[Position; 6] = &[Position::at(0); 6];
+        const LIMITS: &WalkLimits = &WalkLimits { integer_bits: 0, zero_size_elements: 0 };
+        Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)
+    }
+
     fn visit<V: Visitor>(&self, scope: Scope, plan: &Plan, visitor: &mut V) -> Result<(), DecodeError> {
+        if let Some(values) = self.values
+            && values.has(scope)
+        {
+            return values.visit(scope, plan, visitor);
+        }
         let mut position = self.begins[scope as usize];
         plan.walk(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
@@ -35,6 +70,7 @@ impl Scopes<'_> {
 
 /// An event record.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Event<'a> {
     /// The stream that it is in.
     pub stream: &'a DataStream,
@@ -54,6 +90,26 @@ pub struct Event<'a> {
 }
 
 impl<'a> Event<'a> {
+    /// An event record of a data stream and of the class of these plans, with the value of the stream's
+    /// default clock if it has one.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(
+        stream: &'a DataStream,
+        plans: &'a EventRecordPlans,
+        clock: Option<&'a ClockValue>,
+        scopes: Scopes<'a>,
+    ) -> Self {
+        Self { stream, class: &plans.class, plans, clock, other_clocks: &[], component: None, scopes }
+    }
+
+    /// The same with values of further clocks; see [`Event::other_clocks`].
+    #[inline(always)]
+    #[must_use]
+    pub fn with_other_clocks(self, other_clocks: &'a [(u16, u64)]) -> Self {
+        Self { other_clocks, ..self }
+    }
+
     /// Which of the event record classes of its data stream class it is of, for those who keep
     /// something for each class: those that were declared come first, then those that are met while
     /// reading. None if its plans are from elsewhere.
@@ -103,10 +159,13 @@ impl<'a> Event<'a> {
     /// See [`Event::visit`].
     #[inline(always)]
     pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
+        if self.scopes.values.is_some() {
+            return self.visit_each(visitor);
+        }
         if let Some(parts) = &self.plans.joined {
             return walk_joined(parts, self, visitor);
         }
-        let Scopes { bits, begins, slots, limits } = self.scopes;
+        let Scopes { bits, begins, slots, limits, .. } = self.scopes;
         let mut begin = begins[Scope::CommonContext as usize];
         let common_context = self.stream.plans().common_context.as_ref();
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
@@ -114,8 +173,18 @@ impl<'a> Event<'a> {
     }
 }
 
+impl Event<'_> {
+    /// [`Event::visit_all`] where some scopes are values.
+    #[inline(never)]
+    fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
+        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+        scopes.into_iter().try_for_each(|scope| self.visit(scope, visitor))
+    }
+}
+
 /// A packet.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Packet<'a> {
     /// The stream that it is in.
     pub stream: &'a DataStream,
@@ -136,6 +205,36 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
+    /// A packet of these sizes in bits, of which no times and numbers are known.
+    #[inline]
+    #[must_use]
+    pub fn new(stream: &'a DataStream, total_length: u64, content_length: u64, scopes: Scopes<'a>) -> Self {
+        Self {
+            stream,
+            begin: None,
+            end: None,
+            sequence_number: None,
+            discarded_counter: None,
+            total_length,
+            content_length,
+            scopes,
+        }
+    }
+
+    /// The same with the values of the default clock when it begins and ends.
+    #[inline]
+    #[must_use]
+    pub fn with_times(self, begin: Option<ClockValue>, end: Option<ClockValue>) -> Self {
+        Self { begin, end, ..self }
+    }
+
+    /// The same with its sequence number, and the counter of discarded event records at its end.
+    #[inline]
+    #[must_use]
+    pub fn with_counters(self, sequence_number: Option<u64>, discarded_counter: Option<u64>) -> Self {
+        Self { sequence_number, discarded_counter, ..self }
+    }
+
     /// The plan of the packet header or the packet context.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {

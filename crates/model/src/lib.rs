@@ -10,7 +10,9 @@ mod clock;
 mod decode_error;
 mod diagnostic;
 mod event;
+mod event_values;
 mod field_class;
+mod field_value;
 mod input;
 mod late;
 mod leap;
@@ -38,10 +40,12 @@ pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{ClockValue, Event, Packet, Scopes};
+pub use event_values::EventValues;
 pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
+pub use field_value::FieldValue;
 pub use input::{Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use late::{LateClass, LateClasses};
 pub use limits::Limits;

@@ -24,7 +24,7 @@ impl Position {
     /// At this bit, with nothing before.
     #[inline]
     #[must_use]
-    pub fn at(bit: u64) -> Self {
+    pub const fn at(bit: u64) -> Self {
         Self { bit, state: 0 }
     }
 

@@ -568,15 +568,10 @@ impl LogCursor {
         } else {
             PacketBits::whole(self.bytes.get(self.begin..self.end)?)
         };
-        Some(Event {
-            stream: &self.stream,
-            class: &class.plans.class,
-            plans: &class.plans,
-            clock: Some(&self.clock),
-            other_clocks: &[],
-            component: if self.components.is_empty() { None } else { self.component() },
-            scopes: Scopes { bits, begins: &self.begins, slots: &self.slots, limits: &self.limits },
-        })
+        let scopes = Scopes::new(bits, &self.begins, &self.slots, &self.limits);
+        let mut event = Event::new(&self.stream, &class.plans, Some(&self.clock), scopes);
+        event.component = if self.components.is_empty() { None } else { self.component() };
+        Some(event)
     }
 
     /// The current message where it is no event.

@@ -229,15 +229,7 @@ fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &
     }
     counts.whole += 1;
     assert_eq!((skipped, &own, scopes), (at, &slots, begins));
-    let event = Event {
-        stream,
-        class: &stream.class().event_records[0],
-        plans,
-        clock: None,
-        other_clocks: &[],
-        component: None,
-        scopes: Scopes { bits, begins: &begins, slots: &slots, limits: &limits },
-    };
+    let event = Event::new(stream, plans, None, Scopes::new(bits, &begins, &slots, &limits));
     let mut at_once = Flat::default();
     assert_eq!(event.visit_all(&mut at_once), Ok(()));
     assert_eq!(at_once, flat);

@@ -1,7 +1,6 @@
 //! The text sinks against what the widely used reader of CTF printed, over the real traces that lie
 //! beside the project: in the folder `ICHNOS_TRACES`, or `../shared/traces` from the project's
 //! root. Without it the tests say so and do nothing.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ const DIFFERENT: &[(&str, &str, &str)] =
 const STALE: &str = "there, an empty string is printed as the string of that field in the event before (version \
                      2.0.4, which these two were made with)";
 
-fn traces() -> Option<PathBuf> {
+pub(crate) fn traces() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let folder =
         std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);

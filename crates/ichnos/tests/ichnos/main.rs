@@ -1,0 +1,5 @@
+//! Tests of the whole library.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod text_output;
+mod values;

@@ -1,0 +1,408 @@
+//! Events whose scopes are values are written by every sink as those whose scopes are bits.
+
+use std::cell::Cell;
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos::export::{
+    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
+    PrettyOptions,
+};
+use ichnos::model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos::model::{
+    BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
+    FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits, Mapping, Mappings,
+    Member, Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass,
+    VariantOption, Wide,
+};
+use ichnos::prelude::*;
+use proptest::prelude::*;
+
+use crate::text_output::traces;
+
+/// Hands messages on with the scopes of events as values.
+struct AsValues<S> {
+    sink: S,
+    values: EventValues,
+}
+
+impl<S: Sink> AsValues<S> {
+    fn new(sink: S) -> Self {
+        Self { sink, values: EventValues::default() }
+    }
+}
+
+impl<S: Sink> Sink for AsValues<S> {
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        let Message::Event(event) = message else { return self.sink.message(message) };
+        self.values.copy_from(event).unwrap();
+        let clock = event.clock.copied();
+        let scopes = Scopes::of_values(&self.values);
+        let event = Event::new(event.stream, event.plans, clock.as_ref(), scopes)
+            .with_other_clocks(event.other_clocks);
+        self.sink.message(&Message::Event(event))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        self.sink.finish()
+    }
+}
+
+/// The kinds of output.
+const OUTPUTS: [&str; 6] = ["pretty", "details", "jsonl", "log", "log-json", "null"];
+
+/// What a sink writes of what `feed` gives it; as values if asked for.
+fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> Vec<u8> {
+    let mut out = Vec::new();
+    let run = |feed: &mut dyn FnMut(&mut dyn Sink), sink: &mut dyn Sink| {
+        feed(sink);
+        sink.finish().unwrap();
+    };
+    macro_rules! run {
+        ($sink:expr) => {
+            if as_values { run(feed, &mut AsValues::new($sink)) } else { run(feed, &mut $sink) }
+        };
+    }
+    let log = |form| {
+        let mut options = LogOptions::default();
+        options.form = form;
+        options
+    };
+    match output {
+        "pretty" => run!(Pretty::new(&mut out, PrettyOptions::default()).warnings_to(io::sink())),
+        "details" => run!(Details::new(&mut out, DetailsOptions::default()).warnings_to(io::sink())),
+        "jsonl" => run!(JsonLines::new(&mut out, JsonLinesOptions::default())),
+        "log" => run!(Log::new(&mut out, log(LogForm::Text))),
+        "log-json" => run!(Log::new(&mut out, log(LogForm::Json))),
+        _ => {
+            let mut null = AsValues::new(Null::new());
+            if as_values {
+                run(feed, &mut null)
+            } else {
+                run(feed, &mut null.sink)
+            }
+            out = format!("{:?}", null.sink.statistics()).into_bytes();
+        }
+    }
+    out
+}
+
+#[test]
+fn recorded_traces_are_written_alike() {
+    let Some(folder) = traces() else { return };
+    let index: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(folder.join("real.json")).unwrap()).unwrap();
+    let mut compared = 0;
+    for entry in index.as_array().unwrap() {
+        let path = folder.join("real").join(entry["trace"].as_str().unwrap());
+        let Ok(session) = ichnos::open([&path], &OpenOptions::default()) else { continue };
+        if session.traces().iter().flat_map(|trace| trace.streams()).any(|stream| stream.bytes > 256 << 10) {
+            // Slow without optimisation, and no other classes.
+            continue;
+        }
+        for output in OUTPUTS {
+            let mut feed = |sink: &mut dyn Sink| {
+                let Ok(mut cursor) = session.cursor(Window::default()) else { return };
+                while let Some(head) = cursor.advance() {
+                    let _ = head;
+                    if let Some(message) = cursor.current() {
+                        assert!(sink.message(&message).unwrap().is_continue());
+                    }
+                }
+            };
+            let (bits, values) = (write(output, false, &mut feed), write(output, true, &mut feed));
+            assert!(bits == values, "{}: {output} differs", path.display());
+            compared += bits.len();
+        }
+    }
+    assert!(compared > 1_000_000, "{compared}");
+}
+
+/// A field: its class, its bytes, its value.
+#[derive(Clone, Debug)]
+struct Sample {
+    members: Vec<(String, Arc<FieldClass>)>,
+    bytes: Vec<u8>,
+    value: Vec<Push>,
+}
+
+/// How a value is written.
+#[derive(Clone, Debug)]
+enum Push {
+    Null,
+    Unsigned(u64),
+    Signed(i64),
+    Boolean(bool),
+    Bits(u64),
+    Wide([u64; 2], u64, bool),
+    Half(u16),
+    Single(f32),
+    Double(f64),
+    Text(Vec<u8>),
+    Blob(Vec<u8>),
+    BeginStructure,
+    BeginArray,
+    Optional(bool),
+    Variant(usize),
+    End,
+}
+
+impl Push {
+    fn to(&self, values: &mut EventValues) {
+        match self {
+            Self::Null => values.push(FieldValue::Null),
+            Self::Unsigned(value) => values.push(*value),
+            Self::Signed(value) => values.push(*value),
+            Self::Boolean(value) => values.push(*value),
+            Self::Bits(bits) => values.push(FieldValue::Bits(*bits)),
+            Self::Wide(words, length, signed) => {
+                values.push(FieldValue::Wide(Wide { words, length: *length, signed: *signed }));
+            }
+            Self::Half(bits) => values.push(FieldValue::Real(Real::Half(*bits))),
+            Self::Single(value) => values.push(FieldValue::Real(Real::Single(*value))),
+            Self::Double(value) => values.push(*value),
+            Self::Text(bytes) => values.push(FieldValue::Text(bytes)),
+            Self::Blob(bytes) => values.push(FieldValue::Blob(bytes)),
+            Self::BeginStructure => values.begin_structure(),
+            Self::BeginArray => values.begin_array(),
+            Self::Optional(is_present) => values.push_optional(*is_present),
+            Self::Variant(option) => values.push_variant(*option),
+            Self::End => values.end(),
+        }
+    }
+}
+
+fn class(kind: FieldKind) -> Arc<FieldClass> {
+    Arc::new(FieldClass::new(kind))
+}
+
+fn bits(length: u64) -> BitField {
+    BitField::new(length, ByteOrder::LittleEndian, 8)
+}
+
+fn integer(length: u64, signed: bool, mappings: Option<Mappings>) -> Arc<FieldClass> {
+    let integer = IntegerProperties { signed, mappings, ..IntegerProperties::default() };
+    class(FieldKind::Integer { bits: bits(length), integer })
+}
+
+fn mappings() -> Mappings {
+    let mapping = |name: &str, lower, upper| Mapping {
+        name: name.to_owned(),
+        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
+    };
+    Mappings(vec![mapping("few", 0, 40), mapping("many", 30, 200)])
+}
+
+/// A sample that is one field.
+fn one(class: Arc<FieldClass>, bytes: Vec<u8>, value: Vec<Push>) -> Sample {
+    Sample { members: vec![("m".to_owned(), class)], bytes, value }
+}
+
+/// Fields without fields in them.
+fn leaf() -> impl Strategy<Value = Sample> {
+    let width = prop::sample::select(vec![8u64, 16, 32, 64]);
+    let number =
+        (width, any::<u64>(), any::<bool>(), any::<bool>()).prop_map(|(length, value, signed, named)| {
+            let bytes = value.to_le_bytes()[..(length / 8) as usize].to_vec();
+            let shift = 64 - length;
+            let push = if signed {
+                Push::Signed((value << shift) as i64 >> shift)
+            } else {
+                Push::Unsigned(value << shift >> shift)
+            };
+            one(integer(length, signed, named.then(mappings)), bytes, vec![push])
+        });
+    let flags = any::<u8>().prop_map(|value| {
+        let kind = FieldKind::BitMap { bits: bits(8), flags: mappings() };
+        one(class(kind), vec![value], vec![Push::Bits(value.into())])
+    });
+    let array = any::<u16>().prop_map(|value| {
+        one(
+            class(FieldKind::BitArray(bits(16))),
+            value.to_le_bytes().to_vec(),
+            vec![Push::Bits(value.into())],
+        )
+    });
+    let boolean = any::<bool>().prop_map(|value| {
+        one(class(FieldKind::Boolean(bits(8))), vec![value.into()], vec![Push::Boolean(value)])
+    });
+    let wide = (any::<[u64; 2]>(), any::<bool>()).prop_map(|(words, signed)| {
+        let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+        one(integer(128, signed, None), bytes, vec![Push::Wide(words, 128, signed)])
+    });
+    let half = any::<u16>().prop_map(|value| {
+        one(class(FieldKind::Float(bits(16))), value.to_le_bytes().to_vec(), vec![Push::Half(value)])
+    });
+    let single = any::<f32>().prop_map(|value| {
+        one(class(FieldKind::Float(bits(32))), value.to_le_bytes().to_vec(), vec![Push::Single(value)])
+    });
+    let double = any::<f64>().prop_map(|value| {
+        one(class(FieldKind::Float(bits(64))), value.to_le_bytes().to_vec(), vec![Push::Double(value)])
+    });
+    let text = prop::collection::vec(1u8.., 0..12).prop_map(|text| {
+        let (encoding, length) = (StringEncoding::Utf8, StringLength::NullTerminated);
+        let bytes = [&text[..], &[0]].concat();
+        one(class(FieldKind::String { encoding, length, alignment: 8 }), bytes, vec![Push::Text(text)])
+    });
+    let blob = prop::collection::vec(any::<u8>(), 0..9).prop_map(|blob| {
+        let length = Length::Static(blob.len() as u64);
+        let kind = FieldKind::Blob { length, media_type: "application/octet-stream".into(), alignment: 8 };
+        one(class(kind), blob.clone(), vec![Push::Blob(blob)])
+    });
+    let null = Just(one(class(FieldKind::Null { alignment: 1 }), Vec::new(), vec![Push::Null]));
+    prop_oneof![4 => number, 1 => flags, 1 => array, 1 => boolean, 1 => wide, 1 => half, 1 => single,
+        1 => double, 3 => text, 1 => blob, 1 => null]
+}
+
+/// Where a member that says something about the next one is: beside it.
+fn beside(name: &str) -> FieldLocation {
+    FieldLocation { origin: None, ..FieldLocation::absolute(Scope::Payload, [name.to_owned()]) }
+}
+
+/// Fields of all kinds.
+fn sample() -> impl Strategy<Value = Sample> {
+    leaf().prop_recursive(4, 24, 5, |inner| {
+        let structure = prop::collection::vec(inner.clone(), 0..5).prop_map(|samples| {
+            let (class, bytes, pushes) = structure_of(&samples);
+            let value = [vec![Push::BeginStructure], pushes, vec![Push::End]].concat();
+            one(class, bytes, value)
+        });
+        let array = (inner.clone(), 0usize..4, any::<bool>()).prop_map(|(sample, count, is_dynamic)| {
+            // Elements are structures, so that members which belong together stay so.
+            let (element, bytes, pushes) = structure_of(&[sample]);
+            let element_value = [vec![Push::BeginStructure], pushes, vec![Push::End]].concat();
+            let mut value = vec![Push::BeginArray];
+            (0..count).for_each(|_| value.extend_from_slice(&element_value));
+            value.push(Push::End);
+            let length = if is_dynamic { Length::Dynamic(beside("n")) } else { Length::Static(count as u64) };
+            let array = FieldKind::Array { element, length, minimum_alignment: 8, element_aligns: true };
+            let mut sample = one(class(array), bytes.repeat(count), value);
+            if is_dynamic {
+                sample.members.insert(0, ("n".to_owned(), integer(8, false, None)));
+                sample.bytes.insert(0, count as u8);
+                sample.value.insert(0, Push::Unsigned(count as u64));
+            }
+            sample
+        });
+        let optional = (inner.clone(), any::<bool>()).prop_map(|(sample, is_present)| {
+            let (field, bytes, pushes) = structure_of(&[sample]);
+            let mut value = vec![Push::Boolean(is_present), Push::Optional(is_present)];
+            if is_present {
+                value.extend([vec![Push::BeginStructure], pushes, vec![Push::End]].concat());
+            }
+            let kind = FieldKind::Optional { field, selector: beside("n"), ranges: None };
+            let members =
+                vec![("n".to_owned(), class(FieldKind::Boolean(bits(8)))), ("m".to_owned(), class(kind))];
+            let bytes = [vec![is_present.into()], if is_present { bytes } else { Vec::new() }].concat();
+            Sample { members, bytes, value }
+        });
+        let variant = (inner.clone(), inner, any::<bool>()).prop_map(|(first, second, is_second)| {
+            let both = [structure_of(&[first]), structure_of(&[second])];
+            let options = both.iter().zip(0..).map(|((class, ..), i)| VariantOption {
+                name: Some(format!("o{i}")),
+                class: Arc::clone(class),
+                ranges: RangeSet(vec![IntegerRange::single(i)]),
+                attributes: Default::default(),
+            });
+            let (selector, alignment) = (beside("n"), 1);
+            let kind = FieldKind::Variant { options: options.collect(), selector, alignment };
+            let members = vec![("n".to_owned(), integer(8, false, None)), ("m".to_owned(), class(kind))];
+            let chosen = usize::from(is_second);
+            let (_, bytes, pushes) = both[chosen].clone();
+            let value = vec![Push::Unsigned(chosen as u64), Push::Variant(chosen), Push::BeginStructure];
+            let value = [value, pushes, vec![Push::End]].concat();
+            Sample { members, bytes: [vec![chosen as u8], bytes].concat(), value }
+        });
+        prop_oneof![2 => structure, 1 => array, 1 => optional, 1 => variant]
+    })
+}
+
+/// The structure of these samples: its class, its bytes, the values of its members.
+fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec<Push>) {
+    let mut members: Vec<Member> = Vec::new();
+    for (i, sample) in samples.iter().enumerate() {
+        for (name, class) in &sample.members {
+            let mut class = FieldClass::clone(class);
+            // What is beside it has the number of the sample, too.
+            let numbered = || FieldLocation {
+                origin: None,
+                ..FieldLocation::absolute(Scope::Payload, [format!("n{i}")])
+            };
+            match &mut class.kind {
+                FieldKind::Array { length: Length::Dynamic(place), .. }
+                | FieldKind::Optional { selector: place, .. }
+                | FieldKind::Variant { selector: place, .. } => *place = numbered(),
+                _ => {}
+            }
+            members.push(Member::new(format!("{name}{i}"), Arc::new(class)));
+        }
+    }
+    let kind = FieldKind::Structure { members, minimum_alignment: 8 };
+    let bytes = samples.iter().flat_map(|sample| sample.bytes.clone()).collect();
+    let value = samples.iter().flat_map(|sample| sample.value.clone()).collect();
+    (class(kind), bytes, value)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    /// One reader that makes bits, and one that makes values, of the same events.
+    #[test]
+    fn bits_and_values_are_written_alike(
+        context in prop::collection::vec(leaf(), 0..3),
+        payload in prop::collection::vec(sample(), 0..6),
+    ) {
+        let (common_context, context_bytes, context_pushes) = structure_of(&context);
+        let (payload, payload_bytes, payload_pushes) = structure_of(&payload);
+        let event = EventRecordClass {
+            name: Some("event".to_owned()),
+            log_level: Some(4),
+            payload: Some(payload),
+            ..EventRecordClass::default()
+        };
+        let stream = DataStreamClass {
+            common_context: Some(common_context),
+            event_records: vec![Arc::new(event)],
+            ..DataStreamClass::default()
+        };
+        let class = TraceClass {
+            dialect: "CTF 2".to_owned(),
+            data_streams: vec![stream],
+            ..TraceClass::default()
+        };
+        let trace = Arc::new(Trace::new(class, "trace", &Limits::default()).unwrap());
+        let stream = DataStream::new(Arc::clone(&trace), 0, None, "stream").unwrap();
+        let data = [&context_bytes[..], &payload_bytes].concat();
+        let (context_at, payload_at) = (Position::at(0), Position::at(8 * context_bytes.len() as u64));
+        let begins = [context_at, context_at, context_at, context_at, payload_at, payload_at];
+        let slots = vec![Cell::new(UNKNOWN); trace.plans.slots()];
+        let limits = WalkLimits::from(&Limits::default());
+        let plans = &stream.plans().event_records[0];
+
+        let mut values = EventValues::default();
+        values.begin(Scope::CommonContext);
+        context_pushes.iter().for_each(|push| push.to(&mut values));
+        let mut mixed = values.clone();
+        values.begin(Scope::Payload);
+        payload_pushes.iter().for_each(|push| push.to(&mut values));
+        // A context of values before a payload of bits.
+        mixed.begin(Scope::CommonContext);
+        context_pushes.iter().for_each(|push| push.to(&mut mixed));
+
+        let bits = Scopes::new(PacketBits::whole(&data), &begins, &slots, &limits);
+        for output in OUTPUTS {
+            let written = [bits, Scopes::of_values(&values), bits.with_values(&mixed)].map(|scopes| {
+                write(output, false, &mut |sink| {
+                    let event = Event::new(&stream, plans, None, scopes);
+                    for message in [Message::StreamBegin(&stream), Message::Event(event), Message::StreamEnd(&stream)] {
+                        assert!(sink.message(&message).unwrap().is_continue());
+                    }
+                })
+            });
+            let [bits, values, mixed] = written.map(|text| String::from_utf8_lossy(&text).into_owned());
+            prop_assert_eq!(&bits, &values, "{}", output);
+            prop_assert_eq!(&bits, &mixed, "{}", output);
+        }
+    }
+}

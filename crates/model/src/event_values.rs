@@ -1,0 +1,577 @@
+//! Fields of an event as values, for what does not lie in its record as its class lays it out.
+
+use std::ops::Range;
+
+use crate::plan::{BitsKind, NodeId, Op, Plan, VariableOp};
+use crate::visitor::{Field, Visitor};
+use crate::walk::{DecodeError, DecodeErrorKind};
+use crate::{Event, FieldValue, Real, Scope, StringEncoding, Text, Wide};
+
+/// The values of an event's scopes, in memory that is reused from one event to the next.
+///
+/// A reader fills it with what a record does not hold itself: what it carries over from earlier records,
+/// looks up in tables, or parses out of text. Each scope is written as a whole, between
+/// [`EventValues::begin`] and the next scope: one value for each member of the structure that is the class
+/// of the scope, in their order. A scope that is not here is made of bits, or is not there.
+///
+/// Nothing is allocated for an event once the memory is large enough.
+///
+/// ```
+/// use ichnos_model::{EventValues, FieldValue, Scope};
+///
+/// let mut values = EventValues::default();
+/// values.clear();
+/// values.begin(Scope::Payload);
+/// values.push("netstack");
+/// values.push(1400u64);
+/// // An array of two elements.
+/// values.begin_array();
+/// values.push(1u64);
+/// values.push(2u64);
+/// values.end();
+/// # assert!(values.has(Scope::Payload) && !values.has(Scope::CommonContext));
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct EventValues {
+    /// The values of all scopes in the order of their class: what is in a value follows it.
+    cells: Vec<Cell>,
+    /// Of strings and BLOBs.
+    bytes: Vec<u8>,
+    /// Of numbers of more than 64 bits.
+    words: Vec<u64>,
+    /// Where the cells of each scope are, by the number of the scope.
+    scopes: [Option<Range<usize>>; 6],
+    /// The scope that is being written.
+    current: Option<Scope>,
+    /// The cells of what has begun and not ended.
+    open: Vec<usize>,
+    /// Whether the next value is that of the optional field or the variant before.
+    is_awaited: bool,
+}
+
+/// A value, or the beginning of what is in one.
+#[derive(Clone, Copy, Debug)]
+enum Cell {
+    Null,
+    Unsigned(u64),
+    Signed(i64),
+    Boolean(bool),
+    Bits(u64),
+    Half(u16),
+    Single(f32),
+    Double(f64),
+    /// From a place in the words on: the size of the number in bits, and whether it is signed, or a
+    /// floating-point number.
+    Wide {
+        begin: usize,
+        length: u32,
+        signed: bool,
+        is_real: bool,
+    },
+    /// From a place in the bytes on.
+    Text {
+        begin: usize,
+        length: usize,
+    },
+    Blob {
+        begin: usize,
+        length: usize,
+    },
+    /// A structure or a union, and the number of its members, which follow.
+    Structure {
+        members: usize,
+    },
+    /// The elements follow.
+    Array {
+        elements: usize,
+    },
+    /// The field follows if it is there.
+    Optional {
+        is_present: bool,
+    },
+    /// The field of the option follows.
+    Variant {
+        option: usize,
+    },
+}
+
+impl EventValues {
+    /// Takes all values out, and keeps the memory.
+    pub fn clear(&mut self) {
+        self.cells.clear();
+        self.bytes.clear();
+        self.words.clear();
+        self.scopes = Default::default();
+        self.current = None;
+        self.open.clear();
+        self.is_awaited = false;
+    }
+
+    /// Begins the values of a scope; those of the one before are complete. Values that the scope had
+    /// before are taken out.
+    pub fn begin(&mut self, scope: Scope) {
+        self.open.clear();
+        self.is_awaited = false;
+        let at = self.cells.len();
+        self.scopes[scope as usize] = Some(at..at);
+        self.current = Some(scope);
+    }
+
+    /// Whether the fields of a scope are values.
+    #[must_use]
+    pub fn has(&self, scope: Scope) -> bool {
+        self.scopes[scope as usize].is_some()
+    }
+
+    /// Appends a value.
+    pub fn push<'a>(&mut self, value: impl Into<FieldValue<'a>>) {
+        let cell = match value.into() {
+            FieldValue::Null => Cell::Null,
+            FieldValue::Unsigned(value) => Cell::Unsigned(value),
+            FieldValue::Signed(value) => Cell::Signed(value),
+            FieldValue::Boolean(value) => Cell::Boolean(value),
+            FieldValue::Bits(bits) => Cell::Bits(bits),
+            FieldValue::Real(Real::Half(bits)) => Cell::Half(bits),
+            FieldValue::Real(Real::Single(value)) => Cell::Single(value),
+            FieldValue::Real(Real::Double(value)) => Cell::Double(value),
+            FieldValue::Real(Real::Wide(wide)) => self.add_wide(wide, true),
+            FieldValue::Wide(wide) => self.add_wide(wide, false),
+            FieldValue::Text(bytes) => {
+                let (begin, length) = self.add_bytes(bytes);
+                Cell::Text { begin, length }
+            }
+            FieldValue::Blob(bytes) => {
+                let (begin, length) = self.add_bytes(bytes);
+                Cell::Blob { begin, length }
+            }
+        };
+        self.add(cell);
+    }
+
+    /// Begins a structure or a union: its members follow, then [`EventValues::end`].
+    pub fn begin_structure(&mut self) {
+        self.open(Cell::Structure { members: 0 });
+    }
+
+    /// Begins an array: its elements follow, then [`EventValues::end`].
+    pub fn begin_array(&mut self) {
+        self.open(Cell::Array { elements: 0 });
+    }
+
+    /// Appends an optional field; if it is present, its value has to follow.
+    pub fn push_optional(&mut self, is_present: bool) {
+        self.add(Cell::Optional { is_present });
+        self.is_awaited = is_present;
+    }
+
+    /// Appends a variant; the value of its option of this index has to follow.
+    pub fn push_variant(&mut self, option: usize) {
+        self.add(Cell::Variant { option });
+        self.is_awaited = true;
+    }
+
+    /// Ends the structure, union or array that began last.
+    pub fn end(&mut self) {
+        self.open.pop();
+        self.is_awaited = false;
+    }
+
+    fn open(&mut self, cell: Cell) {
+        self.add(cell);
+        self.open.push(self.cells.len() - 1);
+    }
+
+    /// Appends a cell, and counts it as a member or an element of what it is in.
+    fn add(&mut self, cell: Cell) {
+        let Some(scope) = self.current else { return };
+        if !std::mem::take(&mut self.is_awaited)
+            && let Some(around) = self.open.last().and_then(|at| self.cells.get_mut(*at))
+            && let Cell::Structure { members: count } | Cell::Array { elements: count } = around
+        {
+            *count += 1;
+        }
+        self.cells.push(cell);
+        if let Some(range) = &mut self.scopes[scope as usize] {
+            range.end = self.cells.len();
+        }
+    }
+
+    fn add_bytes(&mut self, bytes: &[u8]) -> (usize, usize) {
+        let begin = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        (begin, bytes.len())
+    }
+
+    fn add_wide(&mut self, wide: Wide<'_>, is_real: bool) -> Cell {
+        let begin = self.words.len();
+        self.words.extend_from_slice(wide.words);
+        let length = u32::try_from(wide.length).unwrap_or(u32::MAX);
+        Cell::Wide { begin, length, signed: wide.signed, is_real }
+    }
+
+    fn bytes_at(&self, begin: usize, length: usize) -> &[u8] {
+        self.bytes.get(begin..begin + length).unwrap_or_default()
+    }
+
+    /// Takes over all scopes of an event, in place of what was here: a copy of the event that lasts longer
+    /// than the event itself.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    pub fn copy_from(&mut self, event: &Event<'_>) -> Result<(), DecodeError> {
+        self.clear();
+        for scope in Scope::ALL {
+            if event.plan(scope).is_some() {
+                self.begin(scope);
+                event.visit(scope, &mut Recorder(self))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `visitor` for all fields of a scope of which these are the values.
+    ///
+    /// # Errors
+    /// If the values do not fit the class.
+    pub(crate) fn visit<V: Visitor>(
+        &self,
+        scope: Scope,
+        plan: &Plan,
+        visitor: &mut V,
+    ) -> Result<(), DecodeError> {
+        let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
+        let cells = self.cells.get(range).unwrap_or_default();
+        let mut walk = ValueWalk { plan, values: self, cells, visitor };
+        match &plan.root().op {
+            Op::Structure { members, .. } => {
+                walk.visitor.begin_structure(walk.field(0));
+                walk.members(members)?;
+                walk.visitor.end_structure(walk.field(0));
+            }
+            _ => walk.node(0)?,
+        }
+        if walk.cells.is_empty() { Ok(()) } else { mismatch("no further value", "more values") }
+    }
+}
+
+/// Writes the fields of a scope that is made of bits as values.
+struct Recorder<'v>(&'v mut EventValues);
+
+impl Visitor for Recorder<'_> {
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.0.push(value);
+    }
+
+    fn signed(&mut self, _: Field<'_>, value: i64) {
+        self.0.push(value);
+    }
+
+    fn wide(&mut self, _: Field<'_>, value: Wide<'_>) {
+        self.0.push(FieldValue::Wide(value));
+    }
+
+    fn boolean(&mut self, _: Field<'_>, value: bool, _: u64) {
+        self.0.push(value);
+    }
+
+    fn bit_array(&mut self, _: Field<'_>, bits: u64) {
+        self.0.push(FieldValue::Bits(bits));
+    }
+
+    fn bit_map(&mut self, _: Field<'_>, bits: u64) {
+        self.0.push(FieldValue::Bits(bits));
+    }
+
+    fn real(&mut self, _: Field<'_>, value: Real<'_>) {
+        self.0.push(FieldValue::Real(value));
+    }
+
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        self.0.push(FieldValue::Text(value.bytes));
+    }
+
+    fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
+        self.0.push(FieldValue::Blob(bytes));
+    }
+
+    fn null(&mut self, _: Field<'_>) {
+        self.0.push(FieldValue::Null);
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        // The values of the root structure are those of the scope.
+        if field.index() != 0 {
+            self.0.begin_structure();
+        }
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        if field.index() != 0 {
+            self.0.end();
+        }
+    }
+
+    fn begin_array(&mut self, _: Field<'_>, _: u64) {
+        self.0.begin_array();
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.0.end();
+    }
+
+    fn begin_optional(&mut self, _: Field<'_>, present: bool, _: i128) {
+        self.0.push_optional(present);
+    }
+
+    fn begin_variant(&mut self, _: Field<'_>, option: usize, _: i128) {
+        self.0.push_variant(option);
+    }
+
+    fn begin_union(&mut self, _: Field<'_>) {
+        self.0.begin_structure();
+    }
+
+    fn end_union(&mut self, _: Field<'_>) {
+        self.0.end();
+    }
+}
+
+fn mismatch<T>(expected: &'static str, found: &'static str) -> Result<T, DecodeError> {
+    Err(DecodeError { bit: 0, kind: DecodeErrorKind::Mismatch { expected, found } })
+}
+
+/// Goes through the values of a scope and the plan of its class at the same time.
+struct ValueWalk<'a, V> {
+    plan: &'a Plan,
+    values: &'a EventValues,
+    /// Those that follow.
+    cells: &'a [Cell],
+    visitor: &'a mut V,
+}
+
+impl<'a, V: Visitor> ValueWalk<'a, V> {
+    fn field(&self, id: NodeId) -> Field<'a> {
+        Field::new(self.plan, id, 0, 0)
+    }
+
+    fn next(&mut self) -> Result<Cell, DecodeError> {
+        let Some((first, rest)) = self.cells.split_first() else {
+            return mismatch("a value", "no further value");
+        };
+        self.cells = rest;
+        Ok(*first)
+    }
+
+    fn members(&mut self, members: &'a [NodeId]) -> Result<(), DecodeError> {
+        members.iter().try_for_each(|id| self.node(*id))
+    }
+
+    fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
+        let plan = self.plan;
+        let op = &plan.node(id).op;
+        if matches!(op, Op::Bits(bits) if bits.kind == BitsKind::Padding) {
+            // It has no value.
+            return Ok(());
+        }
+        let field = self.field(id);
+        let cell = self.next()?;
+        match (op, cell) {
+            (Op::Bits(bits), cell) => self.bits(field.with_length(bits.length), bits.kind, bits.length, cell),
+            (Op::Variable(op), cell) => {
+                let kind = match op {
+                    VariableOp::Unsigned => BitsKind::Unsigned,
+                    VariableOp::Signed => BitsKind::Signed,
+                    VariableOp::Boolean => BitsKind::Boolean,
+                    VariableOp::BitArray => BitsKind::BitArray,
+                };
+                self.bits(field.with_length(cell.variable_length()), kind, 64, cell)
+            }
+            (
+                Op::NullTerminated(encoding)
+                | Op::StaticText(encoding, _)
+                | Op::DynamicText(encoding, _)
+                | Op::PrefixedText(encoding, _),
+                Cell::Text { begin, length },
+            ) => {
+                self.text(field, *encoding, begin, length);
+                Ok(())
+            }
+            (Op::StaticBlob(_) | Op::DynamicBlob(_), Cell::Blob { begin, length }) => {
+                self.visitor.blob(field, self.values.bytes_at(begin, length));
+                Ok(())
+            }
+            (Op::Structure { members, .. }, Cell::Structure { members: count }) if members.len() >= count => {
+                self.visitor.begin_structure(field);
+                self.members(members)?;
+                self.visitor.end_structure(field);
+                Ok(())
+            }
+            (Op::Union { members }, Cell::Structure { members: count }) if members.len() == count => {
+                self.visitor.begin_union(field);
+                self.members(members)?;
+                self.visitor.end_union(field);
+                Ok(())
+            }
+            (
+                Op::StaticArray { element, .. } | Op::DynamicArray { element, .. },
+                Cell::Array { elements },
+            ) => {
+                if let Op::StaticArray { length, .. } = op
+                    && *length != elements as u64
+                {
+                    return mismatch("as many elements as the class says", "another number of elements");
+                }
+                self.visitor.begin_array(field, elements as u64);
+                for _ in 0..elements {
+                    self.node(*element)?;
+                }
+                self.visitor.end_array(field);
+                Ok(())
+            }
+            (Op::Optional { field: inner, .. }, Cell::Optional { is_present }) => {
+                self.visitor.begin_optional(field, is_present, is_present.into());
+                if is_present {
+                    self.node(*inner)?;
+                }
+                self.visitor.end_optional(field);
+                Ok(())
+            }
+            (Op::Variant { options, .. }, Cell::Variant { option }) => {
+                let Some(inner) = options.get(option) else {
+                    return mismatch("an option of the variant", "the index of none");
+                };
+                self.visitor.begin_variant(field, option, selector_of(field, option));
+                self.node(*inner)?;
+                self.visitor.end_variant(field);
+                Ok(())
+            }
+            (Op::Null, Cell::Null) => {
+                self.visitor.null(field);
+                Ok(())
+            }
+            (op, cell) => mismatch(op.value_kind(), cell.kind()),
+        }
+    }
+
+    fn text(&mut self, field: Field<'_>, encoding: StringEncoding, begin: usize, length: usize) {
+        let bytes = self.values.bytes_at(begin, length);
+        self.visitor.text(field, Text { bytes, raw: bytes, encoding });
+    }
+
+    /// A value of a class of `most` bits, fixed or variable.
+    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), DecodeError> {
+        let visitor = &mut *self.visitor;
+        match (kind, cell) {
+            (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => visitor.unsigned(field, value),
+            (BitsKind::Signed, Cell::Signed(value)) if most <= 64 => visitor.signed(field, value),
+            (BitsKind::Boolean, Cell::Boolean(value)) => visitor.boolean(field, value, value.into()),
+            (BitsKind::BitArray, Cell::Bits(bits)) if most <= 64 => visitor.bit_array(field, bits),
+            (BitsKind::BitMap, Cell::Bits(bits)) if most <= 64 => visitor.bit_map(field, bits),
+            (BitsKind::Real, Cell::Half(bits)) if most == 16 => visitor.real(field, Real::Half(bits)),
+            (BitsKind::Real, Cell::Single(value)) if most == 32 => visitor.real(field, Real::Single(value)),
+            (BitsKind::Real, Cell::Double(value)) if most == 64 => visitor.real(field, Real::Double(value)),
+            (_, Cell::Wide { begin, length, signed, is_real })
+                if is_real == (kind == BitsKind::Real) && signed == (kind == BitsKind::Signed) =>
+            {
+                let length = u64::from(length);
+                let end = begin + usize::try_from(length.div_ceil(64)).unwrap_or(usize::MAX);
+                let words = self.values.words.get(begin..end).unwrap_or_default();
+                let wide = Wide { words, length, signed };
+                match kind {
+                    BitsKind::Real => visitor.real(field, Real::Wide(wide)),
+                    BitsKind::Boolean | BitsKind::Padding => {
+                        return mismatch("a boolean", cell.kind());
+                    }
+                    _ => visitor.wide(field, wide),
+                }
+            }
+            (kind, cell) => return mismatch(kind.value_kind(), cell.kind()),
+        }
+        Ok(())
+    }
+}
+
+/// The value that selects an option of a variant: the first of those that do.
+fn selector_of(field: Field<'_>, option: usize) -> i128 {
+    match &field.class().kind {
+        crate::FieldKind::Variant { options, .. } => {
+            let ranges = options.get(option).map(|option| &option.ranges);
+            ranges.and_then(|ranges| ranges.0.first()).map_or(0, |range| range.lower)
+        }
+        _ => 0,
+    }
+}
+
+impl Cell {
+    /// What kind of value it is, for errors.
+    fn kind(self) -> &'static str {
+        match self {
+            Self::Null => "no value",
+            Self::Unsigned(_) => "an unsigned integer",
+            Self::Signed(_) => "a signed integer",
+            Self::Boolean(_) => "a boolean",
+            Self::Bits(_) => "bits",
+            Self::Half(_) => "a floating-point number of 16 bits",
+            Self::Single(_) => "a floating-point number of 32 bits",
+            Self::Double(_) => "a floating-point number of 64 bits",
+            Self::Wide { is_real: true, .. } => "a floating-point number of more than 64 bits",
+            Self::Wide { .. } => "a number of more than 64 bits",
+            Self::Text { .. } => "a string",
+            Self::Blob { .. } => "a BLOB",
+            Self::Structure { .. } => "a structure",
+            Self::Array { .. } => "an array",
+            Self::Optional { .. } => "an optional",
+            Self::Variant { .. } => "a variant",
+        }
+    }
+
+    /// How many bits the value has as a variable-length one: 7 for each byte.
+    fn variable_length(self) -> u64 {
+        let bits = match self {
+            Self::Unsigned(value) | Self::Bits(value) => 64 - u64::from(value.leading_zeros()),
+            Self::Signed(value) => {
+                65 - u64::from(if value < 0 { value.leading_ones() } else { value.leading_zeros() })
+            }
+            Self::Wide { length, .. } => length.into(),
+            _ => 1,
+        };
+        bits.max(1).div_ceil(7) * 7
+    }
+}
+
+impl BitsKind {
+    fn value_kind(self) -> &'static str {
+        match self {
+            Self::Unsigned => "an unsigned integer",
+            Self::Signed => "a signed integer",
+            Self::Boolean => "a boolean",
+            Self::BitArray | Self::BitMap => "bits",
+            Self::Real => "a floating-point number of the size of the class",
+            Self::Padding => "no value",
+        }
+    }
+}
+
+impl Op {
+    /// What kind of value a field of it has, for errors.
+    fn value_kind(&self) -> &'static str {
+        match self {
+            Self::Bits(bits) => bits.kind.value_kind(),
+            Self::Variable(VariableOp::Unsigned) => "an unsigned integer",
+            Self::Variable(VariableOp::Signed) => "a signed integer",
+            Self::Variable(VariableOp::Boolean) => "a boolean",
+            Self::Variable(VariableOp::BitArray) => "bits",
+            Self::NullTerminated(_)
+            | Self::StaticText(..)
+            | Self::DynamicText(..)
+            | Self::PrefixedText(..) => "a string",
+            Self::StaticBlob(_) | Self::DynamicBlob(_) => "a BLOB",
+            Self::Structure { .. } => "a structure of the members of the class",
+            Self::Union { .. } => "a union of the members of the class",
+            Self::StaticArray { .. } | Self::DynamicArray { .. } => "an array",
+            Self::Optional { .. } => "an optional",
+            Self::Variant { .. } => "a variant",
+            Self::Null => "no value",
+        }
+    }
+}

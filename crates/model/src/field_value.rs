@@ -1,0 +1,133 @@
+//! A value of a field, apart from where it is stored.
+
+use crate::{Real, Wide};
+
+/// A value of a field that has no fields within it, borrowed from wherever it is.
+///
+/// It says what the value is, not how it is shown: that is up to the class of the field.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum FieldValue<'a> {
+    /// No value: a null field, or an optional field that is absent.
+    Null,
+    /// An unsigned integer of up to 64 bits.
+    Unsigned(u64),
+    /// A signed integer of up to 64 bits.
+    Signed(i64),
+    /// A boolean.
+    Boolean(bool),
+    /// A bit array or a bit map of up to 64 bits, bit 0 being the least significant one.
+    Bits(u64),
+    /// An integer, a bit array or a bit map of more than 64 bits.
+    Wide(Wide<'a>),
+    /// A floating-point number.
+    Real(Real<'a>),
+    /// A string, in the encoding of its class, without a terminator.
+    Text(&'a [u8]),
+    /// A BLOB.
+    Blob(&'a [u8]),
+}
+
+impl<'a> FieldValue<'a> {
+    /// The value as an unsigned integer, if it is an integer or bits, not negative and fits.
+    #[must_use]
+    pub fn as_u64(&self) -> Option<u64> {
+        match *self {
+            Self::Unsigned(value) | Self::Bits(value) => Some(value),
+            Self::Signed(value) => u64::try_from(value).ok(),
+            Self::Wide(wide) => u64::try_from(wide.as_i128()?).ok(),
+            _ => None,
+        }
+    }
+
+    /// The value as a signed integer, if it is an integer or bits and fits.
+    #[must_use]
+    pub fn as_i64(&self) -> Option<i64> {
+        match *self {
+            Self::Unsigned(value) | Self::Bits(value) => i64::try_from(value).ok(),
+            Self::Signed(value) => Some(value),
+            Self::Wide(wide) => i64::try_from(wide.as_i128()?).ok(),
+            _ => None,
+        }
+    }
+
+    /// The value as a floating-point number of 64 bits, if it is a number; see [`Real::to_f64`].
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match *self {
+            Self::Real(real) => Some(real.to_f64()),
+            Self::Unsigned(value) => Some(value as f64),
+            Self::Signed(value) => Some(value as f64),
+            _ => None,
+        }
+    }
+
+    /// The value as a boolean, if it is one.
+    #[must_use]
+    pub fn as_bool(&self) -> Option<bool> {
+        match *self {
+            Self::Boolean(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// The value as a string, if it is one and valid UTF-8 as it is stored.
+    #[must_use]
+    pub fn as_str(&self) -> Option<&'a str> {
+        match *self {
+            Self::Text(bytes) => std::str::from_utf8(bytes).ok(),
+            _ => None,
+        }
+    }
+
+    /// The bytes of a string or a BLOB.
+    #[must_use]
+    pub fn as_bytes(&self) -> Option<&'a [u8]> {
+        match *self {
+            Self::Text(bytes) | Self::Blob(bytes) => Some(bytes),
+            _ => None,
+        }
+    }
+}
+
+impl From<u64> for FieldValue<'_> {
+    fn from(value: u64) -> Self {
+        Self::Unsigned(value)
+    }
+}
+
+impl From<u32> for FieldValue<'_> {
+    fn from(value: u32) -> Self {
+        Self::Unsigned(value.into())
+    }
+}
+
+impl From<i64> for FieldValue<'_> {
+    fn from(value: i64) -> Self {
+        Self::Signed(value)
+    }
+}
+
+impl From<i32> for FieldValue<'_> {
+    fn from(value: i32) -> Self {
+        Self::Signed(value.into())
+    }
+}
+
+impl From<bool> for FieldValue<'_> {
+    fn from(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+}
+
+impl From<f64> for FieldValue<'_> {
+    fn from(value: f64) -> Self {
+        Self::Real(Real::Double(value))
+    }
+}
+
+impl<'a> From<&'a str> for FieldValue<'a> {
+    fn from(text: &'a str) -> Self {
+        Self::Text(text.as_bytes())
+    }
+}
