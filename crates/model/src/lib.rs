@@ -20,6 +20,7 @@ mod limits;
 mod locate;
 mod location;
 mod log;
+mod meaning;
 mod message;
 mod part;
 mod place;
@@ -28,6 +29,7 @@ mod position;
 mod range;
 mod role;
 mod selectors;
+mod stack;
 mod stream;
 mod structure;
 mod trace_class;
@@ -54,6 +56,7 @@ pub use location::{FieldLocation, LocationStep, Scope};
 pub use log::{
     LevelScale, LevelStep, LogComponent, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText,
 };
+pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
 pub use message::{
     BrokenRule, Cursor, Damage, DamageKind, Discarded, EventCounts, HandedOn, Head, Message, MessageKind,
     Place, Sink, Take, order,
@@ -62,6 +65,7 @@ pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
 pub use role::{Role, Roles};
 pub use selectors::Selectors;
+pub use stack::{Frame, StackTable};
 pub use stream::{DataStream, Trace};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass};
 pub use uuid::Uuid;

@@ -1,0 +1,249 @@
+//! What members of event record classes mean, whichever format they come from.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::Scope;
+
+/// A member of the structure that a scope of an event is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub struct MemberIndex {
+    /// The scope.
+    pub scope: Scope,
+    /// Which of the members of its structure, from 0 on; [`Plan::member`](crate::plan::Plan::member)
+    /// gives the node of the plan.
+    pub index: u32,
+}
+
+/// What a member means.
+///
+/// Readers say it where they know, once for each event record class; sinks use nothing else. Several
+/// members of a class may mean the same: then each of them counts, unless it says otherwise here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum Meaning {
+    /// The process: a number. The first one counts.
+    Process,
+    /// The name of the process: a string.
+    ProcessName,
+    /// The thread: a number, or its name. The first one counts.
+    Thread,
+    /// The processor that the event happened on: a number. The first one counts.
+    Processor,
+    /// The number of the severity, on the scale of the [log role](crate::LogRole).
+    Severity,
+    /// The message: a string.
+    Message,
+    /// Part of what [`LogRole::text`](crate::LogRole::text) renders: not shown by itself in a log.
+    Rendered,
+    /// A tag, a category, the name of a logger: a string.
+    Tag,
+    /// The source file: a string.
+    File,
+    /// The line in the source file: a number.
+    Line,
+    /// The function in the source: a string.
+    Function,
+    /// Where the component that the event comes from is in the system (its moniker): a string.
+    Component,
+    /// Which component it is: a string.
+    ComponentUrl,
+    /// How many events of its source were dropped before this one by the source: a number. The sum
+    /// counts.
+    Dropped,
+    /// How many events of the same component were thrown away before this one by the service that keeps
+    /// the log: a number. The sum counts.
+    RolledOut,
+    /// The call stack: a number in the [stack table](crate::StackTable) of the trace.
+    Stack,
+    /// The identifier of the operation that the event belongs to or begins: a number, a string, or
+    /// bytes. The first one counts.
+    OperationId,
+    /// The identifier of an operation that caused this one: as for [`Meaning::OperationId`]. Several
+    /// causes are the normal case; elements of an array are one cause each.
+    Cause(CauseKind),
+    /// The value of a counter: a number. Its name is that of the member.
+    CounterValue,
+    /// What an event that begins something and the event that ends it have in common: all such members
+    /// together are the key.
+    PairKey,
+    /// Serves decoding or merging only, and need not be shown.
+    Hidden,
+}
+
+/// How an operation causes another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[non_exhaustive]
+pub enum CauseKind {
+    /// It contains the other one: a call, the parent of a span, an edge "down".
+    Parent,
+    /// The other one follows it: an edge "next", a message that was sent.
+    Predecessor,
+    /// They are related, and it is not known how: a related activity, a link, a flow.
+    Related,
+}
+
+impl Meaning {
+    /// All meanings.
+    pub const ALL: [Self; 23] = [
+        Self::Process,
+        Self::ProcessName,
+        Self::Thread,
+        Self::Processor,
+        Self::Severity,
+        Self::Message,
+        Self::Rendered,
+        Self::Tag,
+        Self::File,
+        Self::Line,
+        Self::Function,
+        Self::Component,
+        Self::ComponentUrl,
+        Self::Dropped,
+        Self::RolledOut,
+        Self::Stack,
+        Self::OperationId,
+        Self::Cause(CauseKind::Parent),
+        Self::Cause(CauseKind::Predecessor),
+        Self::Cause(CauseKind::Related),
+        Self::CounterValue,
+        Self::PairKey,
+        Self::Hidden,
+    ];
+
+    /// Its name in small letters with `-` between words, for instance `operation-id`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Process => "process",
+            Self::ProcessName => "process-name",
+            Self::Thread => "thread",
+            Self::Processor => "processor",
+            Self::Severity => "severity",
+            Self::Message => "message",
+            Self::Rendered => "rendered",
+            Self::Tag => "tag",
+            Self::File => "file",
+            Self::Line => "line",
+            Self::Function => "function",
+            Self::Component => "component",
+            Self::ComponentUrl => "component-url",
+            Self::Dropped => "dropped",
+            Self::RolledOut => "rolled-out",
+            Self::Stack => "stack",
+            Self::OperationId => "operation-id",
+            Self::Cause(CauseKind::Parent) => "parent",
+            Self::Cause(CauseKind::Predecessor) => "predecessor",
+            Self::Cause(CauseKind::Related) => "related",
+            Self::CounterValue => "counter-value",
+            Self::PairKey => "pair-key",
+            Self::Hidden => "hidden",
+        }
+    }
+}
+
+impl fmt::Display for Meaning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// There is no [`Meaning`] of this name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no meaning called `{0}`")]
+pub struct UnknownMeaning(pub String);
+
+impl FromStr for Meaning {
+    type Err = UnknownMeaning;
+
+    fn from_str(name: &str) -> Result<Self, UnknownMeaning> {
+        let found = Self::ALL.into_iter().find(|meaning| meaning.name() == name);
+        found.ok_or_else(|| UnknownMeaning(name.to_owned()))
+    }
+}
+
+/// What the members of an event record class mean.
+///
+/// ```
+/// use ichnos_model::{Meaning, Meanings, Scope};
+///
+/// let mut meanings = Meanings::default();
+/// meanings.insert(Scope::CommonContext, 0, Meaning::Process);
+/// meanings.insert(Scope::Payload, 2, Meaning::Stack);
+/// assert_eq!(meanings.of(Scope::Payload, 2), Some(Meaning::Stack));
+/// assert_eq!(meanings.members(Meaning::Process).next().map(|member| member.index), Some(0));
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Meanings {
+    /// By scope and index in ascending order.
+    members: Vec<(MemberIndex, Meaning)>,
+}
+
+impl Meanings {
+    /// Says what a member means, in place of what was said before.
+    pub fn insert(&mut self, scope: Scope, index: usize, meaning: Meaning) {
+        let Ok(index) = u32::try_from(index) else { return };
+        let member = MemberIndex { scope, index };
+        match self.find(member) {
+            Ok(at) => self.members[at].1 = meaning,
+            Err(at) => self.members.insert(at, (member, meaning)),
+        }
+    }
+
+    /// What a member means; None if nothing.
+    #[must_use]
+    pub fn of(&self, scope: Scope, index: usize) -> Option<Meaning> {
+        let at = self.find(MemberIndex { scope, index: u32::try_from(index).ok()? }).ok()?;
+        Some(self.members[at].1)
+    }
+
+    /// The members that mean this, in the order of decoding.
+    pub fn members(&self, meaning: Meaning) -> impl Iterator<Item = MemberIndex> + '_ {
+        self.members.iter().filter(move |(_, other)| *other == meaning).map(|(member, _)| *member)
+    }
+
+    /// All members that mean something, in the order of decoding.
+    pub fn iter(&self) -> impl Iterator<Item = (MemberIndex, Meaning)> + '_ {
+        self.members.iter().copied()
+    }
+
+    /// Whether no member means anything.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    fn find(&self, member: MemberIndex) -> Result<usize, usize> {
+        self.members.binary_search_by_key(&member, |(member, _)| *member)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_lead_back() {
+        for meaning in Meaning::ALL {
+            assert_eq!(meaning.name().parse(), Ok(meaning));
+        }
+        assert!("".parse::<Meaning>().is_err());
+    }
+
+    #[test]
+    fn members_are_found_in_whatever_order_they_came() {
+        let mut meanings = Meanings::default();
+        meanings.insert(Scope::Payload, 3, Meaning::Tag);
+        meanings.insert(Scope::SpecificContext, 7, Meaning::Severity);
+        meanings.insert(Scope::Payload, 0, Meaning::Cause(CauseKind::Parent));
+        meanings.insert(Scope::Payload, 1, Meaning::Cause(CauseKind::Parent));
+        meanings.insert(Scope::Payload, 3, Meaning::Message);
+        assert_eq!(meanings.of(Scope::Payload, 3), Some(Meaning::Message));
+        assert_eq!(meanings.of(Scope::SpecificContext, 7), Some(Meaning::Severity));
+        assert_eq!(meanings.of(Scope::Payload, 7), None);
+        let causes = meanings.members(Meaning::Cause(CauseKind::Parent)).map(|member| member.index);
+        assert_eq!(causes.collect::<Vec<_>>(), [0, 1]);
+        assert_eq!(meanings.iter().count(), 4);
+    }
+}
