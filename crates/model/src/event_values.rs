@@ -136,6 +136,10 @@ impl EventValues {
             FieldValue::Real(Real::Double(value)) => Cell::Double(value),
             FieldValue::Real(Real::Wide(wide)) => self.add_wide(wide, true),
             FieldValue::Wide(wide) => self.add_wide(wide, false),
+            FieldValue::Integer(value) => {
+                let words = [value as u64, (value >> 64) as u64];
+                self.add_wide(Wide { words: &words, length: 128, signed: value < 0 }, false)
+            }
             FieldValue::Text(bytes) => {
                 let (begin, length) = self.add_bytes(bytes);
                 Cell::Text { begin, length }
@@ -239,9 +243,22 @@ impl EventValues {
         plan: &Plan,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
+        self.walk(scope, plan, visitor).map_err(|Mismatch { expected, found, .. }| DecodeError {
+            bit: 0,
+            kind: DecodeErrorKind::Mismatch { expected, found },
+        })
+    }
+
+    /// The same, with the field that does not fit.
+    pub(crate) fn walk<V: Visitor>(
+        &self,
+        scope: Scope,
+        plan: &Plan,
+        visitor: &mut V,
+    ) -> Result<(), Mismatch> {
         let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
         let cells = self.cells.get(range).unwrap_or_default();
-        let mut walk = ValueWalk { plan, values: self, cells, visitor };
+        let mut walk = ValueWalk { plan, values: self, cells, at: 0, visitor };
         match &plan.root().op {
             Op::Structure { members, .. } => {
                 walk.visitor.begin_structure(walk.field(0));
@@ -250,8 +267,42 @@ impl EventValues {
             }
             _ => walk.node(0)?,
         }
-        if walk.cells.is_empty() { Ok(()) } else { mismatch("no further value", "more values") }
+        walk.at = 0;
+        if walk.cells.is_empty() { Ok(()) } else { walk.mismatch("no further value", "more values") }
     }
+
+    /// The bytes of all strings and BLOBs.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Appends all values of `other`, which are the values of one scope.
+    pub(crate) fn append(&mut self, other: &Self) {
+        let Some(scope) = self.current else { return };
+        let (bytes, words) = (self.bytes.len(), self.words.len());
+        self.bytes.extend_from_slice(&other.bytes);
+        self.words.extend_from_slice(&other.words);
+        self.cells.extend(other.cells.iter().map(|cell| match *cell {
+            Cell::Text { begin, length } => Cell::Text { begin: begin + bytes, length },
+            Cell::Blob { begin, length } => Cell::Blob { begin: begin + bytes, length },
+            Cell::Wide { begin, length, signed, is_real } => {
+                Cell::Wide { begin: begin + words, length, signed, is_real }
+            }
+            cell => cell,
+        }));
+        if let Some(range) = &mut self.scopes[scope as usize] {
+            range.end = self.cells.len();
+        }
+    }
+}
+
+/// A value that is not of the kind that its class asks for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Mismatch {
+    /// The node of the plan.
+    pub(crate) node: NodeId,
+    pub(crate) expected: &'static str,
+    pub(crate) found: &'static str,
 }
 
 /// Writes the fields of a scope that is made of bits as values.
@@ -336,16 +387,14 @@ impl Visitor for Recorder<'_> {
     }
 }
 
-fn mismatch<T>(expected: &'static str, found: &'static str) -> Result<T, DecodeError> {
-    Err(DecodeError { bit: 0, kind: DecodeErrorKind::Mismatch { expected, found } })
-}
-
 /// Goes through the values of a scope and the plan of its class at the same time.
 struct ValueWalk<'a, V> {
     plan: &'a Plan,
     values: &'a EventValues,
     /// Those that follow.
     cells: &'a [Cell],
+    /// The node of the current value.
+    at: NodeId,
     visitor: &'a mut V,
 }
 
@@ -354,25 +403,30 @@ impl<'a, V: Visitor> ValueWalk<'a, V> {
         Field::new(self.plan, id, 0, 0)
     }
 
-    fn next(&mut self) -> Result<Cell, DecodeError> {
+    fn mismatch<T>(&self, expected: &'static str, found: &'static str) -> Result<T, Mismatch> {
+        Err(Mismatch { node: self.at, expected, found })
+    }
+
+    fn next(&mut self) -> Result<Cell, Mismatch> {
         let Some((first, rest)) = self.cells.split_first() else {
-            return mismatch("a value", "no further value");
+            return self.mismatch("a value", "no further value");
         };
         self.cells = rest;
         Ok(*first)
     }
 
-    fn members(&mut self, members: &'a [NodeId]) -> Result<(), DecodeError> {
+    fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
         members.iter().try_for_each(|id| self.node(*id))
     }
 
-    fn node(&mut self, id: NodeId) -> Result<(), DecodeError> {
+    fn node(&mut self, id: NodeId) -> Result<(), Mismatch> {
         let plan = self.plan;
         let op = &plan.node(id).op;
         if matches!(op, Op::Bits(bits) if bits.kind == BitsKind::Padding) {
             // It has no value.
             return Ok(());
         }
+        self.at = id;
         let field = self.field(id);
         let cell = self.next()?;
         match (op, cell) {
@@ -419,7 +473,7 @@ impl<'a, V: Visitor> ValueWalk<'a, V> {
                 if let Op::StaticArray { length, .. } = op
                     && *length != elements as u64
                 {
-                    return mismatch("as many elements as the class says", "another number of elements");
+                    return self.mismatch("as many elements as the class says", "another number of elements");
                 }
                 self.visitor.begin_array(field, elements as u64);
                 for _ in 0..elements {
@@ -438,7 +492,7 @@ impl<'a, V: Visitor> ValueWalk<'a, V> {
             }
             (Op::Variant { options, .. }, Cell::Variant { option }) => {
                 let Some(inner) = options.get(option) else {
-                    return mismatch("an option of the variant", "the index of none");
+                    return self.mismatch("an option of the variant", "the index of none");
                 };
                 self.visitor.begin_variant(field, option, selector_of(field, option));
                 self.node(*inner)?;
@@ -449,7 +503,7 @@ impl<'a, V: Visitor> ValueWalk<'a, V> {
                 self.visitor.null(field);
                 Ok(())
             }
-            (op, cell) => mismatch(op.value_kind(), cell.kind()),
+            (op, cell) => self.mismatch(op.value_kind(), cell.kind()),
         }
     }
 
@@ -459,33 +513,38 @@ impl<'a, V: Visitor> ValueWalk<'a, V> {
     }
 
     /// A value of a class of `most` bits, fixed or variable.
-    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), DecodeError> {
-        let visitor = &mut *self.visitor;
+    fn bits(&mut self, field: Field<'_>, kind: BitsKind, most: u64, cell: Cell) -> Result<(), Mismatch> {
         match (kind, cell) {
-            (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => visitor.unsigned(field, value),
-            (BitsKind::Signed, Cell::Signed(value)) if most <= 64 => visitor.signed(field, value),
-            (BitsKind::Boolean, Cell::Boolean(value)) => visitor.boolean(field, value, value.into()),
-            (BitsKind::BitArray, Cell::Bits(bits)) if most <= 64 => visitor.bit_array(field, bits),
-            (BitsKind::BitMap, Cell::Bits(bits)) if most <= 64 => visitor.bit_map(field, bits),
-            (BitsKind::Real, Cell::Half(bits)) if most == 16 => visitor.real(field, Real::Half(bits)),
-            (BitsKind::Real, Cell::Single(value)) if most == 32 => visitor.real(field, Real::Single(value)),
-            (BitsKind::Real, Cell::Double(value)) if most == 64 => visitor.real(field, Real::Double(value)),
-            (_, Cell::Wide { begin, length, signed, is_real })
-                if is_real == (kind == BitsKind::Real) && signed == (kind == BitsKind::Signed) =>
-            {
+            (BitsKind::Unsigned, Cell::Unsigned(value)) if most <= 64 => self.visitor.unsigned(field, value),
+            (BitsKind::Signed, Cell::Signed(value)) if most <= 64 => self.visitor.signed(field, value),
+            (BitsKind::Boolean, Cell::Boolean(value)) => self.visitor.boolean(field, value, value.into()),
+            (BitsKind::BitArray, Cell::Bits(bits)) if most <= 64 => self.visitor.bit_array(field, bits),
+            (BitsKind::BitMap, Cell::Bits(bits)) if most <= 64 => self.visitor.bit_map(field, bits),
+            (BitsKind::Real, Cell::Half(bits)) if most == 16 => self.visitor.real(field, Real::Half(bits)),
+            (BitsKind::Real, Cell::Single(value)) if most == 32 => {
+                self.visitor.real(field, Real::Single(value))
+            }
+            (BitsKind::Real, Cell::Double(value)) if most == 64 => {
+                self.visitor.real(field, Real::Double(value))
+            }
+            (_, Cell::Wide { begin, length, signed, is_real }) if is_real == (kind == BitsKind::Real) => {
                 let length = u64::from(length);
                 let end = begin + usize::try_from(length.div_ceil(64)).unwrap_or(usize::MAX);
                 let words = self.values.words.get(begin..end).unwrap_or_default();
                 let wide = Wide { words, length, signed };
+                if wide.is_negative() && kind != BitsKind::Signed {
+                    return self.mismatch(kind.value_kind(), "a negative number");
+                }
+                let wide = Wide { signed: kind == BitsKind::Signed, ..wide };
                 match kind {
-                    BitsKind::Real => visitor.real(field, Real::Wide(wide)),
+                    BitsKind::Real => self.visitor.real(field, Real::Wide(wide)),
                     BitsKind::Boolean | BitsKind::Padding => {
-                        return mismatch("a boolean", cell.kind());
+                        return self.mismatch("a boolean", cell.kind());
                     }
-                    _ => visitor.wide(field, wide),
+                    _ => self.visitor.wide(field, wide),
                 }
             }
-            (kind, cell) => return mismatch(kind.value_kind(), cell.kind()),
+            (kind, cell) => return self.mismatch(kind.value_kind(), cell.kind()),
         }
         Ok(())
     }

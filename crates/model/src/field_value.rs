@@ -18,6 +18,8 @@ pub enum FieldValue<'a> {
     Boolean(bool),
     /// A bit array or a bit map of up to 64 bits, bit 0 being the least significant one.
     Bits(u64),
+    /// An integer of more than 64 bits that fits in 128.
+    Integer(i128),
     /// An integer, a bit array or a bit map of more than 64 bits.
     Wide(Wide<'a>),
     /// A floating-point number.
@@ -35,6 +37,7 @@ impl<'a> FieldValue<'a> {
         match *self {
             Self::Unsigned(value) | Self::Bits(value) => Some(value),
             Self::Signed(value) => u64::try_from(value).ok(),
+            Self::Integer(value) => u64::try_from(value).ok(),
             Self::Wide(wide) => u64::try_from(wide.as_i128()?).ok(),
             _ => None,
         }
@@ -46,7 +49,20 @@ impl<'a> FieldValue<'a> {
         match *self {
             Self::Unsigned(value) | Self::Bits(value) => i64::try_from(value).ok(),
             Self::Signed(value) => Some(value),
+            Self::Integer(value) => i64::try_from(value).ok(),
             Self::Wide(wide) => i64::try_from(wide.as_i128()?).ok(),
+            _ => None,
+        }
+    }
+
+    /// The value as an integer of 128 bits, if it is an integer or bits and fits.
+    #[must_use]
+    pub fn as_i128(&self) -> Option<i128> {
+        match *self {
+            Self::Unsigned(value) | Self::Bits(value) => Some(value.into()),
+            Self::Signed(value) => Some(value.into()),
+            Self::Integer(value) => Some(value),
+            Self::Wide(wide) => wide.as_i128(),
             _ => None,
         }
     }

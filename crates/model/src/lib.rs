@@ -10,8 +10,10 @@ mod clock;
 mod decode_error;
 mod diagnostic;
 mod event;
+mod event_builder;
 mod event_values;
 mod field_class;
+mod field_ref;
 mod field_value;
 mod input;
 mod late;
@@ -42,11 +44,13 @@ pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{ClockValue, Event, Packet, Scopes};
+pub use event_builder::{BuildError, EventBuilder};
 pub use event_values::EventValues;
 pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
     StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
+pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
 pub use input::{Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use late::{LateClass, LateClasses};

@@ -85,6 +85,7 @@ fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> 
             out = format!("{:?}", null.sink.statistics()).into_bytes();
         }
     }
+    assert!(!out.is_empty() || output.starts_with("log"), "{output} wrote nothing");
     out
 }
 
@@ -149,6 +150,32 @@ enum Push {
 }
 
 impl Push {
+    /// How a field of this value is shown when it is looked up.
+    fn shown(&self) -> String {
+        let value = match self {
+            Self::Null => FieldValue::Null,
+            Self::Unsigned(value) => FieldValue::Unsigned(*value),
+            Self::Signed(value) => FieldValue::Signed(*value),
+            Self::Boolean(value) => FieldValue::Boolean(*value),
+            Self::Bits(bits) => FieldValue::Bits(*bits),
+            Self::Wide([low, high], _, signed) => {
+                let value = u128::from(*high) << 64 | u128::from(*low);
+                match i128::try_from(value) {
+                    _ if *signed => FieldValue::Integer(value as i128),
+                    Ok(value) => FieldValue::Integer(value),
+                    Err(_) => return "None".to_owned(),
+                }
+            }
+            Self::Half(bits) => FieldValue::Real(Real::Half(*bits)),
+            Self::Single(value) => FieldValue::Real(Real::Single(*value)),
+            Self::Double(value) => FieldValue::Real(Real::Double(*value)),
+            Self::Text(bytes) => FieldValue::Text(bytes),
+            Self::Blob(bytes) => FieldValue::Blob(bytes),
+            _ => return String::new(),
+        };
+        format!("{value:?}")
+    }
+
     fn to(&self, values: &mut EventValues) {
         match self {
             Self::Null => values.push(FieldValue::Null),
@@ -353,6 +380,12 @@ proptest! {
         context in prop::collection::vec(leaf(), 0..3),
         payload in prop::collection::vec(sample(), 0..6),
     ) {
+        let leaves: Vec<(usize, Push)> = payload
+            .iter()
+            .enumerate()
+            .filter(|(_, sample)| sample.members.len() == 1 && sample.value.len() == 1)
+            .map(|(i, sample)| (i, sample.value[0].clone()))
+            .collect();
         let (common_context, context_bytes, context_pushes) = structure_of(&context);
         let (payload, payload_bytes, payload_pushes) = structure_of(&payload);
         let event = EventRecordClass {
@@ -391,6 +424,16 @@ proptest! {
         context_pushes.iter().for_each(|push| push.to(&mut mixed));
 
         let bits = Scopes::new(PacketBits::whole(&data), &begins, &slots, &limits);
+        for (i, push) in leaves {
+            let path = format!("m{i}");
+            for scopes in [bits, Scopes::of_values(&values)] {
+                let event = Event::new(&stream, plans, None, scopes);
+                for path in [&path, &format!("payload.{path}")] {
+                    let found = event.field(path).map_or("None".to_owned(), |found| format!("{found:?}"));
+                    prop_assert_eq!(found, push.shown(), "{}", path);
+                }
+            }
+        }
         for output in OUTPUTS {
             let written = [bits, Scopes::of_values(&values), bits.with_values(&mixed)].map(|scopes| {
                 write(output, false, &mut |sink| {

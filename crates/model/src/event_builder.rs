@@ -1,0 +1,447 @@
+//! Events made from values.
+
+use std::sync::Arc;
+
+use crate::plan::{NodeId, Op, Plan};
+use crate::visitor::{Field, Visitor};
+use crate::{
+    ClockValue, DataStream, Event, EventValues, FieldKind, FieldValue, Length, MemberIndex, Scope, Scopes,
+    StringLength, Text, Wide,
+};
+
+/// Makes events of one class from values, one after the other, and checks them against the class: for
+/// writers, for formats in text, for tests.
+///
+/// Members keep their values from one event to the next until they are set again. Nothing is allocated for
+/// an event once the memory is large enough.
+///
+/// ```
+/// use std::sync::Arc;
+/// use ichnos_model::{
+///     BitField, ByteOrder, DataStream, DataStreamClass, EventBuilder, EventRecordClass, FieldClass,
+///     FieldKind, IntegerProperties, Limits, Member, Trace, TraceClass,
+/// };
+///
+/// let bits = BitField::new(16, ByteOrder::LittleEndian, 8);
+/// let size = FieldClass::new(FieldKind::Integer { bits, integer: IntegerProperties::default() });
+/// let members = vec![Member::new("size", Arc::new(size))];
+/// let payload = FieldClass::new(FieldKind::Structure { members, minimum_alignment: 8 });
+/// let class = EventRecordClass { payload: Some(Arc::new(payload)), ..EventRecordClass::default() };
+/// let stream = DataStreamClass { event_records: vec![Arc::new(class)], ..DataStreamClass::default() };
+/// let class = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+/// let trace = Trace::new(class, "example", &Limits::default())?;
+/// let stream = DataStream::new(Arc::new(trace), 0, None, "").unwrap();
+///
+/// let mut builder = EventBuilder::new(Arc::new(stream), 0).unwrap();
+/// builder.set("size", 1400u64)?;
+/// assert_eq!(builder.event()?.field("size").and_then(|size| size.as_u64()), Some(1400));
+/// builder.set("size", 70_000u64)?;
+/// let error = builder.event().unwrap_err().to_string();
+/// assert_eq!(error, "payload member `size`: expected at most 16 bits, found 70000");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct EventBuilder {
+    stream: Arc<DataStream>,
+    class: usize,
+    clock: Option<ClockValue>,
+    /// By scope and member: whether it has a value, and that value.
+    members: [Vec<(bool, EventValues)>; 6],
+    /// All of them in the order of the class.
+    values: EventValues,
+}
+
+/// Why no event can be made of values.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The class has no such member.
+    #[error("the event record class has no member `{0}`")]
+    NoMember(String),
+    /// A member has no value.
+    #[error("{scope} member `{member}`: expected a value, found none")]
+    Missing {
+        /// The scope, in a word.
+        scope: &'static str,
+        /// Name of the member.
+        member: String,
+    },
+    /// A value does not fit its class.
+    #[error("{scope} member `{member}`: expected {expected}, found {found}")]
+    Value {
+        /// The scope, in a word.
+        scope: &'static str,
+        /// Name of the member, or of what is in it.
+        member: String,
+        /// What the class asks for.
+        expected: String,
+        /// What the value is.
+        found: String,
+    },
+}
+
+impl EventBuilder {
+    /// A builder of events of a data stream and of the event record class of this index in its class;
+    /// None if there is none.
+    #[must_use]
+    pub fn new(stream: Arc<DataStream>, class: usize) -> Option<Self> {
+        let plans = stream.plans();
+        let event = plans.event_records.get(class)?;
+        let count = |plan: Option<&Plan>| match plan.map(|plan| &plan.root().op) {
+            Some(Op::Structure { members, .. }) => vec![<(bool, EventValues)>::default(); members.len()],
+            Some(_) => vec![Default::default()],
+            None => Vec::new(),
+        };
+        let members = [
+            count(stream.trace.plans.packet_header.as_ref()),
+            count(plans.packet_context.as_ref()),
+            count(plans.event_record_header.as_ref()),
+            count(plans.common_context.as_ref()),
+            count(event.specific_context.as_ref()),
+            count(event.payload.as_ref()),
+        ];
+        Some(Self { stream, class, clock: None, members, values: EventValues::default() })
+    }
+
+    /// Sets the time in cycles of the stream's default clock; does nothing if it has none.
+    pub fn set_cycles(&mut self, cycles: u64) {
+        let clock = self.stream.clock();
+        self.clock = clock.map(|clock| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles });
+    }
+
+    /// The member of this name: of the payload, the contexts or the event record header, or of one of them
+    /// if its name has `payload.`, `ctx.` or `header.` before it.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<MemberIndex> {
+        use Scope::{CommonContext, EventRecordHeader, Payload, SpecificContext};
+        const ALL: &[Scope] = &[Payload, SpecificContext, CommonContext, EventRecordHeader];
+        let find = |scopes: &[Scope], name: &str| {
+            scopes.iter().find_map(|scope| {
+                let plan = self.plan(*scope)?;
+                let Op::Structure { members, .. } = &plan.root().op else { return None };
+                let is_it = |id: &u32| plan.node(*id).name.as_deref() == Some(name);
+                let index = u32::try_from(members.iter().position(is_it)?).ok()?;
+                Some(MemberIndex { scope: *scope, index })
+            })
+        };
+        find(ALL, name).or_else(|| match name.split_once('.')? {
+            ("payload", name) => find(&ALL[..1], name),
+            ("ctx", name) => find(&ALL[1..3], name),
+            ("header", name) => find(&ALL[3..], name),
+            _ => None,
+        })
+    }
+
+    /// Sets the value of a member by its [name](EventBuilder::member).
+    ///
+    /// # Errors
+    /// If there is no such member.
+    pub fn set<'v>(&mut self, name: &str, value: impl Into<FieldValue<'v>>) -> Result<(), BuildError> {
+        let member = self.member(name).ok_or_else(|| BuildError::NoMember(name.to_owned()))?;
+        self.put(member, value);
+        Ok(())
+    }
+
+    /// Sets the value of a member.
+    pub fn put<'v>(&mut self, member: MemberIndex, value: impl Into<FieldValue<'v>>) {
+        self.put_with(member, |values| values.push(value));
+    }
+
+    /// Sets the value of a member to what `write` appends: one value, with all that is in it.
+    pub fn put_with(&mut self, member: MemberIndex, write: impl FnOnce(&mut EventValues)) {
+        let members = &mut self.members[member.scope as usize];
+        let Some((is_set, values)) = members.get_mut(member.index as usize) else { return };
+        values.clear();
+        values.begin(member.scope);
+        write(values);
+        *is_set = true;
+    }
+
+    /// Takes all values out.
+    pub fn clear(&mut self) {
+        self.members.iter_mut().flatten().for_each(|(is_set, _)| *is_set = false);
+    }
+
+    /// The event of the values that were set.
+    ///
+    /// # Errors
+    /// If a member of the event record's own scopes (contexts and payload) has no value, or one that does
+    /// not fit its class.
+    pub fn event(&mut self) -> Result<Event<'_>, BuildError> {
+        let mut values = std::mem::take(&mut self.values);
+        let written = self.write(&mut values);
+        self.values = values;
+        written?;
+        let plans = &self.stream.plans().event_records[self.class];
+        Ok(Event::new(&self.stream, plans, self.clock.as_ref(), Scopes::of_values(&self.values)))
+    }
+
+    fn write(&self, values: &mut EventValues) -> Result<(), BuildError> {
+        values.clear();
+        for scope in Scope::ALL {
+            let Some(plan) = self.plan(scope) else { continue };
+            let members = &self.members[scope as usize];
+            // Headers and packet contexts need not be there.
+            let is_own = scope as u8 >= Scope::CommonContext as u8;
+            if !is_own && members.iter().all(|(is_set, _)| !is_set) {
+                continue;
+            }
+            values.begin(scope);
+            for (index, (is_set, member)) in members.iter().enumerate() {
+                let node = plan.member(index).unwrap_or_default();
+                if *is_set {
+                    values.append(member);
+                } else if !matches!(plan.node(node as NodeId).class.kind, FieldKind::Padding(_)) {
+                    let member = path_of(plan, node);
+                    return Err(BuildError::Missing { scope: word(scope), member });
+                }
+            }
+            let mut check = Check::default();
+            if let Err(mismatch) = values.walk(scope, plan, &mut check) {
+                return Err(BuildError::Value {
+                    scope: word(scope),
+                    member: path_of(plan, mismatch.node as usize),
+                    expected: mismatch.expected.to_owned(),
+                    found: mismatch.found.to_owned(),
+                });
+            }
+            if let Some((node, expected, found)) = check.problem {
+                return Err(BuildError::Value {
+                    scope: word(scope),
+                    member: path_of(plan, node),
+                    expected,
+                    found,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    fn plan(&self, scope: Scope) -> Option<&Plan> {
+        let plans = self.stream.plans();
+        let event = plans.event_records.get(self.class)?;
+        match scope {
+            Scope::PacketHeader => self.stream.trace.plans.packet_header.as_ref(),
+            Scope::PacketContext => plans.packet_context.as_ref(),
+            Scope::EventRecordHeader => plans.event_record_header.as_ref(),
+            Scope::CommonContext => plans.common_context.as_ref(),
+            Scope::SpecificContext => event.specific_context.as_ref(),
+            Scope::Payload => event.payload.as_ref(),
+        }
+    }
+}
+
+/// What a scope is called in errors.
+fn word(scope: Scope) -> &'static str {
+    match scope {
+        Scope::PacketHeader => "packet header",
+        Scope::PacketContext => "packet context",
+        Scope::EventRecordHeader => "header",
+        Scope::CommonContext => "common context",
+        Scope::SpecificContext => "specific context",
+        Scope::Payload => "payload",
+    }
+}
+
+/// The names that lead to a node of a plan, with `.` between them.
+fn path_of(plan: &Plan, node: usize) -> String {
+    let mut names = Vec::new();
+    let mut next = NodeId::try_from(node).ok();
+    while let Some(id) = next {
+        let node = plan.node(id);
+        names.extend(node.name.as_deref());
+        next = node.parent;
+    }
+    names.reverse();
+    names.join(".")
+}
+
+/// Looks for values that are of the kind that the class asks for, but do not fit it.
+#[derive(Debug, Default)]
+struct Check {
+    /// The node of the first one, what is expected and what was found.
+    problem: Option<(usize, String, String)>,
+}
+
+impl Check {
+    fn require(&mut self, fits: bool, field: Field<'_>, problem: impl FnOnce() -> (String, String)) {
+        if !fits && self.problem.is_none() {
+            let (expected, found) = problem();
+            self.problem = Some((field.index(), expected, found));
+        }
+    }
+
+    /// Bits of a class of fixed length.
+    fn require_bits(&mut self, field: Field<'_>, used: u64, value: &dyn std::fmt::Display) {
+        let length = match &field.class().kind {
+            FieldKind::VariableLength { .. } => return,
+            _ => field.length,
+        };
+        self.require(used <= length, field, || (format!("at most {length} bits"), value.to_string()));
+    }
+}
+
+impl Visitor for Check {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.require_bits(field, 64 - u64::from(value.leading_zeros()), &value);
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        let same = if value < 0 { value.leading_ones() } else { value.leading_zeros() };
+        self.require_bits(field, 65 - u64::from(same), &value);
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if let FieldKind::VariableLength { .. } = field.class().kind {
+            return;
+        }
+        let found = || ("a number of the size of the class".to_owned(), format!("{} bits", value.length));
+        self.require(value.length <= field.length, field, found);
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.unsigned(field, bits);
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.unsigned(field, bits);
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        let FieldKind::String { encoding, length, .. } = &field.class().kind else { return };
+        let size = value.bytes.len() as u64;
+        let most = match length {
+            StringLength::Static(most) => *most,
+            StringLength::Prefixed { length, .. } if length.length < 64 => (1 << length.length) - 1,
+            _ => u64::MAX,
+        };
+        self.require(size <= most, field, || (format!("at most {most} bytes"), format!("{size} bytes")));
+        let unit = encoding.unit() as u64;
+        self.require(size % unit == 0, field, || {
+            (format!("code units of {unit} bytes"), format!("{size} bytes"))
+        });
+        if matches!(length, StringLength::NullTerminated) {
+            let has_end = crate::bits::terminator(value.bytes, encoding.unit()).is_some();
+            self.require(!has_end, field, || {
+                ("a string without U+0000".to_owned(), "one that has it".to_owned())
+            });
+        }
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if let FieldKind::Blob { length: Length::Static(length), .. } = &field.class().kind {
+            let found = bytes.len();
+            self.require(found as u64 == *length, field, || {
+                (format!("{length} bytes"), format!("{found} bytes"))
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, IntegerProperties, Limits,
+        Member, StringEncoding, Trace, TraceClass,
+    };
+
+    fn builder() -> EventBuilder {
+        let bits = BitField::new(8, ByteOrder::LittleEndian, 8);
+        let class = |kind| Arc::new(FieldClass::new(kind));
+        let signed = IntegerProperties { signed: true, ..IntegerProperties::default() };
+        let text = FieldKind::String {
+            encoding: StringEncoding::Utf8,
+            length: StringLength::NullTerminated,
+            alignment: 8,
+        };
+        let integer = class(FieldKind::Integer { bits, integer: signed });
+        let inner = vec![Member::new("level", Arc::clone(&integer))];
+        let inner = FieldKind::Structure { members: inner, minimum_alignment: 8 };
+        let members = vec![
+            Member::new("gap", class(FieldKind::Padding(bits))),
+            Member::new("text", class(text)),
+            Member::new("inner", class(inner)),
+        ];
+        let payload = class(FieldKind::Structure { members, minimum_alignment: 8 });
+        let members = vec![Member::new("cpu", integer)];
+        let context = class(FieldKind::Structure { members, minimum_alignment: 8 });
+        let event = EventRecordClass { payload: Some(payload), ..EventRecordClass::default() };
+        let stream = DataStreamClass {
+            common_context: Some(context),
+            event_records: vec![Arc::new(event)],
+            ..DataStreamClass::default()
+        };
+        let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+        let trace = Trace::new(trace, "t", &Limits::default()).unwrap();
+        let stream = Arc::new(DataStream::new(Arc::new(trace), 0, None, "s").unwrap());
+        assert!(EventBuilder::new(Arc::clone(&stream), 1).is_none());
+        EventBuilder::new(stream, 0).unwrap()
+    }
+
+    #[test]
+    fn makes_one_event_after_the_other() {
+        let mut builder = builder();
+        builder.set("ctx.cpu", -1i64).unwrap();
+        let inner = builder.member("payload.inner").unwrap();
+        for level in [3i64, -128] {
+            builder.set("text", "x").unwrap();
+            builder.put_with(inner, |values| {
+                values.begin_structure();
+                values.push(level);
+                values.end();
+            });
+            let event = builder.event().unwrap();
+            assert_eq!(event.field("inner.level").unwrap().as_i64(), Some(level));
+            assert_eq!(event.field("cpu").unwrap().as_i64(), Some(-1));
+            assert_eq!(event.field("ctx.cpu").unwrap().as_i64(), Some(-1));
+            assert_eq!(event.field("payload.text").unwrap().as_str(), Some("x"));
+            assert!(event.field("payload.cpu").is_none() && event.field("inner").is_none());
+        }
+    }
+
+    #[test]
+    fn says_what_does_not_fit() {
+        let mut builder = builder();
+        let error = |builder: &mut EventBuilder| builder.event().unwrap_err().to_string();
+        assert_eq!(builder.set("no", 1u64).unwrap_err(), BuildError::NoMember("no".to_owned()));
+        assert_eq!(error(&mut builder), "common context member `cpu`: expected a value, found none");
+        builder.set("cpu", 1u64).unwrap();
+        builder.set("text", "a\0b").unwrap();
+        let inner = builder.member("inner").unwrap();
+        builder.put(inner, 1i64);
+        assert_eq!(
+            error(&mut builder),
+            "common context member `cpu`: expected a signed integer, found an unsigned integer"
+        );
+        builder.set("cpu", 128i64).unwrap();
+        assert_eq!(error(&mut builder), "common context member `cpu`: expected at most 8 bits, found 128");
+        builder.set("cpu", 127i64).unwrap();
+        assert_eq!(
+            error(&mut builder),
+            "payload member `inner`: expected a structure of the members of the class, found a signed integer"
+        );
+        builder.put_with(inner, |values| {
+            values.begin_structure();
+            values.push("level");
+            values.end();
+        });
+        assert_eq!(
+            error(&mut builder),
+            "payload member `inner.level`: expected a signed integer, found a string"
+        );
+        builder.put_with(inner, |values| {
+            values.begin_structure();
+            values.push(-128i64);
+            values.end();
+        });
+        assert_eq!(
+            error(&mut builder),
+            "payload member `text`: expected a string without U+0000, found one that has it"
+        );
+        builder.set("text", "").unwrap();
+        assert!(builder.event().is_ok());
+        builder.clear();
+        assert!(builder.event().is_err());
+    }
+}

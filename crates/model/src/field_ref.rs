@@ -1,0 +1,359 @@
+//! Single fields of events, by their names.
+
+use crate::part::{Load, Part};
+use crate::plan::{NodeId, Op, Plan};
+use crate::walk::DecodeError;
+use crate::{Event, EventValues, Field, FieldValue, Real, Scope, Text, Visitor, Wide};
+
+/// A field of an event record class, found once by its path: to look at the same field of many events.
+///
+/// A path is made of the names of structure members and of the indexes of array elements, with `.`
+/// between them: `next_tid`, `args.0.name`. Optional fields and variants take no step of their own. Before
+/// them may be a scope: `payload.`, `ctx.` (the specific, then the common context), `header.` (of the
+/// event record), `packet.` (the packet context). Without one, the payload is looked at first, then the
+/// contexts, the header and the packet context.
+///
+/// ```
+/// # use ichnos_model::{Event, FieldRef};
+/// fn longest(events: &[Event<'_>]) -> Option<u64> {
+///     let mut size = None;
+///     let sizes = events.iter().filter_map(|event| {
+///         let size = match &size {
+///             Some(size) => size,
+///             None => size.insert(FieldRef::new(event, "size")?),
+///         };
+///         event.get(size)?.as_u64()
+///     });
+///     sizes.max()
+/// }
+/// # assert_eq!(longest(&[]), None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct FieldRef {
+    class: ClassKey,
+    scope: Scope,
+    /// The fields that it can be: of a variant, one of each option that has it.
+    targets: Vec<Target>,
+    /// Where it is within the scope, if that is the same in all events.
+    fixed: Option<FixedPlace>,
+}
+
+/// A field of a plan.
+#[derive(Clone, Debug, Default)]
+struct Target {
+    node: NodeId,
+    /// The optional field that it is the value of.
+    optional: Option<NodeId>,
+    /// The arrays around it, the outermost first: the node of the elements, and which of them.
+    elements: Vec<(NodeId, u64)>,
+}
+
+/// Tells classes of opened traces apart.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct ClassKey {
+    trace: usize,
+    stream: usize,
+    event: Option<usize>,
+}
+
+impl ClassKey {
+    #[inline]
+    fn of(event: &Event<'_>) -> Self {
+        Self {
+            trace: std::ptr::from_ref(&*event.stream.trace).addr(),
+            stream: event.stream.class_index,
+            event: event.class_index(),
+        }
+    }
+}
+
+/// Where an integer is that lies at the same place in all events of its class.
+#[derive(Clone, Copy, Debug)]
+struct FixedPlace {
+    /// Alignment of the scope in bytes, minus one.
+    mask: usize,
+    /// Bytes that must be there from the beginning of the scope on.
+    size: usize,
+    byte: usize,
+    word: crate::walk::Word,
+    signed: bool,
+}
+
+impl FieldRef {
+    /// The field of this path in events of the class of `event`; None if the class has none.
+    #[must_use]
+    pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
+        use Scope::{CommonContext, EventRecordHeader, PacketContext, Payload, SpecificContext};
+        const ALL: &[Scope] = &[Payload, SpecificContext, CommonContext, EventRecordHeader, PacketContext];
+        // The whole path may be names, too.
+        let find =
+            |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
+        let scoped = |(first, rest): (&str, &str)| {
+            let scopes = match first {
+                "payload" => &ALL[..1],
+                "ctx" | "context" => &ALL[1..3],
+                "header" => &ALL[3..4],
+                "packet" => &ALL[4..],
+                _ => return None,
+            };
+            find(scopes, rest)
+        };
+        find(ALL, path).or_else(|| path.split_once('.').and_then(scoped))
+    }
+
+    /// The field of this path in a scope of events of the class of `event`; None if there is none.
+    #[must_use]
+    pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
+        let plan = event.plan(scope)?;
+        let mut targets = Vec::new();
+        Target::default().follow(plan, path, &mut targets);
+        let fixed = match &targets[..] {
+            [] => return None,
+            [only] if only.elements.is_empty() && matches!(scope, Scope::Payload | Scope::CommonContext) => {
+                Self::place_in(plan, only.node)
+            }
+            _ => None,
+        };
+        Some(Self { class: ClassKey::of(event), scope, targets, fixed })
+    }
+
+    /// Where the target is, if that is in the first run of a structure and a plain integer.
+    fn place_in(plan: &Plan, target: NodeId) -> Option<FixedPlace> {
+        let Op::Structure { parts, .. } = &plan.root().op else { return None };
+        let Some(Part::Run(run) | Part::OpenRun(run, _)) = parts.first() else { return None };
+        let field = run.fields.iter().find(|field| field.node == target)?;
+        let signed = match field.load {
+            Load::I32 | Load::Signed => true,
+            Load::U32 | Load::U64 | Load::Unsigned => false,
+            _ => return None,
+        };
+        let alignment = plan.root().alignment.max(run.alignment).max(8);
+        Some(FixedPlace {
+            mask: usize::try_from(alignment / 8).ok()? - 1,
+            size: usize::try_from(run.size.div_ceil(8)).ok()?,
+            byte: field.byte as usize,
+            word: field.word,
+            signed,
+        })
+    }
+
+    /// The scope that it is in.
+    #[must_use]
+    pub fn scope(&self) -> Scope {
+        self.scope
+    }
+}
+
+impl Target {
+    /// Takes a path from the node on, and adds the fields that it leads to.
+    fn follow(&self, plan: &Plan, path: &str, found: &mut Vec<Self>) {
+        let to = |node| Self { node, optional: None, elements: self.elements.clone() };
+        match &plan.node(self.node).op {
+            Op::Optional { field, .. } => {
+                Self { optional: Some(self.node), ..to(*field) }.follow(plan, path, found);
+            }
+            Op::Variant { options, .. } => {
+                options.iter().for_each(|option| to(*option).follow(plan, path, found));
+            }
+            _ if path.is_empty() => found.push(self.clone()),
+            Op::Structure { members, .. } | Op::Union { members } => {
+                for member in members {
+                    let name = plan.node(*member).name.as_deref().unwrap_or_default();
+                    let rest = path.strip_prefix(name).and_then(|rest| match rest {
+                        "" => Some(rest),
+                        _ => rest.strip_prefix('.'),
+                    });
+                    let before = found.len();
+                    if let Some(rest) = rest {
+                        to(*member).follow(plan, rest, found);
+                    }
+                    // Of members with the same name, the first one.
+                    if found.len() > before {
+                        break;
+                    }
+                }
+            }
+            Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => {
+                let (index, rest) = path.split_once('.').unwrap_or((path, ""));
+                if let Ok(index) = index.parse() {
+                    let mut element = (to(*element), *element);
+                    element.0.elements.push((element.1, index));
+                    element.0.follow(plan, rest, found);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+impl<'a> Event<'a> {
+    /// The value of a field by its path; see [`FieldRef`] for paths. None if the class has no such field,
+    /// the field is not there in this event (an optional, an option that is not selected, an index beyond
+    /// the elements), has fields within it, or is a number of more than 128 bits.
+    ///
+    /// To look at the same field of many events, find it once by [`FieldRef::new`].
+    #[must_use]
+    pub fn field(&self, path: &str) -> Option<FieldValue<'a>> {
+        self.get(&FieldRef::new(self, path)?)
+    }
+
+    /// The value of a field that was found before; None as for [`Event::field`], or if it is a field of
+    /// another class.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, field: &FieldRef) -> Option<FieldValue<'a>> {
+        if field.class != ClassKey::of(self) {
+            return None;
+        }
+        let values = self.scopes.values.filter(|values| values.has(field.scope));
+        if let (Some(place), None) = (&field.fixed, values) {
+            return self.get_fixed(field.scope, place);
+        }
+        self.find(field, values)
+    }
+
+    #[inline]
+    fn get_fixed(&self, scope: Scope, place: &FixedPlace) -> Option<FieldValue<'a>> {
+        let begin = usize::try_from(self.scopes.begins[scope as usize].bit.div_ceil(8)).ok()?;
+        let begin = begin.checked_add(place.mask)? & !place.mask;
+        let bytes = self.scopes.bits.data.get(begin..)?;
+        if bytes.len() < place.size {
+            return None;
+        }
+        Some(if place.signed {
+            FieldValue::Signed(place.word.signed(bytes, place.byte))
+        } else {
+            FieldValue::Unsigned(place.word.unsigned(bytes, place.byte))
+        })
+    }
+
+    #[inline(never)]
+    fn find(&self, field: &FieldRef, values: Option<&'a EventValues>) -> Option<FieldValue<'a>> {
+        let bytes = values.map_or(self.scopes.bits.data, EventValues::bytes);
+        let at = field.targets.iter().map(|target| vec![None; target.elements.len()]).collect();
+        let mut finder = Finder { targets: &field.targets, bytes, at, found: None };
+        // What cannot be decoded comes behind what was found, or it was not found.
+        let _: Result<(), DecodeError> = self.visit(field.scope, &mut finder);
+        finder.found
+    }
+}
+
+/// Keeps the value of one field.
+struct Finder<'f, 'a> {
+    targets: &'f [Target],
+    /// What strings and BLOBs are parts of.
+    bytes: &'a [u8],
+    /// Of each array around each target, the index of the current element.
+    at: Vec<Vec<Option<u64>>>,
+    found: Option<FieldValue<'a>>,
+}
+
+impl<'a> Finder<'_, 'a> {
+    /// A field begins: counts elements, and says whether it is a target, or the optional field of which a
+    /// target is the value.
+    fn begin(&mut self, field: Field<'_>) -> (bool, bool) {
+        let (mut is_target, mut is_optional) = (false, false);
+        for (target, at) in self.targets.iter().zip(&mut self.at) {
+            for i in 0..at.len() {
+                if target.elements[i].0 as usize == field.index() {
+                    at[i] = Some(at[i].map_or(0, |index| index + 1));
+                    // Elements of arrays within it are counted anew.
+                    at[i + 1..].fill(None);
+                }
+            }
+            if at.iter().zip(&target.elements).all(|(at, (_, wanted))| *at == Some(*wanted)) {
+                is_target |= field.index() == target.node as usize;
+                is_optional |= target.optional.is_some_and(|node| field.index() == node as usize);
+            }
+        }
+        let is_first = self.found.is_none();
+        (is_target && is_first, is_optional && is_first)
+    }
+
+    fn keep(&mut self, field: Field<'_>, value: impl FnOnce(&Self) -> Option<FieldValue<'a>>) {
+        if self.begin(field).0 {
+            self.found = value(self);
+        }
+    }
+
+    /// The same bytes, for as long as those live that they are a part of.
+    fn part(&self, bytes: &[u8]) -> Option<&'a [u8]> {
+        if bytes.is_empty() {
+            return Some(&[]);
+        }
+        let begin = bytes.as_ptr().addr().checked_sub(self.bytes.as_ptr().addr())?;
+        self.bytes.get(begin..begin.checked_add(bytes.len())?)
+    }
+}
+
+impl Visitor for Finder<'_, '_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.keep(field, |_| Some(FieldValue::Unsigned(value)));
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.keep(field, |_| Some(FieldValue::Signed(value)));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.keep(field, |_| value.as_i128().map(FieldValue::Integer));
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.keep(field, |_| Some(FieldValue::Boolean(value)));
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.keep(field, |_| Some(FieldValue::Bits(bits)));
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.keep(field, |_| Some(FieldValue::Bits(bits)));
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.keep(field, |_| {
+            Some(FieldValue::Real(match value {
+                Real::Half(bits) => Real::Half(bits),
+                Real::Single(value) => Real::Single(value),
+                Real::Double(value) => Real::Double(value),
+                Real::Wide(_) => Real::Double(value.to_f64()),
+            }))
+        });
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.keep(field, |finder| finder.part(value.bytes).map(FieldValue::Text));
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.keep(field, |finder| finder.part(bytes).map(FieldValue::Blob));
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.keep(field, |_| Some(FieldValue::Null));
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field);
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.begin(field);
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        let (_, is_optional) = self.begin(field);
+        if is_optional && !present {
+            self.found = Some(FieldValue::Null);
+        }
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.begin(field);
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        self.begin(field);
+    }
+}
