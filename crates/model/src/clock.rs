@@ -90,6 +90,12 @@ impl ClockClass {
         }
     }
 
+    /// A clock that counts nanoseconds from the Unix epoch.
+    #[must_use]
+    pub fn since_unix_epoch(id: impl Into<String>) -> Self {
+        Self { origin: ClockOrigin::UnixEpoch, ..Self::new(id, 1_000_000_000) }
+    }
+
     /// Nanoseconds from the clock's origin at `cycles`, rounded down. The widest values of all
     /// parts fit 128 bits, so this cannot overflow.
     ///

@@ -30,6 +30,41 @@ impl FieldClass {
         }
     }
 
+    /// An unsigned integer of so many bits, little-endian, aligned to bytes.
+    #[must_use]
+    pub fn unsigned(length: u64) -> Self {
+        let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
+        Self::new(FieldKind::Integer { bits, integer: IntegerProperties::default() })
+    }
+
+    /// A signed integer of so many bits, little-endian, aligned to bytes.
+    #[must_use]
+    pub fn signed(length: u64) -> Self {
+        let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
+        let integer = IntegerProperties { signed: true, ..IntegerProperties::default() };
+        Self::new(FieldKind::Integer { bits, integer })
+    }
+
+    /// A floating-point number of 16, 32 or 64 bits, little-endian, aligned to bytes.
+    #[must_use]
+    pub fn float(length: u64) -> Self {
+        Self::new(FieldKind::Float(BitField::new(length, ByteOrder::LittleEndian, 8)))
+    }
+
+    /// A string in UTF-8 that ends with a zero where it is bits.
+    #[must_use]
+    pub fn string() -> Self {
+        let (encoding, length) = (StringEncoding::Utf8, StringLength::NullTerminated);
+        Self::new(FieldKind::String { encoding, length, alignment: 8 })
+    }
+
+    /// A structure of these members, aligned to bytes.
+    #[must_use]
+    pub fn structure(members: impl IntoIterator<Item = Member>) -> Self {
+        let members = members.into_iter().collect();
+        Self::new(FieldKind::Structure { members, minimum_alignment: 8 })
+    }
+
     /// Alignment of an instance's first bit in the packet, in bits: a power of two
     /// (CTF2-SPEC-2.0, "Alignment procedure").
     #[must_use]
@@ -443,8 +478,8 @@ pub struct Member {
 
 impl Member {
     /// A member of this name and class.
-    pub fn new(name: impl Into<String>, class: Arc<FieldClass>) -> Self {
-        Self { name: name.into(), raw_name: None, class, attributes: Attributes::default() }
+    pub fn new(name: impl Into<String>, class: impl Into<Arc<FieldClass>>) -> Self {
+        Self { name: name.into(), raw_name: None, class: class.into(), attributes: Attributes::default() }
     }
 
     /// The name that field locations use.

@@ -69,6 +69,25 @@ pub struct StreamSummary {
     pub damage: Vec<Damage>,
 }
 
+impl StreamSummary {
+    /// A data stream in a file that is called like it, of which nothing else is known.
+    #[must_use]
+    pub fn new(stream: Arc<DataStream>) -> Self {
+        Self {
+            files: vec![stream.name.clone()],
+            stream,
+            packets: 0,
+            bytes: 0,
+            padding: 0,
+            time_range: None,
+            discarded_events: 0,
+            discarded_before: false,
+            discarded_packets: 0,
+            damage: Vec::new(),
+        }
+    }
+}
+
 /// A trace that was opened.
 pub trait TraceInput: Send + Sync {
     /// Name of the format, for instance "ctf".

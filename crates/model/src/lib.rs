@@ -29,6 +29,8 @@ mod place;
 pub mod plan;
 mod position;
 mod range;
+mod record_cursor;
+mod record_trace;
 mod role;
 mod selectors;
 mod stack;
@@ -67,6 +69,8 @@ pub use message::{
 };
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
+pub use record_cursor::{NextRecord, Record, RecordCursor, RecordSource};
+pub use record_trace::RecordTrace;
 pub use role::{Role, Roles};
 pub use selectors::Selectors;
 pub use stack::{Frame, StackTable};

@@ -85,6 +85,26 @@ pub struct Damage {
     pub skipped: u64,
 }
 
+impl Damage {
+    /// Something that is wrong at this bit of a file, and nothing that is skipped for it.
+    #[must_use]
+    pub fn new(file: impl Into<String>, bit: u64, kind: DamageKind) -> Self {
+        Self { file: file.into(), stream: None, bit, kind, skipped: 0 }
+    }
+
+    /// The same in a data stream.
+    #[must_use]
+    pub fn in_stream(self, stream: impl Into<String>) -> Self {
+        Self { stream: Some(stream.into()), ..self }
+    }
+
+    /// The same with the number of bits from there to the next good place.
+    #[must_use]
+    pub fn skipping(self, bits: u64) -> Self {
+        Self { skipped: bits, ..self }
+    }
+}
+
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: byte {}", self.file, self.bit / 8)?;

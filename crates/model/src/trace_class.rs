@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, LogRole, Value};
+use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, LogRole, Member, Value};
 
 /// A whole description of a trace: what a CTF metadata stream says, or what a reader of another
 /// format found out.
@@ -41,6 +41,22 @@ pub struct TraceClass {
 }
 
 impl TraceClass {
+    /// A class of a dialect, with these clocks and data stream classes, whose ids are their numbers.
+    #[must_use]
+    pub fn new(
+        dialect: impl Into<String>,
+        clocks: impl IntoIterator<Item = ClockClass>,
+        data_streams: impl IntoIterator<Item = DataStreamClass>,
+    ) -> Self {
+        let numbered = |(class, id)| DataStreamClass { id, ..class };
+        Self {
+            dialect: dialect.into(),
+            clocks: clocks.into_iter().collect(),
+            data_streams: data_streams.into_iter().zip(0..).map(numbered).collect(),
+            ..Self::default()
+        }
+    }
+
     /// The data stream class of this id.
     #[must_use]
     pub fn data_stream(&self, id: u64) -> Option<&DataStreamClass> {
@@ -82,10 +98,34 @@ pub struct DataStreamClass {
 }
 
 impl DataStreamClass {
+    /// A class of these event record classes, whose ids are their numbers, with a default clock: an index
+    /// into [`TraceClass::clocks`].
+    #[must_use]
+    pub fn new(
+        default_clock: Option<u16>,
+        event_records: impl IntoIterator<Item = EventRecordClass>,
+    ) -> Self {
+        let numbered = |(class, id)| Arc::new(EventRecordClass { id, ..class });
+        let event_records = event_records.into_iter().zip(0..).map(numbered).collect();
+        Self { default_clock, event_records, ..Self::default() }
+    }
+
     /// The event record classes by id.
     #[must_use]
     pub fn event_records_by_id(&self) -> HashMap<u64, &Arc<EventRecordClass>> {
         self.event_records.iter().map(|class| (class.id, class)).collect()
+    }
+}
+
+impl EventRecordClass {
+    /// A class of this name, whose payload is a structure of these members.
+    #[must_use]
+    pub fn new(name: impl Into<String>, members: impl IntoIterator<Item = Member>) -> Self {
+        Self {
+            name: Some(name.into()),
+            payload: Some(Arc::new(FieldClass::structure(members))),
+            ..Self::default()
+        }
     }
 }
 

@@ -1,0 +1,266 @@
+//! From "the next record" to a data stream: for formats whose files are one record after the other.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use crate::plan::EventRecordPlans;
+use crate::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use crate::{
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head, LateClass,
+    Limits, Message, MessageKind, Scope, Scopes, Window,
+};
+
+/// Reads the records of a data stream, one after the other.
+///
+/// # For implementations
+/// This is all that a simple format has to do: [`RecordCursor`] makes a cursor of it, with the messages at
+/// the begin and the end, the window of time, and everything that is not an event in its place.
+pub trait RecordSource: Send {
+    /// Reads what comes next. An event is written to `record`, which is empty before.
+    fn next_record(&mut self, record: &mut Record) -> NextRecord;
+
+    /// The bytes that the scopes of the last event lie in, if they are bits: see [`Record::set_bits`].
+    fn bytes(&self) -> &[u8] {
+        &[]
+    }
+
+    /// Whether the times of records never go back in a sound file. Then a time that does is damage, and
+    /// nothing is read behind the end of a window.
+    fn is_ordered(&self) -> bool {
+        true
+    }
+}
+
+/// What a [`RecordSource`] has read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NextRecord {
+    /// An event: it is in the [`Record`].
+    Event,
+    /// So many event records are missing here, between the event before and the next one; None: nobody
+    /// counted them.
+    Discarded(Option<u64>),
+    /// Something cannot be read. The next call goes on behind it.
+    Damage(Damage),
+    /// There is no more.
+    End,
+}
+
+/// An event as a [`RecordSource`] has read it.
+#[derive(Debug, Default)]
+pub struct Record {
+    class: Class,
+    cycles: Option<u64>,
+    values: EventValues,
+    begins: [Position; 6],
+}
+
+#[derive(Debug)]
+enum Class {
+    Declared(usize),
+    Dynamic(Arc<LateClass>),
+}
+
+impl Default for Class {
+    fn default() -> Self {
+        Self::Declared(0)
+    }
+}
+
+impl Record {
+    /// Sets the event record class: its index in the data stream class. The first one is the default.
+    pub fn set_class(&mut self, index: usize) {
+        self.class = Class::Declared(index);
+    }
+
+    /// Sets an event record class that was met while reading.
+    pub fn set_dynamic_class(&mut self, class: &Arc<LateClass>) {
+        self.class = Class::Dynamic(Arc::clone(class));
+    }
+
+    /// Sets the time in cycles of the stream's default clock.
+    pub fn set_cycles(&mut self, cycles: u64) {
+        self.cycles = Some(cycles);
+    }
+
+    /// The values of the event: for scopes that are not bits.
+    pub fn values(&mut self) -> &mut EventValues {
+        &mut self.values
+    }
+
+    /// A scope is bits: it begins at this bit of the [bytes](RecordSource::bytes) of the source.
+    pub fn set_bits(&mut self, scope: Scope, begin: u64) {
+        self.begins[scope as usize] = Position::at(begin);
+    }
+
+    fn clear(&mut self) {
+        self.class = Class::default();
+        self.cycles = None;
+        self.values.clear();
+        self.begins = [Position::default(); 6];
+    }
+
+    fn plans<'a>(&'a self, stream: &'a DataStream) -> Option<&'a EventRecordPlans> {
+        match &self.class {
+            Class::Declared(index) => stream.plans().event_records.get(*index),
+            Class::Dynamic(class) => Some(&class.plans),
+        }
+    }
+}
+
+/// The [cursor](Cursor) of a data stream whose records a [`RecordSource`] reads.
+#[derive(Debug)]
+pub struct RecordCursor<R> {
+    stream: Arc<DataStream>,
+    source: R,
+    window: Window,
+    limits: WalkLimits,
+    slots: Vec<Cell<i128>>,
+    record: Record,
+    clock: Option<ClockValue>,
+    /// Of the event before.
+    before: Option<ClockValue>,
+    current: Current,
+}
+
+/// What the current message is.
+#[derive(Debug)]
+enum Current {
+    /// The cursor has not moved yet.
+    Before,
+    StreamBegin,
+    Event,
+    /// The event comes after this damage.
+    Early(Damage),
+    Discarded(Option<u64>),
+    Damage(Damage),
+    StreamEnd,
+    After,
+}
+
+impl<R: RecordSource> RecordCursor<R> {
+    /// A cursor over the events of `window`.
+    #[must_use]
+    pub fn new(stream: Arc<DataStream>, source: R, window: Window, limits: &Limits) -> Self {
+        let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
+        Self {
+            stream,
+            source,
+            window,
+            limits: limits.into(),
+            slots,
+            record: Record::default(),
+            clock: None,
+            before: None,
+            current: Current::Before,
+        }
+    }
+
+    fn read(&mut self) -> Current {
+        loop {
+            self.record.clear();
+            match self.source.next_record(&mut self.record) {
+                NextRecord::Discarded(count) => return Current::Discarded(count),
+                NextRecord::Damage(damage) => return Current::Damage(damage),
+                NextRecord::End => return Current::StreamEnd,
+                NextRecord::Event => {}
+            }
+            let clock = self.stream.clock();
+            let value = self.record.cycles.zip(clock);
+            let value =
+                value.map(|(cycles, clock)| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles });
+            self.before = std::mem::replace(&mut self.clock, value);
+            if let Some(class) = self.record.plans(&self.stream)
+                && let Some(damage) = self.misfit(class)
+            {
+                return Current::Damage(damage);
+            }
+            let time = self.clock.map(|clock| clock.nanoseconds);
+            if time.is_some() && time < self.window.begin {
+                continue;
+            }
+            if self.window.end.is_some_and(|end| time > Some(end)) {
+                if self.source.is_ordered() {
+                    return Current::StreamEnd;
+                }
+                continue;
+            }
+            if self.source.is_ordered()
+                && let (Some(before), Some(now)) = (self.before, self.clock)
+                && now.nanoseconds < before.nanoseconds
+            {
+                let kind = DamageKind::ClockBackwards { from: before.cycles, to: now.cycles };
+                return Current::Early(self.damage(kind));
+            }
+            return Current::Event;
+        }
+    }
+
+    /// What does not fit the class of the record, if something does not: sinks rely on that it does.
+    fn misfit(&self, plans: &EventRecordPlans) -> Option<Damage> {
+        let event = Event::new(&self.stream, plans, None, self.scopes());
+        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+        let error = scopes.into_iter().find_map(|scope| event.visit(scope, &mut crate::Skip).err())?;
+        Some(Damage { bit: error.bit, ..self.damage(error.kind.into()) })
+    }
+
+    fn damage(&self, kind: DamageKind) -> Damage {
+        let name = self.stream.name.clone();
+        Damage { file: name.clone(), stream: Some(name), bit: 0, kind, skipped: 0 }
+    }
+
+    fn scopes(&self) -> Scopes<'_> {
+        let bits = PacketBits::whole(self.source.bytes());
+        Scopes::new(bits, &self.record.begins, &self.slots, &self.limits).with_values(&self.record.values)
+    }
+}
+
+impl<R: RecordSource> Cursor for RecordCursor<R> {
+    fn move_on(&mut self) -> bool {
+        self.current = match &self.current {
+            Current::Before => Current::StreamBegin,
+            Current::Early(_) => Current::Event,
+            Current::StreamEnd | Current::After => Current::After,
+            _ => self.read(),
+        };
+        !matches!(self.current, Current::After)
+    }
+
+    fn head(&self) -> Option<Head> {
+        let time = self.clock.map(|clock| clock.nanoseconds);
+        let kind = match &self.current {
+            Current::Before | Current::After => return None,
+            Current::StreamBegin => MessageKind::StreamBegin,
+            Current::StreamEnd => MessageKind::StreamEnd,
+            Current::Discarded(_) => MessageKind::DiscardedEvents,
+            Current::Damage(_) | Current::Early(_) => MessageKind::Damage,
+            Current::Event => {
+                let index = self.record.plans(&self.stream).and_then(EventRecordPlans::index);
+                return Some(match index {
+                    Some(index) => Head::event(index, time),
+                    None => Head::new(MessageKind::Event, time),
+                });
+            }
+        };
+        Some(Head::new(kind, time))
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        Some(match &self.current {
+            Current::Before | Current::After => return None,
+            Current::StreamBegin => Message::StreamBegin(&self.stream),
+            Current::StreamEnd => Message::StreamEnd(&self.stream),
+            Current::Discarded(count) => Message::DiscardedEvents(Discarded {
+                stream: &self.stream,
+                count: *count,
+                begin: self.clock,
+                end: None,
+            }),
+            Current::Damage(damage) | Current::Early(damage) => Message::Damage(damage),
+            Current::Event => {
+                let plans = self.record.plans(&self.stream)?;
+                Message::Event(Event::new(&self.stream, plans, self.clock.as_ref(), self.scopes()))
+            }
+        })
+    }
+}

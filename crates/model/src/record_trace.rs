@@ -1,0 +1,125 @@
+//! Traces of formats whose files are one record after the other.
+
+use std::sync::Arc;
+
+use crate::{
+    Cursor, Damage, DataStream, FileDiagnostic, Limits, RecordCursor, RecordSource, StreamSummary, Trace,
+    TraceInput, TracerQuirk, Window,
+};
+
+/// Makes the cursor of a data stream from its first record on.
+type MakeCursor = Box<dyn Fn(Window) -> Box<dyn Cursor + Send> + Send + Sync>;
+
+/// A trace whose data streams are read by [`RecordSource`]s: what a simple format opens.
+pub struct RecordTrace {
+    format: &'static str,
+    trace: Arc<Trace>,
+    limits: Limits,
+    streams: Vec<(StreamSummary, MakeCursor)>,
+    diagnostics: Vec<FileDiagnostic>,
+    damage: Vec<Damage>,
+    has_late_classes: bool,
+}
+
+impl std::fmt::Debug for RecordTrace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("RecordTrace").field("format", &self.format).finish_non_exhaustive()
+    }
+}
+
+impl RecordTrace {
+    /// A trace of a format, without data streams.
+    #[must_use]
+    pub fn new(format: &'static str, trace: impl Into<Arc<Trace>>, limits: &Limits) -> Self {
+        Self {
+            format,
+            trace: trace.into(),
+            limits: *limits,
+            streams: Vec::new(),
+            diagnostics: Vec::new(),
+            damage: Vec::new(),
+            has_late_classes: false,
+        }
+    }
+
+    /// Adds a data stream of the class of this index, which is called like its file and has so many bytes.
+    /// `make` makes what reads it, from its first record on, each time that it is read. Does nothing if
+    /// there is no such class.
+    #[must_use]
+    pub fn with_stream<R: RecordSource + 'static>(
+        mut self,
+        class: usize,
+        name: &str,
+        bytes: u64,
+        make: impl Fn() -> R + Send + Sync + 'static,
+    ) -> Self {
+        if let Some(stream) = DataStream::new(Arc::clone(&self.trace), class, None, name) {
+            let stream = Arc::new(stream);
+            let summary = StreamSummary { bytes, ..StreamSummary::new(Arc::clone(&stream)) };
+            let limits = self.limits;
+            let cursor =
+                move |window| Box::new(RecordCursor::new(Arc::clone(&stream), make(), window, &limits)) as _;
+            self.streams.push((summary, Box::new(cursor)));
+        }
+        self
+    }
+
+    /// Adds something that cannot be read and belongs to no data stream.
+    #[must_use]
+    pub fn with_damage(mut self, damage: Damage) -> Self {
+        self.damage.push(damage);
+        self
+    }
+
+    /// Adds a note, a warning or an error about a file that describes the trace.
+    #[must_use]
+    pub fn with_diagnostic(mut self, diagnostic: FileDiagnostic) -> Self {
+        self.diagnostics.push(diagnostic);
+        self
+    }
+
+    /// Event record classes are met while reading: see [`Trace::late_classes`].
+    #[must_use]
+    pub fn with_late_classes(mut self) -> Self {
+        self.has_late_classes = true;
+        self
+    }
+}
+
+impl TraceInput for RecordTrace {
+    fn format(&self) -> &'static str {
+        self.format
+    }
+
+    fn path(&self) -> &str {
+        if self.trace.path.is_empty() { &self.trace.name } else { &self.trace.path }
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        &self.diagnostics
+    }
+
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        self.streams.iter().map(|(summary, _)| summary.clone()).collect()
+    }
+
+    fn has_late_classes(&self) -> bool {
+        self.has_late_classes
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
+        self.streams.iter().map(|(_, make)| make(window)).collect()
+    }
+}
