@@ -264,3 +264,123 @@ impl<R: RecordSource> Cursor for RecordCursor<R> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        ClockClass, DataStreamClass, EventRecordClass, FieldClass, Member, RecordTrace, Trace, TraceClass,
+        TraceInput,
+    };
+
+    /// Records of two bytes: a kind or a time, and a number.
+    struct Pairs {
+        bytes: &'static [u8],
+        at: usize,
+        is_ordered: bool,
+        as_values: bool,
+    }
+
+    const DISCARDED: u8 = 0xfd;
+    const DAMAGED: u8 = 0xfe;
+    const MISFIT: u8 = 0xff;
+
+    impl RecordSource for Pairs {
+        fn next_record(&mut self, record: &mut Record) -> NextRecord {
+            let Some([kind, number]) = self.bytes.get(self.at..self.at + 2) else { return NextRecord::End };
+            let begin = 8 * (self.at as u64 + 1);
+            self.at += 2;
+            match *kind {
+                DISCARDED => return NextRecord::Discarded(Some(u64::from(*number))),
+                DAMAGED => {
+                    let kind = DamageKind::EmptyEventRecord;
+                    return NextRecord::Damage(Damage::new("pairs", begin, kind).skipping(8));
+                }
+                MISFIT => {
+                    record.values().begin(Scope::Payload);
+                    record.values().push("a text");
+                }
+                time if self.as_values => {
+                    record.set_cycles(time.into());
+                    record.values().begin(Scope::Payload);
+                    record.values().push(u64::from(*number));
+                }
+                time => {
+                    record.set_cycles(time.into());
+                    record.set_bits(Scope::Payload, begin);
+                }
+            }
+            NextRecord::Event
+        }
+
+        fn bytes(&self) -> &[u8] {
+            self.bytes
+        }
+
+        fn is_ordered(&self) -> bool {
+            self.is_ordered
+        }
+    }
+
+    /// All messages in words.
+    fn messages(bytes: &'static [u8], is_ordered: bool, as_values: bool, window: Window) -> Vec<String> {
+        let event = EventRecordClass::new("pair", [Member::new("number", FieldClass::unsigned(8))]);
+        let stream = DataStreamClass::new(Some(0), [event]);
+        let class = TraceClass::new("pairs", [ClockClass::since_unix_epoch("c")], [stream]);
+        let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+        let source = move || Pairs { bytes, at: 0, is_ordered, as_values };
+        let trace = RecordTrace::new("pairs", trace, &Limits::default());
+        let trace = trace.with_stream(0, "a", bytes.len() as u64, source).with_stream(1, "no", 0, source);
+        assert_eq!((trace.streams().len(), trace.streams()[0].bytes), (1, bytes.len() as u64));
+        let mut cursor = trace.cursors(window).remove(0);
+        assert!(cursor.head().is_none() && cursor.current().is_none());
+        let mut words = Vec::new();
+        while let Some(head) = cursor.advance() {
+            words.push(match cursor.current().unwrap() {
+                Message::StreamBegin(_) => "begin".to_owned(),
+                Message::StreamEnd(_) => "end".to_owned(),
+                Message::DiscardedEvents(discarded) => format!("-{}", discarded.count.unwrap()),
+                Message::Damage(damage) => damage.kind.to_string(),
+                Message::Event(event) => {
+                    assert_eq!(head.class_index(), Some(0));
+                    let number = event.field("number").unwrap().as_u64().unwrap();
+                    format!("{}: {number}", event.clock.unwrap().cycles)
+                }
+                other => panic!("{other:?}"),
+            });
+        }
+        assert!(cursor.advance().is_none() && cursor.current().is_none());
+        words
+    }
+
+    #[test]
+    fn records_become_messages() {
+        let bytes = &[1, 10, DISCARDED, 7, 5, 11, DAMAGED, 0, 3, 12, MISFIT, 0, 6, 13];
+        for as_values in [false, true] {
+            assert_eq!(
+                messages(bytes, true, as_values, Window::default()),
+                [
+                    "begin",
+                    "1: 10",
+                    "-7",
+                    "5: 11",
+                    "an event record without any bits",
+                    "the clock goes backwards, from 5 to 3 cycles",
+                    "3: 12",
+                    "expected an unsigned integer, found a string",
+                    "6: 13",
+                    "end"
+                ]
+            );
+        }
+    }
+
+    #[test]
+    fn windows_are_kept() {
+        let bytes = &[1, 10, 4, 11, 9, 12, 5, 13];
+        let window = Window { begin: Some(2), end: Some(6) };
+        assert_eq!(messages(bytes, true, true, window), ["begin", "4: 11", "end"]);
+        assert_eq!(messages(bytes, false, true, window), ["begin", "4: 11", "5: 13", "end"]);
+        assert_eq!(messages(&[], true, false, window), ["begin", "end"]);
+    }
+}
