@@ -18,7 +18,7 @@ use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::walk::Position;
 use ichnos::model::{
-    Cursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, Real, Scope, Scopes, Sink,
+    Cursor, StreamCursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, Real, Scope, Scopes, Sink,
     Skip, Text, TraceClass, TraceInput, Visitor, Wide, Window,
 };
 
@@ -130,7 +130,7 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
     opened.errors.iter().for_each(|error| drop(error.to_string()));
     let mut reading = Reading::default();
-    let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
+    let mut cursors: Vec<BoxedCursor> = Vec::new();
     for trace in &opened.traces {
         for summary in trace.streams() {
             assert!(summary.bytes <= stream.len() as u64, "{summary:?}");
@@ -153,7 +153,7 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
         Log::new(io::sink(), options)
     });
     let mut merge = Merge::new(cursors);
-    while merge.advance().is_some() {
+    while merge.advance() {
         let message = merge.current().expect("the head of a message that is not there");
         match &message {
             Message::Event(event) => {
@@ -200,13 +200,13 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
 }
 
 /// Counting gives what looking at each message gives.
-fn check_counts(mut cursor: impl Cursor, mut counting: impl Cursor) {
+fn check_counts(mut cursor: impl StreamCursor, mut counting: impl StreamCursor) {
     let (mut expected, mut counts) = (EventCounts::default(), EventCounts::default());
     let most = 50;
     while counts.sum() < MOST_EVENTS {
         let head = counting.count_events(most, &mut counts);
         for _ in 0..most {
-            match cursor.advance() {
+            match cursor.next_head() {
                 Some(head) if head.kind == MessageKind::Event => {
                     expected.add(head.class_index(), head.nanoseconds());
                 }

@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use ichnos::model::walk::DecodeErrorKind;
-use ichnos::model::{Cursor, Damage, DamageKind, FileDiagnostic, Message, MessageKind, Severity, Window};
+use ichnos::model::{
+    Damage, DamageKind, FileDiagnostic, Message, MessageKind, Severity, StreamCursor, Window,
+};
 use ichnos::{OpenError, Session};
 
 use crate::args::{Arithmetic, Check, Global};
@@ -171,9 +173,9 @@ impl Findings {
         }
     }
 
-    fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn Cursor, progress: &mut Progress) {
+    fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn StreamCursor, progress: &mut Progress) {
         let (mut events, mut unknown, mut packets) = (0u64, false, 0u64);
-        while let Some(head) = cursor.advance() {
+        while let Some(head) = cursor.next_head() {
             progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
             if head.kind == MessageKind::Event {
                 self.events += 1;

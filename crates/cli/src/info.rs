@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos::model::{
-    Cursor, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamSummary,
+    Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamCursor, StreamSummary,
     TraceInput, TracerQuirk, Window,
 };
 use ichnos::{FORMATS, Session};
@@ -138,7 +138,12 @@ impl<'a> Found<'a> {
 const AT_ONCE: u32 = 1 << 14;
 
 impl Stream {
-    fn count(&mut self, cursor: &mut dyn Cursor, mut damage: impl FnMut(&Damage), progress: &mut Progress) {
+    fn count(
+        &mut self,
+        cursor: &mut dyn StreamCursor,
+        mut damage: impl FnMut(&Damage),
+        progress: &mut Progress,
+    ) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         let mut counts = EventCounts { by_class: std::mem::take(&mut self.counts), ..EventCounts::default() };
         let mut told = 0;

@@ -211,7 +211,7 @@ pub(crate) fn start(session: &Session) -> Option<i128> {
             session.traces().iter().flat_map(|trace| trace.cursors(ichnos::model::Window::default()));
         cursors
             .filter_map(|mut cursor| {
-                std::iter::from_fn(|| cursor.advance()).find_map(|head| head.nanoseconds())
+                std::iter::from_fn(|| cursor.next_head()).find_map(|head| head.nanoseconds())
             })
             .min()
     })

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos::export::{NullStatistics, PrettyState, Seam, TextWriter, Undecoded};
 use ichnos::flow::{Outlet, in_order};
-use ichnos::model::{Message, Place, Sink};
+use ichnos::model::{Checkpoint, Message, Sink};
 use ichnos::{Merged, Reader};
 
 use crate::args::{Cat, CatFormat};
@@ -117,7 +117,7 @@ pub(crate) struct Done {
 /// What a part delivers.
 enum Piece {
     /// The first one: where its cursors begin.
-    Begin(Option<Vec<Place>>),
+    Begin(Option<Vec<Checkpoint>>),
     Text(Text),
     Seam(Seam),
     Warning(Vec<u8>),
@@ -134,7 +134,7 @@ enum Piece {
 struct End {
     /// To go on.
     cursor: Merged,
-    places: Option<Vec<Place>>,
+    places: Option<Vec<Checkpoint>>,
     state: PrettyState,
     done: Done,
 }
@@ -193,7 +193,7 @@ fn make(job: &Job<'_>, part: usize, cuts: &[i128], outlet: &Outlet<Piece>) {
         Some(begin) => job.reader.cursor_from(begin),
         None => job.reader.cursor(),
     };
-    if !outlet.send(Piece::Begin(cursor.places())) {
+    if !outlet.send(Piece::Begin(cursor.checkpoints())) {
         return;
     }
     cursor.pause_at(cuts.get(part).copied());
@@ -219,7 +219,7 @@ fn make(job: &Job<'_>, part: usize, cuts: &[i128], outlet: &Outlet<Piece>) {
         }
     };
     let done = Done { ended, tally: pass.tally, checked: printer.checked(), undecoded };
-    let (state, places) = (printer.state(), cursor.places());
+    let (state, places) = (printer.state(), cursor.checkpoints());
     // What is left of the text goes first.
     drop(printer);
     outlet.send(Piece::End(Box::new(End { cursor, places, state, done })));
@@ -330,7 +330,7 @@ struct Joint<'a, 'b, W> {
     progress: &'a mut Progress,
     report: Report,
     /// The end of the part before.
-    before: Option<(Merged, Option<Vec<Place>>)>,
+    before: Option<(Merged, Option<Vec<Checkpoint>>)>,
     state: PrettyState,
     done: Done,
 }
@@ -439,7 +439,7 @@ impl<W: Write> Joint<'_, '_, W> {
         let mut pass = Pass { args: job.args, selection: job.selection.clone(), tally: Tally::default() };
         let ended = pass.run(&mut cursor, &mut printer, &mut watcher)?;
         let undecoded = undecoded(printer.finish())?;
-        let (state, places) = (printer.state(), cursor.places());
+        let (state, places) = (printer.state(), cursor.checkpoints());
         let done = Done { ended, tally: pass.tally, checked: printer.checked(), undecoded };
         Ok(End { cursor, places, state, done })
     }

@@ -111,7 +111,7 @@ impl Pass<'_> {
             ended: Ok(Ended::Over),
         };
         if run.pass.tally.events < run.limit {
-            cursor.hand_on_all(&mut |message| run.take(message));
+            cursor.drain_all(&mut |message| run.take(message));
         }
         run.ended
     }

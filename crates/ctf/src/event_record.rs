@@ -6,7 +6,7 @@ use ichnos_model::{ClockValue, DamageKind, EventCounts, Skip};
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::packet::EventVisitor;
-use crate::stream::StreamCursor;
+use crate::stream::CtfCursor;
 
 /// Where the scopes of an event record behind its header begin, and where it ends.
 struct LaidOut {
@@ -15,7 +15,7 @@ struct LaidOut {
     end: Position,
 }
 
-impl StreamCursor {
+impl CtfCursor {
     /// Gets past one event record; false at the end of the packet, or if it is broken: then
     /// `broken` says how.
     #[inline(always)]
@@ -93,7 +93,7 @@ impl StreamCursor {
         true
     }
 
-    /// See [`ichnos_model::Cursor::pass_events`]: gets past those that `tell_event` would tell at their own
+    /// See [`ichnos_model::Cursor::skip_events`]: gets past those that `tell_event` would tell at their own
     /// times, if there is no window.
     pub(crate) fn pass_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         let before = self.clocks.value();

@@ -3,7 +3,7 @@
 use ichnos_model::ClockValue;
 
 use crate::packet_entry::PacketEntry;
-use crate::stream::StreamCursor;
+use crate::stream::CtfCursor;
 
 /// What a tracer discarded, and between which times if that is known.
 #[derive(Clone, Copy, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Loss {
     pub(crate) range: Option<(ClockValue, ClockValue)>,
 }
 
-impl StreamCursor {
+impl CtfCursor {
     /// Whether the loss, or a part of it, was at a wanted time.
     pub(crate) fn is_in_window(&self, loss: &Loss) -> bool {
         let Some((begin, end)) = loss.range else { return true };

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{Cut, DataStream, Place, Window, advance_to};
+use ichnos_model::{Checkpoint, DataStream, SplitPoint, Window, advance_to};
 
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
-use crate::stream::{Phase, StreamCursor};
+use crate::stream::{CtfCursor, Phase};
 use crate::stream_input::StreamInput;
 
 /// Whether what a packet of a data stream says can be understood without those before it.
@@ -20,8 +20,8 @@ pub(crate) fn packets_stand_alone(stream: &DataStream, packets: &[PacketEntry], 
 }
 
 impl StreamInput {
-    /// See [`ichnos_model::TraceInput::cuts`].
-    pub(crate) fn cuts(&self, grain: u64) -> Option<Vec<Cut>> {
+    /// See [`ichnos_model::TraceInput::split_points`].
+    pub(crate) fn split_points(&self, grain: u64) -> Option<Vec<SplitPoint>> {
         if self.stream.clock().is_none() {
             // All of it comes at once.
             return Some(Vec::new());
@@ -29,13 +29,13 @@ impl StreamInput {
         if !self.packets_stand_alone {
             return None;
         }
-        let mut cuts: Vec<Cut> = Vec::new();
+        let mut split_points: Vec<SplitPoint> = Vec::new();
         let (mut bytes, mut largest) = (0u64, 0);
         for (i, packet) in self.packets.iter().enumerate() {
             if bytes >= grain
                 && let Some(time) = self.begin_of(i)
             {
-                cuts.push(Cut { time, bytes, overlap: largest / 2 });
+                split_points.push(SplitPoint { time, bytes, overlap: largest / 2 });
                 (bytes, largest) = (0, 0);
             }
             let size = packet.available(self.file_size(packet));
@@ -43,13 +43,13 @@ impl StreamInput {
             largest = largest.max(size);
         }
         if let Some((_, end)) = self.time_range() {
-            cuts.push(Cut { time: end, bytes, overlap: largest / 2 });
+            split_points.push(SplitPoint { time: end, bytes, overlap: largest / 2 });
         }
-        Some(cuts)
+        Some(split_points)
     }
 
     /// A cursor at the first message at `begin` or later.
-    pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> StreamCursor {
+    pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> CtfCursor {
         if self.stream.clock().is_none() {
             let mut cursor = self.cursor_at(window, 0);
             cursor.phase = Phase::Done;
@@ -69,13 +69,13 @@ impl StreamInput {
     }
 }
 
-impl StreamCursor {
-    /// See [`ichnos_model::Cursor::place`]. The clock needs no place of its own: each packet sets it.
-    pub(crate) fn place_in_stream(&self) -> Place {
+impl CtfCursor {
+    /// See [`ichnos_model::FastCursor::checkpoint`]. The clock needs no place of its own: each packet sets it.
+    pub(crate) fn place_in_stream(&self) -> Checkpoint {
         if self.phase == Phase::Done {
-            return Place::End;
+            return Checkpoint::End;
         }
         let phase = self.phase.number() << 1 | u64::from(self.is_late_told);
-        Place::At([self.packet as u64, phase, self.at.bit, self.last_event])
+        Checkpoint::At([self.packet as u64, phase, self.at.bit, self.last_event])
     }
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventCounts, Head, Message,
-    MessageKind, Packet, Place, Scopes, Window,
+    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventCounts,
+    FastCursor, Head, Message, MessageKind, Packet, Scopes, Window,
 };
 
 use crate::event_class::EventRecords;
@@ -22,17 +22,17 @@ use crate::stream_input::StreamInput;
 impl StreamInput {
     /// A cursor over what is in the window.
     #[must_use]
-    pub fn cursor(self: &Arc<Self>, window: Window) -> StreamCursor {
+    pub fn cursor(self: &Arc<Self>, window: Window) -> CtfCursor {
         let goes_on = Clocks::of(&self.stream.trace.class).go_on;
         let begin = window.begin.filter(|_| !goes_on);
         self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
     }
 
     /// A cursor over what is in the window, from the packet with this index on.
-    pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> StreamCursor {
+    pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> CtfCursor {
         let stream = &self.stream;
         let clocks = Clocks::of(&stream.trace.class);
-        StreamCursor {
+        CtfCursor {
             input: Arc::clone(self),
             window,
             has_window: window.begin.is_some() || window.end.is_some(),
@@ -135,7 +135,7 @@ pub(crate) struct OpenedPacket {
 // What events do not need is in boxes: of a thousand cursors, the rest is to fit into the processor's
 // caches.
 #[derive(Debug)]
-pub struct StreamCursor {
+pub struct CtfCursor {
     pub(crate) input: Arc<StreamInput>,
     pub(crate) window: Window,
     has_window: bool,
@@ -192,7 +192,7 @@ pub struct StreamCursor {
     current: Option<MessageKind>,
 }
 
-impl StreamCursor {
+impl CtfCursor {
     /// The stream that it reads.
     #[must_use]
     pub fn stream(&self) -> &Arc<DataStream> {
@@ -572,7 +572,7 @@ impl StreamCursor {
     }
 }
 
-impl StreamCursor {
+impl CtfCursor {
     /// Moves on to what is no event; whether there is a message, None if events may follow.
     #[inline(never)]
     fn move_on_otherwise(&mut self) -> Option<bool> {
@@ -599,9 +599,9 @@ impl StreamCursor {
     }
 }
 
-impl Cursor for StreamCursor {
+impl Cursor for CtfCursor {
     #[inline(always)]
-    fn move_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         loop {
             if self.phase == Phase::Events && self.next_event() {
                 if self.tell_event() {
@@ -630,30 +630,32 @@ impl Cursor for StreamCursor {
             kind => Head::new(kind, self.time()),
         })
     }
+}
 
-    fn pass_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+impl FastCursor for CtfCursor {
+    fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         if self.phase != Phase::Events || self.has_window {
             return 0;
         }
-        // What was lent needs lengths and selectors that are overwritten now.
+        // The event before needs lengths and selectors that are overwritten now.
         self.current = None;
         self.pass_plain_events(most, counts)
     }
 
-    fn prepare(&self) {
-        // The event that is to be lent, and the one behind it, which is looked at right after.
+    fn prefetch(&self) {
+        // The event that comes next, and the one behind it, which is looked at right after.
         let (begin, end) = ((self.begins[2].bit / 8) as usize, (self.at.bit / 8) as usize);
         for at in [begin, begin + 64, end, end + 64, end + 128] {
             self.data.prefetch(at);
         }
     }
 
-    fn place(&self) -> Option<Place> {
+    fn checkpoint(&self) -> Option<Checkpoint> {
         Some(self.place_in_stream())
     }
 }
 
-impl StreamCursor {
+impl CtfCursor {
     /// The current message where it is no event record.
     #[inline(never)]
     fn other_message(&self) -> Option<Message<'_>> {

@@ -9,8 +9,9 @@ use ichnos_io::{Bytes, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    ClockArithmetic, Cursor, Cut, Damage, DamageKind, DataStream, Diagnostic, FileDiagnostic, Limits,
-    StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight, Window,
+    BoxedCursor, ClockArithmetic, Damage, DamageKind, DataStream, Diagnostic, FastCursor, FileDiagnostic,
+    Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight,
+    Window,
 };
 
 use crate::event_class::{Allowed, EventRecords};
@@ -677,15 +678,15 @@ impl TraceInput for CtfTrace {
         &self.damage
     }
 
-    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
-        self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect()
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
+        self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect()
     }
 
-    fn cuts(&self, stream: usize, grain: u64) -> Option<Vec<Cut>> {
-        self.streams.get(stream)?.cuts(grain)
+    fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
+        self.streams.get(stream)?.split_points(grain)
     }
 
-    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<Box<dyn Cursor + Send>> {
-        Some(Box::new(self.streams.get(stream)?.cursor_from(window, begin)))
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
+        Some(self.streams.get(stream)?.cursor_from(window, begin).boxed_fast())
     }
 }

@@ -7,7 +7,7 @@
 use ichnos_io::Bytes;
 use ichnos_model::{Damage, DamageKind};
 
-use crate::stream::StreamCursor;
+use crate::stream::CtfCursor;
 use crate::stream_input::{StreamFile, StreamInput};
 
 /// After so many bits of events it is asked whether they were there.
@@ -35,7 +35,7 @@ impl StreamInput {
     }
 }
 
-impl StreamCursor {
+impl CtfCursor {
     /// Sets up to where events are read before it is asked again whether their bytes are there, and
     /// leaves out of the packet what is gone already.
     pub(crate) fn look_ahead(&mut self) {

@@ -3,7 +3,10 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::{Cursor, Damage, HandedOn, Head, Message, MessageKind, Place, Sink, Take, order};
+use ichnos_model::{
+    BoxedCursor, Checkpoint, Cursor, Damage, Drained, FastCursor, Head, Message, MessageHandler, MessageKind,
+    Sink, sort_key,
+};
 
 /// A message that a cursor is at: how early it comes, and the cursor's index.
 ///
@@ -28,8 +31,8 @@ const CACHED: usize = 16;
 /// Messages without a time come at once. Ties are broken by the order of the cursors, so the
 /// result does not depend on anything else. One stream often wins many times in a row: then a
 /// step costs one comparison, otherwise one for each doubling of the number of streams.
-pub struct Merge<C> {
-    cursors: Vec<C>,
+pub struct Merge {
+    cursors: Vec<BoxedCursor>,
     /// A tournament: cursor `i` enters at `cursors.len() + i`, who meets at place `p` goes on to
     /// `p / 2`. Each place keeps who lost there; place 0 is not used.
     losers: Vec<Entry>,
@@ -48,10 +51,10 @@ pub struct Merge<C> {
     is_paused: bool,
 }
 
-impl<C: Cursor> Merge<C> {
+impl Merge {
     /// Merges these cursors.
     #[must_use]
-    pub fn new(cursors: Vec<C>) -> Self {
+    pub fn new(cursors: Vec<BoxedCursor>) -> Self {
         let runner_up = Entry::NONE;
         Self {
             cursors,
@@ -69,11 +72,11 @@ impl<C: Cursor> Merge<C> {
     /// Merges cursors that are at the messages with which to begin, but for those that have come to
     /// their ends.
     #[must_use]
-    pub fn of_begun(cursors: Vec<C>) -> Self {
+    pub fn of_begun(cursors: Vec<BoxedCursor>) -> Self {
         Self { are_begun: true, ..Self::new(cursors) }
     }
 
-    /// Makes [`Cursor::move_on`] give false, and [`Merge::hand_on_all`] return, as soon as no message before
+    /// Makes [`Cursor::advance`] give false, and [`Merge::drain_all`] return, as soon as no message before
     /// this time is left; None: they go on to the end. It can be called again and again, each time with a later one.
     pub fn pause_at(&mut self, until: Option<i128>) {
         self.until = until;
@@ -81,18 +84,18 @@ impl<C: Cursor> Merge<C> {
     }
 
     /// Hands on all messages that are left, up to the pause, until somebody has enough.
-    pub fn hand_on_all(&mut self, take: &mut Take<'_>) {
-        if !self.move_on() {
+    pub fn drain_all(&mut self, handler: &mut MessageHandler<'_>) {
+        if !self.advance() {
             return;
         }
         while let Some(index) = self.winner
             && !self.is_paused
             && let Some(cursor) = self.cursors.get_mut(index as usize)
         {
-            let entry = match cursor.hand_on(self.limit, take) {
-                HandedOn::Until(key) => Entry { key, index },
-                HandedOn::All => Entry::NONE,
-                HandedOn::Enough => return,
+            let entry = match (**cursor).drain(self.limit, handler) {
+                Drained::Limit(key) => Entry { key, index },
+                Drained::End => Entry::NONE,
+                Drained::Stopped => return,
             };
             self.replay(index, entry);
         }
@@ -101,8 +104,8 @@ impl<C: Cursor> Merge<C> {
     /// Where the cursors are, which is all that later messages depend on; None if one of them
     /// cannot tell.
     #[must_use]
-    pub fn places(&self) -> Option<Vec<Place>> {
-        self.cursors.iter().map(Cursor::place).collect()
+    pub fn checkpoints(&self) -> Option<Vec<Checkpoint>> {
+        self.cursors.iter().map(|cursor| cursor.checkpoint()).collect()
     }
 
     /// Whether `a` comes before `b`.
@@ -126,7 +129,7 @@ impl<C: Cursor> Merge<C> {
     }
 
     fn entry(&self, index: u32) -> Entry {
-        self.head_of(index).map_or(Entry::NONE, |head| Entry { key: head.order(), index })
+        self.head_of(index).map_or(Entry::NONE, |head| Entry { key: head.sort_key(), index })
     }
 
     /// Moves all cursors to their first messages and lets them play; gives the winner.
@@ -135,7 +138,7 @@ impl<C: Cursor> Merge<C> {
         self.started = true;
         if !self.are_begun {
             self.cursors.iter_mut().for_each(|cursor| {
-                cursor.move_on();
+                cursor.advance();
             });
         }
         let count = self.cursors.len();
@@ -167,7 +170,7 @@ impl<C: Cursor> Merge<C> {
         if self.cursors.len() > CACHED
             && let Some(next) = self.cursors.get(self.runner_up.index as usize)
         {
-            next.prepare();
+            next.prefetch();
         }
     }
 
@@ -194,12 +197,12 @@ impl<C: Cursor> Merge<C> {
     #[inline]
     fn is_after(&self, entry: Entry, until: i128) -> bool {
         let exactly = || self.head_of(entry.index).and_then(|head| head.nanoseconds());
-        entry.key >= order(Some(until)) && exactly().is_some_and(|time| time >= until)
+        entry.key >= sort_key(Some(until)) && exactly().is_some_and(|time| time >= until)
     }
 
     /// Below which key a message of the winner comes next for sure.
     fn limit_of(&self, runner_up: Entry) -> u64 {
-        self.until.map_or(runner_up.key, |until| runner_up.key.min(order(Some(until))))
+        self.until.map_or(runner_up.key, |until| runner_up.key.min(sort_key(Some(until))))
     }
 
     /// The first message of all, or the one that came after the pause.
@@ -223,15 +226,15 @@ impl<C: Cursor> Merge<C> {
     }
 }
 
-impl<C: Cursor> Cursor for Merge<C> {
-    fn move_on(&mut self) -> bool {
+impl Cursor for Merge {
+    fn advance(&mut self) -> bool {
         let index = match self.winner {
             Some(index) if !self.is_paused => index,
             None if self.started => return false,
             _ => return self.begin_or_resume(),
         };
-        match self.cursors.get_mut(index as usize).and_then(Cursor::advance) {
-            Some(head) if head.order() < self.limit => true,
+        match self.cursors.get_mut(index as usize).and_then(|cursor| (**cursor).next_head()) {
+            Some(head) if head.sort_key() < self.limit => true,
             _ => self.next(index),
         }
     }
@@ -243,11 +246,9 @@ impl<C: Cursor> Cursor for Merge<C> {
     fn head(&self) -> Option<Head> {
         self.head_of(self.winner?)
     }
-
-    fn place(&self) -> Option<Place> {
-        None
-    }
 }
+
+impl FastCursor for Merge {}
 
 /// Lends damage that belongs to no data stream.
 pub struct DamageCursor {
@@ -264,7 +265,7 @@ impl DamageCursor {
 }
 
 impl Cursor for DamageCursor {
-    fn move_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         self.next = self.next.saturating_add(1);
         self.current().is_some()
     }
@@ -276,12 +277,14 @@ impl Cursor for DamageCursor {
     fn head(&self) -> Option<Head> {
         self.current().map(|_| Head::new(MessageKind::Damage, None))
     }
+}
 
-    fn place(&self) -> Option<Place> {
+impl FastCursor for DamageCursor {
+    fn checkpoint(&self) -> Option<Checkpoint> {
         Some(if self.next > self.damage.len() || self.damage.is_empty() {
-            Place::End
+            Checkpoint::End
         } else {
-            Place::At([self.next as u64, 0, 0, 0])
+            Checkpoint::At([self.next as u64, 0, 0, 0])
         })
     }
 }
@@ -290,9 +293,9 @@ impl Cursor for DamageCursor {
 ///
 /// # Errors
 /// If the sink cannot write.
-pub fn pump<C: Cursor>(merge: &mut Merge<C>, sink: &mut impl Sink) -> io::Result<()> {
+pub fn pump(merge: &mut Merge, sink: &mut impl Sink) -> io::Result<()> {
     let mut result = Ok(());
-    merge.hand_on_all(&mut |message| {
+    merge.drain_all(&mut |message| {
         sink.message(message).unwrap_or_else(|error| {
             result = Err(error);
             ControlFlow::Break(())
@@ -303,7 +306,7 @@ pub fn pump<C: Cursor>(merge: &mut Merge<C>, sink: &mut impl Sink) -> io::Result
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::DamageKind;
+    use ichnos_model::{DamageKind, StreamCursor};
 
     use super::*;
 
@@ -311,7 +314,7 @@ mod tests {
     struct Times(Vec<(Option<i128>, Damage)>, usize);
 
     impl Times {
-        fn all(streams: &[Vec<Option<i128>>]) -> Vec<Self> {
+        fn all(streams: &[Vec<Option<i128>>]) -> Vec<BoxedCursor> {
             let message = |stream: usize, index: usize| Damage {
                 file: String::new(),
                 stream: None,
@@ -320,14 +323,14 @@ mod tests {
                 skipped: index as u64,
             };
             let times = |(stream, times): (usize, &Vec<Option<i128>>)| {
-                Self(times.iter().zip(0..).map(|(time, i)| (*time, message(stream, i))).collect(), 0)
+                Self(times.iter().zip(0..).map(|(time, i)| (*time, message(stream, i))).collect(), 0).boxed()
             };
             streams.iter().enumerate().map(times).collect()
         }
     }
 
     impl Cursor for Times {
-        fn move_on(&mut self) -> bool {
+        fn advance(&mut self) -> bool {
             self.1 = (self.1 + 1).min(self.0.len() + 1);
             self.current().is_some()
         }
@@ -381,17 +384,17 @@ mod tests {
                 .collect();
             let mut merge = Merge::new(Times::all(&streams));
             let mut found = Vec::new();
-            while let Some(head) = merge.advance() {
+            while let Some(head) = merge.next_head() {
                 found.push((head.nanoseconds(), merge.winner.unwrap() as usize));
             }
             assert_eq!(found, expected(&streams), "{count}");
-            assert!(merge.advance().is_none());
+            assert!(!merge.advance());
             // With pauses, it is the same, and nothing comes before it has to.
             let mut merge = Merge::new(Times::all(&streams));
             let mut paused = Vec::new();
             for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
                 merge.pause_at(until);
-                while let Some(head) = merge.advance() {
+                while let Some(head) = merge.next_head() {
                     assert!(until.is_none_or(|until| head.nanoseconds().is_none_or(|time| time < until)));
                     paused.push((head.nanoseconds(), merge.winner.unwrap() as usize));
                 }
@@ -405,7 +408,7 @@ mod tests {
                     merge.pause_at(until);
                     for most in [1, 2, 7, usize::MAX] {
                         let mut left = most;
-                        merge.hand_on_all(&mut |message| {
+                        merge.drain_all(&mut |message| {
                             if let Message::Damage(damage) = message {
                                 let (stream, index) = (damage.bit as usize, damage.skipped as usize);
                                 let time = streams[stream][index];

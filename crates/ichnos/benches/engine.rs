@@ -83,7 +83,7 @@ fn merge(criterion: &mut Criterion) {
         group.bench_function(format!("{streams} cursors"), |bench| {
             bench.iter_batched(
                 || Merge::new(trace.cursors(Window::default())),
-                |mut merge| while merge.advance().is_some() {},
+                |mut merge| while merge.advance() {},
                 BatchSize::LargeInput,
             );
         });

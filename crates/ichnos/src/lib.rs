@@ -7,7 +7,7 @@
 //! let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
 //! let mut events = 0;
 //! let mut cursor = session.cursor(Window::default())?;
-//! while cursor.advance().is_some() {
+//! while cursor.advance() {
 //!     if let Some(Message::Event(event)) = cursor.current() {
 //!         println!("{:?}", event.class.name);
 //!         events += 1;
@@ -35,7 +35,8 @@ pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, Uncorre
 pub mod prelude {
     pub use ichnos_flow::pump;
     pub use ichnos_model::{
-        Cursor, Damage, DataStream, Event, Message, Packet, Scope, Sink, TraceInput, Visitor, Window,
+        Cursor, Damage, DataStream, Event, Message, Packet, Scope, Sink, StreamCursor, TraceInput, Visitor,
+        Window,
     };
 
     pub use crate::{OpenOptions, Session, open};

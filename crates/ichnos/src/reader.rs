@@ -1,12 +1,12 @@
 //! What is to be read of a session, as a whole or in parts.
 
 use ichnos_flow::{DamageCursor, Merge};
-use ichnos_model::{Cursor, Cut, Window};
+use ichnos_model::{BoxedCursor, FastCursor, SplitPoint, Window};
 
 use crate::Session;
 
 /// Cursors of all that is merged.
-pub type Merged = Merge<Box<dyn Cursor + Send>>;
+pub type Merged = Merge;
 
 /// Makes cursors over the messages of some data streams of a session, in a window; see
 /// [`Session::reader`].
@@ -21,10 +21,10 @@ impl Reader<'_> {
     /// All messages, merged by time.
     #[must_use]
     pub fn cursor(&self) -> Merged {
-        let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
+        let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
             if !trace.damage().is_empty() {
-                cursors.push(Box::new(DamageCursor::new(trace.damage().to_vec())));
+                cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
             }
             let all = trace.cursors(self.window).into_iter().zip(wanted);
             cursors.extend(all.filter(|(_, is)| **is).map(|(cursor, _)| cursor));
@@ -37,11 +37,11 @@ impl Reader<'_> {
     /// paused. `begin` must be one of [`Reader::parts`].
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merged {
-        let mut cursors: Vec<Box<dyn Cursor + Send>> = Vec::new();
+        let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
             if !trace.damage().is_empty() {
                 // It has been told at once.
-                cursors.push(Box::new(DamageCursor::new(Vec::new())));
+                cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
             cursors.extend(all.filter_map(|(stream, _)| trace.cursor_from(stream, self.window, begin)));
@@ -55,17 +55,18 @@ impl Reader<'_> {
     /// can only be read as a whole.
     #[must_use]
     pub fn parts(&self, size: u64) -> Vec<i128> {
-        // So that the cuts of many streams, each of which has its own, are fine enough.
+        // So that the split_points of many streams, each of which has its own, are fine enough.
         const GRAINS: u64 = 8;
         /// How many bytes to read for each one that is read twice.
         const WORTH: u64 = 2;
-        let mut all: Vec<Cut> = Vec::new();
+        let mut all: Vec<SplitPoint> = Vec::new();
         let mut overlap = 0u64;
         for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
             for (stream, _) in wanted.iter().enumerate().filter(|(_, is)| **is) {
-                let Some(cuts) = trace.cuts(stream, size / GRAINS) else { return Vec::new() };
-                overlap = overlap.saturating_add(cuts.iter().map(|cut| cut.overlap).max().unwrap_or(0));
-                all.extend(cuts);
+                let Some(split_points) = trace.split_points(stream, size / GRAINS) else { return Vec::new() };
+                overlap =
+                    overlap.saturating_add(split_points.iter().map(|cut| cut.overlap).max().unwrap_or(0));
+                all.extend(split_points);
             }
         }
         all.sort_by_key(|cut| cut.time);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ichnos_flow::Merge;
 use ichnos_io::{Datagrams, IoError, IoLimits, Tree};
-use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, Window};
+use ichnos_model::{ClockClass, DataStream, FileDiagnostic, Limits, TraceInput, Window};
 
 use crate::format::{FORMATS, Format};
 use crate::reader::Reader;
@@ -360,7 +360,7 @@ impl Session {
     ///
     /// # Errors
     /// If clocks are not correlated and nobody said to assume it.
-    pub fn cursor(&self, window: Window) -> Result<Merge<Box<dyn Cursor + Send>>, OpenError> {
+    pub fn cursor(&self, window: Window) -> Result<Merge, OpenError> {
         self.cursor_of(window, |_| true)
     }
 
@@ -373,7 +373,7 @@ impl Session {
         &self,
         window: Window,
         wants: impl FnMut(&DataStream) -> bool,
-    ) -> Result<Merge<Box<dyn Cursor + Send>>, OpenError> {
+    ) -> Result<Merge, OpenError> {
         Ok(self.reader(window, wants)?.cursor())
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Cursor, Damage, DataStream, Diagnostic, Trace};
+use crate::{BoxedCursor, Damage, DataStream, Diagnostic, StreamCursor, Trace};
 
 /// The part of the time line that is wanted, in nanoseconds from the origin, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -118,38 +118,38 @@ pub trait TraceInput: Send + Sync {
     fn damage(&self) -> &[Damage];
 
     /// A cursor for each data stream, in the order of [`TraceInput::streams`].
-    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>>;
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor>;
 
     /// Where on the time line the data stream of this index, in the order of
     /// [`TraceInput::streams`], can be cut so that reading from there on needs little of what lies
     /// before, in order of time: about one such place in `grain` bytes. None if reading has to
     /// begin at the beginning.
-    fn cuts(&self, stream: usize, grain: u64) -> Option<Vec<Cut>> {
+    fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
         let _ = (stream, grain);
         None
     }
 
     /// A cursor for the data stream of this index, like that of [`TraceInput::cursors`], but at its
     /// first message at `begin` or later, as far as that can be known without looking at everything
-    /// before; without such a message it is at the end. [`Cursor::place`] tells whether it is right. Only
-    /// where the data stream has [`TraceInput::cuts`]. None if there is no such data stream.
-    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<Box<dyn Cursor + Send>> {
+    /// before; without such a message it is at the end. [`FastCursor::checkpoint`](crate::FastCursor::checkpoint) says whether it is right. Only
+    /// where the data stream has [`TraceInput::split_points`]. None if there is no such data stream.
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
         let mut cursor = self.cursors(window).into_iter().nth(stream)?;
-        advance_to(&mut cursor, begin);
+        advance_to(&mut *cursor, begin);
         Some(cursor)
     }
 }
 
 /// Moves a cursor to its first message at `begin` or later.
-pub fn advance_to(cursor: &mut (impl Cursor + ?Sized), begin: i128) {
-    while let Some(head) = cursor.advance()
+pub fn advance_to(cursor: &mut (impl StreamCursor + ?Sized), begin: i128) {
+    while let Some(head) = cursor.next_head()
         && head.nanoseconds().is_none_or(|time| time < begin)
     {}
 }
 
 /// A place where a data stream can be cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct SplitPoint {
     /// When, in nanoseconds from the origin.
     pub time: i128,
     /// Bytes between the cut before and this one.

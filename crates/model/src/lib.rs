@@ -7,14 +7,17 @@ mod attribute;
 mod bits;
 mod bytewise;
 mod clock;
+mod cursor;
 mod decode_error;
 mod diagnostic;
 mod event;
 mod event_builder;
+mod event_counts;
 mod event_values;
 mod field_class;
 mod field_ref;
 mod field_value;
+mod head;
 mod input;
 mod late;
 mod leap;
@@ -44,9 +47,11 @@ mod weight;
 
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
+pub use cursor::{BoxedCursor, Checkpoint, Cursor, Drained, FastCursor, MessageHandler, StreamCursor};
 pub use diagnostic::{Diagnostic, Severity};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};
+pub use event_counts::EventCounts;
 pub use event_values::EventValues;
 pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
@@ -54,7 +59,8 @@ pub use field_class::{
 };
 pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
-pub use input::{Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
+pub use head::{Head, MessageKind, sort_key};
+pub use input::{FileDiagnostic, SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
 pub use locate::LocationProblem;
@@ -63,10 +69,7 @@ pub use log::{
     LevelScale, LevelStep, LogComponent, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText,
 };
 pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
-pub use message::{
-    BrokenRule, Cursor, Damage, DamageKind, Discarded, EventCounts, HandedOn, Head, Message, MessageKind,
-    Place, Sink, Take, order,
-};
+pub use message::{BrokenRule, Damage, DamageKind, Discarded, Message, Sink};
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
 pub use record_cursor::{NextRecord, Record, RecordCursor, RecordSource};

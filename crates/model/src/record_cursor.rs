@@ -216,7 +216,7 @@ impl<R: RecordSource> RecordCursor<R> {
 }
 
 impl<R: RecordSource> Cursor for RecordCursor<R> {
-    fn move_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         self.current = match &self.current {
             Current::Before => Current::StreamBegin,
             Current::Early(_) => Current::Event,
@@ -335,7 +335,7 @@ mod tests {
         let mut cursor = trace.cursors(window).remove(0);
         assert!(cursor.head().is_none() && cursor.current().is_none());
         let mut words = Vec::new();
-        while let Some(head) = cursor.advance() {
+        while let Some(head) = cursor.next_head() {
             words.push(match cursor.current().unwrap() {
                 Message::StreamBegin(_) => "begin".to_owned(),
                 Message::StreamEnd(_) => "end".to_owned(),
@@ -349,7 +349,7 @@ mod tests {
                 other => panic!("{other:?}"),
             });
         }
-        assert!(cursor.advance().is_none() && cursor.current().is_none());
+        assert!(!cursor.advance() && cursor.current().is_none());
         words
     }
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 
 use crate::{
-    Cursor, Damage, DataStream, FileDiagnostic, Limits, RecordCursor, RecordSource, StreamSummary, Trace,
-    TraceInput, TracerQuirk, Window,
+    BoxedCursor, Cursor, Damage, DataStream, FileDiagnostic, Limits, RecordCursor, RecordSource,
+    StreamSummary, Trace, TraceInput, TracerQuirk, Window,
 };
 
 /// Makes the cursor of a data stream from its first record on.
-type MakeCursor = Box<dyn Fn(Window) -> Box<dyn Cursor + Send> + Send + Sync>;
+type MakeCursor = Box<dyn Fn(Window) -> BoxedCursor + Send + Sync>;
 
 /// A trace whose data streams are read by [`RecordSource`]s: what a simple format opens.
 pub struct RecordTrace {
@@ -58,7 +58,7 @@ impl RecordTrace {
             let summary = StreamSummary { bytes, ..StreamSummary::new(Arc::clone(&stream)) };
             let limits = self.limits;
             let cursor =
-                move |window| Box::new(RecordCursor::new(Arc::clone(&stream), make(), window, &limits)) as _;
+                move |window| RecordCursor::new(Arc::clone(&stream), make(), window, &limits).boxed();
             self.streams.push((summary, Box::new(cursor)));
         }
         self
@@ -119,7 +119,7 @@ impl TraceInput for RecordTrace {
         &self.damage
     }
 
-    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         self.streams.iter().map(|(_, make)| make(window)).collect()
     }
 }

@@ -88,7 +88,7 @@ impl StackTable {
     /// A table of at most so many stacks.
     #[must_use]
     pub fn new(limit: u32) -> Self {
-        Self { limit: limit.min(NO_CALLER), inner: Mutex::default() }
+        Self { limit, inner: Mutex::default() }
     }
 
     /// The stack of a frame above a caller's stack; `None` as the caller: the frame is the outermost one.

@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
-use ichnos_model::{Cursor, Damage, DamageKind, Field, Message, Scope, TraceInput, Visitor, Window};
+use ichnos_model::{
+    Cursor, Damage, DamageKind, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window,
+};
 
 use crate::fire_trace::{Damaged, Dice, FireTrace, Kind, Layer, STREAM, check};
 use crate::reading::tree;
@@ -47,7 +49,7 @@ fn read(trace: &CtfTrace) -> Told {
         let mut lost = false;
         let mut latest = None;
         let mut numbers = Numbers::default();
-        while let Some(head) = cursor.advance() {
+        while let Some(head) = cursor.next_head() {
             match cursor.current() {
                 Some(Message::Event(event)) => {
                     numbers.0.clear();
@@ -413,7 +415,7 @@ fn windows_with_a_false_index() {
     let times = |stream: &CtfTrace, window: Window| {
         let mut cursor = stream.streams[0].cursor(window);
         let mut times = Vec::new();
-        while let Some(head) = cursor.advance() {
+        while let Some(head) = cursor.next_head() {
             times.extend(head.nanoseconds().filter(|_| matches!(cursor.current(), Some(Message::Event(_)))));
         }
         times

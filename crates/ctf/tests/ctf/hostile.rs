@@ -849,7 +849,7 @@ fn a_file_of_lies() {
             let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
             let (mut packets, mut damages) = (0, 0);
             for mut cursor in trace.cursors(Window::default()) {
-                while let Some(head) = cursor.advance() {
+                while let Some(head) = cursor.next_head() {
                     packets += u64::from(head.kind == MessageKind::PacketBegin);
                     damages += u64::from(head.kind == MessageKind::Damage);
                 }

@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, Damage, Event, EventCounts, Field, HandedOn, Message, MessageKind, Packet, Real, Scope, Text,
-    TraceInput, Visitor, Wide, Window,
+    Damage, Drained, Event, EventCounts, Field, Message, MessageKind, Packet, Real, Scope, StreamCursor,
+    Text, TraceInput, Visitor, Wide, Window,
 };
 
 /// Names of fields, and their values as texts that begin with their kind.
@@ -312,7 +312,7 @@ pub fn told(trace: &CtfTrace) -> Vec<Told> {
     for window in [Window::default(), Window { begin: Some(i128::MIN), end: None }] {
         let mut one_by_one = EventCounts::default();
         for mut cursor in trace.cursors(window) {
-            while let Some(head) = cursor.advance() {
+            while let Some(head) = cursor.next_head() {
                 if head.kind == MessageKind::Event {
                     one_by_one.add(head.class_index(), head.nanoseconds());
                 }
@@ -334,10 +334,10 @@ pub fn told(trace: &CtfTrace) -> Vec<Told> {
 }
 
 /// All messages of a cursor; whether heads and messages agree is seen to.
-pub fn all<C: Cursor>(mut cursor: C) -> Vec<Told> {
+pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Told> {
     let mut told = Vec::new();
     let mut end = None;
-    while let Some(head) = cursor.advance() {
+    while let Some(head) = cursor.next_head() {
         assert_eq!(cursor.head(), Some(head));
         let message = cursor.current().expect("a message for each head");
         match message {
@@ -357,24 +357,24 @@ pub fn all<C: Cursor>(mut cursor: C) -> Vec<Told> {
         told.push(next);
     }
     assert!(cursor.current().is_none(), "nothing is lent after the end");
-    assert!(cursor.advance().is_none(), "the end is the end");
+    assert!(!cursor.advance(), "the end is the end");
     assert_eq!(cursor.head(), None);
     told
 }
 
 /// The same by handing on, each time up to `step` after the message that comes next.
-fn handed_on<C: Cursor>(mut cursor: C, step: u64) -> Vec<Told> {
+fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Told> {
     let mut told = Vec::new();
     let mut limit = 0;
-    if cursor.advance().is_none() {
+    if !cursor.advance() {
         return told;
     }
     let mut take = |message: &Message<'_>| {
         told.push(one(message).1);
         ControlFlow::Continue(())
     };
-    while let HandedOn::Until(order) = cursor.hand_on(limit, &mut take) {
-        assert!(order >= limit && cursor.head().is_some_and(|head| head.order() == order));
+    while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
+        assert!(order >= limit && cursor.head().is_some_and(|head| head.sort_key() == order));
         limit = order.saturating_add(step);
     }
     assert_eq!(cursor.head(), None);

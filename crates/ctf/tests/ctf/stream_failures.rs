@@ -1,7 +1,7 @@
 //! One data stream fails in a way of its own: what is wrong is told where it is, and the rest of it
 //! and all others go on.
 
-use ichnos_model::{Cursor, Damage, DamageKind, Message, TraceInput, Window};
+use ichnos_model::{Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
 
 use crate::encoder::{Encoder, Order};
 use crate::reading::{Told, all, trace};
@@ -232,7 +232,7 @@ fn reading_from_the_middle() {
     ]
     .concat();
     let trace = trace(METADATA.as_bytes(), &[("stream", &stream)]);
-    let rest = |cursor: &mut dyn Cursor| {
+    let rest = |cursor: &mut dyn StreamCursor| {
         let mut rest = Vec::new();
         loop {
             rest.push(match cursor.current() {
@@ -242,7 +242,7 @@ fn reading_from_the_middle() {
                 Some(Message::PacketEnd(packet)) => format!("end {:?} {:?}", packet.begin, packet.end),
                 other => format!("{:?}", other.is_some()),
             });
-            if cursor.advance().is_none() {
+            if !cursor.advance() {
                 return rest;
             }
         }
@@ -252,8 +252,8 @@ fn reading_from_the_middle() {
         let window = Window::default();
         let mut from = trace.cursor_from(0, window, begin).unwrap();
         let mut through = trace.cursors(window).remove(0);
-        while through.advance().is_some_and(|head| head.nanoseconds().is_none_or(|time| time < begin)) {}
-        if from.head().is_some() && from.place() == through.place() {
+        while through.next_head().is_some_and(|head| head.nanoseconds().is_none_or(|time| time < begin)) {}
+        if from.head().is_some() && from.checkpoint() == through.checkpoint() {
             assert_eq!(rest(&mut from), rest(&mut through), "{begin}");
             same += 1;
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{Cursor, Damage, DamageKind, Message, MessageKind, Window};
+use ichnos_model::{Damage, DamageKind, Message, MessageKind, StreamCursor, Window};
 
 /// Events of a time and of the same number once more, so that it shows which ones are right.
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -84,9 +84,9 @@ struct Told {
 }
 
 /// Reads so many events, or to the end.
-fn read(cursor: &mut dyn Cursor, most: u64, told: &mut Told) {
+fn read(cursor: &mut dyn StreamCursor, most: u64, told: &mut Told) {
     while told.good + told.bad < most
-        && let Some(head) = cursor.advance()
+        && let Some(head) = cursor.next_head()
     {
         match cursor.current().unwrap() {
             Message::Event(event) => {

@@ -2,16 +2,16 @@
 
 use ichnos_ctf::trace::{OpenOptions, Opened, open};
 use ichnos_io::{IoLimits, Tree};
-use ichnos_model::{Cursor, Message, TraceInput, Window};
+use ichnos_model::{Message, StreamCursor, TraceInput, Window};
 
 use crate::support::traces;
 
 /// Time, class and place in the packet of each event of each data stream.
 type Events = Vec<(Option<i128>, String, u64)>;
 
-fn events(cursor: &mut dyn Cursor) -> Events {
+fn events(cursor: &mut dyn StreamCursor) -> Events {
     let mut events = Vec::new();
-    while cursor.advance().is_some() {
+    while cursor.advance() {
         if let Some(Message::Event(event)) = cursor.current() {
             let time = event.clock.map(|clock| clock.nanoseconds);
             let place = event.scopes.begins[5].bit;

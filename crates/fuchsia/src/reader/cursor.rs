@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, Head, LateClass,
-    LogComponent, Message, MessageKind, Scope, Scopes, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, FastCursor, Head,
+    LateClass, LogComponent, Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -609,7 +609,7 @@ impl LogCursor {
 
 impl Cursor for LogCursor {
     #[inline(always)]
-    fn move_on(&mut self) -> bool {
+    fn advance(&mut self) -> bool {
         loop {
             if self.phase == Phase::Reading && self.quick().is_some() {
                 return true;
@@ -639,6 +639,8 @@ impl Cursor for LogCursor {
         self.other_message()
     }
 }
+
+impl FastCursor for LogCursor {}
 
 /// The nearest time of 64 bits.
 fn to_i64(nanoseconds: i128) -> i64 {

@@ -35,8 +35,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_io::{Bytes, Datagrams, Entry, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, StreamSummary, Trace, TraceInput,
-    TracerQuirk, Window,
+    BoxedCursor, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, Limits, StreamSummary, Trace,
+    TraceInput, TracerQuirk, Window,
 };
 
 use self::cursor::LogCursor;
@@ -252,7 +252,7 @@ impl TraceInput for LogTrace {
         &self.damage
     }
 
-    fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         let cursor = |file: &LogFile| {
             let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window);
             let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
@@ -260,7 +260,7 @@ impl TraceInput for LogTrace {
                 Some(live) => cursor.listen(live),
                 None => cursor,
             };
-            Box::new(cursor) as Box<dyn Cursor + Send>
+            cursor.boxed_fast()
         };
         self.files.iter().map(cursor).collect()
     }

@@ -7,8 +7,8 @@ use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::reader::{LogTrace, OpenOptions, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Event, EventCounts, Field, FieldKind, HandedOn, LogMeaning, Message, MessageKind,
-    Real, Scope, Text, TraceInput, Visitor, Window,
+    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, LogMeaning, Message, MessageKind,
+    Real, Scope, StreamCursor, Text, TraceInput, Visitor, Window,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -104,10 +104,10 @@ fn read(trace: &LogTrace) -> Vec<String> {
             handed_on += usize::from(matches!(message, Message::Event(_)) || is_told(kind_of(message)));
             ControlFlow::Continue(())
         };
-        while let HandedOn::Until(order) = cursor.hand_on(limit, &mut take) {
+        while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
             limit = order.saturating_add(1_000);
         }
-        assert!(cursor.head().is_none() && !cursor.move_on());
+        assert!(cursor.head().is_none() && !cursor.advance());
     }
     assert_eq!((counts.sum() as usize + others, handed_on), (found.len(), found.len()));
     found
@@ -129,7 +129,7 @@ fn kind_of(message: &Message<'_>) -> MessageKind {
 fn moved_through(trace: &LogTrace) -> Vec<String> {
     let mut found = Vec::new();
     for mut cursor in trace.cursors(Window::default()) {
-        while let Some(head) = cursor.advance() {
+        while let Some(head) = cursor.next_head() {
             match cursor.current().unwrap() {
                 Message::Event(event) => {
                     assert_eq!(head.nanoseconds(), event.clock.map(|clock| clock.nanoseconds));
@@ -294,13 +294,13 @@ proptest! {
 }
 
 /// Moves on by so many messages.
-trait Steps: Cursor {
+trait Steps: StreamCursor {
     fn by_steps(&mut self, count: usize) {
-        (0..count).for_each(|_| assert!(self.advance().is_some()));
+        (0..count).for_each(|_| assert!(self.advance()));
     }
 }
 
-impl<C: Cursor> Steps for C {}
+impl<C: StreamCursor> Steps for C {}
 
 /// A record of three arguments.
 fn record(time: i64, name: &str, value: log::Value<'_>) -> Vec<u8> {
@@ -386,7 +386,7 @@ fn a_record_of_too_many_classes_has_its_text() {
         let trace = open(bytes, &options);
         let mut cursor = trace.cursors(Window::default()).pop().unwrap();
         while !matches!(cursor.current(), Some(Message::Event(_))) {
-            cursor.advance().unwrap();
+            cursor.next_head().unwrap();
         }
         let Some(Message::Event(event)) = cursor.current() else { panic!() };
         let mut text = String::new();
@@ -410,7 +410,7 @@ fn a_window_is_a_matter_of_each_record() {
     let window = Window { begin: Some(3), end: Some(7) };
     let mut cursor = trace.cursors(window).pop().unwrap();
     let mut found = Vec::new();
-    while cursor.advance().is_some() {
+    while cursor.advance() {
         match cursor.current().unwrap() {
             Message::Event(event) => found.push(event.clock.unwrap().nanoseconds),
             Message::DiscardedEvents(_) => found.push(0),
@@ -435,7 +435,7 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
         let trace = open(&bytes, &options);
         let mut cursor = trace.cursors(Window::default()).pop().unwrap();
         let (mut rules, mut events) = (Vec::new(), 0);
-        while cursor.advance().is_some() {
+        while cursor.advance() {
             match cursor.current().unwrap() {
                 Message::Damage(damage) => {
                     let DamageKind::Rule(rule) = &damage.kind else { panic!("{damage}") };
@@ -477,7 +477,7 @@ fn a_tag_stands_for_the_component_that_a_control_record_named() {
     let trace = open(encoder.written(), &forced());
     let mut found = Vec::new();
     for mut cursor in trace.cursors(Window::default()) {
-        while cursor.advance().is_some() {
+        while cursor.advance() {
             if let Some(Message::Event(event)) = cursor.current() {
                 found.push(event.component.map_or(String::new(), |component| component.moniker.clone()));
             }
@@ -508,7 +508,7 @@ fn a_tag_may_get_a_new_component_again_and_again() {
     }
     let mut last = None;
     for mut cursor in open(&bytes, &forced()).cursors(Window::default()) {
-        while cursor.advance().is_some() {
+        while cursor.advance() {
             if let Some(Message::Event(event)) = cursor.current() {
                 last = event.component.cloned();
             }
@@ -589,7 +589,7 @@ fn datagrams_that_were_dropped_are_told() {
     let trace = LogTrace::listen(datagrams, &OpenOptions::default()).unwrap();
     let (mut events, mut dropped, mut last) = (0, 0, None);
     for mut cursor in trace.cursors(Window::default()) {
-        while cursor.move_on() {
+        while cursor.advance() {
             match cursor.current().unwrap() {
                 Message::Event(_) => events += 1,
                 Message::DiscardedEvents(discarded) => dropped += discarded.count.unwrap(),

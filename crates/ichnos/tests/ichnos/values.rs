@@ -105,8 +105,7 @@ fn recorded_traces_are_written_alike() {
         for output in OUTPUTS {
             let mut feed = |sink: &mut dyn Sink| {
                 let Ok(mut cursor) = session.cursor(Window::default()) else { return };
-                while let Some(head) = cursor.advance() {
-                    let _ = head;
+                while cursor.advance() {
                     if let Some(message) = cursor.current() {
                         assert!(sink.message(&message).unwrap().is_continue());
                     }

@@ -1,0 +1,91 @@
+//! What is known of a message without borrowing it.
+
+/// The kinds of messages.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[allow(missing_docs)]
+#[non_exhaustive]
+pub enum MessageKind {
+    StreamBegin,
+    StreamEnd,
+    PacketBegin,
+    PacketEnd,
+    Event,
+    DiscardedEvents,
+    DiscardedPackets,
+    Damage,
+}
+
+/// What the merge needs to know of a message, without borrowing it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    // The halves of the time: what is stored at once and loaded in halves, or the other way round,
+    // takes long, and a head is loaded right after it was stored.
+    low: u64,
+    high: u64,
+    has_time: bool,
+    /// Which kind of message.
+    pub kind: MessageKind,
+    class: u32,
+}
+
+impl Head {
+    /// The head of a message of this time, in nanoseconds from the origin of the stream's clock;
+    /// None: at once.
+    #[inline(always)]
+    #[must_use]
+    pub fn new(kind: MessageKind, nanoseconds: Option<i128>) -> Self {
+        let time = nanoseconds.unwrap_or_default();
+        let has_time = nanoseconds.is_some();
+        Self { low: time as u64, high: (time >> 64) as u64, has_time, kind, class: Self::NO_CLASS }
+    }
+
+    /// The head of an event record of the class with this index in its data stream class.
+    #[inline(always)]
+    #[must_use]
+    pub fn event(class: usize, nanoseconds: Option<i128>) -> Self {
+        let class = u32::try_from(class).unwrap_or(Self::NO_CLASS);
+        Self { class, ..Self::new(MessageKind::Event, nanoseconds) }
+    }
+
+    const NO_CLASS: u32 = u32::MAX;
+
+    /// Of an event record, the index of its class in its data stream class, if the cursor knows it: so
+    /// that counting needs no event.
+    #[inline(always)]
+    #[must_use]
+    pub fn class_index(&self) -> Option<usize> {
+        (self.class != Self::NO_CLASS).then_some(self.class as usize)
+    }
+
+    /// A number that puts messages in the order of their times, which are cut to 64 bits for it: of two
+    /// with different numbers that of the lesser one comes first.
+    #[inline(always)]
+    #[must_use]
+    pub fn sort_key(&self) -> u64 {
+        sort_key(self.nanoseconds())
+    }
+
+    /// When, in nanoseconds from the origin of the stream's clock; None: at once. An event that
+    /// says to be later than its packet comes at the end of the packet, whatever its own time.
+    #[inline(always)]
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<i128> {
+        let time = (u128::from(self.high) << 64 | u128::from(self.low)) as i128;
+        self.has_time.then_some(time)
+    }
+}
+
+/// The [`Head::sort_key`] of messages of this time.
+#[inline(always)]
+#[must_use]
+pub fn sort_key(nanoseconds: Option<i128>) -> u64 {
+    const SIGN: u64 = 1 << 63;
+    match nanoseconds {
+        None => 0,
+        Some(nanoseconds) => match i64::try_from(nanoseconds) {
+            Ok(nanoseconds) => nanoseconds as u64 ^ SIGN,
+            Err(_) if nanoseconds < 0 => 0,
+            Err(_) => u64::MAX,
+        },
+    }
+}
