@@ -1,7 +1,8 @@
 //! What is being read: traces and their data streams.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
 use crate::{ClockClass, DataStreamClass, EventRecordClass, LateClasses, Limits, TraceClass};
@@ -19,6 +20,8 @@ pub struct Trace {
     pub path: String,
     /// By data stream class: the classes that are met while reading.
     late: Vec<LateClasses>,
+    /// Of its data streams.
+    keys: StreamKeys,
 }
 
 impl Trace {
@@ -31,7 +34,8 @@ impl Trace {
         let late =
             class.data_streams.iter().map(|stream| LateClasses::new(stream.event_records.len(), limits));
         let late = late.collect();
-        Ok(Self { class, plans, name: name.into(), path: String::new(), late })
+        let keys = StreamKeys::default();
+        Ok(Self { class, plans, name: name.into(), path: String::new(), late, keys })
     }
 
     /// The event record classes of a data stream class that are met while reading, by the index of the
@@ -66,6 +70,44 @@ impl Trace {
     }
 }
 
+/// The keys of the data streams of a trace; they are free again when it is gone.
+#[derive(Debug, Default)]
+struct StreamKeys(Mutex<Vec<u32>>);
+
+/// Which keys are free: those that were given back, and all from a number on.
+struct FreeKeys {
+    given_back: BinaryHeap<Reverse<u32>>,
+    next: u32,
+}
+
+static FREE_KEYS: Mutex<FreeKeys> = Mutex::new(FreeKeys { given_back: BinaryHeap::new(), next: 0 });
+
+impl StreamKeys {
+    /// The least key that is free.
+    fn next(&self) -> u32 {
+        let mut free = FREE_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        let key = match free.given_back.pop() {
+            Some(Reverse(key)) => key,
+            None => {
+                let key = free.next;
+                free.next = key.saturating_add(1);
+                key
+            }
+        };
+        drop(free);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).push(key);
+        key
+    }
+}
+
+impl Drop for StreamKeys {
+    fn drop(&mut self) {
+        let keys = std::mem::take(self.0.get_mut().unwrap_or_else(PoisonError::into_inner));
+        let mut free = FREE_KEYS.lock().unwrap_or_else(PoisonError::into_inner);
+        free.given_back.extend(keys.into_iter().map(Reverse));
+    }
+}
+
 /// A data stream: packets, or events without packets, in the order of their clock.
 #[derive(Debug)]
 pub struct DataStream {
@@ -77,7 +119,8 @@ pub struct DataStream {
     pub id: Option<u64>,
     /// What the stream is called where it lies, for instance the path of its (first) file.
     pub name: String,
-    /// A number that no other stream of this process has.
+    /// A small number that no other data stream of an open trace has: for who keeps something for each data
+    /// stream. It is free to be used again once the trace is gone, so keep an [`Arc`] of the trace with it.
     pub key: u32,
     /// The plans of its class: those of the trace, where each event finds them at once.
     plans: Arc<DataStreamPlans>,
@@ -92,10 +135,9 @@ impl DataStream {
         id: Option<u64>,
         name: impl Into<String>,
     ) -> Option<Self> {
-        static KEYS: AtomicU32 = AtomicU32::new(0);
         trace.class.data_streams.get(class_index)?;
         let plans = Arc::clone(trace.plans.data_streams.get(class_index)?);
-        let key = KEYS.fetch_add(1, Ordering::Relaxed);
+        let key = trace.keys.next();
         Some(Self { trace, class_index, id, name: name.into(), key, plans })
     }
 
@@ -117,5 +159,27 @@ impl DataStream {
     #[must_use]
     pub fn clock(&self) -> Option<&ClockClass> {
         self.trace.class.clocks.get(usize::from(self.class().default_clock?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_used_again_only_when_their_trace_is_gone() {
+        let trace = || {
+            let class = TraceClass::new("", [], [DataStreamClass::default()]);
+            Arc::new(Trace::new(class, "", &Limits::default()).unwrap())
+        };
+        let key = |trace: &Arc<Trace>| DataStream::new(Arc::clone(trace), 0, None, "").unwrap().key;
+        let kept = trace();
+        let mine = [key(&kept), key(&kept)];
+        assert_ne!(mine[0], mine[1]);
+        // Other tests use some, too.
+        for _ in 0..10_000 {
+            let other = key(&trace());
+            assert!(!mine.contains(&other) && other < 5_000, "{other}");
+        }
     }
 }
