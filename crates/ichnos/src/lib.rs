@@ -1,26 +1,23 @@
-//! One engine for structured traces: opens any of them, puts them on one time line, hands them
-//! on.
+//! One engine for structured traces: opens any of them, puts them on one timeline, and delivers them.
 //!
 //! ```no_run
 //! use ichnos::prelude::*;
 //!
 //! let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
-//! let mut events = 0;
-//! let mut cursor = session.cursor(Window::default())?;
-//! while cursor.advance() {
-//!     if let Some(Message::Event(event)) = cursor.current() {
-//!         println!("{:?}", event.class.name);
-//!         events += 1;
-//!     }
+//! let mut events = session.events()?;
+//! while let Some(event) = events.next_event() {
+//!     println!("{}: {:?}", event.name(), event.field("next_tid").and_then(|tid| tid.as_u64()));
 //! }
 //! # Ok::<(), ichnos::OpenError>(())
 //! ```
 #![forbid(unsafe_code)]
 
+mod events;
 mod format;
 mod reader;
 mod session;
 
+pub use events::{Events, Loss};
 pub use format::{FORMATS, Format, FormatOption, OptionValue};
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;

@@ -110,6 +110,19 @@ impl<'a> Event<'a> {
         Self { other_clocks, ..self }
     }
 
+    /// The name of its class; empty if that has none.
+    #[must_use]
+    pub fn name(&self) -> &'a str {
+        self.class.name.as_deref().unwrap_or_default()
+    }
+
+    /// When it was recorded, in nanoseconds from the origin of the default clock of its stream; None if that
+    /// has no clock.
+    #[must_use]
+    pub fn nanoseconds(&self) -> Option<i128> {
+        self.clock.map(|clock| clock.nanoseconds)
+    }
+
     /// Which of the event record classes of its data stream class it is of, for those who keep
     /// something for each class: those that were declared come first, then those that are met while
     /// reading. None if its plans are from elsewhere.

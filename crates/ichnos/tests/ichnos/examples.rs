@@ -1,0 +1,53 @@
+//! The examples of the library do what they say.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Runs an example on a trace that comes with the project.
+fn run(example: &str, arguments: &[&str]) -> String {
+    // Beside the folder of this test.
+    let test = std::env::current_exe().unwrap();
+    let folder = test.parent().and_then(Path::parent).unwrap().join("examples");
+    let program: PathBuf = folder.join(example).with_extension(std::env::consts::EXE_EXTENSION);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let output = Command::new(&program)
+        .args(arguments)
+        .current_dir(root)
+        .output()
+        .unwrap_or_else(|error| panic!("{}: {error}", program.display()));
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn events_are_counted_by_name() {
+    let out = run("count_by_name", &["examples/hello-lttng"]);
+    let counts: Vec<&str> = out.lines().collect();
+    let sum: u64 = counts.iter().filter_map(|line| line.split_whitespace().next()?.parse::<u64>().ok()).sum();
+    let session = ichnos::open(
+        [Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/hello-lttng")],
+        &ichnos::OpenOptions::default(),
+    )
+    .unwrap();
+    let mut events = session.events().unwrap();
+    let mut expected = 0;
+    while events.next_event().is_some() {
+        expected += 1;
+    }
+    assert!(expected > 0);
+    assert_eq!(sum, expected, "{out}");
+    assert!(out.contains("damages: 0"), "{out}");
+}
+
+#[test]
+fn latencies_are_found_by_key() {
+    // The numbers are those that a script finds in the text of Debian's `babeltrace2`.
+    let out = run("latency", &["examples/hello-lttng", "hello:tick", "hello:greeting", "ctx.vtid"]);
+    assert_eq!(out, "42 pairs, 3 begun and not ended\nleast 170 ns, median 231 ns, greatest 771 ns\n");
+}
+
+#[test]
+fn own_sinks_see_all_events() {
+    let out = run("own_sink", &["examples/hello-ctf2"]);
+    assert!(out.contains("sample ") && out.contains("state="), "{out}");
+}
