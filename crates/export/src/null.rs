@@ -138,7 +138,7 @@ impl Hash {
     }
 
     /// Adds bytes; `raw` begins with them, and may have more.
-    #[inline]
+    #[inline(always)]
     fn add_bytes(&mut self, bytes: &[u8], raw: &[u8]) {
         self.add(bytes.len() as u64);
         if let (Some(first), 1..8) = (raw.first_chunk::<8>(), bytes.len()) {
@@ -201,7 +201,8 @@ impl Visitor for Hash {
         }
     }
 
-    #[inline]
+    // There are two callers, which would make it a call.
+    #[inline(always)]
     fn text(&mut self, _: Field<'_>, value: Text<'_>) {
         self.add_bytes(value.bytes, value.raw);
     }

@@ -11,7 +11,7 @@ use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, TextPrefix, VariableOp
 pub use crate::position::Position;
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
-use crate::{ByteOrder, Event, RangeSet, Real, Scope, Scopes, StringEncoding, Text, Wide};
+use crate::{ByteOrder, Event, RangeSet, Real, Scope, StringEncoding, Text, Wide};
 
 /// Values of fields that other fields need, by slot. [`UNKNOWN`] where none was decoded. Values
 /// below [`LEAST`] are saved as that.
@@ -148,12 +148,13 @@ pub(crate) fn walk_joined<'a, V: Visitor>(
     event: &'a Event<'a>,
     visitor: &mut V,
 ) -> Result<(), DecodeError> {
-    let Scopes { bits, begins, slots, .. } = event.scopes;
-    let begin = begins[Scope::CommonContext as usize].bit.wrapping_add(7) / 8;
-    if (Bytewise { bytes: bits.bytes(), slots, plans: event }).parts(visitor, parts, begin as usize) {
+    let scopes = &event.scopes;
+    let begin = scopes.begins[Scope::CommonContext as usize].bit.wrapping_add(7) / 8;
+    let bytewise = Bytewise { bytes: scopes.bits.bytes(), slots: scopes.slots, plans: event };
+    if bytewise.parts(visitor, parts, begin as usize) {
         return Ok(());
     }
-    changed_since(bits, begin * 8)
+    changed_since(scopes.bits, begin * 8)
 }
 
 /// Nobody lends what does not fit, so something has changed it since.
