@@ -14,8 +14,10 @@ mod null;
 mod number;
 mod output;
 mod pretty;
+mod printable;
 mod property;
 mod repeated;
+mod terminal;
 #[cfg(test)]
 mod testing;
 mod time;
@@ -26,3 +28,5 @@ pub use log::{Log, LogForm, LogOptions};
 pub use null::{Null, NullStatistics};
 pub use output::{TextWriter, Undecoded};
 pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState, Seam};
+pub use printable::{is_printable, printable};
+pub use terminal::{TerminalText, TerminalWriter, for_terminal};

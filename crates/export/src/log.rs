@@ -20,6 +20,7 @@ use crate::color::Palette;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
 use crate::output::{Failures, Output, TextWriter};
+use crate::printable::Escaping;
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
 use parts::{Number, NumberPart, Parts, TextPart};
@@ -46,6 +47,16 @@ pub struct LogOptions {
     pub color: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
+    /// Text with all that is not printable escaped, as text for a terminal has to be. Control characters and
+    /// line feeds are escaped in any case.
+    pub printable_only: bool,
+}
+
+impl LogOptions {
+    /// What is escaped in text.
+    fn escaping(&self) -> Escaping {
+        if self.printable_only { Escaping::Unprintable } else { Escaping::Controls }
+    }
 }
 
 /// What stands before the pairs of a scope.
@@ -69,9 +80,9 @@ struct ClassPart {
 }
 
 impl ClassPart {
-    fn of(event: &Event<'_>, form: LogForm) -> Self {
+    fn of(event: &Event<'_>, options: &LogOptions) -> Self {
         let role = event.class.log.as_deref();
-        let is_text = form == LogForm::Text;
+        let is_text = options.form == LogForm::Text;
         let means = |meaning| {
             role.is_some_and(|role: &LogRole| role.members.iter().any(|(_, found)| *found == meaning))
         };
@@ -87,7 +98,11 @@ impl ClassPart {
         let skipped = if role.is_none() { 2 } else { 0 };
         let scopes = scopes.into_iter().skip(skipped).filter_map(|scope| {
             let plan = event.plan(scope);
-            let leads = if is_text { Leads::Text(Names::of(plan)) } else { Leads::Json(Keys::of(plan)) };
+            let leads = if is_text {
+                Leads::Text(Names::of(plan, options.escaping()))
+            } else {
+                Leads::Json(Keys::of(plan))
+            };
             Some((Treatments::of(scope, plan, role, shown)?, leads))
         });
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
@@ -224,7 +239,8 @@ impl<W: TextWriter> Log<W> {
     pub fn new(writer: W, options: LogOptions) -> Self {
         Self {
             output: Output::new(writer),
-            palette: Palette::new(options.color, !options.color_bright_codes),
+            palette: Palette::new(options.color, !options.color_bright_codes)
+                .printable_only(options.printable_only),
             options,
             streams: Vec::new(),
             sorter: Sorter::default(),
@@ -261,7 +277,7 @@ impl<W: TextWriter> Log<W> {
             part.classes.resize_with(index + 1, || None);
         }
         if let Some(place) = part.classes.get_mut(index) {
-            *place = Some(Box::new(ClassPart::of(event, self.options.form)));
+            *place = Some(Box::new(ClassPart::of(event, &self.options)));
         }
     }
 
@@ -276,7 +292,7 @@ impl<W: TextWriter> Log<W> {
         let class = match index.and_then(|index| class_of(&self.streams, event, index)) {
             Some(class) => class,
             None => {
-                made = ClassPart::of(event, self.options.form);
+                made = ClassPart::of(event, &self.options);
                 &made
             }
         };
@@ -309,7 +325,7 @@ impl<W: TextWriter> Log<W> {
         let time = event.clock.map(|clock| clock.nanoseconds);
         let Sorter { parts, pairs, .. } = &self.sorter;
         let line = Line { time, level, raw, parts, pairs, damage: None };
-        line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
+        line.push(&mut self.output.buffer, &self.options, &self.palette, &mut self.beginning);
         self.output.flush_if_full()
     }
 
@@ -338,7 +354,7 @@ impl<W: TextWriter> Log<W> {
         parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
         let line = Line { time, level: Some(level), raw: None, parts, pairs: &[], damage };
-        line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
+        line.push(&mut self.output.buffer, &self.options, &self.palette, &mut self.beginning);
     }
 
     fn discarded(&mut self, found: &Discarded<'_>, what: &str) -> io::Result<()> {
@@ -377,9 +393,9 @@ fn discarded(what: &str, stream: &str) -> String {
 
 impl Line<'_> {
     #[inline]
-    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
-        match form {
-            LogForm::Text => self.push_text(out, palette, beginning),
+    fn push(&self, out: &mut Vec<u8>, options: &LogOptions, palette: &Palette, beginning: &mut Beginning) {
+        match options.form {
+            LogForm::Text => self.push_text(out, palette, options.escaping(), beginning),
             LogForm::Json => self.push_json(out),
         }
     }

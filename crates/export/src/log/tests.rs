@@ -234,7 +234,7 @@ fn values() {
     );
 }
 
-/// Messages may have several lines, all else stays on its own; and a terminal obeys none of it.
+/// Each event is one line, whatever it says; and a terminal obeys none of it.
 #[test]
 fn control_characters() {
     let members = vec![
@@ -244,10 +244,11 @@ fn control_characters() {
         ("bad", text_class(), None),
     ];
     let fixture = fixture_of(members, |_| {});
-    let [text, json] = lines(&fixture, 0, b"one\n\ttwo\x1b[31m\x7f\0a\nb\0c\r\nd\0\xff\xc3\xa4\0");
+    let [text, json] =
+        lines(&fixture, 0, b"one\n\ttwo\x1b[31m\x7f\0a\nb\0c\r\nd\0\xff\xc3\xa4\xc2\x9b\xe2\x80\xae\0");
     assert_eq!(
         text,
-        "[00000.000000][][][][a\\nb] INFO: one\n\ttwo\\x1b[31m\\x7f k\\n=c\\x0d\\nd bad=\u{fffd}ä"
+        "[00000.000000][][][][a\\nb] INFO: one\\n\\ttwo\\x1b[31m\\x7f k\\n=c\\r\\nd bad=\u{fffd}ä\\u{9b}\u{202e}"
     );
     assert!(json.contains(r#""value":"one\n\ttwo\u001b[31m"#), "{json}");
 }

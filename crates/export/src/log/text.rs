@@ -3,11 +3,12 @@
 use ichnos_model::LogLevel;
 
 use super::Line;
-use super::pairs::{push_text, push_word};
+use super::pairs::push_text;
 use super::parts::{Number, Parts};
 use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
+use crate::printable::Escaping;
 
 /// Seconds have so many digits at least.
 const SECOND_DIGITS: usize = 5;
@@ -30,7 +31,7 @@ impl Default for Beginning {
 
 impl Beginning {
     #[inline]
-    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts) {
+    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, escaping: Escaping) {
         match time.map(u64::try_from) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
@@ -51,7 +52,7 @@ impl Beginning {
                 push_number(out, process);
             }
             out.extend_from_slice(b"][");
-            push_word(out, name);
+            push_text(out, name, escaping);
             return out.extend_from_slice(b"][");
         }
         match self.thread == (parts.process, parts.thread) {
@@ -85,20 +86,26 @@ impl Beginning {
 }
 
 impl Line<'_> {
-    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
+    pub(super) fn push_text(
+        &self,
+        out: &mut Vec<u8>,
+        palette: &Palette,
+        escaping: Escaping,
+        beginning: &mut Beginning,
+    ) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());
-        beginning.push(out, self.time, parts);
+        beginning.push(out, self.time, parts, escaping);
         let component = parts.component();
         if let Some(component) = component {
-            push_word(out, component);
+            push_text(out, component, escaping);
         }
         out.push(b']');
         let mut lead = b'[';
         for tag in parts.tags().filter(|tag| Some(*tag) != component) {
             out.push(lead);
-            push_word(out, tag);
+            push_text(out, tag, escaping);
             lead = b',';
         }
         if lead == b',' {
@@ -111,7 +118,7 @@ impl Line<'_> {
         }
         if let Some(file) = parts.file() {
             out.extend_from_slice(b" [");
-            push_word(out, file);
+            push_text(out, file, escaping);
             if let Some(line) = parts.line {
                 out.push(b'(');
                 push_number(out, line);
@@ -121,7 +128,7 @@ impl Line<'_> {
         }
         out.push(b' ');
         match parts.message() {
-            Some(message) => push_text(out, message),
+            Some(message) => push_text(out, message, escaping),
             None => out.extend_from_slice(b"<missing message>"),
         }
         out.extend_from_slice(self.pairs);
