@@ -337,3 +337,39 @@ fn colors_are_those_of_the_severity() {
     fixture.end(&mut sink);
     assert_eq!(out.text(), "\x1b[33m[00000.000000][][][] WARN: <missing message>\x1b[0m\n");
 }
+
+#[test]
+fn json_with_dates_and_integers_as_strings() {
+    let fixture = fixture_of(vec![("n", u8_class(), None)], |_| {});
+    let show = |time, integers| {
+        let out = Shared::default();
+        let options = LogOptions { form: LogForm::Json, time, integers, ..LogOptions::default() };
+        let mut sink = Log::new(out.clone(), options);
+        fixture.event(&mut sink, 1_565_957_300_948_091_100, &[7]);
+        send(&mut sink, &Message::DiscardedPackets(fixture.discarded(Some(3))));
+        fixture.end(&mut sink);
+        let text = out.text();
+        let metadata = |line: &str| {
+            let begin = line.find("\"timestamp\":").unwrap();
+            line[begin..line.find(",\"severity\"").unwrap()].to_owned()
+        };
+        assert_eq!(text.contains(r#""version":"1""#), integers == Integers::String, "{text}");
+        assert_eq!(text.contains(r#""keys":{"n":"7"}"#), integers == Integers::String, "{text}");
+        text.lines().map(metadata).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        show(JsonTime::Iso, Integers::Number),
+        [
+            r#""timestamp":"2019-08-16T12:08:20.948091100Z""#,
+            r#""timestamp":"1970-01-01T00:00:02.000000000Z""#
+        ]
+    );
+    assert_eq!(
+        show(JsonTime::Both, Integers::Auto),
+        [
+            r#""timestamp":"1565957300948091100","time":"2019-08-16T12:08:20.948091100Z""#,
+            r#""timestamp":2000000000,"time":"1970-01-01T00:00:02.000000000Z""#
+        ]
+    );
+    assert_eq!(show(JsonTime::Nanoseconds, Integers::String)[1], r#""timestamp":"2000000000""#);
+}

@@ -9,6 +9,7 @@ use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
 use crate::printable::Escaping;
+use crate::time::{JsonTime, TimeWriter};
 
 /// Seconds have so many digits at least.
 const SECOND_DIGITS: usize = 5;
@@ -21,15 +22,20 @@ pub(super) struct Beginning {
     /// Process and thread, and how they are written: `][1][2][`.
     thread: (Option<Number>, Option<Number>),
     thread_text: Block,
-}
-
-impl Default for Beginning {
-    fn default() -> Self {
-        Self { seconds: None, thread: (None, None), thread_text: Block::new(b"][][][") }
-    }
+    /// The times of lines of JSON, if they have dates.
+    pub(super) dates: TimeWriter,
 }
 
 impl Beginning {
+    pub(super) fn new(time: JsonTime) -> Self {
+        Self {
+            seconds: None,
+            thread: (None, None),
+            thread_text: Block::new(b"][][]["),
+            dates: TimeWriter::of_dates(time),
+        }
+    }
+
     #[inline]
     fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, escaping: Escaping) {
         match time.map(u64::try_from) {
