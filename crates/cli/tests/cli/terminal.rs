@@ -142,6 +142,12 @@ fn every_verb_and_format_escapes_what_is_not_printable() {
     }
     shown(3, &["cat", "--fields", "all", "--names", "all", path]);
     shown(3, &["cat", "--format", "details", "--details", "compact=yes", path]);
+    // A file that is a terminal is one, too.
+    assert_eq!(
+        shown(3, &["cat", "--format", "jsonl", path]),
+        shown(3, &["cat", "--format", "jsonl", "-o", "/dev/stdout", path])
+    );
+    shown(3, &["cat", "-o", "/dev/stdout", path]);
     shown(2, &["cat", "--strict", path]);
     let (code, bytes) = on_terminal(["cat", "--progress", "plain", "--stats", "-v", path]);
     assert_eq!(code, 3, "{}", check(&bytes, true));
@@ -174,6 +180,9 @@ fn messages_escape_what_is_not_printable() {
         let text = shown(0, &["cat", "-v", "--format", format, &trace]);
         assert!(text.contains(r"\u{202e}") || text.contains(r"\u202e"), "{text}");
     }
+    // On several threads, parts of lines are joined.
+    let threads = |count: &str| shown(0, &["cat", "--threads", count, "--part-size", "64", &trace]);
+    assert_eq!(threads("3"), threads("1"));
     // Metadata that are wrong, and texts of them in what is said about it.
     let wrong = hostile("wrong");
     fs::create_dir(&wrong).unwrap();
