@@ -257,7 +257,7 @@ pub(crate) struct Info {
 pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// How to print.
+    /// How to print. On a terminal, all that is not printable is escaped.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = CatFormat::Pretty)]
     pub(crate) format: CatFormat,
     /// The same as `--format jsonl`.

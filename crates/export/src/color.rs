@@ -51,6 +51,12 @@ impl Palette {
         Self { printable_only, ..self }
     }
 
+    /// What is escaped in lines of logs, which are one line each wherever they go.
+    #[inline]
+    pub(crate) fn log_escaping(&self) -> Escaping {
+        if self.printable_only { Escaping::Unprintable } else { Escaping::Controls }
+    }
+
     /// Appends a text of a trace.
     #[inline]
     pub(crate) fn push(&self, out: &mut Vec<u8>, text: &str) {

@@ -21,7 +21,6 @@ use crate::integers::Integers;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
 use crate::output::{Failures, Output, TextWriter};
-use crate::printable::Escaping;
 use crate::time::{self, JsonTime};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
@@ -59,11 +58,6 @@ pub struct LogOptions {
 }
 
 impl LogOptions {
-    /// What is escaped in text.
-    fn escaping(&self) -> Escaping {
-        if self.printable_only { Escaping::Unprintable } else { Escaping::Controls }
-    }
-
     /// Whether the times of a data stream are to be written as dates, too.
     fn has_dates(&self, stream: &DataStream) -> bool {
         self.time != JsonTime::Nanoseconds && time::has_dates(stream.clock())
@@ -93,7 +87,7 @@ struct ClassPart {
 }
 
 impl ClassPart {
-    fn of(event: &Event<'_>, options: &LogOptions) -> Self {
+    fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let is_text = options.form == LogForm::Text;
         let means = |meaning| {
@@ -112,7 +106,7 @@ impl ClassPart {
         let scopes = scopes.into_iter().skip(skipped).filter_map(|scope| {
             let plan = event.plan(scope);
             let leads = if is_text {
-                Leads::Text(Names::of(plan, options.escaping()))
+                Leads::Text(Names::of(plan, palette.log_escaping()))
             } else {
                 Leads::Json(Keys::of(plan))
             };
@@ -297,7 +291,7 @@ impl<W: TextWriter> Log<W> {
             part.classes.resize_with(index + 1, || None);
         }
         if let Some(place) = part.classes.get_mut(index) {
-            *place = Some(Box::new(ClassPart::of(event, &self.options)));
+            *place = Some(Box::new(ClassPart::of(event, &self.options, &self.palette)));
         }
     }
 
@@ -312,7 +306,7 @@ impl<W: TextWriter> Log<W> {
         let class = match index.and_then(|index| class_of(&self.streams, event, index)) {
             Some(class) => class,
             None => {
-                made = ClassPart::of(event, &self.options);
+                made = ClassPart::of(event, &self.options, &self.palette);
                 &made
             }
         };
@@ -346,7 +340,7 @@ impl<W: TextWriter> Log<W> {
         let time = event.clock.map(|clock| clock.nanoseconds);
         let Sorter { parts, pairs, .. } = &self.sorter;
         let line = Line { time, has_date, level, raw, parts, pairs, damage: None };
-        line.push(&mut self.output.buffer, &self.options, &self.palette, &mut self.beginning);
+        line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
         self.output.flush_if_full()
     }
 
@@ -375,7 +369,7 @@ impl<W: TextWriter> Log<W> {
         parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
         let line = Line { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
-        line.push(&mut self.output.buffer, &self.options, &self.palette, &mut self.beginning);
+        line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
     }
 
     fn discarded(&mut self, found: &Discarded<'_>, what: &str) -> io::Result<()> {
@@ -416,9 +410,9 @@ fn discarded(what: &str, stream: &str) -> String {
 
 impl Line<'_> {
     #[inline]
-    fn push(&self, out: &mut Vec<u8>, options: &LogOptions, palette: &Palette, beginning: &mut Beginning) {
-        match options.form {
-            LogForm::Text => self.push_text(out, palette, options.escaping(), beginning),
+    fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
+        match form {
+            LogForm::Text => self.push_text(out, palette, beginning),
             LogForm::Json => self.push_json(out, &mut beginning.dates),
         }
     }

@@ -209,7 +209,17 @@ impl TimeWriter {
     }
 
     /// Appends the value of a member that is the time, and the member `time` behind it if both are wanted.
+    #[inline]
     pub(crate) fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
+        if self.is_number() {
+            number::push_i128(out, nanoseconds);
+        } else {
+            self.push_with_date(out, nanoseconds);
+        }
+    }
+
+    #[inline(never)]
+    fn push_with_date(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
         let begin = out.len();
         if self.form == JsonTime::Iso {
             out.push(b'"');

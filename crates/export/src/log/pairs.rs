@@ -251,7 +251,7 @@ impl Visitor for PairWriter<'_> {
 }
 
 /// Appends UTF-8 text that stays on its line.
-#[inline]
+#[inline(always)]
 pub(super) fn push_text(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     let begin = out.len();
     out.extend_from_slice(text);

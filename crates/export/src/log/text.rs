@@ -8,7 +8,6 @@ use super::parts::{Number, Parts};
 use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
-use crate::printable::Escaping;
 use crate::time::{JsonTime, TimeWriter};
 
 /// Seconds have so many digits at least.
@@ -37,7 +36,7 @@ impl Beginning {
     }
 
     #[inline]
-    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, escaping: Escaping) {
+    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, palette: &Palette) {
         match time.map(u64::try_from) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
@@ -58,7 +57,7 @@ impl Beginning {
                 push_number(out, process);
             }
             out.extend_from_slice(b"][");
-            push_text(out, name, escaping);
+            push_text(out, name, palette.log_escaping());
             return out.extend_from_slice(b"][");
         }
         match self.thread == (parts.process, parts.thread) {
@@ -92,26 +91,20 @@ impl Beginning {
 }
 
 impl Line<'_> {
-    pub(super) fn push_text(
-        &self,
-        out: &mut Vec<u8>,
-        palette: &Palette,
-        escaping: Escaping,
-        beginning: &mut Beginning,
-    ) {
+    pub(super) fn push_text(&self, out: &mut Vec<u8>, palette: &Palette, beginning: &mut Beginning) {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());
-        beginning.push(out, self.time, parts, escaping);
+        beginning.push(out, self.time, parts, palette);
         let component = parts.component();
         if let Some(component) = component {
-            push_text(out, component, escaping);
+            push_text(out, component, palette.log_escaping());
         }
         out.push(b']');
         let mut lead = b'[';
         for tag in parts.tags().filter(|tag| Some(*tag) != component) {
             out.push(lead);
-            push_text(out, tag, escaping);
+            push_text(out, tag, palette.log_escaping());
             lead = b',';
         }
         if lead == b',' {
@@ -124,7 +117,7 @@ impl Line<'_> {
         }
         if let Some(file) = parts.file() {
             out.extend_from_slice(b" [");
-            push_text(out, file, escaping);
+            push_text(out, file, palette.log_escaping());
             if let Some(line) = parts.line {
                 out.push(b'(');
                 push_number(out, line);
@@ -134,7 +127,7 @@ impl Line<'_> {
         }
         out.push(b' ');
         match parts.message() {
-            Some(message) => push_text(out, message, escaping),
+            Some(message) => push_text(out, message, palette.log_escaping()),
             None => out.extend_from_slice(b"<missing message>"),
         }
         out.extend_from_slice(self.pairs);
