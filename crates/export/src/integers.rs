@@ -17,7 +17,7 @@ pub enum Integers {
     String,
 }
 
-/// The greatest integer of which binary64 tells its neighbours: 2^53 - 1.
+/// The greatest integer that binary64 has, and its two neighbours, too: 2^53 - 1.
 const SAFE: u64 = (1 << 53) - 1;
 
 impl Integers {

@@ -248,6 +248,7 @@ impl<W> std::fmt::Debug for Log<W> {
 impl<W: TextWriter> Log<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: LogOptions) -> Self {
+        let keeps_bytes = options.printable_only && options.form == LogForm::Text;
         Self {
             output: Output::new(writer).with_integers(match options.form {
                 LogForm::Text => Integers::Number,
@@ -258,7 +259,7 @@ impl<W: TextWriter> Log<W> {
             beginning: Beginning::new(options.time),
             options,
             streams: Vec::new(),
-            sorter: Sorter::default(),
+            sorter: Sorter { parts: Parts::new(keeps_bytes), ..Sorter::default() },
             loss: None,
         }
     }

@@ -94,7 +94,7 @@ pub(crate) struct Output<W> {
     full: usize,
     /// How many bytes were handed on.
     written: u64,
-    /// How integers are handed on, where the text is JSON.
+    /// How integers are written, where the text is JSON.
     integers: Integers,
     pub(crate) failures: Failures,
 }
@@ -111,7 +111,7 @@ impl<W: TextWriter> Output<W> {
         }
     }
 
-    /// The same for JSON, of which whole values are handed on, with integers in this form.
+    /// The same for JSON, with integers in this form. The buffer must not end within a value when it is flushed.
     pub(crate) fn with_integers(self, integers: Integers) -> Self {
         Self { integers, ..self }
     }

@@ -14,14 +14,14 @@ pub enum TerminalText {
         colors: bool,
     },
     /// JSON, in which what is not printable is always within a string: it becomes `\u` and four digits, which
-    /// is the same value for whoever reads the JSON.
+    /// is the same value for a reader of JSON.
     Json,
 }
 
 /// Writes to a terminal, and lets only pass what is [printable](crate::is_printable), line feeds, and colours
 /// if they are wanted. All else is escaped, whatever it comes from.
 ///
-/// Sinks escape the texts of a trace themselves if they are told to write for a terminal, as only they know
+/// Sinks with the option `printable_only` escape the texts of a trace themselves, as only they know
 /// a line feed or a colour of theirs from one of the trace. This is for all the rest, and for JSON.
 #[derive(Debug)]
 pub struct TerminalWriter<W: Write> {
@@ -153,7 +153,7 @@ fn push_char(out: &mut Vec<u8>, c: char, kind: TerminalText) {
     }
 }
 
-/// Appends what stands for bytes that belong to no character. JSON has none, but be it as it may.
+/// Appends what stands for bytes that belong to no character. JSON should have none.
 fn push_invalid(out: &mut Vec<u8>, bytes: &[u8], kind: TerminalText) {
     match kind {
         TerminalText::Json => out.extend_from_slice("\u{fffd}".as_bytes()),

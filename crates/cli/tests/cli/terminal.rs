@@ -128,7 +128,8 @@ fn every_verb_and_format_escapes_what_is_not_printable() {
             "pretty" => assert!(text.contains(r#"b = "broken \xff\xc3( \xe2\x80""#), "{text}"),
             "details" => assert!(text.contains(r"b: broken \xff\xc3( \xe2\x80"), "{text}"),
             "log" => assert!(
-                text.contains(r"[x\x1b[31;47;5mred\x1b]0;title\x07\nFORGED\r\t\u{9b}31m\u{85}"),
+                text.contains(r"[x\x1b[31;47;5mred\x1b]0;title\x07\nFORGED\r\t\u{9b}31m\u{85}")
+                    && text.contains(r"b=broken \xff\xc3( \xe2\x80 c="),
                 "{text}"
             ),
             "jsonl" | "log-json" => {

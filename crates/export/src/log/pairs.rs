@@ -5,7 +5,7 @@ use std::io::Write;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Field, FieldKind, Real, Text, Visitor, Wide};
 
-use super::parts::push_lossy;
+use super::parts::push_utf8;
 use crate::block::Block;
 use crate::jsonl::keys::mappings;
 use crate::number;
@@ -181,7 +181,7 @@ impl Visitor for PairWriter<'_> {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         self.lead(field);
         let begin = self.out.len();
-        push_lossy(self.out, value);
+        push_utf8(self.out, value, self.names.escaping == Escaping::Unprintable);
         escape_from(self.out, begin, self.names.escaping);
     }
 
