@@ -7,6 +7,7 @@ use clap::error::{ContextKind, ContextValue};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use globset::Glob;
 use ichnos::ctf::quirks::Quirk;
+use ichnos::export::{Integers, JsonTime};
 
 use crate::damage::LISTED;
 use crate::time::{self, TimePoint};
@@ -40,7 +41,7 @@ pub(crate) fn parse() -> LowArgs {
             error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
             error.remove(ContextKind::SuggestedSubcommand);
         }
-        error.exit()
+        crate::report::end_by_usage(error)
     })
 }
 
@@ -239,6 +240,14 @@ pub(crate) struct Info {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
+    // Applies to --json.
+    /// How JSON has times that count from the Unix epoch; others are always nanoseconds.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
+    pub(crate) time: TimeForm,
     /// Print times in GMT instead of the local time zone.
     #[arg(long, visible_alias = "gmt")]
     pub(crate) clock_gmt: bool,
@@ -248,7 +257,7 @@ pub(crate) struct Info {
 pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// How to print.
+    /// How to print. On a terminal, all that is not printable is escaped.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = CatFormat::Pretty)]
     pub(crate) format: CatFormat,
     /// The same as `--format jsonl`.
@@ -326,6 +335,17 @@ pub(crate) struct Cat {
     #[arg(long, help_heading = "JSON Lines (format jsonl)")]
     pub(crate) packets: bool,
 
+    // Applies to the formats `jsonl` and `log-json`.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
+          help_heading = "JSON (formats jsonl and log-json)")]
+    pub(crate) integers: IntegerForm,
+    // Applies to the formats `jsonl` and `log-json`.
+    /// How JSON has times that count from the Unix epoch; others are always nanoseconds.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
+          help_heading = "JSON (formats jsonl and log-json)")]
+    pub(crate) time: TimeForm,
+
     /// Read on so many threads; without it, on as many as there are processors. What is printed does
     /// not depend on it. The formats `pretty`, `log`, `log-json` and `null` make use of more than one.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
@@ -366,6 +386,10 @@ pub(crate) struct Check {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
 }
 
 #[derive(Args, Debug)]
@@ -375,6 +399,10 @@ pub(crate) struct Schema {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
 }
 
 #[derive(Args, Debug)]
@@ -382,6 +410,10 @@ pub(crate) struct Formats {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
 }
 
 #[derive(Args, Debug)]
@@ -425,6 +457,48 @@ pub(crate) enum Arithmetic {
     /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
     /// that must be the same.
     Babeltrace,
+}
+
+/// How JSON has integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IntegerForm {
+    /// As strings where a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
+    Auto,
+    /// As numbers with all their digits.
+    Number,
+    /// As strings, all of them.
+    String,
+}
+
+impl From<IntegerForm> for Integers {
+    fn from(form: IntegerForm) -> Self {
+        match form {
+            IntegerForm::Auto => Self::Auto,
+            IntegerForm::Number => Self::Number,
+            IntegerForm::String => Self::String,
+        }
+    }
+}
+
+/// How JSON has times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeForm {
+    /// In nanoseconds.
+    Ns,
+    /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
+    Iso,
+    /// In nanoseconds, and as a date in a member of its own.
+    Both,
+}
+
+impl From<TimeForm> for JsonTime {
+    fn from(form: TimeForm) -> Self {
+        match form {
+            TimeForm::Ns => Self::Nanoseconds,
+            TimeForm::Iso => Self::Iso,
+            TimeForm::Both => Self::Both,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

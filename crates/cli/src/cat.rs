@@ -1,10 +1,9 @@
 //! `ichnos cat`: the events of traces in the order of time.
 
-use std::io;
-
 use ichnos::Session;
 use ichnos::export::{
-    DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions, Undecoded,
+    DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions,
+    TerminalText, Undecoded,
 };
 use ichnos::model::Window;
 
@@ -12,6 +11,7 @@ use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameNam
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
+use crate::output::Destination;
 use crate::parts::{self, Job};
 use crate::pass::Ended;
 use crate::progress::Progress;
@@ -35,10 +35,11 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     input::tell_emptiness(&session, report);
     tell_clockless(&session, &selection, report);
     interrupt::watch();
-    let mut output = ichnos::io::create(args.output.as_deref())
+    let output = ichnos::io::create(args.output.as_deref())
         .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
-    let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
-    let style = Style::new(args, global);
+    let to_terminal = output.is_terminal();
+    let style = Style::new(args, global, to_terminal);
+    let mut output = Destination::new(output, style.terminal_text(args));
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     progress.limit_damage(args.reading.limit_damage);
@@ -90,12 +91,24 @@ pub(crate) struct Style {
     pub(crate) pretty: PrettyOptions,
     pub(crate) paint: Paint,
     pub(crate) quiet: bool,
+    /// Whether a terminal is to show it.
+    to_terminal: bool,
 }
 
 impl Style {
-    fn new(args: &Cat, global: &Global) -> Self {
+    fn new(args: &Cat, global: &Global, to_terminal: bool) -> Self {
         let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
-        Self { pretty: pretty_options(args, paint, global), paint, quiet: global.quiet }
+        let mut pretty = pretty_options(args, paint, global);
+        pretty.printable_only = to_terminal;
+        Self { pretty, paint, quiet: global.quiet, to_terminal }
+    }
+
+    /// What a terminal is to let pass.
+    fn terminal_text(&self, args: &Cat) -> TerminalText {
+        match args.format() {
+            CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
+            _ => TerminalText::Lines { colors: self.paint.is_on() },
+        }
     }
 }
 
@@ -205,9 +218,10 @@ fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
     options
 }
 
-pub(crate) fn details_options(args: &Cat, paint: Paint) -> DetailsOptions {
+pub(crate) fn details_options(args: &Cat, style: &Style) -> DetailsOptions {
     let mut options = DetailsOptions::default();
-    options.color = paint.is_on();
+    options.color = style.paint.is_on();
+    options.printable_only = style.to_terminal;
     for (detail, value) in &args.details {
         let option = match detail {
             Detail::Compact => &mut options.compact,
@@ -230,5 +244,16 @@ pub(crate) fn log_options(args: &Cat, style: &Style) -> LogOptions {
     options.form = if args.format() == CatFormat::LogJson { LogForm::Json } else { LogForm::Text };
     options.color = style.paint.is_on();
     options.color_bright_codes = style.pretty.color_bright_codes;
+    options.printable_only = style.to_terminal;
+    options.time = args.time.into();
+    options.integers = args.integers.into();
+    options
+}
+
+pub(crate) fn json_lines_options(args: &Cat) -> JsonLinesOptions {
+    let mut options = JsonLinesOptions::default();
+    options.packets = args.packets;
+    options.time = args.time.into();
+    options.integers = args.integers.into();
     options
 }

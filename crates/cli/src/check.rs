@@ -30,12 +30,12 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
         Err(error) => return Err(input::failure(error)),
     }
     let bad = found.errors > 0 || (args.reading.strict && found.warnings > 0);
-    let text = if args.json {
-        js::text(&found.document(args.metadata_only).json())
+    if args.json {
+        output::print_json(&found.document(args.metadata_only).json(), args.integers.into())?;
     } else {
-        found.text(args.metadata_only, Paint::stdout(global.color), report.verbose > 0)
-    };
-    output::print(&text)?;
+        let paint = Paint::stdout(global.color);
+        output::print(&found.text(args.metadata_only, paint, report.verbose > 0), paint)?;
+    }
     Ok(if bad { Exit::Nothing } else { Exit::Success })
 }
 

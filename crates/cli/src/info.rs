@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use ichnos::export::rfc3339;
 use ichnos::model::{
-    Cursor, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamSummary,
-    TraceInput, TracerQuirk, Window,
+    ClockOrigin, Cursor, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind,
+    StreamSummary, TraceInput, TracerQuirk, Window,
 };
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
-use crate::args::{Arithmetic, Global, Info};
+use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::damage::{self, Damages};
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
@@ -40,8 +41,9 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     }
     drop(progress);
     input::tell_emptiness(&session, report);
-    let text = if args.json {
-        js::text(&document(&traces, &session, args.count).json())
+    if args.json {
+        let document = document(&traces, &session, args);
+        output::print_json(&document.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
@@ -54,9 +56,8 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         if let Some(clocks) = session.uncorrelated() {
             report.note(&clocks.to_string());
         }
-        text
-    };
-    output::print(&text)?;
+        output::print(&text, paint)?;
+    }
     Ok(if traces.is_empty() {
         Exit::Nothing
     } else if damaged {
@@ -127,6 +128,11 @@ impl<'a> Found<'a> {
         Some((begin, end))
     }
 
+    /// Whether all times count from the Unix epoch.
+    fn has_dates(&self) -> bool {
+        self.streams.iter().all(Stream::has_dates)
+    }
+
     /// Name of the format, for people, and how it is recognised.
     fn format(&self) -> (&'static str, &'static str) {
         let format = FORMATS.iter().find(|format| format.name == self.input.format());
@@ -138,6 +144,12 @@ impl<'a> Found<'a> {
 const AT_ONCE: u32 = 1 << 14;
 
 impl Stream {
+    /// Whether all times count from the Unix epoch.
+    fn has_dates(&self) -> bool {
+        let clock = self.summary.stream.clock();
+        clock.is_none_or(|clock| clock.origin == ClockOrigin::UnixEpoch)
+    }
+
     fn count(&mut self, cursor: &mut dyn Cursor, mut damage: impl FnMut(&Damage), progress: &mut Progress) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         let mut counts = EventCounts { by_class: std::mem::take(&mut self.counts), ..EventCounts::default() };
@@ -172,14 +184,16 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
+fn document(traces: &[Found<'_>], session: &Session, args: &Info) -> Object {
     let mut object = js::document("info");
     let sum = |value: &dyn Fn(&Found<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     range_json(
         &mut object,
         traces.iter().filter_map(Found::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+        traces.iter().all(Found::has_dates),
+        args.time,
     );
-    if counted {
+    if args.count {
         object.put("events", sum(&|trace| trace.sum(|stream| stream.events)));
     }
     object.put("packets", sum(&|trace| trace.sum(|stream| stream.summary.packets)));
@@ -188,7 +202,7 @@ fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
     object.put("discarded_packets", sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
     object.put("damage", sum(&|trace| trace.damage.count));
     object.put("correlated", session.uncorrelated().is_none());
-    object.put("traces", traces.iter().map(|trace| trace.json().json()).collect::<Vec<_>>());
+    object.put("traces", traces.iter().map(|trace| trace.json(args.time).json()).collect::<Vec<_>>());
     let refused: Vec<Json> = session
         .refused()
         .iter()
@@ -199,9 +213,16 @@ fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
     object
 }
 
-fn range_json(object: &mut Object, range: Option<(i128, i128)>) {
-    object.put_integer("begin_ns", range.map(|range| range.0));
-    object.put_integer("end_ns", range.map(|range| range.1));
+/// First and last time, and what lies between; `has_dates`: they count from the Unix epoch.
+fn range_json(object: &mut Object, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
+    let times =
+        [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
+    for (number, text, time) in times {
+        let date = time.filter(|_| has_dates && form != TimeForm::Ns).and_then(rfc3339);
+        // What has no date is not left out.
+        object.put_integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
+        object.put_some(text, date);
+    }
     object.put_integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
@@ -234,7 +255,7 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
 }
 
 impl Found<'_> {
-    fn json(&self) -> Object {
+    fn json(&self, form: TimeForm) -> Object {
         let class = &self.input.trace().class;
         let mut object = Object::default();
         object.put("path", self.input.path());
@@ -247,7 +268,7 @@ impl Found<'_> {
         object.put_some("uuid", class.uuid.map(|uuid| uuid.to_string()));
         object.put("environment", js::map(&class.environment));
         object.put("clocks", class.clocks.iter().map(|clock| clock_json(clock).json()).collect::<Vec<_>>());
-        range_json(&mut object, self.range());
+        range_json(&mut object, self.range(), self.has_dates(), form);
         if self.counted {
             object.put("events", self.sum(|stream| stream.events));
         }
@@ -258,7 +279,7 @@ impl Found<'_> {
         object.put("discarded_packets", self.sum(|stream| stream.discarded_packets));
         object.put(
             "data_streams",
-            self.streams.iter().map(|s| s.json(self.counted).json()).collect::<Vec<_>>(),
+            self.streams.iter().map(|s| s.json(self.counted, form).json()).collect::<Vec<_>>(),
         );
         object.put("event_record_classes", self.classes_json());
         object.put("problems", problems_json(self.input.diagnostics()));
@@ -310,7 +331,7 @@ impl Found<'_> {
 }
 
 impl Stream {
-    fn json(&self, counted: bool) -> Object {
+    fn json(&self, counted: bool, form: TimeForm) -> Object {
         let mut object = Object::default();
         let stream = &self.summary.stream;
         object.put("name", stream.name.as_str());
@@ -318,7 +339,7 @@ impl Stream {
         object.put_some("id", stream.id);
         object.put_some("clock", stream.clock().map(|clock| clock.id.as_str()));
         object.put("files", self.summary.files.clone());
-        range_json(&mut object, self.begin.zip(self.end));
+        range_json(&mut object, self.begin.zip(self.end), self.has_dates(), form);
         if counted {
             object.put("events", self.events);
         }
@@ -405,12 +426,8 @@ impl Found<'_> {
     }
 
     fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
-        let is_date = self.streams.iter().all(|stream| {
-            let origin = stream.summary.stream.clock().map(|clock| &clock.origin);
-            origin.is_none_or(|origin| *origin == ichnos::model::ClockOrigin::UnixEpoch)
-        });
         let duration = show_seconds(end.saturating_sub(begin));
-        if is_date {
+        if self.has_dates() {
             format!("{} to {} ({duration} s)", show(begin, gmt), show(end, gmt))
         } else {
             format!("{} s to {} s ({duration} s)", show_seconds(begin), show_seconds(end))

@@ -1,5 +1,6 @@
 //! JSON of what the model has: for `--json` of all verbs. `docs/cli-json.md` describes it.
 
+use ichnos::export::{Integers, with_integers};
 use ichnos::model::{Attributes, Diagnostic, TextPlace, Value};
 use serde_json::{Map, Number, Value as Json, json};
 
@@ -105,8 +106,8 @@ pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
 }
 
 /// The text of a document, over several lines, with the final newline.
-pub(crate) fn text(json: &Json) -> String {
-    let mut text = format!("{json:#}");
+pub(crate) fn text(json: &Json, integers: Integers) -> String {
+    let mut text = with_integers(&format!("{json:#}"), integers).into_owned();
     text.push('\n');
     text
 }

@@ -19,7 +19,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     let session = input::open(&args.reading, Arithmetic::Exact)?;
     let damaged = input::tell_problems(&session, report);
     meet_classes(&session, global, report);
-    let text = if args.json {
+    if args.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().map(|trace| {
             let mut object = Object::default();
@@ -29,7 +29,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             object.json()
         });
         object.put("traces", traces.collect::<Vec<_>>());
-        js::text(&object.json())
+        output::print_json(&object.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
@@ -39,9 +39,8 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             }
             trace_tree(&trace.trace().class_with_late(), trace.path(), paint).render(&mut text);
         }
-        text
-    };
-    output::print(&text)?;
+        output::print(&text, paint)?;
+    }
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
 }
 
@@ -739,7 +738,7 @@ mod tests {
         assert_eq!(integer["roles"][0], "default-clock-timestamp");
         assert_eq!(integer["clock"], "mono");
         assert_eq!(payload["members"][6]["class"]["length"]["path"].to_string(), "[null,\"len\"]");
-        assert!(serde_json::from_str::<Json>(&js::text(&json)).is_ok());
+        assert!(serde_json::from_str::<Json>(&js::text(&json, ichnos::export::Integers::Number)).is_ok());
     }
 
     #[test]

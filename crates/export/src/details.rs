@@ -13,6 +13,7 @@ use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sc
 use crate::color::Palette;
 use crate::number;
 use crate::output::{Output, TextWriter};
+use crate::printable::printable;
 use crate::property::{self, Hidden};
 use fields::{FieldLines, Scratch};
 use text::Lines;
@@ -48,6 +49,8 @@ pub struct DetailsOptions {
     pub color: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
+    /// Texts of the trace with all that is not printable escaped, as text for a terminal has to be.
+    pub printable_only: bool,
 }
 
 impl Default for DetailsOptions {
@@ -65,6 +68,7 @@ impl Default for DetailsOptions {
             uncounted_losses: false,
             color: false,
             color_bright_codes: false,
+            printable_only: false,
         }
     }
 }
@@ -156,7 +160,8 @@ impl<W: TextWriter> Details<W> {
         Self {
             output: Output::new(writer),
             warnings: Box::new(io::stderr()),
-            palette: Palette::new(options.color, !options.color_bright_codes),
+            palette: Palette::new(options.color, !options.color_bright_codes)
+                .printable_only(options.printable_only),
             options,
             scratch: Scratch::default(),
             traces: Vec::new(),
@@ -567,7 +572,9 @@ impl<W: TextWriter> Sink for Details<W> {
             Message::DiscardedEvents(discarded) => self.discarded(discarded, "events")?,
             Message::DiscardedPackets(discarded) => self.discarded(discarded, "packets")?,
             Message::StreamEnd(stream) => self.stream_end(stream)?,
-            Message::Damage(damage) => writeln!(self.warnings, "WARNING: {damage}")?,
+            Message::Damage(damage) => {
+                writeln!(self.warnings, "WARNING: {}", printable(&damage.to_string()))?;
+            }
             _ => {}
         }
         Ok(ControlFlow::Continue(()))

@@ -1,7 +1,7 @@
 //! Where results go.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -18,7 +18,11 @@ const BUFFER: usize = 256 << 10;
 pub fn create(path: Option<&Path>) -> io::Result<Output> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path),
-        _ => Ok(Output { writer: Some(BufWriter::with_capacity(BUFFER, stdout()?)), replace: None }),
+        _ => {
+            let is_terminal = io::stdout().is_terminal();
+            let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
+            Ok(Output { writer, replace: None, is_terminal })
+        }
     }
 }
 
@@ -32,7 +36,8 @@ fn create_file(path: &Path) -> io::Result<Output> {
         Ok(metadata) if metadata.is_file() => Some(metadata),
         Ok(_) => {
             let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
-            return Ok(Output { writer: Some(writer(file)), replace: None });
+            let is_terminal = file.is_terminal();
+            return Ok(Output { writer: Some(writer(file)), replace: None, is_terminal });
         }
         Err(_) => None,
     };
@@ -47,7 +52,8 @@ fn create_file(path: &Path) -> io::Result<Output> {
             Err(error) => return Err(with_path(error)),
         }
     };
-    let output = Output { writer: Some(writer(file)), replace: Some(Replace { temporary, target }) };
+    let replace = Some(Replace { temporary, target });
+    let output = Output { writer: Some(writer(file)), replace, is_terminal: false };
     if let (Some(old), Some(replace)) = (old, &output.replace) {
         fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
     }
@@ -86,6 +92,7 @@ pub struct Output {
     /// None once it is finished.
     writer: Option<BufWriter<Box<dyn Write + Send>>>,
     replace: Option<Replace>,
+    is_terminal: bool,
 }
 
 struct Replace {
@@ -94,6 +101,12 @@ struct Replace {
 }
 
 impl Output {
+    /// Whether it is a terminal: then not everything should be written as it is.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
     /// Writes what is left and puts the file at its place.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod differential;
 mod documents;
 mod errors;
 mod inspect;
+mod json_forms;
 mod limits;
 mod log_lines;
 mod logs;
@@ -17,5 +18,7 @@ mod quirks;
 mod recorded;
 mod structure;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
 #[cfg(unix)]
 mod truncated;

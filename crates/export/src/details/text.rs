@@ -21,15 +21,16 @@ pub(crate) fn push_indent(out: &mut Vec<u8>, indent: usize) {
 }
 
 impl Lines<'_> {
+    /// Appends a text that is none of the trace.
     pub(crate) fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// Appends a text in a colour; it may be one of the trace.
     pub(crate) fn colored(&mut self, color: &str, text: &str) {
-        let reset = self.palette.reset;
-        for text in [color, text, reset] {
-            self.push(text);
-        }
+        self.push(color);
+        self.palette.push(self.out, text);
+        self.push(self.palette.reset);
     }
 
     pub(crate) fn indent(&mut self) {
@@ -158,7 +159,7 @@ impl Lines<'_> {
                 self.push(self.palette.bold);
                 match text.parse::<f64>() {
                     Ok(value) => number::push_fixed(self.out, value),
-                    Err(_) => self.push(text),
+                    Err(_) => self.palette.push(self.out, text),
                 }
                 self.push(self.palette.reset);
             }

@@ -26,8 +26,8 @@ pub(crate) struct Scratch {
     around: Vec<Around>,
 }
 
-/// Writes the fields of one scope. `COLOR`: with colours.
-pub(crate) struct FieldPrinter<'a, const COLOR: bool> {
+/// Writes the fields of one scope. `STYLED`: with colours, or with something escaped.
+pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
     pub(crate) labels: &'a Labels,
@@ -39,7 +39,7 @@ pub(crate) struct FieldPrinter<'a, const COLOR: bool> {
     around: Around,
 }
 
-impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
+impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
     pub(crate) fn new(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
@@ -106,14 +106,14 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
 
     #[inline]
     fn bold(&mut self) {
-        if COLOR {
+        if STYLED {
             self.push(self.palette.bold);
         }
     }
 
     #[inline]
     fn reset(&mut self) {
-        if COLOR {
+        if STYLED {
             self.push(self.palette.reset);
         }
     }
@@ -127,7 +127,7 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
     }
 
     fn unknown(&mut self) {
-        if COLOR {
+        if STYLED {
             self.push(self.palette.bold);
             self.push(self.palette.bright_red);
         }
@@ -247,7 +247,11 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
 
     fn label(&mut self, label: &str) {
         self.bold();
+        let begin = self.out.len();
         push_escaped(self.out, label.as_bytes());
+        if STYLED {
+            self.palette.escape_from(self.out, begin);
+        }
         self.reset();
     }
 
@@ -267,10 +271,10 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
     }
 }
 
-impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
+impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !COLOR && self.decimal(field) {
+        if !STYLED && self.decimal(field) {
             number::push_unsigned(self.out, value);
         } else {
             self.integer(field, value, false);
@@ -279,7 +283,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !COLOR && self.decimal(field) {
+        if !STYLED && self.decimal(field) {
             number::push_signed(self.out, value);
         } else {
             self.integer(field, value as u64, true);
@@ -362,9 +366,14 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
             return;
         }
         self.bold();
+        let begin = self.out.len();
         match value.encoding {
             ichnos_model::StringEncoding::Utf8 => push_escaped(self.out, value.bytes),
             _ => push_escaped(self.out, value.to_str_lossy().as_bytes()),
+        }
+        if STYLED {
+            // The escapes of C are for bytes of ASCII only.
+            self.palette.escape_from(self.out, begin);
         }
         self.reset();
     }
