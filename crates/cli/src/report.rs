@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use crate::args::Global;
+use crate::args::{Global, When};
 use crate::exit::Failure;
 use crate::style::{Paint, safe};
 
@@ -20,6 +20,11 @@ impl Report {
         Self { paint: Paint::stderr(global.color), quiet: global.quiet, verbose: global.verbose }
     }
 
+    /// What reports before the command line is known.
+    pub(crate) fn early() -> Self {
+        Self { paint: Paint::stderr(When::Auto), quiet: false, verbose: 0 }
+    }
+
     /// Why it could not be done.
     pub(crate) fn failure(self, failure: &Failure) {
         self.error(&failure.message);
@@ -27,6 +32,15 @@ impl Report {
             line(&format!("  {}", safe(detail)));
         }
         if let Some(help) = &failure.help {
+            self.help(help);
+        }
+        failure.others.iter().for_each(|other| self.failure(other));
+    }
+
+    /// A warning, and what to try.
+    pub(crate) fn warning_with_help(self, text: &str, help: &str) {
+        if !self.quiet {
+            self.warning(text);
             self.help(help);
         }
     }
