@@ -6,7 +6,7 @@ use ichnos::Session;
 
 use crate::args::{Cat, CatFormat, LowArgs, Reading, Verb};
 use crate::exit::Failure;
-use crate::nearest::alternatives;
+use crate::nearest::{alternatives, list};
 use crate::report::Report;
 
 /// The options of `cat` that apply to some formats only. All others apply to all of them.
@@ -102,8 +102,8 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         formats.sort_unstable();
         formats.dedup();
         Failure::new(format!(
-            "`{option}` applies to traces of the format `{format}` only: there are only some of {}",
-            alternatives(formats)
+            "`{option}` applies to traces of the format `{format}`, but what was opened is of {}",
+            list(formats)
         ))
         .help("leave it out; `ichnos formats` lists the formats, and what can be said about their traces")
     };

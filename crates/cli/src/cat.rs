@@ -86,13 +86,13 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             ));
         }
     }
-    // With -v, all of them were told before.
+    // With -v, all of them were mentioned before.
     for trace in session.traces().iter().filter(|_| report.verbose == 0) {
         for quirk in trace.applied_quirks() {
             report.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    unmatched::tell(args, &session, &job.selection, window, done.tally.events, report);
+    unmatched::explain(args, &session, &job.selection, window, done.tally.events, report);
     Ok(if args.reading.listen.is_some() && interrupt::exit() != Exit::Interrupted {
         // Ctrl-C is the end of what arrives, other signals are none.
         interrupt::exit()

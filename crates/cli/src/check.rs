@@ -92,7 +92,7 @@ struct Findings {
 struct Loss {
     events: u64,
     packets: u64,
-    /// Whether there are events that nobody counted.
+    /// Whether events were lost that are not counted.
     is_unknown: bool,
 }
 
@@ -107,7 +107,7 @@ impl Loss {
         self.is_unknown |= other.is_unknown;
     }
 
-    /// What was lost beside so many events that there are; None if nothing was.
+    /// What was lost, for people, where `events` were read; None if nothing was lost.
     fn text(self, events: u64) -> Option<String> {
         let mut parts = Vec::new();
         if self.events > 0 {

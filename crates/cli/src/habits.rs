@@ -105,8 +105,7 @@ fn scan(words: &[OsString], command: &Command) -> Vec<(usize, Word)> {
             };
             scanned.push((at, Word::Option { name: name.to_owned(), value }));
         } else if text.len() > 1 && text.starts_with('-') {
-            let mut letters = text.char_indices().skip(1);
-            while let Some((i, letter)) = letters.next() {
+            for (i, letter) in text.char_indices().skip(1) {
                 let name = format!("-{letter}");
                 if !takes_value(&name) {
                     scanned.push((at, Word::Option { name, value: None }));

@@ -1,7 +1,8 @@
 //! The `ichnos` command.
 //!
-//! `args` is the command line as it is written, one module per verb does the work, `input` opens
-//! traces, `report` is the standard error output. Data go to the standard output only.
+//! `args` is the command line as it is written, `habits` what people write instead, `applicable` to
+//! what options apply; one module per verb does the work, `input` opens traces, `report` is the
+//! standard error output. Data go to the standard output only.
 #![forbid(unsafe_code)]
 
 mod applicable;

@@ -38,10 +38,19 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
 
 /// Names in quotes, as in "`a`, `b` or `c`".
 pub(crate) fn alternatives<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    quoted(names, "or")
+}
+
+/// Names in quotes, as in "`a`, `b` and `c`".
+pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
+    quoted(names, "and")
+}
+
+fn quoted<'a>(names: impl IntoIterator<Item = &'a str>, word: &str) -> String {
     let mut quoted: Vec<String> = names.into_iter().map(|name| format!("`{name}`")).collect();
     match quoted.pop() {
         Some(last) if quoted.is_empty() => last,
-        Some(last) => format!("{} or {last}", quoted.join(", ")),
+        Some(last) => format!("{} {word} {last}", quoted.join(", ")),
         None => String::new(),
     }
 }
@@ -67,6 +76,7 @@ mod tests {
     fn words() {
         assert_eq!(alternatives(["a"]), "`a`");
         assert_eq!(alternatives(["a", "b", "c"]), "`a`, `b` or `c`");
+        assert_eq!(list(["a", "b"]), "`a` and `b`");
         assert_eq!(alternatives([]), "");
     }
 }

@@ -9,17 +9,17 @@ use ichnos::model::{ClockOrigin, Cursor, StreamSummary, Window};
 
 use crate::args::Cat;
 use crate::interrupt;
-use crate::nearest::{alternatives, nearest};
+use crate::nearest::{alternatives, list, nearest};
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::count;
 use crate::time::{show, show_seconds};
 
-/// So many names are listed where none is near.
+/// How many names are listed at most where none is near.
 const LISTED: usize = 8;
 
 /// Says which patterns matched nothing and, if no event was printed, why that may be.
-pub(crate) fn tell(
+pub(crate) fn explain(
     args: &Cat,
     session: &Session,
     selection: &Selection,
@@ -32,12 +32,12 @@ pub(crate) fn tell(
         return;
     }
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
-    let is_told = tell_streams(args, session, &streams, report);
+    let is_explained = warn_of_streams(args, session, &streams, report);
     let selected: Vec<&StreamSummary> =
         streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
-    let is_told = tell_events(args, session, &streams, &selected, events, report) || is_told;
-    if events == 0 && !is_told && args.reading.listen.is_none() {
-        tell_times(args, session, selection, window, report);
+    let is_explained = warn_of_events(args, session, &streams, &selected, events, report) || is_explained;
+    if events == 0 && !is_explained && args.reading.listen.is_none() {
+        warn_of_times(args, session, selection, window, report);
     }
 }
 
@@ -47,12 +47,12 @@ fn matchers(patterns: &[String]) -> impl Iterator<Item = (&str, GlobMatcher)> {
 }
 
 /// Says which patterns match no data stream; true if there are such.
-fn tell_streams(args: &Cat, session: &Session, streams: &[StreamSummary], report: Report) -> bool {
+fn warn_of_streams(args: &Cat, session: &Session, streams: &[StreamSummary], report: Report) -> bool {
     let of_streams = streams.iter().map(|summary| summary.stream.name.as_str());
     // Files that cannot be read can be selected, too.
     let damage = session.traces().iter().flat_map(|trace| trace.damage());
     let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();
-    let mut is_told = false;
+    let mut is_explained = false;
     for (pattern, glob) in matchers(&args.stream) {
         if names.iter().any(|name| glob.is_match(name) || glob.is_match(last(name))) {
             continue;
@@ -60,13 +60,13 @@ fn tell_streams(args: &Cat, session: &Session, streams: &[StreamSummary], report
         let files = names.iter().map(|name| last(name));
         let help = advice(pattern, files.clone().chain(names.iter().copied()), "data stream", files);
         report.warning_with_help(&format!("no data stream matches `--stream {pattern}`"), &help);
-        is_told = true;
+        is_explained = true;
     }
-    is_told
+    is_explained
 }
 
 /// Says which patterns match no event record class; true if there are such.
-fn tell_events(
+fn warn_of_events(
     args: &Cat,
     session: &Session,
     streams: &[StreamSummary],
@@ -81,7 +81,7 @@ fn tell_events(
     }
     let all = names_of(streams.iter());
     let names = names_of(selected.iter().copied());
-    let mut is_told = false;
+    let mut is_explained = false;
     for (pattern, glob) in matchers(&args.event) {
         if names.iter().any(|name| glob.is_match(name)) {
             continue;
@@ -96,9 +96,9 @@ fn tell_events(
             (format!("no event record class matches `--event {pattern}`"), help)
         };
         report.warning_with_help(&text, &help);
-        is_told = true;
+        is_explained = true;
     }
-    is_told
+    is_explained
 }
 
 /// The names of all event record classes of data streams, each once.
@@ -139,14 +139,14 @@ fn advice<'a>(
         [] => format!("there is no {what} at all"),
         [only] => format!("the only {what} is `{only}`"),
         few if few.len() <= LISTED => {
-            format!("there are {}", alternatives(few.iter().copied()).replace(" or ", " and "))
+            format!("there are {}", list(few.iter().copied()))
         }
         many => format!("`ichnos info` lists the {}", count(many.len() as u64, what)),
     }
 }
 
 /// Says when there are events, if some time was asked for.
-fn tell_times(args: &Cat, session: &Session, selection: &Selection, window: Window, report: Report) {
+fn warn_of_times(args: &Cat, session: &Session, selection: &Selection, window: Window, report: Report) {
     if window == Window::default() {
         if args.stream_intersection {
             report.warning("no event lies in the time in which all data streams of its trace are active");

@@ -24,25 +24,25 @@ fn one_of_several() {
     fs::create_dir(&empty).unwrap();
     let good = folder.as_os_str();
     let alone = run("cat", &[good], &[]).expect(0, &[]).out;
-    for (bad, told) in [
+    for (bad, expected) in [
         (&missing, "missing: there is no such file or folder"),
         (&text, "text: no trace found: this is a text file"),
         (&archive, "broken.zip: this looks like a zip archive, but it cannot be read"),
         (&empty, "empty: no trace found: it is empty"),
     ] {
         for paths in [[good, bad], [bad, good]] {
-            assert_eq!(run("cat", &paths, &[]).expect(3, &["error: ", told]).out, alone);
-            run("info", &paths, &[]).expect(3, &["error: ", told]).prints(&["data stream"]);
-            run("schema", &paths, &[]).expect(3, &["error: ", told]).prints(&["demo:tick"]);
+            assert_eq!(run("cat", &paths, &[]).expect(3, &["error: ", expected]).out, alone);
+            run("info", &paths, &[]).expect(3, &["error: ", expected]).prints(&["data stream"]);
+            run("schema", &paths, &[]).expect(3, &["error: ", expected]).prints(&["demo:tick"]);
             // What a check finds is its output.
-            run("check", &paths, &[]).expect(3, &[]).prints(&[told, "1 error, 0 warnings", "10 events"]);
+            run("check", &paths, &[]).expect(3, &[]).prints(&[expected, "1 error, 0 warnings", "10 events"]);
             for verb in ["cat", "info", "schema", "check"] {
-                let run = run(verb, &paths, &["--strict"]).expect(2, &[told]);
+                let run = run(verb, &paths, &["--strict"]).expect(2, &[expected]);
                 assert_eq!(run.out, "");
             }
         }
         let info = run("info", &[good, bad], &["--json"]).expect(3, &[]).json();
-        assert!(info["problems"][0].as_str().unwrap().contains(told), "{info:#}");
+        assert!(info["problems"][0].as_str().unwrap().contains(expected), "{info:#}");
         let check = run("check", &[good, bad], &["--json"]).expect(3, &[]).json();
         assert_eq!((&check["errors"], &check["findings"][0]["kind"]), (&1.into(), &"input".into()));
     }

@@ -12,8 +12,8 @@ fn cat(path: &OsStr, options: &[&str]) -> Run {
 fn events() {
     let folder = trace("unmatched-events");
     let path = folder.as_os_str();
-    let told = ["no event record class matches `--event demo:tik`", "help: did you mean `demo:tick`"];
-    cat(path, &["--event", "demo:tik"]).expect(1, &told);
+    let expected = ["no event record class matches `--event demo:tik`", "help: did you mean `demo:tick`"];
+    cat(path, &["--event", "demo:tik"]).expect(1, &expected);
     cat(path, &["--event", "*:TICK"]).expect(1, &["did you mean `demo:tick`"]);
     cat(path, &["--event", "tock"]).expect(1, &["did you mean `demo:tock`?"]);
     // What is not near is listed, if that is short.
@@ -45,8 +45,9 @@ fn classes_without_events() {
 fn data_streams() {
     let folder = trace("unmatched-streams");
     let path = folder.as_os_str();
-    let told = ["no data stream matches `--stream stream_x`", "help: did you mean `stream_a` or `stream_b`?"];
-    cat(path, &["--stream", "stream_x"]).expect(1, &told);
+    let expected =
+        ["no data stream matches `--stream stream_x`", "help: did you mean `stream_a` or `stream_b`?"];
+    cat(path, &["--stream", "stream_x"]).expect(1, &expected);
     cat(path, &["--stream", "unlike"]).expect(1, &["help: there are `stream_a` and `stream_b`"]);
     cat(path, &["--stream", "stream_a", "--stream", "stream_c"]).expect(0, &["`--stream stream_c`"]);
     // Of both options, the one that matched nothing.
