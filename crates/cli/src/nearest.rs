@@ -1,11 +1,13 @@
 //! Names that are nearly the same as one that there is not.
 
-use strsim::damerau_levenshtein;
+use strsim::osa_distance;
 
 /// How many names are given at most.
 const MOST: usize = 3;
 /// Longer names are not compared: that takes the product of both lengths.
 const LONGEST: usize = 200;
+/// More names than this are not looked at.
+const LOOKED_AT: usize = 100_000;
 
 /// The names that are nearest to the wanted one, the nearest first: those that differ in case only, that
 /// have it as a part, or that differ in up to a third of its characters.
@@ -23,13 +25,15 @@ pub(crate) fn nearest<'a>(wanted: &str, names: impl IntoIterator<Item = &'a str>
         if name == lower {
             return Some(0);
         }
-        let distance = damerau_levenshtein(&lower, &name);
         // Two letters are in many names.
         let is_part = lower.len() > 2 && name.contains(&lower);
-        (distance <= most).then_some(distance).or(is_part.then_some(most + 1))
+        let is_long_enough = name.chars().count().abs_diff(lower.chars().count()) <= most;
+        let distance =
+            is_long_enough.then(|| osa_distance(&lower, &name)).filter(|distance| *distance <= most);
+        distance.or(is_part.then_some(most + 1))
     };
     let mut found: Vec<(usize, &str)> =
-        names.into_iter().filter_map(|name| rank(name).map(|rank| (rank, name))).collect();
+        names.into_iter().take(LOOKED_AT).filter_map(|name| rank(name).map(|rank| (rank, name))).collect();
     found.sort_unstable();
     found.dedup();
     found.truncate(MOST);

@@ -419,7 +419,8 @@ impl Session {
     /// Known faults of tracers that have changed what was read up to now, with the indexes of their traces.
     #[must_use]
     pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
-        let relates = |quirk: &TracerQuirk| quirk.relates_clocks && self.is_related_by_quirks();
+        let is_related = self.is_related_by_quirks();
+        let relates = |quirk: &TracerQuirk| quirk.relates_clocks && is_related;
         let of = |trace: &dyn TraceInput| {
             let related = trace.quirks().into_iter().filter(relates);
             trace.applied_quirks().into_iter().chain(related).collect::<Vec<_>>()

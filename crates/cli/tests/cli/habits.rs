@@ -48,6 +48,10 @@ fn a_path_without_a_verb() {
     run(&folder, "./nothing").expect(2, &["there is no such file or folder"]);
     run(&folder, "--format jsonl").expect(2, &["<PATH>"]);
     run(&folder, "chekc t").expect(2, &["similar", "'check'"]);
+    // What is there is read, even if it is called like a verb of another program.
+    std::fs::rename(folder.join("t"), folder.join("convert")).unwrap();
+    assert_eq!(run(&folder, "convert").expect(0, &[]).out.lines().count(), 10);
+    std::fs::rename(folder.join("convert"), folder.join("t")).unwrap();
     run(&folder, "t --help").expect(0, &[]).prints(&["--begin <TIME>"]);
 }
 
