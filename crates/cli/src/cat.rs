@@ -5,6 +5,7 @@ use ichnos::export::{
     DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions,
     TerminalText, Undecoded,
 };
+use ichnos::io::Output;
 use ichnos::model::Window;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
@@ -19,6 +20,7 @@ use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::{Paint, count};
 use crate::time::{self, TimePoint};
+use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be told.
@@ -27,16 +29,26 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
-    let session = input::open(&args.reading, arithmetic)?;
+    let session = input::open(&args.reading, arithmetic, report)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
-    let reader =
-        session.reader(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
+    let mut reader = session
+        .reader(window, |stream| selection.wants_file(&stream.name))
+        .map_err(|error| input::failure(&error))?;
+    if args.stream_intersection {
+        reader.intersect_streams().map_err(|error| {
+            Failure::new(format!("--stream-intersection: {error}"))
+                .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
+        })?;
+    }
     input::tell_emptiness(&session, report);
     tell_clockless(&session, &selection, report);
     interrupt::watch();
-    let output = ichnos::io::create(args.output.as_deref())
-        .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
+    let output = match args.format() {
+        CatFormat::Null => Output::nowhere(),
+        _ => ichnos::io::create(args.output.as_deref())
+            .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?,
+    };
     let to_terminal = output.is_terminal();
     let style = Style::new(args, global, to_terminal);
     let mut output = Destination::new(output, style.terminal_text(args));
@@ -44,18 +56,16 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     progress.limit_damage(args.reading.limit_damage);
     let is_limited = selection.is_some();
-    let done = parts::print(
-        &Job { args, style: &style, reader: &reader, selection },
-        &mut output,
-        &mut progress,
-        report,
-    )?;
+    let job = Job { args, style: &style, reader: &reader, selection };
+    let done = parts::print(&job, &mut output, &mut progress, report)?;
     match done.ended {
         Ended::Over => {}
-        // What there is of a file is thrown away, what there is of other output is written.
-        Ended::Interrupted => return Ok(Exit::Interrupted),
+        Ended::Interrupted => {
+            let _ = output.discard();
+            return Ok(interrupt::exit());
+        }
         Ended::Refused(line) => {
-            output.finish()?;
+            output.discard()?;
             return Err(Failure::new(line).help("without --strict, reading goes on at the next good place"));
         }
     }
@@ -77,7 +87,17 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             ));
         }
     }
-    Ok(if damaged {
+    // With -v, all of them were mentioned before.
+    for trace in session.traces().iter().filter(|_| report.verbose == 0) {
+        for quirk in trace.applied_quirks() {
+            report.notice(&format!("{}: {quirk}", trace.path()));
+        }
+    }
+    unmatched::explain(args, &session, &job.selection, window, done.tally.events, report);
+    Ok(if args.reading.listen.is_some() && interrupt::exit() != Exit::Interrupted {
+        // Ctrl-C is the end of what arrives, other signals are none.
+        interrupt::exit()
+    } else if damaged {
         Exit::Damaged
     } else if done.tally.events == 0 && is_limited {
         Exit::Nothing

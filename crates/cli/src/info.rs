@@ -23,7 +23,7 @@ use crate::tree::Branch;
 use crate::{input, output};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, report)?;
     let mut damaged = input::tell_problems(&session, report);
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
@@ -209,7 +209,7 @@ fn document(traces: &[Found<'_>], session: &Session, args: &Info) -> Object {
         .map(|refused| json!({ "path": refused.path, "problems": problems_json(&refused.diagnostics) }))
         .collect();
     object.put("refused", refused);
-    object.put("problems", session.problems().to_vec());
+    object.put("problems", input::problems(session));
     object
 }
 

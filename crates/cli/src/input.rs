@@ -8,30 +8,39 @@ use ichnos::io::{Bytes, Datagrams, IoError};
 use ichnos::model::{ClockArithmetic, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
+use crate::applicable;
 use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
 use crate::interrupt;
+use crate::nearest::nearest;
 use crate::report::Report;
 
 /// How many problems an error shows; `ichnos check` shows all.
 const SHOWN: usize = 20;
 
 /// Opens what the command line names.
-pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session, Failure> {
+pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic, report: Report) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    try_open(reading, arithmetic, false)?.and_then(refuse_all).map_err(|error| {
+    let session = try_open(reading, arithmetic, false)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
-        let failure = failure(error);
+        let failure = failure(&error);
         match reading.dialect {
             Some(_) if was_refused => {
                 failure.help("without --dialect the dialect is found out from the metadata")
             }
             _ => failure,
         }
-    })
+    })?;
+    if reading.strict
+        && let Some(problem) = session.problems().first()
+    {
+        return Err(Failure::new(problem.as_str()).help("without --strict, all that can be read is read"));
+    }
+    applicable::check_reading(reading, &session, report)?;
+    Ok(session)
 }
 
 /// Opens what the command line names, with this arithmetic of clocks unless it names another; `check`:
@@ -53,6 +62,7 @@ pub(crate) fn try_open(
     }
     let mut options = options(reading, arithmetic)?;
     options.check = check;
+    options.require_all = reading.strict;
     if let Some(path) = &reading.listen {
         interrupt::watch();
         return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
@@ -135,12 +145,12 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
 }
 
 /// An error of opening, with what may help.
-pub(crate) fn failure(error: OpenError) -> Failure {
+pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
     match error {
         OpenError::Io(IoError::NotFound { path }) => {
             let failure = Failure::new(message);
-            match similar(Path::new(&path)) {
+            match similar(Path::new(path)) {
                 Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
                 None => failure,
             }
@@ -151,7 +161,7 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         OpenError::Io(IoError::Ratio { .. }) => {
             Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
         }
-        OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
+        OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(path))),
         OpenError::Refused(refused) => {
             let mut details: Vec<String> =
                 refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
@@ -169,12 +179,18 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         OpenError::Uncorrelated(_) => Failure::new(message).help(
             "read the traces one by one, or put them on one time line all the same with --assume-correlated",
         ),
+        OpenError::Several(errors) => {
+            Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
+        }
         _ => Failure::new(message),
     }
 }
 
 /// Tells what was found besides the traces; true if something cannot be read.
 pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
+    for error in session.left_out() {
+        report.failure(&failure(error));
+    }
     for problem in session.problems() {
         report.warning(problem);
     }
@@ -192,7 +208,12 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
             report.note(&format!("{}: {quirk}", trace.path()));
         }
     }
-    !session.problems().is_empty() || !session.refused().is_empty()
+    !session.problems().is_empty() || !session.refused().is_empty() || !session.left_out().is_empty()
+}
+
+/// What is wrong with paths, folders and archives, a sentence each.
+pub(crate) fn problems(session: &Session) -> Vec<String> {
+    session.left_out().iter().map(ToString::to_string).chain(session.problems().iter().cloned()).collect()
 }
 
 /// Tells which traces have no data streams at all: there is nothing wrong with that.
@@ -265,44 +286,8 @@ fn similar(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let above = path.parent()?;
     let folder = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-    let mut best: Option<(usize, String)> = None;
-    for item in std::fs::read_dir(folder).ok()?.flatten().take(10_000) {
-        let other = item.file_name().to_string_lossy().into_owned();
-        let distance = distance(&name, &other);
-        if distance <= (name.chars().count() / 3).max(1)
-            && best.as_ref().is_none_or(|best| (distance, &other) < (best.0, &best.1))
-        {
-            best = Some((distance, other));
-        }
-    }
-    best.map(|(_, name)| above.join(name))
-}
-
-/// How many characters must be changed, added or left out to get from one name to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measures_names() {
-        assert_eq!(distance("trace", "trace"), 0);
-        assert_eq!(distance("trace", "tracce"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-    }
+    let items = std::fs::read_dir(folder).ok()?.flatten().take(10_000);
+    let names: Vec<String> = items.map(|item| item.file_name().to_string_lossy().into_owned()).collect();
+    let nearest = nearest(&name, names.iter().map(String::as_str));
+    nearest.first().map(|name| above.join(name))
 }

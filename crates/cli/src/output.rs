@@ -33,6 +33,14 @@ impl Destination {
         }
     }
 
+    /// Leaves a file as it was; what is no plain file gets what is left.
+    pub(crate) fn discard(self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.discard(),
+            Self::Terminal(writer) => writer.finish()?.discard(),
+        }
+    }
+
     fn writer(&mut self) -> &mut dyn Write {
         match self {
             Self::Plain(output) => output,

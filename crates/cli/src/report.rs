@@ -7,6 +7,7 @@ use ichnos::export::{TerminalText, for_terminal};
 
 use crate::args::{Global, LowArgs, When};
 use crate::exit::Failure;
+use crate::habits;
 use crate::style::{Paint, safe};
 use clap::Parser as _;
 
@@ -30,6 +31,12 @@ impl Report {
         }
     }
 
+    /// What reports before the command line is known.
+    pub(crate) fn early() -> Self {
+        let is_terminal = std::io::stderr().is_terminal();
+        Self { paint: Paint::stderr(When::Auto), quiet: false, is_terminal, verbose: 0 }
+    }
+
     /// Why it could not be done.
     pub(crate) fn failure(self, failure: &Failure) {
         self.error(&failure.message);
@@ -37,6 +44,15 @@ impl Report {
             self.line(&format!("  {}", safe(detail)));
         }
         if let Some(help) = &failure.help {
+            self.help(help);
+        }
+        failure.others.iter().for_each(|other| self.failure(other));
+    }
+
+    /// A warning, and what to try.
+    pub(crate) fn warning_with_help(self, text: &str, help: &str) {
+        if !self.quiet {
+            self.warning(text);
             self.help(help);
         }
     }
@@ -85,17 +101,17 @@ impl Report {
     }
 }
 
-/// Prints what is wrong with the command line, or the help that it asks for, and ends the program.
-pub(crate) fn end_by_usage(error: clap::Error) -> ! {
+/// Prints what is wrong with the command line, of which these are the arguments, and ends the program.
+pub(crate) fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
     // Arguments may come from the names of files. What is said about them is what would be said if they were
     // printable, so that they need not be found in the message.
-    let arguments: Vec<OsString> = std::env::args_os().collect();
     let printable: Vec<OsString> =
         arguments.iter().map(|argument| safe(&argument.to_string_lossy()).into_owned().into()).collect();
     let error = match LowArgs::try_parse_from(&printable) {
         Err(about_printable) if error.use_stderr() && arguments != printable => about_printable,
         _ => error,
     };
+    let error = habits::improve(error);
     let paint = Paint::stderr(When::Auto);
     if !error.use_stderr() || !std::io::stderr().is_terminal() {
         error.exit();

@@ -16,7 +16,7 @@ use crate::tree::Branch;
 use crate::{input, output};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, report)?;
     let damaged = input::tell_problems(&session, report);
     meet_classes(&session, global, report);
     if args.json {

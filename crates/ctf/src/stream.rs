@@ -477,6 +477,7 @@ impl StreamCursor {
                         && first < begin
                     {
                         self.opened.begin = self.input.clock_value(Some(first));
+                        self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
                     }
                     let time = self.opened.begin.map(|begin| begin.nanoseconds);
                     return self.tell(MessageKind::PacketBegin, time);
@@ -533,6 +534,12 @@ impl StreamCursor {
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
                         if crashed || early {
                             self.opened.end = self.input.clock_value(Some(now));
+                            let quirk = if crashed {
+                                Quirk::LttngCrashPacketEnd
+                            } else {
+                                Quirk::LttngEventAfterPacket
+                            };
+                            self.input.applied_quirks.note(quirk);
                         } else {
                             let last = if self.opened.times.are_mended { self.last_event } else { 0 };
                             let end = end.max(last);

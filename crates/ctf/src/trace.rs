@@ -21,7 +21,7 @@ use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
-use crate::quirks::Quirk;
+use crate::quirks::{AppliedQuirks, Quirk};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
@@ -640,6 +640,7 @@ impl Builder<'_> {
                 packets: found.packets,
                 rest: found.rest,
                 quirks: quirks.to_vec(),
+                applied_quirks: AppliedQuirks::default(),
                 limits,
                 clock_arithmetic,
             }));
@@ -667,6 +668,12 @@ impl TraceInput for CtfTrace {
 
     fn quirks(&self) -> Vec<TracerQuirk> {
         self.quirks.iter().map(|quirk| (*quirk).into()).collect()
+    }
+
+    fn applied_quirks(&self) -> Vec<TracerQuirk> {
+        let is_applied =
+            |quirk: &&Quirk| self.streams.iter().any(|stream| stream.applied_quirks.contains(**quirk));
+        self.quirks.iter().filter(is_applied).map(|quirk| (*quirk).into()).collect()
     }
 
     fn streams(&self) -> Vec<StreamSummary> {

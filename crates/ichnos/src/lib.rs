@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 mod format;
+mod known_file;
 mod reader;
 mod session;
 
@@ -28,7 +29,7 @@ pub use ichnos_flow as flow;
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_model as model;
-pub use reader::{Merged, Reader};
+pub use reader::{IntersectionError, Merged, Reader};
 pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, UncorrelatedClocks, listen, open};
 
 /// What most programs need.

@@ -1,14 +1,17 @@
 //! What was opened together, on one time line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
 use ichnos_io::{Datagrams, IoError, IoLimits, Tree};
-use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, Window};
+use ichnos_model::{
+    ClockClass, ClockOrigin, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, TracerQuirk, Window,
+};
 
 use crate::format::{FORMATS, Format};
+use crate::known_file::KnownFile;
 use crate::reader::Reader;
 
 /// How to open traces.
@@ -30,6 +33,9 @@ pub struct OpenOptions {
     pub clock_offsets: Vec<(PathBuf, i128)>,
     /// Tell all that is wrong with traces, even what does not matter to reading them.
     pub check: bool,
+    /// Fail if any of several paths cannot be read, rather than leave it out (see
+    /// [`Session::left_out`]).
+    pub require_all: bool,
 }
 
 impl OpenOptions {
@@ -135,6 +141,13 @@ pub enum OpenError {
     /// Two clocks cannot stand on one time line.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
+    /// None of several paths can be read: why, for each of them.
+    #[error("none of the paths can be read: {}", sentences(.0))]
+    Several(Vec<OpenError>),
+}
+
+fn sentences(errors: &[OpenError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Two clocks that cannot stand on one time line.
@@ -158,6 +171,7 @@ pub struct UncorrelatedClocks {
 pub struct Session {
     traces: Vec<Box<dyn TraceInput>>,
     refused: Vec<Refused>,
+    left_out: Vec<OpenError>,
     problems: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
@@ -168,8 +182,9 @@ pub struct Session {
 /// The path `-` is the standard input.
 ///
 /// # Errors
-/// If a path cannot be read, or nothing was found that can be. What cannot be read *among*
-/// traces that can is told by [`Session::refused`].
+/// If none of the paths can be read, or nothing was found that can be; with
+/// [`OpenOptions::require_all`], if any of the paths cannot be read. Otherwise a path that cannot be
+/// read *among* others that can is in [`Session::left_out`], and a trace in [`Session::refused`].
 pub fn open<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     options: &OpenOptions,
@@ -177,6 +192,7 @@ pub fn open<P: AsRef<Path>>(
     let mut session = Session {
         traces: Vec::new(),
         refused: Vec::new(),
+        left_out: Vec::new(),
         problems: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
@@ -185,9 +201,16 @@ pub fn open<P: AsRef<Path>>(
     let mut trees = Vec::new();
     for path in without_repetition(&paths) {
         let tree = if path == Path::new("-") {
-            Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)?
+            Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)
         } else {
-            Tree::open(path, &options.io)?
+            Tree::open(path, &options.io)
+        };
+        let tree = match tree {
+            Ok(tree) => tree,
+            Err(error) => {
+                session.leave_out(error.into(), options)?;
+                continue;
+            }
         };
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata
@@ -199,8 +222,16 @@ pub fn open<P: AsRef<Path>>(
         trees.push(tree);
     }
     session.add(&trees, options)?;
-    if session.traces.is_empty() && !session.refused.is_empty() {
-        return Err(OpenError::Refused(session.refused));
+    if session.traces.is_empty() {
+        let mut errors = session.left_out;
+        if !session.refused.is_empty() {
+            errors.push(OpenError::Refused(session.refused));
+        }
+        return match errors.len() {
+            0 => Ok(Session { left_out: Vec::new(), refused: Vec::new(), ..session }),
+            1 => Err(errors.remove(0)),
+            _ => Err(OpenError::Several(errors)),
+        };
     }
     session.traces.sort_by(|a, b| (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path())));
     Ok(session)
@@ -221,6 +252,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     Ok(Session {
         traces: vec![trace],
         refused: Vec::new(),
+        left_out: Vec::new(),
         problems: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
@@ -229,17 +261,30 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 
 /// Why there is nothing to read in a tree.
 fn no_trace(tree: &Tree) -> OpenError {
+    /// How many files of a folder or archive are looked at.
+    const LOOKED_AT: usize = 100;
+    let known = match tree.entries.as_slice() {
+        [only] => KnownFile::of(only).map(|known| format!("this is {known}")),
+        several => several.iter().take(LOOKED_AT).find_map(|entry| {
+            let known = KnownFile::of(entry).filter(|known| known.is_trace)?;
+            Some(format!("`{}` is {known}", entry.path))
+        }),
+    };
     let hint = match tree.entries.as_slice() {
         [] if !tree.problems.is_empty() => tree.problems.join("; "),
         [] => "it is empty".to_owned(),
         [only] if only.len == Some(0) => "it is an empty file".to_owned(),
-        [only] => format!(
+        [only] => known.unwrap_or_else(|| format!(
             "`{}` is none of the formats that ichnos knows by itself; a single data stream file of CTF needs \
              `--metadata FILE`, and `--from FORMAT` reads a file that is too damaged to be recognised",
             only.name()
-        ),
+        )),
         several => {
-            format!("none of its {} files is called `metadata`, as that of a CTF trace is", several.len())
+            let known = known.map(|known| format!("; {known}")).unwrap_or_default();
+            format!(
+                "none of its {} files is called `metadata`, as that of a CTF trace is{known}",
+                several.len()
+            )
         }
     };
     OpenError::NoTrace { path: tree.name.clone(), hint }
@@ -264,14 +309,23 @@ fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
 }
 
 impl Session {
+    /// Notes that a path cannot be read.
+    fn leave_out(&mut self, error: OpenError, options: &OpenOptions) -> Result<(), OpenError> {
+        if options.require_all {
+            return Err(error);
+        }
+        self.left_out.push(error);
+        Ok(())
+    }
+
     fn add(&mut self, trees: &[Tree], options: &OpenOptions) -> Result<(), OpenError> {
         let is_wanted = |format: &Format| options.format.as_ref().is_none_or(|name| name == format.name);
         let format_of = |tree: &Tree| {
             FORMATS.iter().position(|format| is_wanted(format) && (format.probe)(tree, options))
         };
         let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
-        if let Some(unknown) = formats.iter().position(Option::is_none) {
-            return Err(no_trace(&trees[unknown]));
+        for (tree, _) in trees.iter().zip(&formats).filter(|(_, format)| format.is_none()) {
+            self.leave_out(no_trace(tree), options)?;
         }
         for (i, format) in FORMATS.iter().enumerate() {
             let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
@@ -303,6 +357,12 @@ impl Session {
     #[must_use]
     pub fn refused(&self) -> &[Refused] {
         &self.refused
+    }
+
+    /// Why paths that were to be opened are left out: they cannot be read, or there is no trace.
+    #[must_use]
+    pub fn left_out(&self) -> &[OpenError] {
+        &self.left_out
     }
 
     /// What is wrong with folders and archives, a sentence each.
@@ -356,6 +416,39 @@ impl Session {
         })
     }
 
+    /// Known faults of tracers that have changed what was read up to now, with the indexes of their traces.
+    #[must_use]
+    pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
+        let is_related = self.is_related_by_quirks();
+        let relates = |quirk: &TracerQuirk| quirk.relates_clocks && is_related;
+        let of = |trace: &dyn TraceInput| {
+            let related = trace.quirks().into_iter().filter(relates);
+            trace.applied_quirks().into_iter().chain(related).collect::<Vec<_>>()
+        };
+        let traces = self.traces.iter().enumerate();
+        traces.flat_map(|(i, trace)| of(trace.as_ref()).into_iter().map(move |quirk| (i, quirk))).collect()
+    }
+
+    /// Whether clocks of several traces stand on one time line because of faults of tracers only.
+    fn is_related_by_quirks(&self) -> bool {
+        if self.traces.len() < 2 || self.assume_correlated {
+            return false;
+        }
+        let mut clocks: Vec<ClockClass> = Vec::new();
+        for (_, trace) in self.traces.iter().enumerate().filter(|(i, _)| !self.is_placed(*i)) {
+            let is_changed = trace.quirks().iter().any(|quirk| quirk.relates_clocks);
+            let streams = trace.streams();
+            let used: BTreeSet<u16> =
+                streams.iter().filter_map(|summary| summary.stream.class().default_clock).collect();
+            let all = &trace.trace().class.clocks;
+            for clock in used.iter().filter_map(|index| all.get(usize::from(*index))) {
+                let origin = if is_changed { ClockOrigin::Unknown } else { clock.origin.clone() };
+                clocks.push(ClockClass { origin, ..clock.clone() });
+            }
+        }
+        first_uncorrelated(&clocks.iter().collect::<Vec<_>>()).is_some()
+    }
+
     /// All messages in the window, merged by time.
     ///
     /// # Errors
@@ -403,7 +496,7 @@ impl Session {
             return Err(uncorrelated.into());
         }
         let wanted = wanted.iter().map(|streams| streams.iter().map(|(_, is)| *is).collect()).collect();
-        Ok(Reader { session: self, window, wanted })
+        Ok(Reader { session: self, windows: vec![window; self.traces.len()], wanted })
     }
 }
 
@@ -426,8 +519,6 @@ fn first_uncorrelated(clocks: &[&ClockClass]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::ClockOrigin;
-
     use super::*;
 
     fn clock(uid: Option<&str>, origin: ClockOrigin) -> ClockClass {

@@ -5,7 +5,8 @@
 //! arrives at a socket.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
-//! `bytes.rs`, and what guards it in `bus_error.rs`.
+//! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `signals.rs` and
+//! `standard_output.rs`.
 //!
 //! # Files that change while they are read
 //! Large plain files are mapped. Of files that grow, as those of a running tracer do, what was there
@@ -27,6 +28,9 @@ mod error;
 mod limits;
 mod mapping;
 mod output;
+#[cfg(unix)]
+mod signals;
+mod standard_output;
 mod tree;
 
 pub use bytes::Bytes;
@@ -34,6 +38,8 @@ pub use datagrams::{Datagram, Datagrams};
 pub use error::IoError;
 pub use limits::IoLimits;
 pub use output::{Output, create};
+#[cfg(unix)]
+pub use signals::ignores_signal;
 pub use tree::{Entry, Tree};
 
 #[cfg(test)]

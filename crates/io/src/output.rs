@@ -5,6 +5,8 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
+use crate::standard_output;
+
 const BUFFER: usize = 256 << 10;
 
 /// Opens what results are written to: the standard output for None and `-`, else a file.
@@ -14,10 +16,11 @@ const BUFFER: usize = 256 << 10;
 /// device, a pipe) is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a folder.
+/// If the file cannot be created, or is a folder; if the program was started without a standard output.
 pub fn create(path: Option<&Path>) -> io::Result<Output> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path),
+        _ if standard_output::was_closed() => Err(io::Error::other("the standard output is closed")),
         _ => {
             let is_terminal = io::stdout().is_terminal();
             let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
@@ -105,6 +108,20 @@ impl Output {
     #[must_use]
     pub fn is_terminal(&self) -> bool {
         self.is_terminal
+    }
+
+    /// What is written here goes nowhere.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
+    }
+
+    /// Leaves a file as it was; what is no plain file gets what is left.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn discard(self) -> io::Result<()> {
+        if self.replace.is_none() { self.finish() } else { Ok(()) }
     }
 
     /// Writes what is left and puts the file at its place.
@@ -198,6 +215,19 @@ mod tests {
         assert_eq!(names(&folder).len(), 1);
         drop(output);
         assert!(names(&folder).is_empty());
+    }
+
+    #[test]
+    fn leaves_the_old_file_when_discarded() {
+        let folder = Folder::new("discarded");
+        let path = folder.join("out");
+        fs::write(&path, b"old").unwrap();
+        let mut output = create(Some(&path)).unwrap();
+        output.write_all(b"new").unwrap();
+        output.discard().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(&folder), ["out"]);
+        Output::nowhere().discard().unwrap();
     }
 
     #[test]

@@ -36,6 +36,8 @@ pub struct TracerQuirk {
     pub name: &'static str,
     /// One sentence for people, without the final full stop.
     pub message: &'static str,
+    /// Whether all that it changes is which other clocks a clock of the trace stands on one time line with.
+    pub relates_clocks: bool,
 }
 
 impl std::fmt::Display for TracerQuirk {
@@ -85,6 +87,12 @@ pub trait TraceInput: Send + Sync {
 
     /// Known faults of the tracer that are taken into account.
     fn quirks(&self) -> Vec<TracerQuirk>;
+
+    /// Those of them that have changed what was read of its data streams up to now: the tracer did what
+    /// it is known for. Without those that only relate clocks.
+    fn applied_quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
 
     /// Its data streams, in the order in which ties of time are broken.
     fn streams(&self) -> Vec<StreamSummary>;

@@ -469,6 +469,9 @@ pub enum PlanError {
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
+    /// What is to be added to the times of this clock puts them out of the range of 64-bit nanoseconds.
+    #[error("the offset of the clock `{0}` gets out of range")]
+    ClockOffset(String),
 }
 
 /// The plans of a trace.

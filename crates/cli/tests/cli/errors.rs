@@ -45,7 +45,9 @@ fn no_trace() {
     fs::write(folder.join("empty-file"), b"").unwrap();
     run("empty-file").expect(2, &["an empty file"]);
     fs::write(folder.join("text"), b"hello").unwrap();
-    run("text").expect(2, &["none of the formats", "ichnos formats"]);
+    run("text").expect(2, &["this is a text file, which ichnos does not read", "ichnos formats"]);
+    fs::write(folder.join("bytes"), [0xc3; 64]).unwrap();
+    run("bytes").expect(2, &["none of the formats", "ichnos formats"]);
     fs::create_dir(folder.join("other")).unwrap();
     fs::write(folder.join("other/metadata.txt"), METADATA).unwrap();
     run("other").expect(2, &["called exactly `metadata`", "metadata.txt"]);

@@ -122,7 +122,7 @@ fn options_of_formats() {
     ichnos(["info", "-O", "boot", log]).expect(2, &["FORMAT.OPTION=VALUE"]);
     ichnos(["formats"]).expect(0, &[]).prints(&["-O fuchsia-log.severity-scale"]);
     let readme = root().join("README.md");
-    ichnos(["info", path(&readme)]).expect(2, &["none of the formats"]);
+    ichnos(["info", path(&readme)]).expect(2, &["this is a text file"]);
     ichnos(["info", "--count", "--from", "fuchsia-log", path(&readme)])
         .expect(3, &[])
         .prints(&["record-type"]);

@@ -193,8 +193,11 @@ impl LogTrace {
 fn new_trace(path: &str, options: &OpenOptions) -> Result<Arc<Trace>, PlanError> {
     let mut class = class::trace_class(options);
     if let Some(clock) = class.clocks.first_mut() {
-        // An offset that does not fit is far beyond all times.
-        let _ = clock.add_offset(options.clock_offset);
+        // Times are numbers of 64 bits, wherever they are written.
+        let fits = i64::try_from(options.clock_offset).is_ok();
+        if !fits || !clock.add_offset(options.clock_offset) {
+            return Err(PlanError::ClockOffset(clock.id.clone()));
+        }
     }
     let mut trace = Trace::new(class, "", &options.limits)?;
     path.clone_into(&mut trace.path);
