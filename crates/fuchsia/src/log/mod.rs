@@ -52,11 +52,13 @@ mod framing;
 mod legacy;
 mod message;
 mod printf;
+mod proof;
 mod record;
 mod severity;
 #[cfg(feature = "std")]
 mod splitter;
 mod text;
+mod unit;
 pub(crate) mod word;
 
 pub use argument::{Argument, Arguments, Meaning, Value};
@@ -65,6 +67,8 @@ pub use check::CheckOptions;
 pub use container::Messages;
 pub use encoder::{EncodeError, Encoder, Event, MAX_TEXT, RecordEncoder, add_dropped_count};
 pub use error::{LogError, Rule};
+#[cfg(feature = "reader")]
+pub(crate) use framing::follows;
 pub use framing::{Damage, Framer, Framing, Step};
 pub use legacy::{Packet, SeverityScale};
 pub use message::Message;

@@ -70,6 +70,8 @@ pub(super) struct LogCursor {
     /// Where the bytes begin: how many came before, with the lengths of their datagrams.
     base: u64,
     framing: Framing,
+    /// What takes a closer look.
+    framer: Framer,
     options: Arc<OpenOptions>,
     check: bool,
     limits: WalkLimits,
@@ -128,6 +130,7 @@ impl LogCursor {
             live: None,
             base: 0,
             framing,
+            framer: Framer::new(framing, 0),
             options: Arc::clone(options),
             limits: (&options.limits).into(),
             wanted: (
@@ -186,6 +189,7 @@ impl LogCursor {
             return dropped > 0;
         };
         self.bytes = next.framed.into();
+        self.framer = Framer::new(self.framing, 0);
         true
     }
 
@@ -211,7 +215,15 @@ impl LogCursor {
                 _ => self.other(words)?,
             };
             let end = begin + size * 8;
-            if self.framing == Framing::Datagrams && own.len() != size * 8 {
+            if self.framing == Framing::Datagrams {
+                if own.len() != size * 8 || !self.is_followed_by_datagram(end) {
+                    return None;
+                }
+            } else if let Some(next) = words.get(size) {
+                if !log::follows(None, u64::from_le_bytes(*next)) {
+                    return None;
+                }
+            } else if end != self.bytes.len() {
                 return None;
             }
             let timestamp = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
@@ -228,6 +240,18 @@ impl LogCursor {
             self.lend_event();
             return Some(());
         }
+    }
+
+    /// Whether behind a datagram that ends at `end` is what mostly follows one.
+    #[inline]
+    fn is_followed_by_datagram(&self, end: usize) -> bool {
+        let rest = self.bytes.get(end..).unwrap_or_default();
+        let (Some((length, rest)), true) = (rest.split_first_chunk::<LENGTH>(), rest.len() >= LENGTH + 8)
+        else {
+            return rest.is_empty();
+        };
+        let header = rest.first_chunk().map_or(0, |header| u64::from_le_bytes(*header));
+        log::follows(Some(u32::from_le_bytes(*length)), header)
     }
 
     /// The class of a record that is not like the one before, and its size in words.
@@ -325,10 +349,10 @@ impl LogCursor {
             }
             return false;
         };
-        let mut framer = Framer::new(self.framing, self.at as u64);
+        self.framer.go_on_at(self.at as u64);
         let mut left = input;
         let found = loop {
-            let step = framer.step(left, true);
+            let step = self.framer.step(left, true);
             left = left.get(step.consumed..).unwrap_or_default();
             if step.found.is_some() || step.consumed == 0 {
                 break step.found;
