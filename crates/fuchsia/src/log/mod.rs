@@ -61,6 +61,8 @@ mod text;
 mod unit;
 pub(crate) mod word;
 
+#[cfg(feature = "reader")]
+pub(crate) use argument::kind;
 pub use argument::{Argument, Arguments, Meaning, Value};
 pub use attribution::{ARCHIVIST_URL, Attribution, Control};
 pub use check::CheckOptions;
