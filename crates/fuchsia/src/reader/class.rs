@@ -284,6 +284,19 @@ pub(super) const RECORD_CONTEXT: u64 = 128;
 /// What the header of a record says. All of it is the specific context, not the event record header,
 /// since it differs from one class to the other, and is shown.
 fn record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
+    // Its members mean the same in all classes.
+    static SHARED: LazyLock<[Option<Arc<FieldClass>>; 2]> = LazyLock::new(|| {
+        let role = || LogRole::new(LogSeverity::Member, SCALE);
+        [false, true].map(|has_tag| new_record_context(has_tag, &mut role()))
+    });
+    if has_tag {
+        role.insert(Scope::SpecificContext, 1, LogMeaning::Hidden);
+    }
+    role.insert(Scope::SpecificContext, if has_tag { 3 } else { 1 }, LogMeaning::Severity);
+    SHARED.get(usize::from(has_tag)).cloned().flatten()
+}
+
+fn new_record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
     static SEVERITY: LazyLock<Arc<FieldClass>> = LazyLock::new(|| severity(bits(8, 8), false, SCALE));
     let mut members = Members::new(Scope::SpecificContext, role);
     if has_tag {

@@ -79,6 +79,8 @@ pub(super) struct LogCursor {
     /// Where the bytes begin: how many came before, with the lengths of their datagrams.
     base: u64,
     framing: Framing,
+    /// The same, if records in it need no closer look.
+    quick_framing: Option<Framing>,
     /// What takes a closer look.
     framer: Framer,
     check: bool,
@@ -120,7 +122,7 @@ pub(super) struct LogCursor {
     offset: i128,
     clock: ClockValue,
     /// Time of the record before, as it has it.
-    before: Option<i64>,
+    before: i64,
     queue: VecDeque<Told>,
     current: Option<Told>,
     lends: Option<MessageKind>,
@@ -144,6 +146,7 @@ impl LogCursor {
             live: None,
             base: 0,
             framing,
+            quick_framing: Some(framing).filter(|_| !options.check),
             framer: Framer::new(framing, 0),
             limits: (&options.limits).into(),
             wanted: (
@@ -174,7 +177,7 @@ impl LogCursor {
             slots: Vec::new(),
             offset,
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
-            before: None,
+            before: 0,
             queue: VecDeque::new(),
             current: None,
             lends: None,
@@ -211,18 +214,15 @@ impl LogCursor {
     /// Moves on to the next event; None if something about it takes a closer look.
     #[inline(always)]
     fn quick(&mut self) -> Option<()> {
-        if self.check {
-            return None;
-        }
         loop {
             let rest = self.bytes.get(self.at..)?;
-            let (begin, own) = match self.framing {
-                Framing::Records => (self.at, rest),
-                Framing::Datagrams => {
+            let (begin, own) = match self.quick_framing {
+                Some(Framing::Records) => (self.at, rest),
+                Some(Framing::Datagrams) => {
                     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
                     (self.at + LENGTH, rest.get(..u32::from_le_bytes(*length) as usize)?)
                 }
-                Framing::ExtendedRecords => return None,
+                _ => return None,
             };
             let words = own.as_chunks::<8>().0;
             let (index, size) = match self.known.get(self.last).map(|known| known.shape.as_ref()) {
@@ -230,7 +230,7 @@ impl LogCursor {
                 _ => self.other(words)?,
             };
             let end = begin + size * 8;
-            if self.framing == Framing::Datagrams {
+            if self.quick_framing == Some(Framing::Datagrams) {
                 if own.len() != size * 8 || !self.is_followed_by_datagram(end) {
                     return None;
                 }
@@ -297,7 +297,7 @@ impl LogCursor {
     /// Notes the time of the current event; true if it is outside of the window.
     #[inline]
     fn note_time(&mut self, timestamp: i64) -> bool {
-        self.before = (self.records > 1).then_some(self.clock.cycles as i64);
+        self.before = self.clock.cycles as i64;
         self.clock = self.value(timestamp);
         timestamp < self.wanted.0 || timestamp > self.wanted.1
     }
@@ -661,9 +661,8 @@ impl LogCursor {
                 Told::Discarded(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
-                    begin: self
-                        .before
-                        .map(|before| self.value(before))
+                    begin: (self.records > 1)
+                        .then(|| self.value(self.before))
                         .filter(|before| *before <= self.clock),
                     end: Some(self.clock),
                 }),
