@@ -208,7 +208,7 @@ fn a_missing_byte_loses_one_record() {
 fn classes_of_records_take_little_memory() {
     use nix::sys::resource::{UsageWho, getrusage};
 
-    const COUNT: usize = 20_000;
+    const COUNT: usize = 8_000;
     if std::env::var_os("ASAN_OPTIONS").is_some() {
         eprintln!("skipped: the address sanitizer takes memory for itself");
         return;

@@ -118,7 +118,7 @@ enum Verdict<T = ()> {
 /// What something looks like by itself.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Sight {
-    /// A message that breaks no rule; whether it can be one if nothing good follows.
+    /// A message that breaks no rule, and whether that is no accident.
     Right(bool),
     /// The same that breaks a rule.
     Wrong(bool),
@@ -309,7 +309,8 @@ impl Framer {
         doubt.is_end_good = Some(is_end_good);
         let is_readable = match sight {
             Sight::Right(_) if is_end_good => return Verdict::Yes(Outcome::Message),
-            Sight::Right(is_probable) | Sight::Wrong(is_probable) => is_probable || is_end_good,
+            Sight::Right(_) => true,
+            Sight::Wrong(is_probable) => is_probable || is_end_good,
             Sight::Broken => false,
         };
         let wanted = match (sight, is_end_good) {

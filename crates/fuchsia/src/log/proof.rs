@@ -101,7 +101,7 @@ pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof
     }
 }
 
-/// Whether something that can be read is a message although nothing good follows, if none begins within it.
+/// Whether it is no accident that something can be read, so that it counts more than a message within it.
 pub(super) fn is_probable(message: &Message<'_>, broken: Option<&LogError>) -> bool {
     match message {
         Message::Record { .. } => broken.is_none_or(|error| error.rule != Rule::TrailingBytes),
