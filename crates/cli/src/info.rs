@@ -305,7 +305,12 @@ impl Found<'_> {
         for (i, stream) in trace.class.data_streams.iter().enumerate() {
             let begin = classes.len() + stream.event_records.len();
             let records = trace.event_records(i).enumerate();
-            classes.extend(records.map(|(j, record)| (stream.id, record, self.count_of(i, j))));
+            // Only what is shown of a class is kept: of those that are met while reading there may be many.
+            let shown = |record: Arc<EventRecordClass>| {
+                let record = EventRecordClass::clone(&record);
+                Arc::new(EventRecordClass { specific_context: None, payload: None, log: None, ..record })
+            };
+            classes.extend(records.map(|(j, record)| (stream.id, shown(record), self.count_of(i, j))));
             // Which of those that are met while reading comes first must not show.
             if let Some(late) = classes.get_mut(begin..) {
                 late.sort_by_key(|(_, record, _)| record.id);

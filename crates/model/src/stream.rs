@@ -48,8 +48,8 @@ impl Trace {
         data_stream_class: usize,
     ) -> impl Iterator<Item = Arc<EventRecordClass>> + '_ {
         let declared = self.class.data_streams.get(data_stream_class).map(|class| &class.event_records[..]);
-        let late = self.late.get(data_stream_class).map(LateClasses::all).unwrap_or_default();
-        let late = late.into_iter().map(|late| Arc::clone(&late.plans.class));
+        let late = self.late.get(data_stream_class);
+        let late = late.into_iter().flat_map(|late| (0..late.count()).filter_map(|i| late.described(i)));
         declared.unwrap_or_default().iter().cloned().chain(late)
     }
 
@@ -58,9 +58,9 @@ impl Trace {
     pub fn class_with_late(&self) -> TraceClass {
         let mut class = self.class.clone();
         for (stream, late) in class.data_streams.iter_mut().zip(&self.late) {
-            let mut late = late.all();
-            late.sort_by_key(|late| late.plans.class.id);
-            stream.event_records.extend(late.iter().map(|late| Arc::clone(&late.plans.class)));
+            let mut late: Vec<_> = (0..late.count()).filter_map(|index| late.described(index)).collect();
+            late.sort_by_key(|class| class.id);
+            stream.event_records.extend(late);
         }
         class
     }

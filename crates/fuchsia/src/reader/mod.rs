@@ -54,7 +54,7 @@ pub enum Clock {
 }
 
 /// How to open logs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// By which clock they were written.
@@ -69,6 +69,23 @@ pub struct OpenOptions {
     pub force: bool,
     /// What is refused because it is too much.
     pub limits: Limits,
+    /// How many event record classes are kept compiled by all cursors together; what is met again of others
+    /// is compiled again. Default: 2,048, of which each takes up to some thousand bytes.
+    pub compiled_classes: usize,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::default(),
+            severity_scale: SeverityScale::default(),
+            clock_offset: 0,
+            check: false,
+            force: false,
+            limits: Limits::default(),
+            compiled_classes: 2_048,
+        }
+    }
 }
 
 /// Whether a tree has files of log messages.
@@ -201,6 +218,10 @@ fn new_trace(path: &str, options: &OpenOptions) -> Result<Arc<Trace>, PlanError>
     }
     let mut trace = Trace::new(class, "", &options.limits)?;
     path.clone_into(&mut trace.path);
+    let scale = options.severity_scale;
+    if let Some(late) = trace.late_classes(0) {
+        late.describe_with(move |key| class::class_of(key, scale));
+    }
     Ok(Arc::new(trace))
 }
 
@@ -257,7 +278,8 @@ impl TraceInput for LogTrace {
 
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
         let cursor = |file: &LogFile| {
-            let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window);
+            let most = self.options.compiled_classes / self.files.len().max(1);
+            let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
             let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
             let cursor = match live {
                 Some(live) => cursor.listen(live),

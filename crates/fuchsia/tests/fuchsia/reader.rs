@@ -285,6 +285,14 @@ proptest! {
     }
 
     #[test]
+    fn so_it_does_when_classes_are_compiled_again_and_again(kinds in vec(parts(), 8..14), framing in framing()) {
+        let mut options = forced();
+        options.compiled_classes = 0;
+        let records: Vec<Vec<u8>> = kinds.iter().map(Parts::encode).collect();
+        compare(&framed(&[&records[..], &records, &records].concat(), framing), &options);
+    }
+
+    #[test]
     fn so_it_does_when_there_are_too_many_classes(kinds in vec(parts(), 1..8), framing in framing()) {
         let mut options = forced();
         options.limits.late_event_record_classes = 2;
