@@ -20,6 +20,8 @@ const FORMATS: &[(&str, &[CatFormat])] = &[
     ("names", PRETTY),
     ("details", &[CatFormat::Details]),
     ("packets", &[CatFormat::Jsonl]),
+    ("integers", JSON),
+    ("time", JSON),
     ("part_size", &[CatFormat::Pretty, CatFormat::Log, CatFormat::LogJson, CatFormat::Null]),
     (
         "output",
@@ -28,6 +30,8 @@ const FORMATS: &[(&str, &[CatFormat])] = &[
 ];
 
 const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
+
+const JSON: &[CatFormat] = &[CatFormat::Jsonl, CatFormat::LogJson];
 
 /// Checks that all options that were given on the command line apply to the format of output.
 pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
@@ -147,6 +151,8 @@ mod tests {
             "details" => "compact",
             "part_size" => "1M",
             "output" => "out",
+            "integers" => Some("string"),
+            "time" => Some("iso"),
             _ => return None,
         })
     }
