@@ -276,7 +276,23 @@ fn bits_json(object: &mut Object, bits: BitField) {
 fn integer_json(object: &mut Object, integer: &IntegerProperties) {
     object.put("signed", integer.signed);
     object.put("preferred_display_base", integer.preferred_base.radix());
-    object.put_some("mappings", integer.mappings.as_ref().map(mappings_json));
+    object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
+}
+
+/// The mappings of an integer: with bounds of any size.
+fn labels_json(integer: &IntegerProperties) -> Json {
+    let bound = |value: &WideInteger| js::value(&Value::Number(value.to_string()));
+    let mut mappings = integer.mappings.as_ref().map_or(Json::Null, mappings_json);
+    for range in integer.wide_ranges() {
+        let mapping = mappings.get_mut(range.mapping).and_then(|mapping| mapping.get_mut("ranges"));
+        if let Some(Json::Array(ranges)) = mapping {
+            // What an `i128` can be of it is there, too.
+            let narrow = json!([js::integer(range.lower.clamped()), js::integer(range.upper.clamped())]);
+            ranges.retain(|range| *range != narrow);
+            ranges.push(Json::Array(vec![bound(&range.lower), bound(&range.upper)]));
+        }
+    }
+    mappings
 }
 
 /// A list, not an object: order counts, and a name may come twice.
@@ -606,7 +622,14 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
         let _ = write!(text, ", base {}", integer.preferred_base.radix());
     }
     if let Some(mappings) = &integer.mappings {
+        let first = below.len();
         mappings_tree(below, mappings, paint);
+        for range in integer.wide_ranges() {
+            if let Some(branch) = below.get_mut(first + range.mapping) {
+                let separator = if branch.text.ends_with(' ') { "" } else { ", " };
+                let _ = write!(branch.text, "{separator}{range}");
+            }
+        }
     }
 }
 
@@ -639,6 +662,7 @@ mod tests {
                 name: "run\x1b".into(),
                 ranges: RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
             }])),
+            wide_ranges: None,
         };
         let location = FieldLocation {
             origin: Some(Scope::Payload),

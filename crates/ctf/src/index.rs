@@ -20,7 +20,7 @@ use crate::packet_entry::PacketEntry;
 pub(crate) struct FoundPacket {
     /// Index of the data stream class.
     pub(crate) class: usize,
-    pub(crate) stream_id: Option<u64>,
+    pub(crate) stream_id: Option<u128>,
     pub(crate) entry: PacketEntry,
 }
 
@@ -65,7 +65,7 @@ struct Scan<'a, T> {
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     /// Where clocks go on, those of each data stream at the end of its packet before.
-    clocks_after: HashMap<(usize, Option<u64>), Clocks>,
+    clocks_after: HashMap<(usize, Option<u128>), Clocks>,
     /// The UUID of the last packet, if that is not the one of the metadata.
     foreign: Option<Uuid>,
     /// No packet of this recording follows that could be preferred to others.
@@ -173,6 +173,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
             if let Ok(again) = self.decode(offset) {
                 info = again;
             }
+            self.clocks.end_packet();
             if let Some(end) = info.end {
                 self.clocks.set_default(end);
             }

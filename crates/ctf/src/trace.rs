@@ -470,7 +470,7 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 }
 
 /// Which data stream a packet belongs to: its class id, and its id or else its file.
-type StreamKey = (u64, Option<u64>, String);
+type StreamKey = (u128, Option<u128>, String);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,

@@ -73,7 +73,7 @@ impl ClassPart {
         let class = event.class;
         let mut out = Vec::new();
         push_key(&mut out, "id");
-        number::push_unsigned(&mut out, class.id);
+        number::push_id(&mut out, class.id);
         push_text(&mut out, "name", class.name.as_deref());
         push_log_level(&mut out, class);
         Self {
@@ -451,7 +451,7 @@ fn push_class(out: &mut Vec<u8>, class: &EventRecordClass, stream: u64) {
     out.extend_from_slice(b"{\"type\":\"event-class\",\"stream\":");
     number::push_unsigned(out, stream);
     push_key(out, "id");
-    number::push_unsigned(out, class.id);
+    number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_log_level(out, class);
     push_text(out, "emf_uri", property::emf_uri(class));
@@ -486,10 +486,10 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
     push_text(out, "name", Some(&stream.name));
     if let Some(id) = stream.id {
         push_key(out, "id");
-        number::push_unsigned(out, id);
+        number::push_id(out, id);
     }
     out.extend_from_slice(b",\"class\":{\"id\":");
-    number::push_unsigned(out, class.id);
+    number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_attributes(out, &class.attributes);
     out.push(b'}');

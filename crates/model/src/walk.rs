@@ -283,6 +283,28 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Ok(bytes)
     }
 
+    /// Takes `count` bytes from within a byte on, which only PROP-1.0 allows: in the byte order of the
+    /// field before, as byte order never changes within a byte.
+    #[cold]
+    fn take_within_byte(&mut self, count: u64) -> Result<Vec<u8>, DecodeError> {
+        let left = self.end.saturating_sub(self.at.bit);
+        let Some(size) = count.checked_mul(8) else {
+            return self.error(DecodeErrorKind::Overflow);
+        };
+        if size > left {
+            if self.bits.content > self.end {
+                self.at.bit += left / 8 * 8;
+                return self.beyond(8);
+            }
+            return self.beyond(size);
+        }
+        let order = self.at.open_byte().unwrap_or(ByteOrder::LittleEndian);
+        let byte = |i| read_bits(self.data, self.at.bit + i * 8, 8, order == ByteOrder::BigEndian) as u8;
+        let bytes = (0..count).map(byte).collect();
+        self.at = self.at.behind(self.at.bit + size, Some(order));
+        Ok(bytes)
+    }
+
     fn slot(&self, slot: Slot) -> Result<i128, DecodeError> {
         match self.slots.get(usize::from(slot)).map(Cell::get) {
             Some(value) if is_known(value) => Ok(value),
@@ -291,7 +313,39 @@ impl<'a, V: Visitor> Walk<'a, V> {
     }
 
     fn length(&self, slot: Slot) -> Result<u64, DecodeError> {
-        Ok(u64::try_from(self.slot(slot)?).unwrap_or(u64::MAX))
+        match self.slot(slot)? {
+            length @ ..0 => self.error(DecodeErrorKind::NegativeLength(length)),
+            length => Ok(u64::try_from(length).unwrap_or(u64::MAX)),
+        }
+    }
+
+    /// The error of a length that another field says, if the content has no room for it.
+    fn check_length(&self, bytes: u64) -> Result<(), DecodeError> {
+        if bytes <= self.bits.content.saturating_sub(self.at.bit) / 8 {
+            return Ok(());
+        }
+        let left = self.end.saturating_sub(self.at.bit);
+        self.error(DecodeErrorKind::LengthBeyond { length: bytes, unit: "bytes", left })
+    }
+
+    /// The error of an element of an array that begins at bit `begin`: if the array has more elements
+    /// than the content has bits, or if all are `plain`, its length is what is wrong.
+    #[cold]
+    fn element_error(
+        &self,
+        error: DecodeError,
+        field: Field<'a>,
+        length: u64,
+        begin: u64,
+        plain: bool,
+    ) -> DecodeError {
+        let left = self.end.saturating_sub(begin);
+        let is_dynamic = matches!(field.node().op, Op::DynamicArray { .. });
+        let is_beyond = matches!(error.kind, DecodeErrorKind::BeyondContent { .. });
+        if !is_dynamic || !is_beyond || !(plain || length > left) {
+            return error;
+        }
+        DecodeError { kind: DecodeErrorKind::LengthBeyond { length, unit: "elements", left }, ..error }
     }
 
     fn save(&self, slots: &[Slot], value: i128) {
@@ -318,10 +372,18 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Variable(op) => self.variable(field, *op),
             Op::NullTerminated(encoding) => self.null_terminated(field, *encoding),
             Op::StaticText(encoding, length) => self.text(field, *encoding, *length),
-            Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
+            Op::DynamicText(encoding, slot) => {
+                let length = self.length(*slot)?;
+                self.check_length(length)?;
+                self.text(field, *encoding, length)
+            }
             Op::PrefixedText(encoding, prefix) => self.prefixed_text(field, *encoding, *prefix),
             Op::StaticBlob(length) => self.blob(field, *length),
-            Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
+            Op::DynamicBlob(slot) => {
+                let length = self.length(*slot)?;
+                self.check_length(length)?;
+                self.blob(field, length)
+            }
             Op::Structure { parts, .. } => self.structure(field, parts),
             Op::StaticArray { element, length, elements } => self.array(field, *element, *length, *elements),
             Op::DynamicArray { element, length, elements } => {
@@ -330,8 +392,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Optional { field: inner, selector, ranges } => {
                 self.optional(field, *inner, *selector, ranges.as_ref())
             }
-            Op::Variant { options, selectors, selector } => {
-                self.variant(field, options, selectors, *selector)
+            Op::Variant { options, selectors, selector, choices } => {
+                let found = choices.iter().find(|choices| self.slot(choices.slot).is_ok());
+                let (selectors, selector) =
+                    found.map_or((selectors, *selector), |found| (&found.selectors, found.slot));
+                self.variant(field, options, selectors, selector)
             }
             Op::Union { members } => self.union(field, members),
             Op::Null => {
@@ -526,14 +591,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if content.checked_add(unit).is_none_or(|size| size > left) {
             if content == usize::MAX {
                 if self.bits.content <= self.data.len() as u64 * 8 {
-                    // All the data there is would be too little.
-                    return self.beyond(data.len() as u64 * 8);
+                    return self.error(DecodeErrorKind::EndlessString);
                 }
                 // The data ends before the string: what is missing is the next code unit.
                 self.at.bit += (data.len() / unit * unit * 8) as u64;
                 return self.beyond(unit as u64 * 8);
             }
-            return self.beyond((content + unit) as u64 * 8);
+            return self.error(DecodeErrorKind::EndlessString);
         }
         self.at = self.at.at_byte(self.at.bit + (content + unit) as u64 * 8);
         if V::WANTS_VALUES {
@@ -545,9 +609,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     #[inline(never)]
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
+        let shifted;
         let raw = match length {
             0 => &[],
-            _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
+            _ if self.at.bit % 8 != 0 => {
+                shifted = self.take_within_byte(length)?;
+                &*shifted
+            }
             _ => self.take(length)?,
         };
         let unit = encoding.unit();
@@ -627,12 +695,16 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 tell_elements(self.visitor, field.with_offset(begin), elements, bytes);
             }
             if fit < length {
-                return self.beyond(size * 8);
+                let beyond: Result<(), DecodeError> = self.beyond(size * 8);
+                return beyond.map_err(|error| self.element_error(error, field, length, begin, true));
             }
         } else {
+            let begin = self.at.bit;
             for _ in 0..length {
                 let before = self.at.bit;
-                self.node(element)?;
+                if let Err(error) = self.node(element) {
+                    return Err(self.element_error(error, field, length, begin, false));
+                }
                 if self.at.bit == before {
                     // All arrays of a packet together: many small ones are as much work as a large
                     // one, and nested ones would multiply what each may have.

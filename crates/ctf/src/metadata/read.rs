@@ -4,6 +4,9 @@ use ichnos_model::{Diagnostic, Severity, TextPlace, TraceClass};
 
 use super::{Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, json, packetized, tsdl};
 
+/// What some editors put in front of texts: U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+
 /// Reads a metadata text, in packets or plain, of the dialect of the options or of the one that
 /// its content shows.
 ///
@@ -60,6 +63,14 @@ fn read(
         packet_uuid = Some(unpacked.uuid);
         text = &unpacked.text;
     }
+    if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+        // All documents say with what a text begins, and none names this.
+        let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
+        let severity = if options.strict { Severity::Slip } else { Severity::Note };
+        let start = TextPlace { line: 1, column: 1, offset: 0 };
+        problems.add(Diagnostic::new(severity, start, message));
+        text = rest;
+    }
     let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
     let trace = match found {
@@ -78,7 +89,7 @@ fn read(
         );
     }
     if problems.errors() == errors {
-        check::check(&trace, limits, problems);
+        check::check(&trace, found, limits, problems);
     }
     Some(trace)
 }

@@ -141,7 +141,12 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
             return;
         }
         static PLAIN: IntegerProperties =
-            IntegerProperties { signed: false, preferred_base: DisplayBase::Decimal, mappings: None };
+            IntegerProperties {
+            signed: false,
+            preferred_base: DisplayBase::Decimal,
+            mappings: None,
+            wide_ranges: None,
+        };
         let (length, integer) = match &field.class().kind {
             FieldKind::Integer { bits, integer } => (bits.length, integer),
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => (64, integer),

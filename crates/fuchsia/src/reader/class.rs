@@ -108,7 +108,7 @@ impl<'a> Form<'a> {
             Self::Extended(record) => record_class(record, true),
             Self::Legacy(tags) => packet_class(*tags, options.severity_scale),
         };
-        EventRecordClass { id: id_of(key), ..class }
+        EventRecordClass { id: id_of(key).into(), ..class }
     }
 }
 
@@ -455,7 +455,7 @@ pub(super) fn any_class() -> EventRecordClass {
     members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(LogMeaning::Rendered));
     let payload = structure(members.list, 8);
     EventRecordClass {
-        id: id_of(ANY_KEY),
+        id: id_of(ANY_KEY).into(),
         name: Some("log".to_owned()),
         specific_context,
         payload,
