@@ -13,6 +13,7 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, count, safe};
+use crate::text_check::TextCheck;
 use crate::{input, output};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -141,8 +142,10 @@ impl Findings {
                 self.damage(trace.path(), damage);
             }
             self.packets += streams.iter().map(|stream| stream.packets).sum::<u64>();
+            // Other formats say in their own words what is wrong with texts.
+            let check_texts = trace.format() == "ctf";
             for (stream, mut cursor) in streams.iter().zip(trace.cursors(Window::default())) {
-                self.stream(trace.path(), &stream.stream.name, &mut cursor, progress);
+                self.stream(trace.path(), &stream.stream.name, &mut cursor, check_texts, progress);
             }
         }
         if !assume_correlated && let Some(clocks) = session.uncorrelated() {
@@ -171,15 +174,27 @@ impl Findings {
         }
     }
 
-    fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn Cursor, progress: &mut Progress) {
+    fn stream(
+        &mut self,
+        trace: &str,
+        name: &str,
+        cursor: &mut dyn Cursor,
+        check_texts: bool,
+        progress: &mut Progress,
+    ) {
         let (mut events, mut unknown, mut packets) = (0u64, false, 0u64);
+        let mut texts = TextCheck::default();
         while let Some(head) = cursor.advance() {
             progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
             if head.kind == MessageKind::Event {
                 self.events += 1;
-                continue;
+                if !check_texts {
+                    continue;
+                }
             }
             match cursor.current() {
+                Some(Message::Event(event)) => texts.event(&event),
+                Some(Message::PacketBegin(packet)) if check_texts => texts.packet(&packet),
                 Some(Message::DiscardedEvents(discarded)) => match discarded.count {
                     Some(count) => events = events.saturating_add(count),
                     None => unknown = true,
@@ -191,6 +206,7 @@ impl Findings {
                 _ => {}
             }
         }
+        self.texts(trace, name, &texts);
         if let Some(losses) = losses(events, unknown, packets) {
             let mut json = Object::default();
             json.put("kind", "loss");
@@ -210,6 +226,31 @@ impl Findings {
                 json,
             });
         }
+    }
+
+    /// Texts of a data stream that are not valid in their encoding.
+    fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
+        let Some(first) = &texts.first else { return };
+        let encoding = first.encoding.to_ascii_uppercase();
+        let field =
+            if first.field.is_empty() { "a field".to_owned() } else { format!("the field `{}`", first.field) };
+        let mut message = format!("{field} of `{}` is not valid {encoding}", first.within);
+        if texts.count > 1 {
+            let _ = write!(message, "; the data stream has {}", count(texts.count - 1, "more such text"));
+        }
+        let mut json = Object::default();
+        json.put("kind", "text");
+        json.put("data_stream", name);
+        json.put("texts", texts.count);
+        json.put("message", message.as_str());
+        self.add(Finding {
+            level: Level::Warning,
+            trace: trace.to_owned(),
+            place: format!("{trace}: {name}"),
+            message,
+            remedy: Some("what is not valid is shown as U+FFFD; correct the program that wrote it"),
+            json,
+        });
     }
 
     fn diagnostic(&mut self, trace: &str, problem: &FileDiagnostic) {
@@ -341,9 +382,14 @@ fn remedy(kind: &DamageKind) -> &'static str {
         | DamageKind::CutOff { .. } => {
             "the file ends early: copy it again from where it was recorded, or let the tracer stop before copying"
         }
+        DamageKind::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
+            "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
+             that both belong to the same recording"
+        }
         DamageKind::Field(_)
         | DamageKind::EventRecordClass { .. }
         | DamageKind::DataStreamClass(_)
+        | DamageKind::WideId(_)
         | DamageKind::EmptyEventRecord => {
             "the metadata do not describe these bytes: check that they belong to this recording and are complete"
         }

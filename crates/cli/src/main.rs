@@ -23,6 +23,7 @@ mod schema;
 mod selection;
 mod style;
 mod time;
+mod text_check;
 mod tree;
 
 use std::process::ExitCode;

@@ -258,6 +258,10 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
     fn packet_within_last(&mut self) -> Option<usize> {
         let held = self.held.as_ref().filter(|held| !held.is_cut)?;
         let entry = &held.found.entry;
+        if entry.total().is_none() && entry.content().is_some() {
+            // It says that it has no end before that of its data stream (PROP-1.0).
+            return None;
+        }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
         let size = held.end as u64 - entry.offset;
         let begin = if is_cut_off || size > self.largest && self.largest > 0 {

@@ -341,7 +341,8 @@ impl<'a, V: Visitor> Walk<'a, V> {
     ) -> DecodeError {
         let left = self.end.saturating_sub(begin);
         let is_dynamic = matches!(field.node().op, Op::DynamicArray { .. });
-        let is_beyond = matches!(error.kind, DecodeErrorKind::BeyondContent { .. });
+        let is_beyond =
+            matches!(error.kind, DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::EndlessString);
         if !is_dynamic || !is_beyond || !(plain || length > left) {
             return error;
         }

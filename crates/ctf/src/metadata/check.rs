@@ -65,7 +65,11 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
             }
             if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
                 let message = "its event records would be empty: no bits at all";
-                problems.add(Diagnostic::slip(event.declared_at.0, message).within(within.into()));
+                // In CTF 1.8, other readers place this at the beginning of the text: nothing that is
+                // written in the block is wrong.
+                let start = TextPlace { line: 1, column: 1, offset: 0 };
+                let place = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
+                problems.add(Diagnostic::slip(place, message).within(within.into()));
             }
         }
     }

@@ -14,6 +14,8 @@ mod json_errors;
 mod json_fixtures;
 mod json_suite;
 mod metadata_suite;
+mod other_suites;
+mod proposal_cases;
 mod prop1_values;
 mod prop2_values;
 mod properties;

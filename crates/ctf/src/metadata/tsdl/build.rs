@@ -495,7 +495,8 @@ impl<'a> Builder<'a> {
             });
         }
         let has_label = |name: &str| tags.iter().any(|tags| tags.contains_key(name));
-        let unlabelled = body.fields.iter().find(|field| !has_label(&field.name));
+        // Where the tag is no field at all, that is what will be told.
+        let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
         let names: HashSet<&str> = body.fields.iter().map(|field| &*field.name).collect();
         let missing = classes.iter().filter_map(|class| mappings_of(class)).flat_map(|tags| &tags.0);

@@ -1,6 +1,6 @@
 //! Field paths of PROP-1.0: where they lead from where they are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -153,12 +153,6 @@ impl<'c, 'p> Resolver<'c, 'p> {
             self.problems.leave();
             let ranges = ranges.cloned().unwrap_or_default();
             resolved.push(VariantOption { class, ranges, ..option.clone() });
-        }
-        let names: HashSet<&str> = options.iter().filter_map(|option| option.name.as_deref()).collect();
-        let mut all = targets.iter().filter_map(|target| labels(target)).flat_map(|labels| &labels.0);
-        if let Some(label) = all.find(|label| !names.contains(&*label.name)) {
-            let message = format!("the label `{}` of the tag is the name of no choice", label.name);
-            self.problems.slip(place, message);
         }
         Some(FieldKind::Variant { options: resolved, selector, alignment })
     }
