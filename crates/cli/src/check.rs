@@ -231,10 +231,13 @@ impl Findings {
     /// Texts of a data stream that are not valid in their encoding.
     fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
         let Some(first) = &texts.first else { return };
-        let encoding = first.encoding.to_ascii_uppercase();
-        let field =
-            if first.field.is_empty() { "a field".to_owned() } else { format!("the field `{}`", first.field) };
-        let mut message = format!("{field} of `{}` is not valid {encoding}", first.within);
+        let field = if first.field.is_empty() {
+            "a field".to_owned()
+        } else {
+            format!("the field `{}`", first.field)
+        };
+        let mut message =
+            format!("{field} of `{}` is not valid {}", first.within, first.encoding.to_uppercase());
         if texts.count > 1 {
             let _ = write!(message, "; the data stream has {}", count(texts.count - 1, "more such text"));
         }
@@ -248,7 +251,9 @@ impl Findings {
             trace: trace.to_owned(),
             place: format!("{trace}: {name}"),
             message,
-            remedy: Some("what is not valid is shown as U+FFFD; correct the program that wrote it"),
+            remedy: Some(
+                "what is not valid is shown as U+FFFD or as bytes; correct the program that wrote it",
+            ),
             json,
         });
     }

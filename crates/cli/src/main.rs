@@ -22,8 +22,8 @@ mod report;
 mod schema;
 mod selection;
 mod style;
-mod time;
 mod text_check;
+mod time;
 mod tree;
 
 use std::process::ExitCode;

@@ -279,6 +279,11 @@ fn integer_json(object: &mut Object, integer: &IntegerProperties) {
     object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
 }
 
+/// What an `i128` can be of a range, which is among the others, too.
+fn clamped(range: &WideRange) -> IntegerRange {
+    IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() }
+}
+
 /// The mappings of an integer: with bounds of any size.
 fn labels_json(integer: &IntegerProperties) -> Json {
     let bound = |value: &WideInteger| js::value(&Value::Number(value.to_string()));
@@ -286,8 +291,8 @@ fn labels_json(integer: &IntegerProperties) -> Json {
     for range in integer.wide_ranges() {
         let mapping = mappings.get_mut(range.mapping).and_then(|mapping| mapping.get_mut("ranges"));
         if let Some(Json::Array(ranges)) = mapping {
-            // What an `i128` can be of it is there, too.
-            let narrow = json!([js::integer(range.lower.clamped()), js::integer(range.upper.clamped())]);
+            let narrow = clamped(range);
+            let narrow = json!([js::integer(narrow.lower), js::integer(narrow.upper)]);
             ranges.retain(|range| *range != narrow);
             ranges.push(Json::Array(vec![bound(&range.lower), bound(&range.upper)]));
         }
@@ -622,13 +627,16 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
         let _ = write!(text, ", base {}", integer.preferred_base.radix());
     }
     if let Some(mappings) = &integer.mappings {
-        let first = below.len();
-        mappings_tree(below, mappings, paint);
-        for range in integer.wide_ranges() {
-            if let Some(branch) = below.get_mut(first + range.mapping) {
-                let separator = if branch.text.ends_with(' ') { "" } else { ", " };
-                let _ = write!(branch.text, "{separator}{range}");
-            }
+        if integer.wide_ranges().is_empty() {
+            return mappings_tree(below, mappings, paint);
+        }
+        for (index, mapping) in mappings.0.iter().enumerate() {
+            let wide = || integer.wide_ranges().iter().filter(|range| range.mapping == index);
+            let is_narrow = |range: &&IntegerRange| !wide().any(|wide| clamped(wide) == **range);
+            let narrow = mapping.ranges.0.iter().filter(is_narrow).map(ToString::to_string);
+            let ranges: Vec<String> = narrow.chain(wide().map(ToString::to_string)).collect();
+            let name = paint.name(&safe(&mapping.name)).to_string();
+            below.push(Branch::new(format!("{name} = {}", ranges.join(", "))));
         }
     }
 }

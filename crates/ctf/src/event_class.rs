@@ -2,11 +2,10 @@
 
 use std::collections::HashMap;
 
-use ichnos_model::plan::{DataStreamPlans, EventRecordPlans, Plan};
-use ichnos_model::{DamageKind, DataStreamClass, Role, Roles, Trace, TraceClass, Weight};
+use ichnos_model::plan::{EventRecordPlans, Plan};
+use ichnos_model::{DamageKind, Role, Roles, Trace, Weight};
 
 use crate::event_header::EventHeader;
-use crate::metadata::Dialect;
 
 /// What is known of the event records of a data stream class. All data streams of the class share
 /// it: with many of them, each with its own, the processor's caches would not hold it.
@@ -69,7 +68,7 @@ impl EventRecords {
             implied_id,
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
             time_in_common: !has_default_time(header) && has_default_time(common),
-            other_clocks: other_clocks(&trace.class, trace.plans.packet_header.as_ref(), class, plans),
+            other_clocks: class.other_clocks.as_slice().into(),
             too_heavy,
         })
     }
@@ -79,30 +78,6 @@ impl EventRecords {
         let unknown = DamageKind::EventRecordClass { data_stream_class, id };
         self.too_heavy.get(&id).cloned().unwrap_or(unknown)
     }
-}
-
-/// The clocks that a data stream of a class has besides its default one. In PROP-1.0 those are all
-/// clocks that the trace knows; elsewhere those that its fields bring up to date, which PROP-2.0 and
-/// SPEC-2.0 know none of.
-fn other_clocks(
-    trace: &TraceClass,
-    packet_header: Option<&Plan>,
-    class: &DataStreamClass,
-    plans: &DataStreamPlans,
-) -> Box<[u16]> {
-    let all = 0..u16::try_from(trace.clocks.len()).unwrap_or(u16::MAX);
-    if trace.dialect == Dialect::Prop1.title() {
-        return all.filter(|clock| Some(*clock) != class.default_clock).collect();
-    }
-    let shared = [&plans.packet_context, &plans.event_record_header, &plans.common_context];
-    let events = plans.event_records.iter().flat_map(|event| [&event.specific_context, &event.payload]);
-    let scopes = shared.into_iter().chain(events).filter_map(Option::as_ref);
-    let nodes = packet_header.into_iter().chain(scopes).flat_map(Plan::nodes);
-    let named = nodes.filter_map(|node| node.roles.clock);
-    let mut others: Vec<u16> = named.filter(|clock| Some(*clock) != class.default_clock).collect();
-    others.sort_unstable();
-    others.dedup();
-    others.into()
 }
 
 /// How much the data of a trace may cost.

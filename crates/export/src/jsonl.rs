@@ -499,9 +499,9 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
         push_key(out, "clock");
         push_clock_class(out, clock);
     }
-    let clocks = stream.trace.class.clocks.iter().enumerate();
-    let default = class.default_clock.map(usize::from);
-    let mut others = clocks.filter(|(i, _)| Some(*i) != default).map(|(_, clock)| clock).peekable();
+    let clocks = &stream.trace.class.clocks;
+    let others = class.other_clocks.iter().filter(|clock| Some(**clock) != class.default_clock);
+    let mut others = others.filter_map(|clock| clocks.get(usize::from(*clock))).peekable();
     if others.peek().is_some() {
         push_key(out, "other_clocks");
         for (i, clock) in others.enumerate() {

@@ -4,9 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::wide_integer::names_of;
-use crate::{
-    Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, Wide, WideRange,
-};
+use crate::{Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, Wide, WideRange};
 
 /// Describes fields: sequences of bits in a packet, and what they mean.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot};
 use crate::{
-    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Member, Scope,
-    RangeSet, StringLength, TextPlace, TraceClass, VariableLengthValue, VariantOption,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Member, RangeSet,
+    Scope, StringLength, TextPlace, TraceClass, VariableLengthValue, VariantOption,
 };
 
 /// A field location that leads to no field that fits.
@@ -480,12 +480,11 @@ impl Search<'_> {
         let plan = self.scopes[scope as usize]?;
         // Some of very many are enough: they are much alike.
         let targets = targets.get(..MOST_TARGETS).unwrap_or(targets);
-        let ranges: &mut dyn Iterator<Item = &RangeSet> =
-            match &self.plan.node(self.dependent).class.kind {
-                FieldKind::Optional { ranges, .. } => &mut ranges.iter(),
-                FieldKind::Variant { options, .. } => &mut options.iter().map(|option| &option.ranges),
-                _ => &mut std::iter::empty(),
-            };
+        let ranges: &mut dyn Iterator<Item = &RangeSet> = match &self.plan.node(self.dependent).class.kind {
+            FieldKind::Optional { ranges, .. } => &mut ranges.iter(),
+            FieldKind::Variant { options, .. } => &mut options.iter().map(|option| &option.ranges),
+            _ => &mut std::iter::empty(),
+        };
         let is_unsigned = |id: &NodeId| plan.node(*id).class.integer().is_some_and(|it| !it.signed);
         if !self.location.any_option
             && targets.iter().all(is_unsigned)
@@ -495,9 +494,8 @@ impl Search<'_> {
             return Some((LocationRule::NoNegativeRange, reason));
         }
         if scope != self.scope {
-            let is_in_optional = |id: NodeId| {
-                ancestors(plan, id).any(|id| matches!(plan.node(id).op, Op::Optional { .. }))
-            };
+            let is_in_optional =
+                |id: NodeId| ancestors(plan, id).any(|id| matches!(plan.node(id).op, Op::Optional { .. }));
             return targets.iter().any(|id| is_in_optional(*id)).then_some((
                 LocationRule::NoOptional,
                 "a field of another root field must not be in an optional",

@@ -67,6 +67,8 @@ pub struct DataStreamClass {
     pub uid: Option<String>,
     /// Default clock: an index into [`TraceClass::clocks`].
     pub default_clock: Option<u16>,
+    /// Further clocks of its data streams: indexes into [`TraceClass::clocks`].
+    pub other_clocks: Vec<u16>,
     /// Class of packet contexts: a structure.
     pub packet_context: Option<Arc<FieldClass>>,
     /// Class of event record headers: a structure.

@@ -15,6 +15,7 @@ mod log_lines;
 mod logs;
 mod quirks;
 mod recorded;
+mod strict;
 mod structure;
 mod support;
 #[cfg(unix)]

@@ -57,7 +57,8 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
         let is_shared_empty = is_empty(&class.event_record_header) && is_empty(&class.common_context);
         for (event, plans) in class.event_records.iter().zip(&plans.event_records) {
             let within = [within[0].clone(), format!("event record class {}", event.id)];
-            let scopes = [(Scope::SpecificContext, &plans.specific_context), (Scope::Payload, &plans.payload)];
+            let scopes =
+                [(Scope::SpecificContext, &plans.specific_context), (Scope::Payload, &plans.payload)];
             for (scope, plan) in scopes {
                 if let Some(plan) = plan {
                     unions.check(plan, scope, &within, problems);

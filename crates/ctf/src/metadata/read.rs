@@ -2,7 +2,9 @@
 
 use ichnos_model::{Diagnostic, Severity, TextPlace, TraceClass};
 
-use super::{Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, json, packetized, tsdl};
+use super::{
+    Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
+};
 
 /// What some editors put in front of texts: U+FEFF in UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -73,12 +75,13 @@ fn read(
     }
     let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
-    let trace = match found {
+    let mut trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
         Dialect::Prop1 => json::parse_prop1(text, limits, problems),
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;
+    clocks::note_other_clocks(&mut trace, found);
     if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
         && packets != trace
         && !packets.is_nil()

@@ -69,7 +69,8 @@ fn an_event_class_without_a_data_stream_class() {
     let text = tsdl(&["stream { id = 5; };", &event("u8 x;")]);
     read_with_slip(text.as_bytes(), "names no `stream` block, and none has the id 0: it is taken to be");
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
-    let header = "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 stream_id; }; };";
+    let header =
+        "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 stream_id; }; };";
     let other = "event { name = o; stream_id = 6; fields := struct { u8 x; }; };";
     let text = format!(
         "/* CTF 1.8 */ {BYTE} {header} stream {{ id = 5; }}; stream {{ id = 6; }}; {} {other}",
@@ -152,7 +153,9 @@ fn ranges_below_0_of_unsigned_integers() {
         )
     };
     let integer = |kind: &str, more: &str| {
-        format!("{{\"type\": \"fixed-length-{kind}-integer\", \"length\": 8, \"byte-order\": \"little-endian\"{more}}}")
+        format!(
+            "{{\"type\": \"fixed-length-{kind}-integer\", \"length\": 8, \"byte-order\": \"little-endian\"{more}}}"
+        )
     };
     let named = |name: &str, class: &str| format!("{{\"name\": \"{name}\", \"field-class\": {class}}}");
     let mappings = r#", "mappings": {"a": [[-5, 3]]}"#;
@@ -201,7 +204,10 @@ fn an_attribute_of_a_type_that_is_not_known() {
     let read = metadata::parse(text.as_bytes(), &options(false)).unwrap();
     let slips: Vec<String> = read.diagnostics.iter().map(ToString::to_string).collect();
     assert_eq!(slips.len(), 2, "{slips:?}");
-    assert!(slips[0].contains("warning: in `event` block") && slips[0].contains("no attribute `aa`"), "{slips:?}");
+    assert!(
+        slips[0].contains("warning: in `event` block") && slips[0].contains("no attribute `aa`"),
+        "{slips:?}"
+    );
     assert_eq!(values(&text, &[7, 0x41, 0])[0], "u:7");
     let refused = metadata::parse(text.as_bytes(), &options(true)).unwrap_err();
     assert!(refused.diagnostics[0].message.contains("no attribute `aa`"));

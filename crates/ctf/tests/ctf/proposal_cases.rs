@@ -145,7 +145,9 @@ fn ids_may_be_wider_than_64_bits() {
     assert_eq!(all_values(&told), [["u:65535"]]);
     assert_eq!(slips(&metadata(&id.to_string())), Vec::<String>::new());
     // The most that an id can be, and one more.
-    assert!(metadata::parse(metadata(&u128::MAX.to_string()).as_bytes(), &MetadataOptions::default()).is_ok());
+    assert!(
+        metadata::parse(metadata(&u128::MAX.to_string()).as_bytes(), &MetadataOptions::default()).is_ok()
+    );
     let error = refusal(metadata("340282366920938463463374607431768211456").as_bytes());
     assert!(error.contains("expected an unsigned integer of at most 128 bits"), "{error}");
 }
@@ -165,7 +167,8 @@ fn event_record_class_ids_may_be_wider_than_64_bits() {
     assert_eq!(events(&told).iter().map(|event| event.id).collect::<Vec<_>>(), [1 << 64, 5]);
     assert_eq!(all_values(&told), [["u:18446744073709551616", "u:65"], ["u:5", "u:66"]]);
     // An id that no class has.
-    let told = crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0])]));
+    let told =
+        crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0])]));
     let expected = DamageKind::EventRecordClass { data_stream_class: 0, id: 2 << 64 };
     assert_eq!(damage(&told)[0].kind, expected);
     // In fields of more than 128 bits, it is the value that counts.
@@ -248,8 +251,11 @@ fn clocks_that_are_not_the_default_one_are_brought_up_to_date_after_the_packet()
         clock_tag("now", "c1", EVENT_HEADER, "t1"),
         clock_tag("now", "c2", EVENT_HEADER, "t2"),
     ];
-    let stream = timed_stream(&["t1", "t2"], &tags)
-        .replacen(", ", &format!(", \"packet-context-field-type\": {context}, "), 1);
+    let stream = timed_stream(&["t1", "t2"], &tags).replacen(
+        ", ",
+        &format!(", \"packet-context-field-type\": {context}, "),
+        1,
+    );
     let metadata =
         prop1(&[&clock("c1"), &clock("c2"), TRACE, &stream, r#"{"fragment": "event-record-class"}"#]);
     let data = [64, 0, 0, 0x20, 1, 5, 2, 6, 64, 0, 0, 0x30, 3, 1, 4, 2];
@@ -308,7 +314,8 @@ fn lengths_may_be_signed() {
         let element = if kind == "sequence" { r#", "element-field-type": "byte""# } else { "" };
         format!("{{\"field-type\": \"{kind}\", \"length\": [\"n\"]{element}}}")
     };
-    let byte = format!("{{\"fragment\": \"field-type-alias\", \"name\": \"byte\", \"field-type\": {}}}", int(8));
+    let byte =
+        format!("{{\"fragment\": \"field-type-alias\", \"name\": \"byte\", \"field-type\": {}}}", int(8));
     let metadata = |kind| prop1(&[&byte, TRACE, STREAM, &event(&[("n", signed), ("q", &sequence(kind))])]);
     let told = read(&metadata("sequence"), &[2, 0x41, 0x42]);
     assert_eq!(all_values(&told), [["s:2", "#2", "u:65", "u:66"]]);
@@ -340,7 +347,8 @@ fn lengths_may_be_signed() {
 #[test]
 fn offsets_of_clocks_may_be_negative() {
     let clock = |cycles: &str| {
-        clock("ck").replace("\"freq\"", &format!("\"offset-seconds\": 1, \"offset-cycles\": {cycles}, \"freq\""))
+        clock("ck")
+            .replace("\"freq\"", &format!("\"offset-seconds\": 1, \"offset-cycles\": {cycles}, \"freq\""))
     };
     let stream = timed_stream(&["t"], &[clock_tag("now", "ck", EVENT_HEADER, "t")]);
     let nanoseconds = |cycles: &str| {
@@ -380,7 +388,10 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
     let w = variant(r#"["t"]"#, ["x", "y"], [&int(8), &int(16)]);
     let metadata = prop1(&[TRACE, STREAM, &event(&[("e", &e), ("t", &t), ("w", &w)])]);
     let told = read(&metadata, &[0, 0, 0xaa, 1, 7, 0xbb, 0xcc]);
-    assert_eq!(all_values(&told).iter().map(|all| *all.last().unwrap()).collect::<Vec<_>>(), ["u:170", "u:52411"]);
+    assert_eq!(
+        all_values(&told).iter().map(|all| *all.last().unwrap()).collect::<Vec<_>>(),
+        ["u:170", "u:52411"]
+    );
     let told = crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[1, 0, 0xaa])]));
     assert_eq!(damage(&told)[0].kind.to_string(), "0 selects no option of the variant");
     // In the choice that is being decoded, only that one counts.
@@ -421,9 +432,7 @@ fn bounds_may_have_any_size() {
     let payload = parsed.trace.data_streams[0].event_records[0].payload.clone().unwrap();
     let ichnos_model::FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
     let integer = members[0].class.integer().unwrap();
-    let names = |words: &[u64]| {
-        integer.names_of_wide(Wide { words, length: 192, signed: false }).join(" ")
-    };
+    let names = |words: &[u64]| integer.names_of_wide(Wide { words, length: 192, signed: false }).join(" ");
     assert_eq!(names(&[u64::MAX, u64::MAX, 0]), "max large");
     assert_eq!(names(&[u64::MAX - 1, u64::MAX, 0]), "large");
     assert_eq!(names(&[1, 0, 0]), "large");
@@ -434,7 +443,8 @@ fn bounds_may_have_any_size() {
     assert_eq!(names, ["large"]);
     // PROP-1.0 spells them in any base.
     let spelled = format!("{{\"base\": 16, \"value\": \"{}\"}}", "f".repeat(32));
-    let of_prop1 = prop1(&[TRACE, STREAM, &event(&[("e", &enumeration(128, &format!("\"max\": [{spelled}]")))])]);
+    let of_prop1 =
+        prop1(&[TRACE, STREAM, &event(&[("e", &enumeration(128, &format!("\"max\": [{spelled}]")))])]);
     assert_eq!(all_values(&read(&of_prop1, &[0xff; 16])), [[format!("u:{most}")]]);
     // As many bits as integers may have, and no more.
     let mut options = MetadataOptions::default();
@@ -485,21 +495,21 @@ fn fields_are_located_by_the_rules_of_prop2() {
     let located = |scope: &str, path: &str| {
         format!("{{\"type\": \"dynamic-length-string\", \"length-field-location\": [\"{scope}\", {path}]}}")
     };
-    let event = |payload: &str| {
-        format!("{{\"type\": \"event-record-class\", \"payload-field-class\": {payload}}}")
-    };
+    let event =
+        |payload: &str| format!("{{\"type\": \"event-record-class\", \"payload-field-class\": {payload}}}");
     let flag = r#"{"type": "fixed-length-boolean", "length": 8, "byte-order": "little-endian"}"#;
     let optional = |scope: &str, inner: &str| {
-        format!("{{\"type\": \"optional\", \"selector-field-location\": [\"{scope}\", \"s\"], \"field-class\": {inner}}}")
+        format!(
+            "{{\"type\": \"optional\", \"selector-field-location\": [\"{scope}\", \"s\"], \"field-class\": {inner}}}"
+        )
     };
     // A field of another root field is in an optional.
     let common = members(&[
         ("s", flag),
         ("o", &optional("event-record-common-context", &members(&[("n", &unsigned(8, ""))]))),
     ]);
-    let stream = format!(
-        "{{\"type\": \"data-stream-class\", \"event-record-common-context-field-class\": {common}}}"
-    );
+    let stream =
+        format!("{{\"type\": \"data-stream-class\", \"event-record-common-context-field-class\": {common}}}");
     let text = located("event-record-common-context", "\"o\", \"n\"");
     let metadata = prop2(&[&stream, &event(&members(&[("t", &text)]))]);
     is_one_slip(&metadata, "a field of another root field must not be in an optional");
@@ -507,7 +517,8 @@ fn fields_are_located_by_the_rules_of_prop2() {
     // A field in an array needs one that is not in the same element.
     let plain = r#"{"type": "data-stream-class"}"#;
     let element = located("event-record-payload", "\"n\"");
-    let array = format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {element}}}");
+    let array =
+        format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {element}}}");
     let metadata = prop2(&[plain, &event(&members(&[("n", &unsigned(8, "")), ("q", &array)]))]);
     is_one_slip(&metadata, "a field within an array needs one that is not in the same element");
     assert_eq!(events(&read(&metadata, &[2, 0x41, 0x42, 0x43, 0x44])).len(), 1);
@@ -517,7 +528,8 @@ fn fields_are_located_by_the_rules_of_prop2() {
     is_one_slip(&metadata, "a field within an optional needs one that is not in the same optional");
     // All that is in the same element is right.
     let pair = members(&[("n", &unsigned(8, "")), ("t", &located("event-record-payload", "\"q\", \"n\""))]);
-    let array = format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {pair}}}");
+    let array =
+        format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {pair}}}");
     let metadata = prop2(&[plain, &event(&members(&[("q", &array)]))]);
     assert_eq!(slips(&metadata), Vec::<String>::new());
 }
@@ -539,7 +551,10 @@ fn members_of_unions_are_of_one_size() {
     is_one_slip(&union(&array(3), &int(8)), "`x` 9, `y` 8");
     // What has no fixed size is found out in the data.
     let text = r#"{"field-type": "string"}"#;
-    assert_eq!(slips(&union(text, r#"{"field-type": "int", "size": 16, "alignment": 8}"#)), Vec::<String>::new());
+    assert_eq!(
+        slips(&union(text, r#"{"field-type": "int", "size": 16, "alignment": 8}"#)),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
@@ -550,7 +565,9 @@ fn event_records_have_bits() {
     let found = slips(&metadata);
     assert_eq!(
         found,
-        ["4:3: warning: in data stream class 0, event record class 0: its event records would be empty: no bits at all"]
+        [
+            "4:3: warning: in data stream class 0, event record class 0: its event records would be empty: no bits at all"
+        ]
     );
     let some = event(&[("a", r#"{"field-type": "string"}"#)]);
     assert_eq!(slips(&prop1(&[TRACE, STREAM, &some])), Vec::<String>::new());
@@ -570,7 +587,10 @@ fn said(metadata: &str, files: &[(&str, &[u8])], strict: bool) -> Vec<String> {
 fn packets_have_more_than_8_bits() {
     let metadata = prop1(&[TRACE, STREAM, &event(&[("a", &int(8))])]);
     let found = said(&metadata, &[("s", &[0x41])], false);
-    assert!(matches!(found.as_slice(), [one] if one.contains("the packet at byte 0 has 8 bits")), "{found:?}");
+    assert!(
+        matches!(found.as_slice(), [one] if one.contains("the packet at byte 0 has 8 bits")),
+        "{found:?}"
+    );
     assert_eq!(said(&metadata, &[("s", &[0x41, 0x42])], true), Vec::<String>::new());
 }
 

@@ -140,8 +140,7 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
         if !self.lead(field) {
             return;
         }
-        static PLAIN: IntegerProperties =
-            IntegerProperties {
+        static PLAIN: IntegerProperties = IntegerProperties {
             signed: false,
             preferred_base: DisplayBase::Decimal,
             mappings: None,

@@ -187,9 +187,7 @@ fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Pro
         let bounds = array(element, problems);
         are_right &= match bounds {
             Some([lower, upper]) => match (&lower.json, &upper.json) {
-                (Json::Integer(lower), Json::Integer(upper)) => {
-                    labels.add(*lower, *upper, element, problems)
-                }
+                (Json::Integer(lower), Json::Integer(upper)) => labels.add(*lower, *upper, element, problems),
                 _ => {
                     let lower = wide_integer(lower, limits.integer_bits, problems);
                     let upper = wide_integer(upper, limits.integer_bits, problems);

@@ -348,6 +348,7 @@ impl<'a> StreamReader<'a> {
             name,
             uid,
             default_clock,
+            other_clocks: Vec::new(),
             packet_context,
             event_record_header,
             common_context,

@@ -589,9 +589,7 @@ fn has_role(class: &FieldClass, role: Role) -> bool {
                 members.iter().any(|member| has_role(&member.class, role))
             }
             FieldKind::Array { element, .. } => has_role(element, role),
-            FieldKind::Variant { options, .. } => {
-                options.iter().any(|option| has_role(&option.class, role))
-            }
+            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
             _ => false,
         }
 }

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength,
+    TextPlace, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;

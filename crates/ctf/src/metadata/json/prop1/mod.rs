@@ -282,6 +282,7 @@ impl Reader<'_> {
             name,
             uid: None,
             default_clock: default_clock(&clocks, &self.header_clocks),
+            other_clocks: Vec::new(),
             packet_context: take(Scope::PacketContext),
             event_record_header: take(Scope::EventRecordHeader),
             common_context: take(Scope::CommonContext),

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue};
+    ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue,
+};
 
 use super::super::object::{Object, Unknown, array, listed, refuse, text};
 use super::super::text::Node;
