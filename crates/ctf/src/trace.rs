@@ -629,7 +629,7 @@ impl Builder<'_> {
             let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
             slip(file, format!("the data stream is empty, but must have a packet at least{more}"));
         }
-        if let Some((file, byte)) = self.small.take().filter(|_| dialect == Dialect::Prop1) {
+        if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
             slip(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
         }
     }
