@@ -109,8 +109,9 @@ const MOST_BROKEN_RULES: usize = 256;
 const MOST_TARGETS: usize = 16;
 
 /// What is wrong with field locations.
-#[derive(Default)]
-struct Problems {
+struct Problems<'a> {
+    /// The rules that are looked at.
+    rules: &'a [LocationRule],
     all: Vec<LocationProblem>,
     broken_rules: Vec<(LocationRule, LocationProblem)>,
 }
@@ -123,9 +124,10 @@ pub(crate) fn locate_all(
     mut packet_header: Option<&mut Plan>,
     data_streams: &mut [DataStreamPlans],
     limits: &Limits,
+    rules: &[LocationRule],
 ) -> Result<Vec<(LocationRule, LocationProblem)>, PlanError> {
     let most = limits.field_classes.saturating_mul(STEPS).max(1);
-    let mut problems = Problems::default();
+    let mut problems = Problems { rules, all: Vec::new(), broken_rules: Vec::new() };
     let mut in_header = Vec::new();
     let scopes = [packet_header.as_deref(), None, None, None, None, None];
     let names = MemberNames { by_class: RefCell::default(), steps: Cell::new(most) };
@@ -231,7 +233,7 @@ fn find_in_stream(
     class: &DataStreamClass,
     stream: &DataStreamPlans,
     header: Option<&Plan>,
-    problems: &mut Problems,
+    problems: &mut Problems<'_>,
 ) -> Vec<Found> {
     let mut all = Vec::new();
     let shared = [
@@ -266,7 +268,7 @@ fn find(
     event: Option<usize>,
     within: &[String],
     all: &mut Vec<Found>,
-    problems: &mut Problems,
+    problems: &mut Problems<'_>,
 ) {
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
@@ -286,7 +288,9 @@ fn find(
                     choices,
                 };
                 if problems.broken_rules.len() < MOST_BROKEN_RULES
+                    && !problems.rules.is_empty()
                     && let Some((rule, reason)) = search.broken_rule(target_scope, &targets)
+                    && problems.rules.contains(&rule)
                 {
                     let trouble = Trouble {
                         place: location.declared_at.0,
@@ -475,7 +479,7 @@ impl Search<'_> {
         Ok((scope, targets))
     }
 
-    /// A rule that some document has and that the field does not keep.
+    /// A rule that the field does not keep; first of all the one that all documents have.
     fn broken_rule(&self, scope: Scope, targets: &[NodeId]) -> Option<(LocationRule, &'static str)> {
         let plan = self.scopes[scope as usize]?;
         // Some of very many are enough: they are much alike.

@@ -549,17 +549,18 @@ impl TracePlans {
     /// If a field location leads to no field that fits (all of them are told), or if the classes
     /// exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
-        Self::compile_by_rules(trace, limits).map(|(plans, _)| plans)
+        Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
     }
 
-    /// The same, with the rules of some documents that field locations do not keep, though all can be
-    /// decoded: where each is broken.
+    /// The same, and where field locations do not keep these rules, though all can be decoded: up to 256
+    /// such places.
     ///
     /// # Errors
     /// As [`TracePlans::compile`].
     pub fn compile_by_rules(
         trace: &TraceClass,
         limits: &Limits,
+        rules: &[LocationRule],
     ) -> Result<(Self, Vec<(LocationRule, LocationProblem)>), PlanError> {
         let mut budget = limits.field_classes;
         let mut tree = |class: &Option<Arc<FieldClass>>| {
@@ -586,7 +587,8 @@ impl TracePlans {
             }
             data_streams.push(stream);
         }
-        let broken_rules = locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits)?;
+        let broken_rules =
+            locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits, rules)?;
         let finish = |plan: &mut Option<Plan>| {
             plan.as_mut().map(|plan| plan.finish(limits)).transpose().map(Option::unwrap_or_default)
         };

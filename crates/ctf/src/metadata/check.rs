@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ichnos_model::plan::{Node, Plan, PlanError, TracePlans, align};
 use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Limits, LocationProblem, LocationRule, Role, Scope,
-    StringLength, TextPlace, TraceClass,
+    Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope, StringLength, TextPlace,
+    TraceClass,
 };
 
 use super::{Dialect, Problems};
@@ -13,10 +13,20 @@ use super::{Dialect, Problems};
 /// Checks that fields can be located, that fields with roles are of the right kind, that the members of
 /// unions can be of one size, and that event records have bits.
 pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, problems: &mut Problems) {
-    let plans = match TracePlans::compile_by_rules(trace, limits) {
+    let rules: &[LocationRule] = match dialect {
+        Dialect::Prop2 => &[
+            LocationRule::NoNegativeRange,
+            LocationRule::NoOptional,
+            LocationRule::SameElement,
+            LocationRule::SameOptional,
+        ],
+        _ => &[LocationRule::NoNegativeRange],
+    };
+    let plans = match TracePlans::compile_by_rules(trace, limits, rules) {
         Ok((plans, broken_rules)) => {
-            for (rule, problem) in broken_rules {
-                check_rule(rule, problem, dialect, problems);
+            for (_, problem) in broken_rules {
+                let message = format!("field location {}: {}", problem.location, problem.reason);
+                problems.add(Diagnostic::slip(problem.place, message).within(problem.within));
             }
             plans
         }
@@ -73,18 +83,6 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
                 problems.add(Diagnostic::slip(place, message).within(within.into()));
             }
         }
-    }
-}
-
-/// A rule about located fields that is broken, if the document has it.
-fn check_rule(rule: LocationRule, problem: LocationProblem, dialect: Dialect, problems: &mut Problems) {
-    let applies = match rule {
-        LocationRule::NoNegativeRange => true,
-        _ => dialect == Dialect::Prop2,
-    };
-    if applies {
-        let message = format!("field location {}: {}", problem.location, problem.reason);
-        problems.add(Diagnostic::slip(problem.place, message).within(problem.within));
     }
 }
 
