@@ -29,7 +29,7 @@ impl TextCheck {
     pub(crate) fn packet(&mut self, packet: &Packet<'_>) {
         for scope in [Scope::PacketHeader, Scope::PacketContext] {
             let mut finder = Finder { check: self, within: &|| scope.to_string() };
-            // What is lent can be read.
+            // A packet that a cursor gives can be read.
             let _ = packet.visit(scope, &mut finder);
         }
     }

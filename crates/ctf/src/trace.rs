@@ -624,7 +624,7 @@ impl Builder<'_> {
             let diagnostic = Diagnostic::slip(TextPlace::default(), message);
             self.diagnostics.push(FileDiagnostic { file, diagnostic });
         };
-        // Tracers leave empty files behind where nothing happened: only strict reading minds.
+        // Tracers leave empty files behind where nothing happened: only strict reading reports them.
         if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {
             let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
             slip(file, format!("the data stream is empty, but must have a packet at least{more}"));

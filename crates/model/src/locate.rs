@@ -86,7 +86,7 @@ struct Found {
 }
 
 impl Found {
-    /// Tells the field which slot it needs.
+    /// Notes the slot in the field that needs it.
     fn connect(&self, plan: &mut Plan, slot: Slot) {
         match &self.choices {
             Some(choices) => plan.add_choices(self.dependent, slot, choices),
@@ -102,7 +102,7 @@ const STEPS: u64 = 16;
 /// What each range that selects by one of several selectors costs of these steps: it takes memory.
 const CHOICE_STEPS: usize = 64;
 
-/// More broken rules than these are not looked for: so many are enough for any person.
+/// More broken rules than these are not looked for: these are enough for a person to read.
 const MOST_BROKEN_RULES: usize = 256;
 
 /// Of how many fields that a location may lead to such rules are looked at.

@@ -1,5 +1,5 @@
 //! What strict reading refuses and other reading only warns about, and what `check` says of data that no
-//! other verb minds.
+//! other verb reports.
 
 use crate::support::{Folder, Run, ichnos};
 
@@ -54,7 +54,7 @@ fn invalid_texts_are_reported_by_check() {
 }
 
 #[test]
-fn empty_data_streams_are_told_by_strict_reading() {
+fn empty_data_streams_are_reported_by_strict_reading() {
     let metadata = format!("{TRACE} event {{ fields := struct {{ integer {{ size = 8; }} x; }}; }};");
     let folder = folder("empty-stream", metadata.as_bytes(), b"A");
     std::fs::write(folder.join("empty"), b"").unwrap();

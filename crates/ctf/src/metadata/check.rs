@@ -102,7 +102,7 @@ fn can_have_bits(class: &FieldClass) -> bool {
     }
 }
 
-/// So many classes are looked at to find out the sizes of the members of unions.
+/// How many classes are looked at, at most, to find out the sizes of the members of unions.
 const MOST_UNION_STEPS: u32 = 1 << 20;
 
 /// Finds unions whose members cannot be of one size (CTF2-PROP-1.0, "Encode a value as a union field").

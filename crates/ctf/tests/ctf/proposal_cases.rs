@@ -1,4 +1,4 @@
-//! What PROP-1.0 and PROP-2.0 allow or forbid in so many words, one small trace for each.
+//! What PROP-1.0 and PROP-2.0 allow or forbid, one small trace for each.
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::trace::{OpenOptions, open};
@@ -273,7 +273,7 @@ fn a_field_can_bring_several_clocks_up_to_date() {
     let told = read(&metadata, &[5, 6]);
     assert_eq!((cycles(&told), others(&told)), (vec![Some(5), Some(6)], vec![vec![(1, 5)], vec![(1, 6)]]));
     assert_eq!(slips(&metadata), Vec::<String>::new());
-    // The same field tells one clock its value now, and another one when the packet ends.
+    // The same field updates one clock now, and another one when the packet ends.
     let context = fields(&[("n", &int(8)), ("e", &int(16))]);
     let tags = [
         tag("packet-total-size", "", CONTEXT, "n"),

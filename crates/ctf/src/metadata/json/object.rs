@@ -61,7 +61,7 @@ pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     }
 }
 
-/// An integer of at most so many bits, its sign aside.
+/// An integer of at most `most` bits, its sign aside.
 pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let value = match &node.json {
         Json::Integer(value) => Some(WideInteger::from(*value)),

@@ -58,8 +58,8 @@ pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problem
     let packet_header = builder.root(Scope::PacketHeader, block.packet_header.as_ref());
     let data_streams = builder.streams();
     let clocks = builder.clocks;
-    let is_told = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
-    if data_streams.len() > 1 && !is_told {
+    let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
+    if data_streams.len() > 1 && !is_known {
         let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
                        all packets are taken to be of the stream 0";
         builder.problems.slip(block.at, message);
@@ -495,7 +495,7 @@ impl<'a> Builder<'a> {
             });
         }
         let has_label = |name: &str| tags.iter().any(|tags| tags.contains_key(name));
-        // Where the tag is no field at all, that is what will be told.
+        // Where the tag is no field at all, that is reported when the trace is checked.
         let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
         let names: HashSet<&str> = body.fields.iter().map(|field| &*field.name).collect();

@@ -6,7 +6,7 @@ use super::super::object::{Object, Unknown, refuse, text};
 use super::super::text::{Json, Node};
 use crate::metadata::Problems;
 
-/// An integer of up to so many bits, its sign aside (CTF2-PROP-1.0, "Constant integer JSON object").
+/// An integer of up to `most` bits, its sign aside (CTF2-PROP-1.0, "Constant integer JSON object").
 /// `what` is what is said if it has more.
 fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Option<WideInteger> {
     match &node.json {
@@ -63,7 +63,7 @@ pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     integer
 }
 
-/// An integer of at most so many bits, its sign aside.
+/// An integer of at most `most` bits, its sign aside.
 pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
     let most = most.max(128);
     spelled(node, most, &format!("an integer of at most {most} bits"), problems)

@@ -77,8 +77,8 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         problems.slip(node.place, "a metadata stream must have a trace class fragment");
     }
     let header = trace.packet_header.as_ref();
-    let is_told = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
-    if trace.data_streams.len() > 1 && !is_told {
+    let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
+    if trace.data_streams.len() > 1 && !is_known {
         let message = "there are several data stream classes, but no field of the packet header says \
                        which one a packet is of: all are taken to be of the class 0";
         let place = if has_trace_class { trace.declared_at.0 } else { node.place };
