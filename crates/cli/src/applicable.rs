@@ -151,8 +151,8 @@ mod tests {
             "details" => "compact",
             "part_size" => "1M",
             "output" => "out",
-            "integers" => Some("string"),
-            "time" => Some("iso"),
+            "integers" => "string",
+            "time" => "iso",
             _ => return None,
         })
     }

@@ -15,6 +15,7 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
+use crate::text_check::TextCheck;
 use crate::{applicable, input, output};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -223,8 +224,10 @@ impl Findings {
                 self.damage(trace.path(), damage);
             }
             self.packets += streams.iter().map(|stream| stream.packets).sum::<u64>();
+            // Other formats say in their own words what is wrong with texts.
+            let check_texts = trace.format() == "ctf";
             for (stream, mut cursor) in streams.iter().zip(trace.cursors(Window::default())) {
-                self.stream(trace.path(), &stream.stream.name, &mut cursor, progress);
+                self.stream(trace.path(), &stream.stream.name, &mut cursor, check_texts, progress);
             }
         }
         self.quirks(session);
@@ -280,15 +283,27 @@ impl Findings {
         }
     }
 
-    fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn Cursor, progress: &mut Progress) {
+    fn stream(
+        &mut self,
+        trace: &str,
+        name: &str,
+        cursor: &mut dyn Cursor,
+        check_texts: bool,
+        progress: &mut Progress,
+    ) {
         let mut lost = Loss::default();
+        let mut texts = TextCheck::default();
         while let Some(head) = cursor.advance() {
             progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
             if head.kind == MessageKind::Event {
                 self.events += 1;
-                continue;
+                if !check_texts {
+                    continue;
+                }
             }
             match cursor.current() {
+                Some(Message::Event(event)) => texts.event(&event),
+                Some(Message::PacketBegin(packet)) if check_texts => texts.packet(&packet),
                 Some(Message::DiscardedEvents(discarded)) => match discarded.count {
                     Some(count) => lost.events = lost.events.saturating_add(count),
                     None => lost.is_unknown = true,
@@ -300,6 +315,7 @@ impl Findings {
                 _ => {}
             }
         }
+        self.texts(trace, name, &texts);
         self.lost.add(lost);
         if let Some(losses) = losses(lost.events, lost.is_unknown, lost.packets) {
             let mut json = Object::default();
@@ -321,6 +337,37 @@ impl Findings {
                 json,
             });
         }
+    }
+
+    /// Texts of a data stream that are not valid in their encoding.
+    fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
+        let Some(first) = &texts.first else { return };
+        let field = if first.field.is_empty() {
+            "a field".to_owned()
+        } else {
+            format!("the field `{}`", first.field)
+        };
+        let mut message =
+            format!("{field} of `{}` is not valid {}", first.within, first.encoding.to_uppercase());
+        if texts.count > 1 {
+            let _ = write!(message, "; the data stream has {}", count(texts.count - 1, "more such text"));
+        }
+        let mut json = Object::default();
+        json.put("kind", "text");
+        json.put("data_stream", name);
+        json.put("texts", texts.count);
+        json.put("message", message.as_str());
+        self.add(Finding {
+            level: Level::Warning,
+            trace: trace.to_owned(),
+            place: format!("{trace}: {name}"),
+            message,
+            remedy: Some(
+                "what is not valid is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
+            ),
+            is_minor: false,
+            json,
+        });
     }
 
     fn diagnostic(&mut self, trace: &str, problem: &FileDiagnostic) {
@@ -465,9 +512,14 @@ fn remedy(kind: &DamageKind) -> &'static str {
         | DamageKind::CutOff { .. } => {
             "the file ends early: copy it again from where it was recorded, or let the tracer stop before copying"
         }
+        DamageKind::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
+            "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
+             that both belong to the same recording"
+        }
         DamageKind::Field(_)
         | DamageKind::EventRecordClass { .. }
         | DamageKind::DataStreamClass(_)
+        | DamageKind::WideId(_)
         | DamageKind::EmptyEventRecord => {
             "the metadata do not describe these bytes: check that they belong to this recording and are complete"
         }

@@ -299,7 +299,7 @@ impl Found<'_> {
 
     /// The event record classes that are known: id of their data stream class, the class, and how many
     /// events there are of it.
-    fn classes(&self) -> Vec<(u64, Arc<EventRecordClass>, u64)> {
+    fn classes(&self) -> Vec<(u128, Arc<EventRecordClass>, u64)> {
         let trace = self.input.trace();
         let mut classes = Vec::new();
         for (i, stream) in trace.class.data_streams.iter().enumerate() {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ichnos::ctf::metadata::Dialect;
 use ichnos::ctf::quirks::Quirk;
 use ichnos::io::{Bytes, Datagrams, IoError};
-use ichnos::model::{ClockArithmetic, TraceInput};
+use ichnos::model::{ClockArithmetic, FileDiagnostic, Severity, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
 use crate::applicable;
@@ -14,6 +14,7 @@ use crate::exit::Failure;
 use crate::interrupt;
 use crate::nearest::nearest;
 use crate::report::Report;
+use crate::style::count;
 
 /// How many problems an error shows; `ichnos check` shows all.
 const SHOWN: usize = 20;
@@ -201,9 +202,7 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
         }
     }
     for trace in session.traces() {
-        for diagnostic in trace.diagnostics() {
-            report.note(&diagnostic.to_string());
-        }
+        warn_of_slips(trace.as_ref(), report);
         for quirk in trace.quirks() {
             report.note(&format!("{}: {quirk}", trace.path()));
         }
@@ -214,6 +213,30 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
 /// What is wrong with paths, folders and archives, a sentence each.
 pub(crate) fn problems(session: &Session) -> Vec<String> {
     session.left_out().iter().map(ToString::to_string).chain(session.problems().iter().cloned()).collect()
+}
+
+/// How many slips of a trace are warned about, unless more is asked for; `ichnos check` shows all.
+const MOST_SLIPS: usize = 5;
+
+/// Warns of what is read only because it is clear what it means, and notes the rest.
+fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
+    // An index that is not used makes no difference to what is read.
+    let is_warned_about = |problem: &&FileDiagnostic| {
+        problem.diagnostic.severity == Severity::Slip && !problem.file.ends_with(".idx")
+    };
+    let warned = trace.diagnostics().iter().filter(is_warned_about);
+    if report.verbose > 0 {
+        trace.diagnostics().iter().for_each(|problem| report.note(&problem.to_string()));
+        return;
+    }
+    for problem in warned.clone().take(MOST_SLIPS) {
+        report.warning(&problem.to_string().replacen(": warning: ", ": ", 1));
+    }
+    let more = warned.count().saturating_sub(MOST_SLIPS) as u64;
+    if more > 0 {
+        let more = count(more, "more such problem");
+        report.warning(&format!("{}: {more}; `ichnos check` shows all", trace.path()));
+    }
 }
 
 /// Tells which traces have no data streams at all: there is nothing wrong with that.

@@ -26,6 +26,7 @@ mod report;
 mod schema;
 mod selection;
 mod style;
+mod text_check;
 mod time;
 mod tree;
 mod unmatched;

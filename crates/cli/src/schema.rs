@@ -275,7 +275,28 @@ fn bits_json(object: &mut Object, bits: BitField) {
 fn integer_json(object: &mut Object, integer: &IntegerProperties) {
     object.put("signed", integer.signed);
     object.put("preferred_display_base", integer.preferred_base.radix());
-    object.put_some("mappings", integer.mappings.as_ref().map(mappings_json));
+    object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
+}
+
+/// What an `i128` can be of a range, which is among the others, too.
+fn clamped(range: &WideRange) -> IntegerRange {
+    IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() }
+}
+
+/// The mappings of an integer: with bounds of any size.
+fn labels_json(integer: &IntegerProperties) -> Json {
+    let bound = |value: &WideInteger| js::value(&Value::Number(value.to_string()));
+    let mut mappings = integer.mappings.as_ref().map_or(Json::Null, mappings_json);
+    for range in integer.wide_ranges() {
+        let mapping = mappings.get_mut(range.mapping).and_then(|mapping| mapping.get_mut("ranges"));
+        if let Some(Json::Array(ranges)) = mapping {
+            let narrow = clamped(range);
+            let narrow = json!([js::integer(narrow.lower), js::integer(narrow.upper)]);
+            ranges.retain(|range| *range != narrow);
+            ranges.push(Json::Array(vec![bound(&range.lower), bound(&range.upper)]));
+        }
+    }
+    mappings
 }
 
 /// A list, not an object: order counts, and a name may come twice.
@@ -605,7 +626,17 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
         let _ = write!(text, ", base {}", integer.preferred_base.radix());
     }
     if let Some(mappings) = &integer.mappings {
-        mappings_tree(below, mappings, paint);
+        if integer.wide_ranges().is_empty() {
+            return mappings_tree(below, mappings, paint);
+        }
+        for (index, mapping) in mappings.0.iter().enumerate() {
+            let wide = || integer.wide_ranges().iter().filter(|range| range.mapping == index);
+            let is_narrow = |range: &&IntegerRange| !wide().any(|wide| clamped(wide) == **range);
+            let narrow = mapping.ranges.0.iter().filter(is_narrow).map(ToString::to_string);
+            let ranges: Vec<String> = narrow.chain(wide().map(ToString::to_string)).collect();
+            let name = paint.name(&safe(&mapping.name)).to_string();
+            below.push(Branch::new(format!("{name} = {}", ranges.join(", "))));
+        }
     }
 }
 
@@ -638,6 +669,7 @@ mod tests {
                 name: "run\x1b".into(),
                 ranges: RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
             }])),
+            wide_ranges: None,
         };
         let location = FieldLocation {
             origin: Some(Scope::Payload),

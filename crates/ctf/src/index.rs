@@ -20,7 +20,7 @@ use crate::packet_entry::PacketEntry;
 pub(crate) struct FoundPacket {
     /// Index of the data stream class.
     pub(crate) class: usize,
-    pub(crate) stream_id: Option<u64>,
+    pub(crate) stream_id: Option<u128>,
     pub(crate) entry: PacketEntry,
 }
 
@@ -65,7 +65,7 @@ struct Scan<'a, T> {
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     /// Where clocks go on, those of each data stream at the end of its packet before.
-    clocks_after: HashMap<(usize, Option<u64>), Clocks>,
+    clocks_after: HashMap<(usize, Option<u128>), Clocks>,
     /// The UUID of the last packet, if that is not the one of the metadata.
     foreign: Option<Uuid>,
     /// No packet of this recording follows that could be preferred to others.
@@ -173,6 +173,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
             if let Ok(again) = self.decode(offset) {
                 info = again;
             }
+            self.clocks.end_packet();
             if let Some(end) = info.end {
                 self.clocks.set_default(end);
             }
@@ -257,6 +258,10 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
     fn packet_within_last(&mut self) -> Option<usize> {
         let held = self.held.as_ref().filter(|held| !held.is_cut)?;
         let entry = &held.found.entry;
+        if entry.total().is_none() && entry.content().is_some() {
+            // It says that it has no end before that of its data stream (PROP-1.0).
+            return None;
+        }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
         let size = held.end as u64 - entry.offset;
         let begin = if is_cut_off || size > self.largest && self.largest > 0 {

@@ -330,7 +330,7 @@ impl StreamCursor {
             return None;
         }
         let mut clocks = self.clocks.clone();
-        let mut header = EventVisitor { clocks: &mut clocks, class_id: None };
+        let mut header = EventVisitor::new(&mut clocks);
         plan.walk(bits, &mut at, &self.slots, self.input.limits, &mut header).ok()?;
         clocks.value()
     }
@@ -526,6 +526,7 @@ impl StreamCursor {
                 }
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
+                    self.clocks.end_packet();
                     let now = self.clocks.value();
                     if let (Some(end), Some(now)) = (self.opened.times.end, now) {
                         let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)

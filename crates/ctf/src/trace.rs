@@ -384,6 +384,9 @@ impl<'a> Described<'a> {
             diagnostics: Vec::new(),
             packets: 0,
             most_packets: options.limits.packets,
+            strict: options.strict,
+            empty: None,
+            small: None,
         };
         builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
         for folder in &self.folders {
@@ -395,6 +398,7 @@ impl<'a> Described<'a> {
             }
         }
         let mut diagnostics = self.diagnostics;
+        builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
         let streams = builder.finish(&self.quirks, options.clock_arithmetic);
@@ -470,7 +474,7 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 }
 
 /// Which data stream a packet belongs to: its class id, and its id or else its file.
-type StreamKey = (u64, Option<u64>, String);
+type StreamKey = (u128, Option<u128>, String);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
@@ -488,6 +492,12 @@ struct Builder<'a> {
     /// How many packets there are, and how many there may be.
     packets: u64,
     most_packets: u64,
+    /// Whether what documents forbid is reported even if nothing is lost by it.
+    strict: bool,
+    /// The first data stream file without any byte, and how many there are.
+    empty: Option<(String, u64)>,
+    /// The file of the first packet of 8 bits at most, and where it is.
+    small: Option<(String, u64)>,
 }
 
 #[derive(Default)]
@@ -514,6 +524,9 @@ impl Builder<'_> {
                 return;
             }
         };
+        if bytes.is_empty() {
+            self.empty.get_or_insert((name.clone(), 0)).1 += 1;
+        }
         if let Some(kind) = self.too_heavy.clone() {
             self.damage.push(Damage {
                 file: name,
@@ -594,11 +607,31 @@ impl Builder<'_> {
         };
         if let Some(stream) = self.streams.get_mut(&key) {
             let mut entry = found.entry;
+            let size = entry.total().unwrap_or(8 * entry.available(bytes.len() as u64));
+            if self.small.is_none() && size <= 8 {
+                self.small = Some((name.to_owned(), entry.offset));
+            }
             entry.file = stream.files.len() as u32 - 1;
             stream.packets.push(entry);
             self.packets += 1;
         }
         *last = Some(key);
+    }
+
+    /// Reports what documents forbid though all can be read.
+    fn note_flaws(&mut self, dialect: Dialect) {
+        let mut slip = |file: String, message: String| {
+            let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+            self.diagnostics.push(FileDiagnostic { file, diagnostic });
+        };
+        // Tracers leave empty files behind where nothing happened: only strict reading reports them.
+        if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {
+            let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
+            slip(file, format!("the data stream is empty, but must have a packet at least{more}"));
+        }
+        if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
+            slip(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
+        }
     }
 
     /// The limits of each of so many packets.

@@ -79,7 +79,7 @@ struct TracePart {
     trace: Arc<Trace>,
     streams: Vec<ListedStream>,
     /// How many of them have no id of their own.
-    without_id: u64,
+    without_id: u128,
     /// Whether its classes were written.
     written: bool,
 }
@@ -87,8 +87,8 @@ struct TracePart {
 /// A data stream of a trace that was met.
 #[derive(Clone, Copy, Debug)]
 struct ListedStream {
-    id: u64,
-    class_id: u64,
+    id: u128,
+    class_id: u128,
 }
 
 /// What is known of a data stream.
@@ -222,7 +222,7 @@ impl<W: TextWriter> Details<W> {
         let trace = &mut self.traces[index];
         // Data streams without an id are numbered.
         let id = stream.id.unwrap_or(trace.without_id);
-        trace.without_id += u64::from(stream.id.is_none());
+        trace.without_id += u128::from(stream.id.is_none());
         trace.streams.push(ListedStream { id, class_id: class.id });
         trace.streams.sort_by_key(|stream| (stream.id, stream.class_id));
         let Palette { cyan, bold, bright_cyan, reset, .. } = self.palette;
@@ -423,9 +423,9 @@ impl<W: TextWriter> Details<W> {
             lines.indent();
             lines.object("Stream");
             lines.push(" (ID ");
-            lines.integer(i128::from(stream.id));
+            lines.unsigned(stream.id);
             lines.push(", Class ID ");
-            lines.integer(i128::from(stream.class_id));
+            lines.unsigned(stream.class_id);
             lines.push(")\n");
         }
     }
@@ -607,7 +607,7 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
         lines.push("`");
     }
     lines.push(if options.compact { " (" } else { " (Class ID " });
-    lines.integer(i128::from(event.class.id));
+    lines.unsigned(event.class.id);
     lines.push(if options.compact { ")\n" } else { "):\n" });
     ClassPart {
         title,

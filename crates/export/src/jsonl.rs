@@ -87,7 +87,7 @@ impl ClassPart {
         let class = event.class;
         let mut out = Vec::new();
         push_key(&mut out, "id");
-        number::push_unsigned(&mut out, class.id);
+        number::push_id(&mut out, class.id);
         push_text(&mut out, "name", class.name.as_deref());
         push_log_level(&mut out, class);
         Self {
@@ -468,7 +468,7 @@ fn push_class(out: &mut Vec<u8>, class: &EventRecordClass, stream: u64) {
     out.extend_from_slice(b"{\"type\":\"event-class\",\"stream\":");
     number::push_unsigned(out, stream);
     push_key(out, "id");
-    number::push_unsigned(out, class.id);
+    number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_log_level(out, class);
     push_text(out, "emf_uri", property::emf_uri(class));
@@ -503,10 +503,10 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
     push_text(out, "name", Some(&stream.name));
     if let Some(id) = stream.id {
         push_key(out, "id");
-        number::push_unsigned(out, id);
+        number::push_id(out, id);
     }
     out.extend_from_slice(b",\"class\":{\"id\":");
-    number::push_unsigned(out, class.id);
+    number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_attributes(out, &class.attributes);
     out.push(b'}');
@@ -516,9 +516,9 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
         push_key(out, "clock");
         push_clock_class(out, clock);
     }
-    let clocks = stream.trace.class.clocks.iter().enumerate();
-    let default = class.default_clock.map(usize::from);
-    let mut others = clocks.filter(|(i, _)| Some(*i) != default).map(|(_, clock)| clock).peekable();
+    let clocks = &stream.trace.class.clocks;
+    let others = class.other_clocks.iter().filter(|clock| Some(**clock) != class.default_clock);
+    let mut others = others.filter_map(|clock| clocks.get(usize::from(*clock))).peekable();
     if others.peek().is_some() {
         push_key(out, "other_clocks");
         for (i, clock) in others.enumerate() {

@@ -3,7 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{Attributes, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles};
+use crate::wide_integer::names_of;
+use crate::{Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, Wide, WideRange};
 
 /// Describes fields: sequences of bits in a packet, and what they mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +13,8 @@ pub struct FieldClass {
     pub kind: FieldKind,
     /// What the field means to decoding.
     pub roles: Roles,
+    /// Clocks that the field brings up to date besides the one of its roles.
+    pub clock_updates: Option<Arc<[ClockUpdate]>>,
     /// What the producer adds.
     pub attributes: Attributes,
     /// Where it was declared.
@@ -25,6 +28,7 @@ impl FieldClass {
         Self {
             kind,
             roles: Roles::NONE,
+            clock_updates: None,
             attributes: Attributes::default(),
             declared_at: DeclaredAt::default(),
         }
@@ -70,6 +74,33 @@ impl FieldClass {
             FieldKind::Array { minimum_alignment, .. } => *minimum_alignment,
             FieldKind::Optional { .. } => 1,
             FieldKind::Variant { alignment, .. } | FieldKind::Union { alignment, .. } => *alignment,
+        }
+    }
+
+    /// Clocks that the field brings up to date besides the one of its roles.
+    #[must_use]
+    pub fn clock_updates(&self) -> &[ClockUpdate] {
+        self.clock_updates.as_deref().unwrap_or_default()
+    }
+
+    /// Has the field bring one more clock up to date: the one of its roles if they name none yet.
+    pub fn add_clock_update(&mut self, update: ClockUpdate) {
+        if self.roles.clock.is_none_or(|clock| clock == update.clock) {
+            self.roles.insert(update.role);
+            self.roles.clock = Some(update.clock);
+        } else if !self.clock_updates().contains(&update) {
+            self.roles.note_further_clocks();
+            self.clock_updates = Some(self.clock_updates().iter().copied().chain([update]).collect());
+        }
+    }
+
+    /// What the field means if it is an integer.
+    #[must_use]
+    pub fn integer(&self) -> Option<&IntegerProperties> {
+        match &self.kind {
+            FieldKind::Integer { integer, .. }
+            | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => Some(integer),
+            _ => None,
         }
     }
 
@@ -156,8 +187,8 @@ pub enum FieldKind {
         encoding: StringEncoding,
         /// Where it ends.
         length: StringLength,
-        /// Alignment in bits, at least 8; only PROP-1.0 has less. A text must begin at a byte
-        /// nevertheless: no document says in which order the bits of one lie that does not.
+        /// Alignment in bits, at least 8; only PROP-1.0 has less. The bytes of a text that begins
+        /// within a byte are in the byte order of the field before it.
         alignment: u64,
     },
     /// Bytes.
@@ -311,6 +342,23 @@ pub struct IntegerProperties {
     pub preferred_base: DisplayBase,
     /// Names of values. None: a plain integer; some, even if empty: an enumeration.
     pub mappings: Option<Mappings>,
+    /// The ranges of the mappings that reach beyond 128 bits with their sign, if there are any.
+    pub wide_ranges: Option<Arc<Vec<WideRange>>>,
+}
+
+impl IntegerProperties {
+    /// The ranges of the mappings that reach beyond 128 bits with their sign.
+    #[must_use]
+    pub fn wide_ranges(&self) -> &[WideRange] {
+        self.wide_ranges.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// The names of a value of more than 64 bits, in the order of the mappings.
+    #[must_use]
+    pub fn names_of_wide(&self, value: Wide<'_>) -> Vec<&str> {
+        let mappings = self.mappings.as_ref();
+        mappings.map(|mappings| names_of(mappings, self.wide_ranges(), value)).unwrap_or_default()
+    }
 }
 
 /// Base to show an integer in.

@@ -33,6 +33,7 @@ mod value;
 mod visitor;
 pub mod walk;
 mod weight;
+mod wide_integer;
 
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
@@ -45,7 +46,7 @@ pub use field_class::{
 pub use input::{Cut, FileDiagnostic, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
-pub use locate::LocationProblem;
+pub use locate::{LocationProblem, LocationRule};
 pub use location::{FieldLocation, LocationStep, Scope};
 pub use log::{
     LevelScale, LevelStep, LogComponent, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText,
@@ -56,7 +57,7 @@ pub use message::{
 };
 pub use place::{DeclaredAt, TextPlace};
 pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
-pub use role::{Role, Roles};
+pub use role::{ClockUpdate, Role, Roles};
 pub use selectors::Selectors;
 pub use stream::{DataStream, Trace};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass};
@@ -64,3 +65,4 @@ pub use uuid::Uuid;
 pub use value::{Real, Text, Wide};
 pub use visitor::{Field, Skip, Visitor};
 pub use weight::Weight;
+pub use wide_integer::{WideInteger, WideRange};

@@ -119,21 +119,24 @@ pub enum DamageKind {
     },
     /// A packet names a data stream class that the metadata does not have.
     #[error("there is no data stream class {0} in the metadata")]
-    DataStreamClass(u64),
+    DataStreamClass(u128),
     /// A packet belongs to another data stream than the index of its file says.
     #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
     OtherDataStream {
         /// Id of the data stream class that the packet names.
-        class: u64,
+        class: u128,
     },
     /// An event record names a class that the metadata does not have.
     #[error("there is no event record class {id} in data stream class {data_stream_class}")]
     EventRecordClass {
         /// Id of the data stream class.
-        data_stream_class: u64,
+        data_stream_class: u128,
         /// Id that the event record names.
-        id: u64,
+        id: u128,
     },
+    /// An id takes more bits than ids can have.
+    #[error("the id takes {0} bits, more than the limit of 128")]
+    WideId(u64),
     /// The content of a packet is longer than the packet.
     #[error("the packet's content of {content} bits is longer than the packet of {total} bits")]
     ContentBeyondTotal {

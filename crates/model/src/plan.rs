@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::leap::Leaps;
-use crate::locate::{self, LocationProblem};
+use crate::locate::{self, LocationProblem, LocationRule};
 use crate::part::{Elements, Layout, Part, Parts, join};
 use crate::selectors::Selectors;
 use crate::walk::Slots;
@@ -90,9 +90,17 @@ pub(crate) enum Op {
     StaticArray { element: NodeId, length: u64, elements: Option<Elements> },
     DynamicArray { element: NodeId, length: Slot, elements: Option<Elements> },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
-    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot },
+    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot, choices: Vec<Choices> },
     Union { members: Vec<NodeId> },
     Null,
+}
+
+/// What the options of a variant are selected by, if the selector is the field of this slot: one of
+/// several, of which only one is decoded.
+#[derive(Debug)]
+pub(crate) struct Choices {
+    pub(crate) slot: Slot,
+    pub(crate) selectors: Selectors,
 }
 
 /// Fixed-length bits.
@@ -329,7 +337,7 @@ impl Plan {
                     nodes.push(node);
                 }
                 let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
-                Op::Variant { options: nodes, selectors, selector: NO_SLOT }
+                Op::Variant { options: nodes, selectors, selector: NO_SLOT, choices: Vec::new() }
             }
             FieldKind::Union { members, alignment: a } => {
                 alignment = *a;
@@ -358,6 +366,13 @@ impl Plan {
             | Op::Optional { selector: place, .. }
             | Op::Variant { selector: place, .. } => *place = slot,
             _ => {}
+        }
+    }
+
+    /// Has a variant select its options by these values, if the field of this slot is decoded.
+    pub(crate) fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
+        if let Op::Variant { choices, .. } = &mut self.nodes[id as usize].op {
+            choices.push(Choices { slot, selectors: Selectors::new(options) });
         }
     }
 
@@ -537,6 +552,19 @@ impl TracePlans {
     /// If a field location leads to no field that fits (all of them are told), or if the classes
     /// exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
+        Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
+    }
+
+    /// The same, and where field locations do not keep these rules, though all can be decoded: up to 256
+    /// such places.
+    ///
+    /// # Errors
+    /// As [`TracePlans::compile`].
+    pub fn compile_by_rules(
+        trace: &TraceClass,
+        limits: &Limits,
+        rules: &[LocationRule],
+    ) -> Result<(Self, Vec<(LocationRule, LocationProblem)>), PlanError> {
         let mut budget = limits.field_classes;
         let mut tree = |class: &Option<Arc<FieldClass>>| {
             class.as_ref().map(|class| Plan::tree(class, &mut budget, limits)).transpose()
@@ -562,7 +590,8 @@ impl TracePlans {
             }
             data_streams.push(stream);
         }
-        locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits)?;
+        let broken_rules =
+            locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits, rules)?;
         let finish = |plan: &mut Option<Plan>| {
             plan.as_mut().map(|plan| plan.finish(limits)).transpose().map(Option::unwrap_or_default)
         };
@@ -589,7 +618,7 @@ impl TracePlans {
         }
         let data_streams = data_streams.into_iter().map(Arc::new).collect();
         let nothing = Plan { nodes: Vec::new(), fixed: None, leaps: None };
-        Ok(Self { packet_header, data_streams, nothing })
+        Ok((Self { packet_header, data_streams, nothing }, broken_rules))
     }
 
     /// How many values are kept at most for other fields.

@@ -74,7 +74,7 @@ pub struct DataStream {
     /// Its class, as an index into [`TraceClass::data_streams`].
     pub class_index: usize,
     /// Its id within its class, if it has one.
-    pub id: Option<u64>,
+    pub id: Option<u128>,
     /// What the stream is called where it lies, for instance the path of its (first) file.
     pub name: String,
     /// A number that no other stream of this process has.
@@ -89,7 +89,7 @@ impl DataStream {
     pub fn new(
         trace: Arc<Trace>,
         class_index: usize,
-        id: Option<u64>,
+        id: Option<u128>,
         name: impl Into<String>,
     ) -> Option<Self> {
         static KEYS: AtomicU32 = AtomicU32::new(0);

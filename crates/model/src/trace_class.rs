@@ -43,7 +43,7 @@ pub struct TraceClass {
 impl TraceClass {
     /// The data stream class of this id.
     #[must_use]
-    pub fn data_stream(&self, id: u64) -> Option<&DataStreamClass> {
+    pub fn data_stream(&self, id: u128) -> Option<&DataStreamClass> {
         self.data_streams.iter().find(|class| class.id == id)
     }
 
@@ -58,7 +58,7 @@ impl TraceClass {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataStreamClass {
     /// Id within the trace.
-    pub id: u64,
+    pub id: u128,
     /// Namespace of the name.
     pub namespace: Option<String>,
     /// Name.
@@ -67,6 +67,8 @@ pub struct DataStreamClass {
     pub uid: Option<String>,
     /// Default clock: an index into [`TraceClass::clocks`].
     pub default_clock: Option<u16>,
+    /// Further clocks of its data streams: indexes into [`TraceClass::clocks`].
+    pub other_clocks: Vec<u16>,
     /// Class of packet contexts: a structure.
     pub packet_context: Option<Arc<FieldClass>>,
     /// Class of event record headers: a structure.
@@ -84,7 +86,7 @@ pub struct DataStreamClass {
 impl DataStreamClass {
     /// The event record classes by id.
     #[must_use]
-    pub fn event_records_by_id(&self) -> HashMap<u64, &Arc<EventRecordClass>> {
+    pub fn event_records_by_id(&self) -> HashMap<u128, &Arc<EventRecordClass>> {
         self.event_records.iter().map(|class| (class.id, class)).collect()
     }
 }
@@ -93,7 +95,7 @@ impl DataStreamClass {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRecordClass {
     /// Id within the data stream class.
-    pub id: u64,
+    pub id: u128,
     /// Namespace of the name.
     pub namespace: Option<String>,
     /// Name.

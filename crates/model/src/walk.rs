@@ -1,5 +1,7 @@
 //! Carries out a decode plan on the bits of a packet.
 
+mod length;
+
 use std::cell::Cell;
 
 pub use crate::bits::{Word, first_word, read_bits};
@@ -290,10 +292,6 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
-    fn length(&self, slot: Slot) -> Result<u64, DecodeError> {
-        Ok(u64::try_from(self.slot(slot)?).unwrap_or(u64::MAX))
-    }
-
     fn save(&self, slots: &[Slot], value: i128) {
         save(self.slots, slots, value);
     }
@@ -318,10 +316,18 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Variable(op) => self.variable(field, *op),
             Op::NullTerminated(encoding) => self.null_terminated(field, *encoding),
             Op::StaticText(encoding, length) => self.text(field, *encoding, *length),
-            Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
+            Op::DynamicText(encoding, slot) => {
+                let length = self.length(*slot)?;
+                self.check_length(length)?;
+                self.text(field, *encoding, length)
+            }
             Op::PrefixedText(encoding, prefix) => self.prefixed_text(field, *encoding, *prefix),
             Op::StaticBlob(length) => self.blob(field, *length),
-            Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
+            Op::DynamicBlob(slot) => {
+                let length = self.length(*slot)?;
+                self.check_length(length)?;
+                self.blob(field, length)
+            }
             Op::Structure { parts, .. } => self.structure(field, parts),
             Op::StaticArray { element, length, elements } => self.array(field, *element, *length, *elements),
             Op::DynamicArray { element, length, elements } => {
@@ -330,8 +336,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Optional { field: inner, selector, ranges } => {
                 self.optional(field, *inner, *selector, ranges.as_ref())
             }
-            Op::Variant { options, selectors, selector } => {
-                self.variant(field, options, selectors, *selector)
+            Op::Variant { options, selectors, selector, choices } => {
+                let found = choices.iter().find(|choices| self.slot(choices.slot).is_ok());
+                let (selectors, selector) =
+                    found.map_or((selectors, *selector), |found| (&found.selectors, found.slot));
+                self.variant(field, options, selectors, selector)
             }
             Op::Union { members } => self.union(field, members),
             Op::Null => {
@@ -526,14 +535,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if content.checked_add(unit).is_none_or(|size| size > left) {
             if content == usize::MAX {
                 if self.bits.content <= self.data.len() as u64 * 8 {
-                    // All the data there is would be too little.
-                    return self.beyond(data.len() as u64 * 8);
+                    return self.error(DecodeErrorKind::EndlessString);
                 }
                 // The data ends before the string: what is missing is the next code unit.
                 self.at.bit += (data.len() / unit * unit * 8) as u64;
                 return self.beyond(unit as u64 * 8);
             }
-            return self.beyond((content + unit) as u64 * 8);
+            return self.error(DecodeErrorKind::EndlessString);
         }
         self.at = self.at.at_byte(self.at.bit + (content + unit) as u64 * 8);
         if V::WANTS_VALUES {
@@ -545,9 +553,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     #[inline(never)]
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
+        let shifted;
         let raw = match length {
             0 => &[],
-            _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
+            _ if self.at.bit % 8 != 0 => {
+                shifted = self.take_within_byte(length)?;
+                &*shifted
+            }
             _ => self.take(length)?,
         };
         let unit = encoding.unit();
@@ -627,12 +639,16 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 tell_elements(self.visitor, field.with_offset(begin), elements, bytes);
             }
             if fit < length {
-                return self.beyond(size * 8);
+                let beyond: Result<(), DecodeError> = self.beyond(size * 8);
+                return beyond.map_err(|error| self.element_error(error, field, length, begin, true));
             }
         } else {
+            let begin = self.at.bit;
             for _ in 0..length {
                 let before = self.at.bit;
-                self.node(element)?;
+                if let Err(error) = self.node(element) {
+                    return Err(self.element_error(error, field, length, begin, false));
+                }
                 if self.at.bit == before {
                     // All arrays of a packet together: many small ones are as much work as a large
                     // one, and nested ones would multiply what each may have.

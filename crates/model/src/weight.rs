@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
-    VariableLengthValue,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, Length, Mappings,
+    StringLength, TraceClass, VariableLengthValue, WideInteger,
 };
 
 /// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
@@ -141,6 +141,24 @@ fn mapping_weight(mappings: &Mappings) -> u64 {
     names.saturating_sub(1).saturating_add((ranges().count() / RANGES) as u64)
 }
 
+/// The same of the names of values that only wide integers have.
+fn wide_weight(integer: &IntegerProperties) -> u64 {
+    let (Some(mappings), ranges) = (&integer.mappings, integer.wide_ranges()) else { return 0 };
+    let mut begins: Vec<&WideInteger> = ranges.iter().map(|range| &range.lower).collect();
+    let mut ends: Vec<&WideInteger> = ranges.iter().map(|range| &range.upper).collect();
+    begins.sort_unstable();
+    ends.sort_unstable();
+    // Before each that begins, those end that lie below it.
+    let mut ended = 0;
+    let mut most = 0;
+    for (begun, begin) in begins.iter().enumerate() {
+        ended += ends[ended..].iter().take_while(|end| end < &begin).count();
+        most = most.max(begun + 1 - ended);
+    }
+    let longest = longest(mappings.0.iter().map(|mapping| &mapping.name));
+    (most as u64).saturating_mul(1 + longest).saturating_add((ranges.len() / RANGES) as u64)
+}
+
 #[derive(Default)]
 struct Weigher {
     /// Classes may be shared: each is looked at once, however many ways lead to it.
@@ -166,7 +184,10 @@ impl Weigher {
     }
 
     fn of_kind(&mut self, kind: &FieldKind) -> Weight {
-        let names = |mappings: &Option<Mappings>| mappings.as_ref().map_or(0, mapping_weight);
+        let names = |integer: &IntegerProperties| {
+            let of_mappings = integer.mappings.as_ref().map_or(0, mapping_weight);
+            of_mappings.saturating_add(wide_weight(integer))
+        };
         match kind {
             FieldKind::BitArray(bits)
             | FieldKind::Boolean(bits)
@@ -178,11 +199,11 @@ impl Weigher {
                 Weight::field_of(bits.length).and(Weight::fields(names))
             }
             FieldKind::Integer { bits, integer } => {
-                Weight::field_of(bits.length).and(Weight::fields(names(&integer.mappings)))
+                Weight::field_of(bits.length).and(Weight::fields(names(integer)))
             }
             FieldKind::VariableLength { value, .. } => match value {
                 VariableLengthValue::Integer(integer) => {
-                    Weight::field_of(8).and(Weight::fields(names(&integer.mappings)))
+                    Weight::field_of(8).and(Weight::fields(names(integer)))
                 }
                 VariableLengthValue::BitArray | VariableLengthValue::Boolean => Weight::field_of(8),
             },

@@ -21,6 +21,7 @@ mod options;
 mod paths;
 mod quirks;
 mod recorded;
+mod strict;
 mod structure;
 mod support;
 #[cfg(target_os = "linux")]

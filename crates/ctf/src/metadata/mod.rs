@@ -6,6 +6,7 @@
 //! ```
 
 mod check;
+mod clocks;
 mod dialect;
 pub mod json;
 pub mod packetized;

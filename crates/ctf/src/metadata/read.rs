@@ -2,7 +2,12 @@
 
 use ichnos_model::{Diagnostic, Severity, TextPlace, TraceClass};
 
-use super::{Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, json, packetized, tsdl};
+use super::{
+    Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
+};
+
+/// What some editors put in front of texts: U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a metadata text, in packets or plain, of the dialect of the options or of the one that
 /// its content shows.
@@ -60,14 +65,23 @@ fn read(
         packet_uuid = Some(unpacked.uuid);
         text = &unpacked.text;
     }
+    if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+        // All documents say with what a text begins, and none names this.
+        let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
+        let severity = if options.strict { Severity::Slip } else { Severity::Note };
+        let start = TextPlace { line: 1, column: 1, offset: 0 };
+        problems.add(Diagnostic::new(severity, start, message));
+        text = rest;
+    }
     let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
-    let trace = match found {
+    let mut trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
         Dialect::Prop1 => json::parse_prop1(text, limits, problems),
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;
+    clocks::note_other_clocks(&mut trace, found);
     if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
         && packets != trace
         && !packets.is_nil()
@@ -78,7 +92,7 @@ fn read(
         );
     }
     if problems.errors() == errors {
-        check::check(&trace, limits, problems);
+        check::check(&trace, found, limits, problems);
     }
     Some(trace)
 }

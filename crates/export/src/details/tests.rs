@@ -115,8 +115,9 @@ fn payload(members: Vec<(&str, Arc<FieldClass>)>, bytes: &[u8]) -> (String, Stri
 
 #[test]
 fn scalars() {
-    let base =
-        |signed, preferred_base| integer(32, IntegerProperties { signed, preferred_base, mappings: None });
+    let base = |signed, preferred_base| {
+        integer(32, IntegerProperties { signed, preferred_base, ..IntegerProperties::default() })
+    };
     let mapping = |name: &str, lower, upper| Mapping { name: name.to_owned(), ranges: range(lower, upper) };
     let mappings = Mappings(vec![mapping("B", 0, 0), mapping("A", 2, 9), mapping("B", -5, -1)]);
     let enumeration = IntegerProperties { signed: true, mappings: Some(mappings), ..Default::default() };

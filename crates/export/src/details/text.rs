@@ -78,6 +78,12 @@ impl Lines<'_> {
         self.push(self.palette.reset);
     }
 
+    pub(crate) fn unsigned(&mut self, value: u128) {
+        self.push(self.palette.bold);
+        number::push_grouped_unsigned(self.out, value);
+        self.push(self.palette.reset);
+    }
+
     pub(crate) fn boolean(&mut self, value: bool) {
         self.push(self.palette.bold);
         if value {
@@ -118,7 +124,7 @@ impl Lines<'_> {
     }
 
     /// Namespace, unique identifier and id in parentheses, as far as there are any.
-    pub(crate) fn identity(&mut self, namespace: Option<&str>, uid: Option<&str>, id: Option<u64>) {
+    pub(crate) fn identity(&mut self, namespace: Option<&str>, uid: Option<&str>, id: Option<u128>) {
         let mut separator = " (";
         for (name, value) in [("Namespace", namespace), ("UID", uid)] {
             if let Some(value) = value {
@@ -131,7 +137,7 @@ impl Lines<'_> {
         if let Some(id) = id {
             self.push(separator);
             self.push("ID ");
-            self.integer(i128::from(id));
+            self.unsigned(id);
             separator = ", ";
         }
         if separator == ", " {

@@ -193,14 +193,13 @@ impl Visitor for FieldWriter<'_> {
                 self.wide_value(value);
                 self.out.push(b'}');
             }
-            (_, Some(mappings)) => {
+            (_, Some(_)) => {
                 self.push("{\"value\":");
                 self.wide_value(value);
                 self.push(",\"labels\":");
-                match value.as_i128() {
-                    Some(value) => self.names(mappings.names_of(value)),
-                    None => self.push("[]"),
-                }
+                let integer = field.class().integer();
+                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
+                self.names(names.into_iter());
                 self.out.push(b'}');
             }
             (_, None) => self.wide_value(value),

@@ -63,6 +63,7 @@ fn everything_about_classes() {
             ClockOrigin::Named { namespace: text("on"), name: "o".to_owned(), uid: "ou".to_owned() };
         clock.attributes = attributes("of the clock");
         trace.clocks.push(ClockClass::new("second", 7));
+        trace.data_streams[0].other_clocks.push(1);
         let stream = &mut trace.data_streams[0];
         (stream.namespace, stream.name, stream.uid) = (text("sn"), text("s"), text("su"));
         stream.attributes = attributes("of the stream");

@@ -143,7 +143,9 @@ impl Visitor for PairWriter<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.lead(field);
-        if !value.as_i128().is_some_and(|number| self.label(field, number)) {
+        let integer = field.class().integer();
+        let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
+        if !self.names(names.into_iter()) {
             value.write_decimal(self.out);
         }
     }

@@ -140,8 +140,12 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         if !self.lead(field) {
             return;
         }
-        static PLAIN: IntegerProperties =
-            IntegerProperties { signed: false, preferred_base: DisplayBase::Decimal, mappings: None };
+        static PLAIN: IntegerProperties = IntegerProperties {
+            signed: false,
+            preferred_base: DisplayBase::Decimal,
+            mappings: None,
+            wide_ranges: None,
+        };
         let (length, integer) = match &field.class().kind {
             FieldKind::Integer { bits, integer } => (bits.length, integer),
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => (64, integer),

@@ -105,7 +105,7 @@ fn packet_contexts_are_kept_for_the_packet_only() {
 #[test]
 fn integers() {
     let base = |length, signed, preferred_base| {
-        integer(length, IntegerProperties { signed, preferred_base, mappings: None })
+        integer(length, IntegerProperties { signed, preferred_base, ..IntegerProperties::default() })
     };
     let members = vec![
         ("hex", base(8, true, DisplayBase::Hexadecimal)),

@@ -127,7 +127,7 @@ pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
         }
         [] => EventRecordClass::default(),
     };
-    EventRecordClass { id: id_of(key), ..class }
+    EventRecordClass { id: id_of(key).into(), ..class }
 }
 
 /// Writes a record of which the key has these flags and arguments.
@@ -520,7 +520,7 @@ pub(super) fn any_class() -> EventRecordClass {
     members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(LogMeaning::Rendered));
     let payload = structure(members.list, 8);
     EventRecordClass {
-        id: id_of(ANY_KEY),
+        id: id_of(ANY_KEY).into(),
         name: Some("log".to_owned()),
         specific_context,
         payload,

@@ -342,7 +342,7 @@ fn classes_are_the_same_whatever_comes_first() {
         let trace = open(&records.concat(), &OpenOptions::default());
         read(&trace);
         let class = trace.trace().class_with_late();
-        class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u64>>()
+        class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u128>>()
     };
     let (a, b) = (record(1, "a", 1u64.into()), record(2, "b", true.into()));
     let both = ids(&[a.clone(), b.clone(), a.clone()]);

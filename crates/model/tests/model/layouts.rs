@@ -144,5 +144,6 @@ fn padding_can_say_a_length() {
     ];
     let values = ["a=\"xyz\"", "b=\"q\""].map(str::to_owned).to_vec();
     assert_eq!(decode(&members, b"\x03\x01xyzq"), Ok((values, 48)));
-    assert!(matches!(decode(&members, b"\x03\x02xyzq"), Err((40, DecodeErrorKind::BeyondContent { .. }))));
+    let beyond = DecodeErrorKind::LengthBeyond { length: 2, unit: "bytes", left: 8 };
+    assert_eq!(decode(&members, b"\x03\x02xyzq"), Err((40, beyond)));
 }

@@ -9,7 +9,7 @@ use ichnos_model::{
     TextPlace, VariableLengthValue, VariantOption,
 };
 
-use super::location::{field_location, first_overlap, mappings, range_set};
+use super::location::{field_location, first_overlap, flags, mappings, range_set};
 use super::object::{
     Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, text, unsigned,
 };
@@ -253,7 +253,8 @@ impl<'a> ClassReader<'a> {
         let roles = self.roles(type_name.1, kind.as_ref(), &mut object);
         let attributes = self.extras(&mut object);
         object.finish(Unknown::Refuse, self.problems);
-        Some(FieldClass { kind: kind?, roles, attributes, declared_at: node.place.into() })
+        let declared_at = node.place.into();
+        Some(FieldClass { roles, attributes, declared_at, ..FieldClass::new(kind?) })
     }
 
     /// Whether the document that is followed has a type.
@@ -476,23 +477,23 @@ impl<'a> ClassReader<'a> {
             (false, Vocabulary::Spec2) => object.get("mappings"),
             (false, Vocabulary::Prop2) => None,
         };
-        let mappings = match node {
-            None => None,
+        let (mappings, wide_ranges) = match node {
+            None => (None, None),
             Some(node) => {
-                let mappings = mappings(node, "mapping", self.problems)?;
+                let (mappings, wide) = mappings(node, signed, self.limits, self.problems)?.finish();
                 if enumeration && mappings.0.is_empty() {
                     refuse(node, "at least one mapping", self.problems);
                     return None;
                 }
-                Some(mappings)
+                (Some(mappings), wide)
             }
         };
-        Some(IntegerProperties { signed, preferred_base: preferred_base?, mappings })
+        Some(IntegerProperties { signed, preferred_base: preferred_base?, mappings, wide_ranges })
     }
 
     /// Flags of a bit map: at least one, of bit indexes.
     fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
-        let flags = mappings(node, "flag", self.problems)?;
+        let flags = flags(node, self.problems)?;
         if flags.0.is_empty() {
             refuse(node, "at least one flag", self.problems);
             return None;

@@ -1,10 +1,13 @@
 //! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
 
 use ichnos_model::{
-    Diagnostic, FieldLocation, IntegerRange, LocationStep, Mapping, Mappings, RangeSet, Scope,
+    Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mapping, Mappings, RangeSet, Scope,
 };
 
-use super::object::{Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text};
+use super::labels::{Labels, are_in_order};
+use super::object::{
+    Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text, wide_integer,
+};
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
@@ -133,28 +136,73 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
     let lower = integer(lower, problems);
     let upper = integer(upper, problems);
     let (lower, upper) = (lower?, upper?);
-    if lower > upper {
-        let message = format!("the lower bound {lower} of a range is greater than its upper bound {upper}");
-        problems.error(node.place, message);
-        return None;
-    }
-    Some(IntegerRange { lower, upper })
+    are_in_order(&lower, &upper, node, problems).then_some(IntegerRange { lower, upper })
 }
 
-/// Names of ranges: mappings of an integer, flags of a bit map (CTF2-PROP-2.0, "Enumeration field
-/// class mappings"; CTF2-SPEC-2.0, "Abstract integer field class", "Fixed-length bit map").
-pub(super) fn mappings(node: &Node, what: &str, problems: &mut Problems) -> Option<Mappings> {
+/// Flags of a bit map (CTF2-SPEC-2.0, "Fixed-length bit map").
+pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
-    let mut mappings = Vec::with_capacity(properties.len());
+    let mut flags = Vec::with_capacity(properties.len());
     for property in properties {
-        problems.enter(format!("{what} `{}`", property.name));
+        problems.enter(format!("flag `{}`", property.name));
         if let Some(ranges) = range_set(&property.value, problems) {
-            mappings.push(Mapping { name: property.name.to_string(), ranges });
+            flags.push(Mapping { name: property.name.to_string(), ranges });
         }
         problems.leave();
     }
-    (mappings.len() == properties.len()).then_some(Mappings(mappings))
+    (flags.len() == properties.len()).then_some(Mappings(flags))
+}
+
+/// Mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
+/// "Abstract integer field class"). Their bounds may have as many bits as integers.
+pub(super) fn mappings(
+    node: &Node,
+    signed: bool,
+    limits: &Limits,
+    problems: &mut Problems,
+) -> Option<Labels> {
+    let properties = properties(node, problems)?;
+    refuse_duplicates(properties, problems);
+    let mut labels = Labels::new(signed);
+    let mut are_right = true;
+    for property in properties {
+        problems.enter(format!("mapping `{}`", property.name));
+        labels.begin(&property.name);
+        are_right &= mapping(&mut labels, &property.value, limits, problems);
+        problems.leave();
+    }
+    are_right.then_some(labels)
+}
+
+/// Adds the ranges of one mapping; false if one of them is wrong.
+fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
+    let Some(elements) = array(node, problems) else { return false };
+    if elements.is_empty() {
+        refuse(node, "at least one integer range", problems);
+        return false;
+    }
+    let mut are_right = true;
+    for element in elements {
+        let bounds = array(element, problems);
+        are_right &= match bounds {
+            Some([lower, upper]) => match (&lower.json, &upper.json) {
+                (Json::Integer(lower), Json::Integer(upper)) => labels.add(*lower, *upper, element, problems),
+                _ => {
+                    let lower = wide_integer(lower, limits.integer_bits, problems);
+                    let upper = wide_integer(upper, limits.integer_bits, problems);
+                    let bounds = lower.zip(upper);
+                    bounds.is_some_and(|(lower, upper)| labels.add_wide(lower, upper, element, problems))
+                }
+            },
+            Some(_) => {
+                refuse(element, "two integers", problems);
+                false
+            }
+            None => false,
+        };
+    }
+    are_right
 }
 
 /// Finds the first set, in the order of their lower bounds, that has a value in common with

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use ichnos_model::{Attributes, Diagnostic, TextPlace};
+use ichnos_model::{Attributes, Diagnostic, TextPlace, WideInteger};
 
 use super::text::{Json, Node, Property, shortened};
 use crate::metadata::Problems;
@@ -47,15 +47,46 @@ pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
     }
 }
 
-/// An integer of up to 128 bits.
+/// What the limit of an integer that fits an `i128` is called.
+pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
+
+/// An integer of up to 128 bits, its sign included.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     match node.json {
         Json::Integer(value) => Some(value),
         _ => {
-            refuse(node, "an integer of at most 128 bits", problems);
+            refuse(node, NARROW, problems);
             None
         }
     }
+}
+
+/// An integer of at most `most` bits, its sign aside.
+pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
+    let value = match &node.json {
+        Json::Integer(value) => Some(WideInteger::from(*value)),
+        // Few enough digits that reading them takes no time to speak of.
+        Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => WideInteger::parse(digits, 10),
+        _ => None,
+    };
+    let value = value.filter(|value| value.bits() <= most.max(127));
+    if value.is_none() {
+        refuse(node, format!("an integer of at most {most} bits"), problems);
+    }
+    value
+}
+
+/// The id of a class: an unsigned integer of up to 128 bits.
+pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
+    let value = match &node.json {
+        Json::Integer(value) => u128::try_from(*value).ok(),
+        Json::BigInteger(digits) => digits.parse().ok(),
+        _ => None,
+    };
+    if value.is_none() {
+        refuse(node, "an unsigned integer of at most 128 bits", problems);
+    }
+    value
 }
 
 /// An unsigned integer of up to 64 bits.

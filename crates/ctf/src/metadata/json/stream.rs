@@ -10,7 +10,7 @@ use ichnos_model::{
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
-use super::object::{Object, Unknown, listed, refuse, text, unsigned};
+use super::object::{Object, Unknown, id, listed, refuse, text, unsigned};
 use super::root;
 use super::text::Node;
 use super::vocabulary::Vocabulary;
@@ -36,8 +36,8 @@ pub(super) struct StreamReader<'a> {
     /// Clock classes by what tells whether two are of the same clock.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
-    streams: HashMap<u64, usize>,
-    events: HashSet<(u64, u64)>,
+    streams: HashMap<u128, usize>,
+    events: HashSet<(u128, u128)>,
     errors_before: usize,
 }
 
@@ -298,7 +298,7 @@ impl<'a> StreamReader<'a> {
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Data stream class fragment".
     fn data_stream_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
-        let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
         let clock = object.get(self.classes.vocabulary.default_clock()).or_else(|| {
             // Release candidates kept the property of PROP-2.0.
@@ -348,6 +348,7 @@ impl<'a> StreamReader<'a> {
             name,
             uid,
             default_clock,
+            other_clocks: Vec::new(),
             packet_context,
             event_record_header,
             common_context,
@@ -379,12 +380,24 @@ impl<'a> StreamReader<'a> {
         index
     }
 
+    /// Which data stream class has this id, and the id. If an event record class names none, and none
+    /// has the id 0 that this means, it is of the only one there is.
+    fn stream_of(&mut self, id: u128, is_implied: bool, place: TextPlace) -> Option<(usize, u128)> {
+        if let Some(index) = self.streams.get(&id) {
+            return Some((*index, id));
+        }
+        if !is_implied || self.unsure_streams {
+            return None;
+        }
+        only_stream(&self.trace.data_streams, place, self.classes.problems)
+    }
+
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
     fn event_record_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
-        let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let stream_node = object.get("data-stream-class-id");
-        let stream_id = stream_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let stream_id = stream_node.map_or(Some(0), |node| super::object::id(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
         let specific_context = self.root_class(
             "specific-context-field-class",
@@ -395,8 +408,8 @@ impl<'a> StreamReader<'a> {
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
-        let Some(index) = self.streams.get(&stream_id).copied() else {
-            if !self.unsure_streams {
+        let Some((index, stream_id)) = self.stream_of(stream_id, stream_node.is_none(), object.place) else {
+            if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let place = stream_node.map_or(object.place, |node| node.place);
                 let message = format!("there is no data stream class of the id {stream_id} before this");
                 self.classes.problems.error(place, message);
@@ -432,6 +445,27 @@ impl<'a> StreamReader<'a> {
             attributes,
             declared_at: object.place.into(),
         }));
+    }
+}
+
+/// The only data stream class, and its id, for an event record class that names none, where none has the
+/// id 0 that this means.
+pub(super) fn only_stream(
+    streams: &[DataStreamClass],
+    place: TextPlace,
+    problems: &mut Problems,
+) -> Option<(usize, u128)> {
+    let message = "the event record class names no data stream class, and none has the id 0";
+    match streams {
+        [] => None,
+        [only] => {
+            problems.slip(place, format!("{message}: it is taken to be of the only one, {}", only.id));
+            Some((0, only.id))
+        }
+        _ => {
+            problems.slip(place, format!("{message}: its event records are not read"));
+            None
+        }
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, Severity, TextPlace, Uuid, Value};
+use ichnos_model::{ByteOrder, Diagnostic, Severity, TextPlace, Uuid, Value};
 
 use super::ast::{ClockBlock, Document, EventBlock, StreamBlock, TraceBlock, Type};
 use super::parser::{Expression, Met, Operand, Parser, Read};
@@ -285,7 +285,11 @@ impl Parser<'_> {
     }
 
     fn environment_block(&mut self) -> Read<()> {
-        let entries = self.free_assignments()?;
+        let at = self.at();
+        if !self.met.insert("env".to_owned()) {
+            self.problems.slip(at, "there is more than one `env` block: their entries are put together");
+        }
+        let entries = self.free_assignments(true)?;
         for (name, value, at) in entries {
             if !self.met.insert(format!("env {name}")) {
                 self.problems
@@ -298,14 +302,15 @@ impl Parser<'_> {
     }
 
     fn call_site_block(&mut self) -> Read<()> {
-        let entries = self.free_assignments()?;
+        let entries = self.free_assignments(false)?;
         let map = entries.into_iter().map(|(name, value, _)| (name, value)).collect();
         self.document.call_sites.push(Value::Map(map));
         Ok(())
     }
 
-    /// The body of a block of which any name can be assigned to.
-    fn free_assignments(&mut self) -> Read<Vec<(String, Value, TextPlace)>> {
+    /// The body of a block of which any name can be assigned to: integers and strings, and `plain`ly
+    /// nothing else.
+    fn free_assignments(&mut self, plain: bool) -> Read<Vec<(String, Value, TextPlace)>> {
         let mut entries = Vec::new();
         self.body(|parser| {
             if parser.declares_type() {
@@ -313,10 +318,19 @@ impl Parser<'_> {
             }
             let name = parser.names("a name")?;
             parser.expect("=")?;
-            let value = match parser.expression()?.value {
+            let value = parser.expression()?;
+            let (found, at) = (value.value.describe(), value.at);
+            let value = match value.value {
                 Operand::Integer(value) => Value::Integer(value),
                 Operand::Text(text) => Value::Text(text),
-                Operand::Names(names) => Value::Text(names.join(".")),
+                Operand::Names(names) => {
+                    if plain {
+                        let message = "the value of an environment entry is not quoted: read as a string";
+                        let slip = Diagnostic::slip(at, message);
+                        parser.problems.add(slip.expected("an integer or a string", found));
+                    }
+                    Value::Text(names.join("."))
+                }
             };
             parser.expect(";")?;
             entries.push((name.names.join("."), value, name.at));

@@ -58,6 +58,12 @@ pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problem
     let packet_header = builder.root(Scope::PacketHeader, block.packet_header.as_ref());
     let data_streams = builder.streams();
     let clocks = builder.clocks;
+    let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
+    if data_streams.len() > 1 && !is_known {
+        let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
+                       all packets are taken to be of the stream 0";
+        builder.problems.slip(block.at, message);
+    }
     Some(TraceClass {
         dialect: "CTF 1.8".to_owned(),
         uuid: block.uuid,
@@ -110,6 +116,12 @@ impl<'a> Builder<'a> {
         within.extend(self.path.iter().map(|name| format!("member `{name}`")));
         self.problems.add(Diagnostic::error(at, message).within(within));
         Stop
+    }
+
+    fn slip(&mut self, at: TextPlace, message: impl Into<String>) {
+        let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
+        within.extend(self.path.iter().map(|name| format!("member `{name}`")));
+        self.problems.add(Diagnostic::slip(at, message).within(within));
     }
 
     fn clocks(&mut self) {
@@ -177,11 +189,22 @@ impl<'a> Builder<'a> {
                     events.push(Vec::new());
                     blocks.len() - 1
                 }
+                None if event.stream_id.is_none() => {
+                    let message = "the `event` block names no `stream` block, and none has the id 0: \
+                                   its events are not read";
+                    self.problems.slip(at, message);
+                    continue;
+                }
                 None => {
                     self.problems.error(at, format!("there is no `stream` block of the id {id}"));
                     continue;
                 }
             };
+            if event.stream_id.is_none() && id != 0 {
+                let message = "the `event` block names no `stream` block, and none has the id 0";
+                let message = format!("{message}: it is taken to be of the only one, {id}");
+                self.problems.slip(at, message);
+            }
             if let Some(events) = events.get_mut(index) {
                 events.push(event);
             }
@@ -206,7 +229,7 @@ impl<'a> Builder<'a> {
         let root = |this: &mut Self, scope, class: Option<&Option<Rc<Type>>>| {
             this.root(scope, class.and_then(Option::as_ref))
         };
-        let mut stream = DataStreamClass { id, ..DataStreamClass::default() };
+        let mut stream = DataStreamClass { id: id.into(), ..DataStreamClass::default() };
         stream.packet_context = root(self, Scope::PacketContext, block.map(|block| &block.packet_context));
         stream.event_record_header =
             root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
@@ -237,7 +260,7 @@ impl<'a> Builder<'a> {
             None => format!("`event` block {id}"),
         };
         EventRecordClass {
-            id,
+            id: id.into(),
             name: block.name.clone(),
             log_level: block.log_level,
             emf_uri: block.emf_uri.clone(),
@@ -334,7 +357,12 @@ impl<'a> Builder<'a> {
         let byte_order = integer.byte_order.unwrap_or(self.byte_order);
         FieldKind::Integer {
             bits: BitField::new(integer.size, byte_order, integer.align),
-            integer: IntegerProperties { signed: integer.signed, preferred_base: integer.base, mappings },
+            integer: IntegerProperties {
+                signed: integer.signed,
+                preferred_base: integer.base,
+                mappings,
+                wide_ranges: None,
+            },
         }
     }
 
@@ -466,6 +494,20 @@ impl<'a> Builder<'a> {
                 attributes: Default::default(),
             });
         }
+        let has_label = |name: &str| tags.iter().any(|tags| tags.contains_key(name));
+        // Where the tag is no field at all, that is reported when the trace is checked.
+        let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
+        let unlabelled = unlabelled.map(|field| field.name.clone());
+        let names: HashSet<&str> = body.fields.iter().map(|field| &*field.name).collect();
+        let missing = classes.iter().filter_map(|class| mappings_of(class)).flat_map(|tags| &tags.0);
+        let missing = missing.map(|label| &*label.name).find(|label| !names.contains(label));
+        let missing = missing.map(str::to_owned);
+        if let Some(name) = unlabelled {
+            self.slip(at, format!("the tag of the variant has no label for the option `{name}`"));
+        }
+        if let Some(label) = missing {
+            self.slip(at, format!("the label `{label}` of the tag is the name of no option of the variant"));
+        }
         Ok(FieldKind::Variant { options, selector, alignment: 1 })
     }
 
@@ -537,6 +579,19 @@ impl<'a> Builder<'a> {
             self.error(location.at, format!("no field `{first}` comes before, which `{names}` begins with"))
         })
     }
+}
+
+/// Whether a class or one within has a role.
+fn has_role(class: &FieldClass, role: Role) -> bool {
+    class.roles.has(role)
+        || match &class.kind {
+            FieldKind::Structure { members, .. } => {
+                members.iter().any(|member| has_role(&member.class, role))
+            }
+            FieldKind::Array { element, .. } => has_role(element, role),
+            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
+            _ => false,
+        }
 }
 
 fn mappings_of(class: &FieldClass) -> Option<&Mappings> {

@@ -3,7 +3,9 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, Severity, TextPlace};
+use ichnos_model::{
+    ByteOrder, Diagnostic, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, Severity, TextPlace,
+};
 
 use super::ast::{ArrayLength, Compound, Field, FloatType, IntegerType, Location, Type, TypeKind};
 use super::lexer::Lexeme;
@@ -69,6 +71,13 @@ impl Parser<'_> {
         };
         self.expect(":=")?;
         let name = self.new_type_name()?;
+        let at = self.at();
+        if self.is_mark("[") {
+            // The grammar lets array declarators follow the name; they say nothing of the type.
+            self.array_lengths(Rc::clone(&class))?;
+            let note = format!("the lengths of arrays behind the name `{name}` of the alias say nothing");
+            self.problems.add(Diagnostic::note(at, note));
+        }
         self.declare(name, class);
         self.end_statement()
     }
@@ -531,7 +540,8 @@ impl Parser<'_> {
                 }
             }
             next = range.upper.saturating_add(1);
-            if (range.lower < fitting.lower || range.upper > fitting.upper) && misfit.is_none() {
+            let is_below = !base.signed && range.lower < 0;
+            if (range.lower < fitting.lower && !is_below || range.upper > fitting.upper) && misfit.is_none() {
                 *misfit = Some((label.clone(), range));
             }
             match index.get(&label).and_then(|at| mappings.get_mut(*at)) {
@@ -552,23 +562,31 @@ impl Parser<'_> {
     fn enumerator_value(&mut self, base: &IntegerType) -> Read<(i128, TextPlace)> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
-        let fits = if base.signed { i64::try_from(value).is_ok() } else { value >= 0 };
+        if !base.signed && value < 0 {
+            // No value of the type is below 0: the label is read, and means nothing.
+            self.problems.slip(at, format!("the value {value} of an unsigned enumeration is below 0"));
+        }
+        let fits = !base.signed || i64::try_from(value).is_ok();
         if fits { Ok((value, at)) } else { Err(self.stop(at, format!("{value} is not {what} of 64 bits"))) }
     }
 
-    /// An attribute of a type. One that does not exist is an error: it could change the layout.
-    fn attribute(&mut self, met: &mut Met, known: &[&'static str]) -> Read<(&'static str, Expression)> {
+    /// An attribute of a type; None if it is one that does not exist.
+    fn attribute(
+        &mut self,
+        met: &mut Met,
+        known: &[&'static str],
+    ) -> Read<Option<(&'static str, Expression)>> {
         let name = self.names("an attribute")?;
         if !self.is_mark("=") {
             return Err(self.unexpected("`=`"));
         }
-        let found = match met.meet(self, &name.names.join("."), name.at, known)? {
-            Some(found) => found,
-            None => return Err(self.unknown_attribute(&name, known, Severity::Error)),
-        };
+        let found = met.meet(self, &name.names.join("."), name.at, known)?;
+        if found.is_none() {
+            self.unknown_attribute(&name, known, Severity::Slip);
+        }
         self.take();
         let value = self.expression()?;
-        Ok((found, value))
+        Ok(found.map(|found| (found, value)))
     }
 
     /// Reports a missing attribute, unless problems before explain it.
@@ -631,7 +649,9 @@ impl Parser<'_> {
             clock: None,
         };
         let clean = self.body(|parser| {
-            let (name, value) = parser.attribute(&mut met, &KNOWN)?;
+            let Some((name, value)) = parser.attribute(&mut met, &KNOWN)? else {
+                return parser.expect(";");
+            };
             match name {
                 "size" => size = Some(parser.integer_size(&value)?),
                 "align" => {
@@ -699,7 +719,9 @@ impl Parser<'_> {
         let (mut exponent, mut mantissa) = (None, None);
         let (mut byte_order, mut align) = (None, 8);
         let clean = self.body(|parser| {
-            let (name, value) = parser.attribute(&mut met, &KNOWN)?;
+            let Some((name, value)) = parser.attribute(&mut met, &KNOWN)? else {
+                return parser.expect(";");
+            };
             match name {
                 "exp_dig" => exponent = Some(parser.unsigned(name, &value)?),
                 "mant_dig" => mantissa = Some(parser.unsigned(name, &value)?),
@@ -727,8 +749,9 @@ impl Parser<'_> {
     fn string_body(&mut self) -> Read<()> {
         let mut met = Met::default();
         self.body(|parser| {
-            let (_, value) = parser.attribute(&mut met, &["encoding"])?;
-            parser.encoding(&value)?;
+            if let Some((_, value)) = parser.attribute(&mut met, &["encoding"])? {
+                parser.encoding(&value)?;
+            }
             parser.expect(";")
         })
         .map(|_| ())

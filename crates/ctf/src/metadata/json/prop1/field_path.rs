@@ -123,9 +123,17 @@ impl<'c, 'p> Resolver<'c, 'p> {
         place: TextPlace,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
+        // Where there are several, each selects by its own labels, which decoding finds out; what
+        // counts here is that there are labels, and the ranges of the first one that has them.
         let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
         for labels in targets.iter().filter_map(|target| labels(target)) {
             enumerations.push(labels.0.iter().map(|label| (label.name.as_str(), &label.ranges)).collect());
+        }
+        if targets.iter().any(|target| target.integer().is_some_and(|it| it.wide_ranges.is_some())) {
+            let message = "the tag of a variant has labels of values that take more than 128 bits with their \
+                           sign, the limit";
+            self.problems.error(selector.declared_at.0, message);
+            return None;
         }
         if let (Some(target), true) = (targets.first(), enumerations.is_empty()) {
             let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
@@ -137,15 +145,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let name = option.name.as_deref().unwrap_or_default();
             self.problems.enter(format!("choice `{name}`"));
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
-            let mut found = enumerations.iter().map(|labels| labels.get(name).copied());
-            let ranges = found.next().flatten();
+            let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
-                let message = format!("the enumeration of the tag has no label `{name}`");
-                self.problems.error(place, message);
-            } else if found.any(|other| other != ranges) {
-                let message =
-                    format!("the enumerations that the tag leads to give the label `{name}` other values");
-                self.problems.error(place, message);
+                let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
+                self.problems.slip(place, message);
             }
             self.problems.leave();
             let ranges = ranges.cloned().unwrap_or_default();
@@ -168,8 +171,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 return None;
             }
             Some(scope) => {
-                let root = self.roots.get(scope as usize).copied().flatten();
-                let targets = root.map(|root| visit(root, &path, self.visits)).unwrap_or_default();
+                // Of the variants around, the choice is known: it is the one that is being walked.
+                let around = if scope == self.scope { self.within(0, &path) } else { Vec::new() };
+                let root = self.roots.get(scope as usize).copied().flatten().filter(|_| around.is_empty());
+                let targets = root.map_or(around, |root| visit(root, &path, self.visits));
                 (!targets.is_empty()).then(|| (location.clone(), targets))
             }
             None => self.relative(&path, location),

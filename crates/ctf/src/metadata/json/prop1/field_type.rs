@@ -5,17 +5,18 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mapping, Mappings, Member, RangeSet,
-    Roles, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength,
+    TextPlace, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
+use super::super::labels::Labels;
 use super::super::object::{
     Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
     refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
-use super::constant::{integer, positive, unsigned};
+use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::Problems;
 
 /// The namespace of the attributes that stand for what CTF 1.8 had properties for.
@@ -216,7 +217,7 @@ impl<'a> TypeReader<'a> {
         let attributes = self.attributes(&mut object);
         let kind = self.kind(name, &mut object, element, &attributes);
         object.finish(Unknown::Ignore, self.problems);
-        Some(FieldClass { kind: kind?, roles: Roles::NONE, attributes, declared_at: node.place.into() })
+        Some(FieldClass { attributes, declared_at: node.place.into(), ..FieldClass::new(kind?) })
     }
 
     fn kind(
@@ -418,54 +419,66 @@ impl<'a> TypeReader<'a> {
     ) -> Option<IntegerProperties> {
         let signed = object.get("signed").map_or(Some(false), |node| boolean(node, self.problems));
         let mappings = match enumeration {
-            true => Some(object.require("members", self.problems).and_then(|node| self.labels(node))),
+            true => {
+                let members = object.require("members", self.problems);
+                Some(members.and_then(|node| self.labels(node, signed.unwrap_or_default())))
+            }
             false => None,
         };
         let base =
             attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
         let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
-        let mappings = match mappings {
-            Some(mappings) => Some(mappings?),
-            None => None,
+        let (mappings, wide_ranges) = match mappings {
+            Some(labels) => {
+                let (mappings, wide) = labels?.finish();
+                (Some(mappings), wide)
+            }
+            None => (None, None),
         };
-        Some(IntegerProperties { signed: signed?, preferred_base: base.unwrap_or_default(), mappings })
+        let preferred_base = base.unwrap_or_default();
+        Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges })
     }
 
     /// Labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
-    fn labels(&mut self, node: &Node) -> Option<Mappings> {
-        let labels = properties(node, self.problems)?;
-        refuse_duplicates(labels, self.problems);
-        let mut mappings = Vec::with_capacity(labels.len());
-        for label in labels {
+    fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
+        let properties = properties(node, self.problems)?;
+        refuse_duplicates(properties, self.problems);
+        let mut labels = Labels::new(signed);
+        let mut are_right = true;
+        for label in properties {
             self.problems.enter(format!("label `{}`", label.name));
-            if let Some(elements) = array(&label.value, self.problems) {
-                let ranges: Vec<IntegerRange> =
-                    elements.iter().filter_map(|element| self.range(element)).collect();
-                if ranges.len() == elements.len() {
-                    mappings.push(Mapping { name: label.name.to_string(), ranges: RangeSet(ranges) });
+            labels.begin(&label.name);
+            match array(&label.value, self.problems) {
+                Some(elements) => {
+                    for element in elements {
+                        are_right &= self.range(element, &mut labels).unwrap_or_default();
+                    }
                 }
+                None => are_right = false,
             }
             self.problems.leave();
         }
-        (mappings.len() == labels.len()).then_some(Mappings(mappings))
+        are_right.then_some(labels)
     }
 
-    fn range(&mut self, node: &Node) -> Option<IntegerRange> {
+    /// Adds a value or a range of values to the last label; whether it is one.
+    fn range(&mut self, node: &Node, labels: &mut Labels) -> Option<bool> {
+        let most = self.limits.integer_bits;
+        if let Json::Integer(value) = node.json {
+            return Some(labels.add(value, value, node, self.problems));
+        }
         if node.get("lower").is_none() && node.get("upper").is_none() {
-            return integer(node, self.problems).map(IntegerRange::single);
+            let value = wide_integer(node, most, self.problems)?;
+            return Some(labels.add_wide(value.clone(), value, node, self.problems));
         }
         let mut object = Object::open(node, self.problems)?;
-        let lower = object.require("lower", self.problems).and_then(|node| integer(node, self.problems));
-        let upper = object.require("upper", self.problems).and_then(|node| integer(node, self.problems));
+        let mut bound = |name| {
+            let node = object.require(name, self.problems);
+            node.and_then(|node| wide_integer(node, most, self.problems))
+        };
+        let (lower, upper) = (bound("lower"), bound("upper"));
         object.finish(Unknown::Ignore, self.problems);
-        let (lower, upper) = (lower?, upper?);
-        if lower > upper {
-            let message =
-                format!("the lower limit {lower} of a range is greater than its upper limit {upper}");
-            self.problems.error(node.place, message);
-            return None;
-        }
-        Some(IntegerRange { lower, upper })
+        Some(labels.add_wide(lower?, upper?, node, self.problems))
     }
 
     /// CTF2-PROP-1.0, "Structure/union/variant field type field".
