@@ -21,6 +21,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
         Ok(session) => {
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut progress);
+            input::tell_notices(&session, report);
             input::tell_emptiness(&session, report);
         }
         // A trace that cannot be read is what a check is there to find.
@@ -390,7 +391,12 @@ fn remedy(kind: &DamageKind) -> &'static str {
             "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again \
              from where it was recorded"
         }
-        DamageKind::Unreadable(_) => "change the owner or the mode of the file, or copy it again",
+        DamageKind::Unreadable(_) => {
+            "change the owner or the mode of the file, mend the link that leads to it, or copy it again"
+        }
+        DamageKind::NotAFile(_) => {
+            "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the folder"
+        }
         _ => "record the trace again, or get it again from where it was recorded",
     }
 }

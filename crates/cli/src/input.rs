@@ -181,6 +181,7 @@ pub(crate) fn failure(error: OpenError) -> Failure {
 
 /// Tells what was found besides the traces; true if something cannot be read.
 pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
+    tell_notices(session, report);
     for problem in session.problems() {
         report.warning(problem);
     }
@@ -199,6 +200,11 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
         }
     }
     !session.problems().is_empty() || !session.refused().is_empty()
+}
+
+/// Tells what people should know though nothing is wrong with it.
+pub(crate) fn tell_notices(session: &Session, report: Report) {
+    session.notices().iter().for_each(|notice| report.notice(notice));
 }
 
 /// Tells which traces have no data streams at all: there is nothing wrong with that.

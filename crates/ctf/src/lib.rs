@@ -15,6 +15,7 @@ pub mod packet_entry;
 mod packet_order;
 mod packet_times;
 pub mod quirks;
+mod repeated;
 mod seek;
 pub mod stream;
 pub mod stream_input;

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry as Place;
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, Tree};
+use ichnos_io::{Bytes, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
@@ -18,10 +18,11 @@ use crate::index::{self, FoundPacket, TooMany};
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
-use crate::packet::{Clocks, PacketDecoder};
+use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
+use crate::repeated::{Notices, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
@@ -107,12 +108,24 @@ pub struct Opened {
     pub traces: Vec<CtfTrace>,
     /// The traces that cannot.
     pub errors: Vec<TraceError>,
+    /// What was left out though nothing is wrong with it, a sentence each: what is read already under
+    /// another name, and hidden files that look like data stream files.
+    pub notices: Vec<String>,
 }
 
 /// Whether a tree has CTF traces: a file called `metadata` that is none of another format.
 #[must_use]
 pub fn probe(tree: &Tree) -> bool {
-    tree.entries.iter().any(|entry| entry.name() == "metadata")
+    tree.entries.iter().any(is_metadata)
+}
+
+/// Whether a file, or a folder that it lies in, has a name that begins with a dot.
+fn is_hidden(entry: &Entry) -> bool {
+    entry.path.split('/').any(|name| name.starts_with('.'))
+}
+
+fn is_metadata(entry: &Entry) -> bool {
+    entry.name() == "metadata" && entry.repeats().is_none()
 }
 
 /// Opens all CTF traces of some trees, at any depth.
@@ -123,10 +136,17 @@ pub fn probe(tree: &Tree) -> bool {
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<Described> = Vec::new();
-    let mut all: Vec<Folder> = trees.iter().flat_map(|tree| folders(tree, options)).collect();
+    let mut notices = Notices::default();
+    let mut all: Vec<Folder> = Vec::new();
+    for tree in trees {
+        let folders = folders(tree, options);
+        note_links(tree, &folders, &mut notices);
+        opened.notices.extend(folders.iter().filter_map(hidden_data));
+        all.extend(folders);
+    }
     // So that nothing depends on the order of the trees.
     all.sort_by(|a, b| a.path.cmp(&b.path));
-    for folder in all {
+    for folder in without_repetition(all, &mut notices) {
         match folder.describe(options) {
             Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
                 Some(other) => other.join(described),
@@ -135,36 +155,46 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
             Err(error) => opened.errors.push(error),
         }
     }
-    for described in found {
+    for mut described in found {
+        read_files_once(&mut described.folders, &mut notices);
         match described.open(options) {
             Ok(trace) => opened.traces.push(trace),
             Err(error) => opened.errors.push(error),
         }
     }
+    opened.notices.append(&mut notices.finish());
     opened.traces.sort_by(|a, b| (a.trace.class.uuid, &a.path).cmp(&(b.trace.class.uuid, &b.path)));
     opened
 }
 
 /// A folder with metadata.
-struct Folder<'a> {
-    tree: &'a Tree,
-    path: String,
+pub(crate) struct Folder<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) path: String,
     /// The path from the root of the tree on.
-    relative: String,
+    pub(crate) relative: String,
     metadata_name: String,
+    /// Which file the metadata is, and whether it has other names, if it is one.
+    pub(crate) metadata_id: Option<(FileId, bool)>,
     metadata: std::io::Result<Bytes>,
     /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
     packed_data: Option<(u64, u64)>,
-    files: Vec<&'a Entry>,
+    pub(crate) files: Vec<&'a Entry>,
+    /// Size of the files in bytes.
+    bytes: u64,
+    /// Whether some of the files can have other names.
+    pub(crate) has_other_names: bool,
+    /// Files that are none of the trace: their names begin with a dot.
+    hidden: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
     auxiliary: Vec<&'a Entry>,
 }
 
-fn shown(tree: &Tree, path: &str) -> String {
+pub(crate) fn shown(tree: &Tree, path: &str) -> String {
     if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
 }
 
@@ -174,24 +204,31 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         path: shown(tree, path),
         relative: path.to_owned(),
         metadata_name,
+        metadata_id: None,
         metadata,
         packed: None,
         packed_data: None,
         files: Vec::new(),
+        bytes: 0,
+        has_other_names: false,
+        hidden: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
     let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
-    let texts = || tree.entries.iter().filter(|entry| entry.name() == "metadata");
+    let texts = || tree.entries.iter().filter(|entry| is_metadata(entry));
     let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
     for entry in texts() {
         let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
-        folders.insert(entry.folder(), Folder { packed: entry.packed().map(|given| (all, given)), ..folder });
+        let status = entry.status();
+        let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
+        let packed = entry.packed().map(|given| (all, given));
+        folders.insert(entry.folder(), Folder { packed, metadata_id, ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
         // nothing of it.
-        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none()) {
+        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
             folders
                 .entry(entry.folder())
                 .or_insert_with(|| folder(entry.folder(), name.clone(), Ok(bytes.clone())));
@@ -203,21 +240,33 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         {
             folder.indexes.insert(stream.to_owned(), entry);
         } else if let Some(folder) = folders.get_mut(entry.folder()) {
-            if entry.name().ends_with(".json") {
-                folder.auxiliary.push(entry);
-            } else if entry.name() != "metadata" {
-                folder.files.push(entry);
-            }
+            folder.add(entry);
         }
     }
     let data = || folders.values().flat_map(|folder| &folder.files);
-    let all = folders.values().map(Folder::bytes).fold(0, u64::saturating_add);
+    let all = folders.values().map(|folder| folder.bytes).fold(0, u64::saturating_add);
     let given = data().find_map(|entry| entry.packed());
     let mut folders: Vec<Folder<'a>> = folders.into_values().collect();
     for folder in &mut folders {
         folder.packed_data = given.map(|given| (all, given));
     }
     folders
+}
+
+/// What to say of hidden files of a folder, if one looks like a data stream file. They belong to no trace
+/// (CTF2-FS-1.0), but what is a trace's should not vanish because of its name.
+fn hidden_data(folder: &Folder<'_>) -> Option<String> {
+    let magic = PACKET_MAGIC as u32;
+    let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
+    let is_data = |entry: &&&Entry| {
+        entry.read().is_ok_and(|bytes| bytes.first_chunk().is_some_and(|begin| begins.contains(begin)))
+    };
+    let first = folder.hidden.iter().find(is_data)?;
+    Some(format!(
+        "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
+         trace: it is left out; give it another name to have it read",
+        shown(folder.tree, &first.path)
+    ))
 }
 
 /// The folder and the name of the data stream file that a file is the index of, by the names that
@@ -243,9 +292,25 @@ struct Described<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Size of its data stream files in bytes.
-    fn bytes(&self) -> u64 {
-        self.files.iter().filter_map(|entry| entry.len).fold(0, u64::saturating_add)
+    /// Sorts in what lies in the folder.
+    fn add(&mut self, entry: &'a Entry) {
+        if let Some(first) = entry.repeats() {
+            if entry.name() == "index" {
+                let files = linked_files(self.tree, first).filter(|file| file.folder() == first);
+                let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
+                self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
+            }
+        } else if entry.name().starts_with('.') {
+            self.hidden.push(entry);
+        } else if entry.name().ends_with(".json") {
+            self.auxiliary.push(entry);
+        } else if entry.name() != "metadata" {
+            if let Some(status) = entry.status() {
+                self.bytes = self.bytes.saturating_add(status.size);
+                self.has_other_names |= status.has_other_names;
+            }
+            self.files.push(entry);
+        }
     }
 
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
@@ -362,8 +427,8 @@ impl<'a> Described<'a> {
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let bytes = self.folders.iter().map(Folder::bytes).fold(0, u64::saturating_add);
-        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes(), folder.packed_data));
+        let bytes = self.folders.iter().map(|folder| folder.bytes).fold(0, u64::saturating_add);
+        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes, folder.packed_data));
         let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let classes = &trace.class.data_streams;
         let packets: Vec<Weight> =
@@ -504,13 +569,13 @@ impl Builder<'_> {
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.damage.push(Damage {
-                    file: name,
-                    stream: None,
-                    bit: 0,
-                    kind: DamageKind::Unreadable(error.to_string()),
-                    skipped: entry.len.unwrap_or(0).saturating_mul(8),
-                });
+                let kind = match entry.special() {
+                    Some(found) => DamageKind::NotAFile(found),
+                    None => DamageKind::Unreadable(error.to_string()),
+                };
+                let size = entry.status().map_or(0, |status| status.size);
+                let skipped = size.saturating_mul(8);
+                self.damage.push(Damage { file: name, stream: None, bit: 0, kind, skipped });
                 return;
             }
         };

@@ -168,6 +168,7 @@ pub struct Session {
     traces: Vec<Box<dyn TraceInput>>,
     refused: Vec<Refused>,
     problems: Vec<String>,
+    notices: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
     placed: Vec<PathBuf>,
@@ -187,6 +188,7 @@ pub fn open<P: AsRef<Path>>(
         traces: Vec::new(),
         refused: Vec::new(),
         problems: Vec::new(),
+        notices: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
     };
@@ -231,6 +233,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         traces: vec![trace],
         refused: Vec::new(),
         problems: Vec::new(),
+        notices: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     })
@@ -258,13 +261,12 @@ fn no_trace(tree: &Tree) -> OpenError {
 /// event should come twice.
 fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
     let real: Vec<Option<PathBuf>> = paths.iter().map(|path| path.as_ref().canonicalize().ok()).collect();
-    let is_hidden = |path: &Path| path.iter().any(|name| name.to_string_lossy().starts_with('.'));
     let is_covered = |i: usize, path: &Path| {
         real.iter().enumerate().any(|(j, other)| {
             let Some(rest) = other.as_ref().and_then(|other| path.strip_prefix(other).ok()) else {
                 return false;
             };
-            if rest.as_os_str().is_empty() { j < i } else { path.is_dir() && !is_hidden(rest) }
+            if rest.as_os_str().is_empty() { j < i } else { path.is_dir() }
         })
     };
     let paths = paths.iter().map(AsRef::as_ref).zip(&real).enumerate();
@@ -294,9 +296,10 @@ impl Session {
             for (offset, trees) in by_offset {
                 let mut options = options.clone();
                 options.add_clock_offset(offset);
-                let (traces, refused) = (format.open)(&trees, &options);
-                self.traces.extend(traces);
-                self.refused.extend(refused);
+                let mut found = (format.open)(&trees, &options);
+                self.traces.append(&mut found.traces);
+                self.refused.append(&mut found.refused);
+                self.notices.append(&mut found.notices);
             }
         }
         Ok(())
@@ -318,6 +321,13 @@ impl Session {
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
+    }
+
+    /// What people should know of what was read and what was not, though nothing is wrong with it, a
+    /// sentence each: a trace that is there twice is read once.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 
     /// Whether somebody has said where the clocks of a trace are.

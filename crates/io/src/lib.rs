@@ -23,20 +23,23 @@ mod bus_error;
 mod bytes;
 mod datagrams;
 mod decompress;
+mod entry;
 mod error;
 mod limits;
 mod mapping;
 mod output;
 mod scan;
 mod tree;
+mod walk;
 
 pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};
+pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
 pub use limits::IoLimits;
 pub use output::{Output, create};
 pub use scan::{ScanProgress, ScanStep};
-pub use tree::{Entry, Tree, TreeOptions};
+pub use tree::{Tree, TreeOptions};
 
 #[cfg(test)]
 mod testing;

@@ -30,9 +30,11 @@ mod cursor;
 mod shape;
 mod text;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_io::{Bytes, Datagrams, Entry, Tree};
+use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     Cursor, Damage, DamageKind, DataStream, FileDiagnostic, Limits, StreamSummary, Trace, TraceInput,
@@ -133,6 +135,7 @@ pub struct LogTrace {
     trace: Arc<Trace>,
     files: Vec<LogFile>,
     damage: Vec<Damage>,
+    notices: Vec<String>,
     options: Arc<OpenOptions>,
     /// Datagrams that are still to come, for the first one who asks.
     live: Mutex<Option<Datagrams>>,
@@ -153,7 +156,8 @@ impl LogTrace {
         });
         let files = files.into_iter().collect();
         let live = Mutex::new(Some(datagrams));
-        Ok(Self { path: name, trace, files, damage: Vec::new(), options: Arc::new(options.clone()), live })
+        let options = Arc::new(options.clone());
+        Ok(Self { path: name, trace, files, damage: Vec::new(), notices: Vec::new(), options, live })
     }
 
     /// Opens all logs of a tree.
@@ -164,8 +168,12 @@ impl LogTrace {
         let trace = new_trace(&tree.name, options)?;
         let mut files = Vec::new();
         let mut damage = Vec::new();
-        for entry in &tree.entries {
+        let mut notices = Vec::new();
+        let mut names: HashMap<FileId, String> = HashMap::new();
+        for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
             let name = stream_name(tree, entry);
+            let status = entry.status();
+            let identity = status.and_then(|status| status.identity);
             let bytes = match entry.read() {
                 Ok(bytes) => bytes,
                 Err(error) => {
@@ -173,20 +181,43 @@ impl LogTrace {
                         file: name,
                         stream: None,
                         bit: 0,
-                        kind: DamageKind::Unreadable(error.to_string()),
+                        kind: match entry.special() {
+                            Some(found) => DamageKind::NotAFile(found),
+                            None => DamageKind::Unreadable(error.to_string()),
+                        },
                         skipped: 0,
                     });
                     continue;
                 }
             };
             if let Some(framing) = recognise(&bytes, options)
-                && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name)
+                && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name.clone())
             {
+                if let Some(identity) = identity {
+                    match names.entry(identity) {
+                        Place::Occupied(first) => {
+                            let first = first.get();
+                            notices
+                                .push(format!("{name}: this is the same file as {first}: it is read once"));
+                            continue;
+                        }
+                        Place::Vacant(place) => drop(place.insert(name)),
+                    }
+                }
                 files.push(LogFile { stream: Arc::new(stream), bytes, framing });
             }
         }
         let live = Mutex::new(None);
-        Ok(Self { path: tree.name.clone(), trace, files, damage, options: Arc::new(options.clone()), live })
+        let options = Arc::new(options.clone());
+        Ok(Self { path: tree.name.clone(), trace, files, damage, notices, options, live })
+    }
+}
+
+impl LogTrace {
+    /// What was left out though nothing is wrong with it, a sentence each: further names of a file.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 }
 
