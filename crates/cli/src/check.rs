@@ -394,6 +394,10 @@ fn remedy(kind: &DamageKind) -> &'static str {
         DamageKind::Unreadable(_) => {
             "change the owner or the mode of the file, mend the link that leads to it, or copy it again"
         }
+        DamageKind::Hole(_) => {
+            "the tracer, or what copied the file, has not written this part of it: copy it again from where it was \
+             recorded"
+        }
         DamageKind::NotAFile(_) => {
             "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the folder"
         }

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry as Place;
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, FileId, Tree};
+use ichnos_io::{Bytes, Entry, FileId, ScanProgress, ScanStep, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
@@ -47,6 +47,8 @@ pub struct OpenOptions {
     pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
     pub metadata: Option<(String, Bytes)>,
+    /// Takes how far the search for packets is.
+    pub progress: ScanProgress,
 }
 
 impl Default for OpenOptions {
@@ -60,6 +62,7 @@ impl Default for OpenOptions {
             clock_arithmetic: ClockArithmetic::Exact,
             clock_offset: 0,
             metadata: None,
+            progress: ScanProgress::default(),
         }
     }
 }
@@ -449,6 +452,8 @@ impl<'a> Described<'a> {
             diagnostics: Vec::new(),
             packets: 0,
             most_packets: options.limits.packets,
+            files: 0,
+            progress: &options.progress,
         };
         builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
         for folder in &self.folders {
@@ -534,6 +539,9 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
         })
 }
 
+/// How far the search for packets is, is said once in so many packets.
+const STRIDE: u64 = 1 << 12;
+
 /// Which data stream a packet belongs to: its class id, and its id or else its file.
 type StreamKey = (u64, Option<u64>, String);
 
@@ -553,6 +561,9 @@ struct Builder<'a> {
     /// How many packets there are, and how many there may be.
     packets: u64,
     most_packets: u64,
+    /// How many files are done.
+    files: u64,
+    progress: &'a ScanProgress,
 }
 
 #[derive(Default)]
@@ -591,6 +602,10 @@ impl Builder<'_> {
         }
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
+        let (progress, files) = (self.progress, self.files);
+        let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
+        progress.report(step(0));
+        self.files += 1;
         let mut last: Option<StreamKey> = None;
         let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
@@ -601,7 +616,10 @@ impl Builder<'_> {
                 packets.into_iter().for_each(|found| self.push(found, &name, &bytes, &mut last));
                 None
             }
-            None => index::scan(&decoder, &name, &bytes, |found| {
+            None => index::scan(&decoder, &name, &bytes, &|bytes| progress.report(step(bytes)), |found| {
+                if self.packets % STRIDE == 0 {
+                    progress.report(step(found.entry.offset as usize));
+                }
                 if self.packets >= self.most_packets {
                     return Err(TooMany(self.most_packets));
                 }

@@ -8,6 +8,7 @@ use ichnos_flow::Merge;
 use ichnos_io::{Datagrams, IoError, IoLimits, ScanProgress, Tree, TreeOptions};
 use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, Window};
 
+use crate::enclosing::{Opening, without_repetition};
 use crate::format::{FORMATS, Format};
 use crate::reader::Reader;
 
@@ -35,6 +36,14 @@ pub struct OpenOptions {
 }
 
 impl OpenOptions {
+    /// Has what was said of the clocks of a path hold for what is opened for it.
+    fn place(&mut self, opening: &Opening) {
+        let given = self.clock_offsets.iter().find(|(path, _)| *path == opening.given);
+        if let (true, Some((_, offset))) = (opening.is_alone, given) {
+            self.clock_offsets.push((opening.path.clone(), *offset));
+        }
+    }
+
     /// How to open trees.
     fn tree(&self) -> TreeOptions {
         let mut options = TreeOptions::from(self.io);
@@ -190,16 +199,23 @@ pub fn open<P: AsRef<Path>>(
         problems: Vec::new(),
         notices: Vec::new(),
         assume_correlated: options.assume_correlated,
-        placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
+        placed: Vec::new(),
     };
-    let paths: Vec<P> = paths.into_iter().collect();
+    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options)).collect();
+    let mut options = options.clone();
     let mut trees = Vec::new();
-    for path in without_repetition(&paths) {
-        let tree = if path == Path::new("-") {
+    for opening in without_repetition(openings) {
+        let path = &*opening.path;
+        session.notices.extend(opening.notice());
+        options.place(&opening);
+        let mut tree = if path == Path::new("-") {
             Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)?
         } else {
-            Tree::open_with(path, &options.tree())?
+            let mut options = options.tree();
+            options.depth = opening.is_alone.then_some(1);
+            Tree::open_with(path, &options)?
         };
+        opening.restrict(&mut tree);
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata
             && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
@@ -209,7 +225,8 @@ pub fn open<P: AsRef<Path>>(
         }
         trees.push(tree);
     }
-    session.add(&trees, options)?;
+    session.placed = options.clock_offsets.iter().map(|(path, _)| path.clone()).collect();
+    session.add(&trees, &options)?;
     if session.traces.is_empty() && !session.refused.is_empty() {
         return Err(OpenError::Refused(session.refused));
     }
@@ -257,23 +274,6 @@ fn no_trace(tree: &Tree) -> OpenError {
     OpenError::NoTrace { path: tree.name.clone(), hint }
 }
 
-/// The paths without those that were there before, or lie in a folder that is read as a whole: no
-/// event should come twice.
-fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
-    let real: Vec<Option<PathBuf>> = paths.iter().map(|path| path.as_ref().canonicalize().ok()).collect();
-    let is_covered = |i: usize, path: &Path| {
-        real.iter().enumerate().any(|(j, other)| {
-            let Some(rest) = other.as_ref().and_then(|other| path.strip_prefix(other).ok()) else {
-                return false;
-            };
-            if rest.as_os_str().is_empty() { j < i } else { path.is_dir() }
-        })
-    };
-    let paths = paths.iter().map(AsRef::as_ref).zip(&real).enumerate();
-    let kept = paths.filter(|(i, (_, real))| !real.as_ref().is_some_and(|real| is_covered(*i, real)));
-    kept.map(|(_, (path, _))| path).collect()
-}
-
 impl Session {
     fn add(&mut self, trees: &[Tree], options: &OpenOptions) -> Result<(), OpenError> {
         let is_wanted = |format: &Format| options.format.as_ref().is_none_or(|name| name == format.name);
@@ -296,6 +296,7 @@ impl Session {
             for (offset, trees) in by_offset {
                 let mut options = options.clone();
                 options.add_clock_offset(offset);
+                options.ctf.progress = options.progress.clone();
                 let mut found = (format.open)(&trees, &options);
                 self.traces.append(&mut found.traces);
                 self.refused.append(&mut found.refused);

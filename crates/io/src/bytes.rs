@@ -63,6 +63,14 @@ impl Bytes {
         Ok(bytes.into())
     }
 
+    /// The first bytes of a plain file, at most `most`: for looking at what it is.
+    pub(crate) fn beginning_of_file(path: &Path, most: usize) -> io::Result<Self> {
+        plain(&std::fs::metadata(path)?)?;
+        let mut bytes = room_for(most as u64)?;
+        File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
+        Ok(bytes.into())
+    }
+
     fn of_storage(storage: Storage) -> Self {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {
@@ -94,6 +102,12 @@ impl Bytes {
         }
         #[cfg(not(target_arch = "x86_64"))]
         let _ = at;
+    }
+
+    /// The sparse file that these bytes are a part of, and where in it they begin.
+    pub(crate) fn sparse_file(&self) -> Option<(File, usize)> {
+        let Storage::Mapped(mapping) = &*self.storage else { return None };
+        Some((mapping.sparse_file()?, self.begin.addr().get() - mapping.as_ptr().addr()))
     }
 
     /// Which of these bytes could not be read and are zeros instead, from the first to the last one:

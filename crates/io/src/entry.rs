@@ -67,6 +67,18 @@ impl Entry {
         }
     }
 
+    /// The first bytes of the content, at most `most`: for looking at what it is, which may be another
+    /// kind of file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no plain file.
+    pub fn beginning(&self, most: usize) -> io::Result<Bytes> {
+        match self.place() {
+            Some(path) => Bytes::beginning_of_file(&path, most),
+            None => Ok(self.read()?.slice(0..most)),
+        }
+    }
+
     /// Where the system has it, if it is a file of its own.
     fn place(&self) -> Option<PathBuf> {
         match &self.place {

@@ -5,7 +5,7 @@
 //! arrives at a socket.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
-//! `bytes.rs`, and what guards it in `bus_error.rs`.
+//! `bytes.rs`, what guards it in `bus_error.rs`, and a system call in `holes.rs`.
 //!
 //! # Files that change while they are read
 //! Large plain files are mapped. Of files that grow, as those of a running tracer do, what was there
@@ -25,6 +25,7 @@ mod datagrams;
 mod decompress;
 mod entry;
 mod error;
+mod holes;
 mod limits;
 mod mapping;
 mod output;
@@ -36,6 +37,7 @@ pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
+pub use holes::DataRanges;
 pub use limits::IoLimits;
 pub use output::{Output, create};
 pub use scan::{ScanProgress, ScanStep};

@@ -19,6 +19,8 @@ pub(crate) struct Mapping {
     bytes: Mmap,
     path: PathBuf,
     identity: Identity,
+    /// Whether it takes less room than it is long.
+    is_sparse: bool,
 }
 
 impl Mapping {
@@ -36,7 +38,14 @@ impl Mapping {
             bytes,
             path: path.to_owned(),
             identity: identity(metadata),
+            is_sparse: is_sparse(metadata),
         })
+    }
+
+    /// The file, to ask where its holes are. None: it has none, or there is another file in its place.
+    pub(crate) fn sparse_file(&self) -> Option<File> {
+        let file = if self.is_sparse { File::open(&self.path).ok()? } else { return None };
+        (identity(&file.metadata().ok()?) == self.identity).then_some(file)
     }
 
     /// The bytes that were found missing, from the first to the last one; zeros are in their place.
@@ -84,6 +93,18 @@ type Identity = (u64, u64);
 fn identity(metadata: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
+}
+
+#[cfg(unix)]
+fn is_sparse(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // Blocks of 512 bytes, whatever those of the file system are.
+    metadata.blocks().saturating_mul(512) < metadata.len()
+}
+
+#[cfg(not(unix))]
+fn is_sparse(_: &Metadata) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

@@ -79,6 +79,12 @@ impl Tree {
         Err(IoError::Special { path: name, found: special(metadata.file_type()) })
     }
 
+    /// Whether a file that begins with these bytes is an archive or a compressed file.
+    #[must_use]
+    pub fn is_packed(beginning: &[u8]) -> bool {
+        Packing::of(beginning.get(..HEAD.min(beginning.len())).unwrap_or_default()).is_some()
+    }
+
     /// Reads a pipe to its end: an archive or a file, packed or not.
     ///
     /// # Errors

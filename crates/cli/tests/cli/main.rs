@@ -17,5 +17,6 @@ mod quirks;
 mod recorded;
 mod structure;
 mod support;
+mod trees;
 #[cfg(unix)]
 mod truncated;

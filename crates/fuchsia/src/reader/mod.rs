@@ -78,13 +78,24 @@ pub struct OpenOptions {
 pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
     /// How many files are looked at in a folder that may be anything.
     const LOOKED_AT: usize = 1_000;
-    let is_log = |entry: &Entry| entry.read().is_ok_and(|bytes| recognise(&bytes, options).is_some());
-    tree.entries.iter().take(LOOKED_AT).any(is_log)
+    /// In a folder of more files than this, only the first bytes of each are looked at.
+    const FEW: usize = 32;
+    const FIRST: usize = 4 << 10;
+    let most = if tree.entries.len() > FEW { FIRST } else { PROBED + 1 };
+    let is_log =
+        |entry: &&Entry| entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some());
+    // What has a hidden name comes last: it sorts first, and is hardly what the folder is for.
+    let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
+    let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
+    let all = shown.chain(tree.entries.iter().filter(is_hidden));
+    all.filter(|entry| entry.repeats().is_none()).take(LOOKED_AT).any(|entry| is_log(&entry))
 }
+
+/// How much of a file says whether it is one of log messages, in bytes.
+const PROBED: usize = 256 << 10;
 
 /// What a file is, if most of its beginning is log messages.
 fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
-    const PROBED: usize = 256 << 10;
     let recognised = Framing::recognise(bytes, true);
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
