@@ -135,9 +135,8 @@ fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
 
 /// Tells which data streams stand on no time line, if others do.
 fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
-    let streams = session.traces().iter().flat_map(|trace| trace.streams());
+    let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
-        .map(|summary| summary.stream)
         .filter(|stream| selection.wants_file(&stream.name))
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };

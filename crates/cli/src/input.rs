@@ -209,7 +209,7 @@ pub(crate) fn tell_notices(session: &Session, report: Report) {
 
 /// Tells which traces have no data streams at all: there is nothing wrong with that.
 pub(crate) fn tell_emptiness(session: &Session, report: Report) {
-    let is_empty = |trace: &dyn TraceInput| trace.streams().is_empty() && trace.damage().is_empty();
+    let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
         report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));
     }

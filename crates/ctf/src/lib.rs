@@ -17,6 +17,7 @@ mod packet_times;
 pub mod quirks;
 mod repeated;
 mod seek;
+mod small_cursor;
 pub mod stream;
 pub mod stream_input;
 pub mod trace;

@@ -24,6 +24,7 @@ use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
 use crate::repeated::{Notices, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
+use crate::small_cursor::SmallCursor;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
@@ -542,8 +543,8 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
 /// How far the search for packets is, is said once in so many packets.
 const STRIDE: u64 = 1 << 12;
 
-/// Which data stream a packet belongs to: its class id, and its id or else its file.
-type StreamKey = (u64, Option<u64>, String);
+/// Which data stream a packet belongs to: its class id, and its id or else the number of its file.
+type StreamKey = (u64, Option<u64>, u64);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
@@ -627,6 +628,7 @@ impl Builder<'_> {
                 Ok(())
             }),
         };
+        bytes.release();
         // Zeros in the place of what is missing now are nothing to complain of.
         let rest = lost(&name, &bytes).or(rest);
         if let Some(rest) = rest {
@@ -665,11 +667,12 @@ impl Builder<'_> {
         let key = match last.take() {
             Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
             _ => {
-                let file = if found.stream_id.is_some() { String::new() } else { name.to_owned() };
+                let file = if found.stream_id.is_some() { 0 } else { self.files };
                 let key = (class_id, found.stream_id, file);
-                let stream = self.streams.entry(key.clone()).or_default();
+                let stream = self.streams.entry(key).or_default();
                 stream.class = found.class;
                 if stream.files.last().is_none_or(|file| file.name != name) {
+                    make_room(&mut stream.files);
                     stream.files.push(StreamFile { name: name.to_owned(), bytes: bytes.clone() });
                 }
                 key
@@ -678,6 +681,7 @@ impl Builder<'_> {
         if let Some(stream) = self.streams.get_mut(&key) {
             let mut entry = found.entry;
             entry.file = stream.files.len() as u32 - 1;
+            make_room(&mut stream.packets);
             stream.packets.push(entry);
             self.packets += 1;
         }
@@ -694,7 +698,8 @@ impl Builder<'_> {
         let mut limits = self.limits_of_each(self.packets);
         // What was read is read again.
         limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
-        let mut streams = Vec::new();
+        let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
+        let quirks: Arc<[Quirk]> = quirks.into();
         let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
@@ -716,18 +721,29 @@ impl Builder<'_> {
                 }
             };
             streams.push(Arc::new(StreamInput {
-                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
+                packets_stand_alone: packets_stand_alone(&stream, &found.packets, &quirks),
                 stream: Arc::new(stream),
                 records,
                 files: found.files,
                 packets: found.packets,
                 rest: found.rest,
-                quirks: quirks.to_vec(),
+                quirks: Arc::clone(&quirks),
                 limits,
                 clock_arithmetic,
             }));
         }
+        // Those of a class by their ids, and those without by their files, which come folder by folder.
+        let place = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
+        streams.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         streams
+    }
+}
+
+/// Lets a list grow in such steps that one of a single item, as most are where there are very many, has no
+/// room for more.
+fn make_room<T>(list: &mut Vec<T>) {
+    if list.is_empty() {
+        list.reserve_exact(1);
     }
 }
 
@@ -756,12 +772,26 @@ impl TraceInput for CtfTrace {
         self.streams.iter().map(|stream| stream.summary()).collect()
     }
 
+    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
+        self.streams.iter().map(|stream| stream.summary()).for_each(take);
+    }
+
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams.iter().map(|stream| Arc::clone(&stream.stream)).collect()
+    }
+
     fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
-        self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect()
+        /// From so many on, most wait for their time, or for nothing.
+        const MANY: usize = 1 << 12;
+        if self.streams.len() < MANY {
+            return self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect();
+        }
+        let window = Arc::new(window);
+        self.streams.iter().map(|stream| Box::new(SmallCursor::new(stream, &window)) as _).collect()
     }
 
     fn cuts(&self, stream: usize, grain: u64) -> Option<Vec<Cut>> {

@@ -342,7 +342,7 @@ impl Session {
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
         let traces = self.traces.iter().enumerate();
         let streams: Vec<(usize, Arc<DataStream>)> = traces
-            .flat_map(|(i, trace)| trace.streams().into_iter().map(move |summary| (i, summary.stream)))
+            .flat_map(|(i, trace)| trace.data_streams().into_iter().map(move |stream| (i, stream)))
             .collect();
         self.uncorrelated_among(streams.iter().map(|(trace, stream)| (*trace, stream)))
     }
@@ -410,8 +410,11 @@ impl Session {
             .traces
             .iter()
             .map(|trace| {
-                let streams = trace.streams().into_iter().map(|summary| summary.stream);
-                streams.map(|stream| (Arc::clone(&stream), wants(&stream))).collect()
+                let wants = |stream: Arc<DataStream>| {
+                    let is_wanted = wants(&stream);
+                    (stream, is_wanted)
+                };
+                trace.data_streams().into_iter().map(wants).collect()
             })
             .collect();
         let streams = wanted.iter().enumerate().flat_map(|(trace, streams)| {

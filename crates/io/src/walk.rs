@@ -5,6 +5,7 @@
 //! ([`Entry::repeats`]). So links to each other cost one look each, however many ways they make. A link to
 //! a file is a file where the link stands.
 
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 use std::ffi::OsString;
 use std::fs::{self, FileType};
@@ -48,9 +49,14 @@ struct Item {
 impl Item {
     /// Items in the order of the paths of all files below them: what is in a folder comes behind what has
     /// the same name and goes on with a character before `/`.
-    fn order(&self) -> impl Iterator<Item = u8> {
-        let is_folder = self.kind.is_some_and(|kind| kind.is_dir());
-        self.name.as_encoded_bytes().iter().copied().chain(is_folder.then_some(b'/'))
+    fn order(&self, other: &Self) -> Ordering {
+        let (a, b) = (self.name.as_encoded_bytes(), other.name.as_encoded_bytes());
+        let common = a.len().min(b.len());
+        let next = |item: &Self, name: &[u8]| {
+            let is_folder = item.kind.is_some_and(|kind| kind.is_dir());
+            name.get(common).copied().or(is_folder.then_some(b'/'))
+        };
+        a[..common].cmp(&b[..common]).then_with(|| next(self, a).cmp(&next(other, b)))
     }
 }
 
@@ -184,7 +190,7 @@ impl<'a> Walk<'a> {
             }
             Err(error) => self.cannot_read(shown, &error),
         }
-        items.sort_by(|a, b| a.order().cmp(b.order()));
+        items.sort_by(Item::order);
         Ok(Some(Level { place, path, depth, items: items.into_iter() }))
     }
 

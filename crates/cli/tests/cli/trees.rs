@@ -265,3 +265,83 @@ fn a_hole_within_a_packet_is_no_damage() {
     let (events, run) = count(&folder, 0);
     assert_eq!(events, 6, "{}", run.err);
 }
+
+/// A file in a tar archive (POSIX.1-1988, "ustar").
+fn member(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    put(0, name);
+    put(100, "0000644");
+    put(124, &format!("{:011o}", content.len()));
+    put(136, "00000000000");
+    put(148, "        ");
+    put(156, "0");
+    put(257, "ustar\x0000");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header.extend(content);
+    header.resize(header.len().next_multiple_of(512), 0);
+    header
+}
+
+/// 20,000 data streams, the times of which lie between each other: events in the order of time, and for
+/// each data stream little memory.
+#[test]
+fn very_many_data_streams() {
+    const COUNT: u64 = 20_000;
+    let folder = Folder::new("tree-many");
+    let path = folder.join("many.tar");
+    let mut archive = member("t/metadata", METADATA.as_bytes());
+    for i in 0..COUNT {
+        // Every other one begins early and ends late, so that some are open at the same time.
+        let times = if i % 1_000 == 0 { [i * 10, (i + 1_500) * 10] } else { [i * 10, i * 10 + 5] };
+        archive.extend(member(&format!("t/stream_{i:06}"), &packet(&times, 0)));
+    }
+    archive.extend([0; 1024]);
+    fs::write(&path, archive).unwrap();
+    let run = ichnos([
+        OsStr::new("cat"),
+        OsStr::new("--clock-seconds"),
+        OsStr::new("--no-delta"),
+        path.as_os_str(),
+    ]);
+    let run = run.expect(0, &[]);
+    let times: Vec<&str> = run.out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(times.len() as u64, 2 * COUNT);
+    assert!(times.is_sorted());
+    let info = |options: &[&str]| {
+        let options = options.iter().map(OsStr::new);
+        ichnos([OsStr::new("info"), path.as_os_str()].into_iter().chain(options)).expect(0, &[])
+    };
+    let parts =
+        ["20,000 data streams, 20,000 packets", "10,000 more data streams: `ichnos info --json` lists all"];
+    info(&[]).prints(&parts);
+    info(&["--count"]).prints(&["size: 40,000 events, 20,000 data streams", "demo:tick: 20,000 events"]);
+    let all = info(&["--json"]).json();
+    assert_eq!(all["traces"][0]["data_streams"].as_array().map(Vec::len), Some(COUNT as usize));
+    #[cfg(target_os = "linux")]
+    for verb in ["info", "cat"] {
+        // 600 MB for 900,000 of them, and what the program takes for itself.
+        let most = 600 * COUNT / 900 + 60_000;
+        let peak = peak_memory(&[OsStr::new(verb), OsStr::new("--threads=1"), path.as_os_str()][..]);
+        assert!(peak < most, "{verb}: {peak} kB, more than {most}");
+    }
+}
+
+/// The most memory that the command has taken when it begins to print, in kB. What it prints must be more
+/// than a pipe holds.
+#[cfg(target_os = "linux")]
+fn peak_memory(arguments: &[&OsStr]) -> u64 {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
+    let mut command = crate::support::command();
+    let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}

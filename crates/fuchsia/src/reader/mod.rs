@@ -80,7 +80,7 @@ pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
     const LOOKED_AT: usize = 1_000;
     /// In a folder of more files than this, only the first bytes of each are looked at.
     const FEW: usize = 32;
-    const FIRST: usize = 4 << 10;
+    const FIRST: usize = 2 << 10;
     let most = if tree.entries.len() > FEW { FIRST } else { PROBED + 1 };
     let is_log =
         |entry: &&Entry| entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some());
