@@ -1,9 +1,11 @@
-//! Folders and files that are met twice, by links: each is read once, and that is said.
+//! Folders and files that are left out though nothing is wrong with them: what is met twice, by links, is
+//! read once, hidden files are not read. That is said.
 
 use std::collections::HashMap;
 
 use ichnos_io::{Entry, FileId, Tree};
 
+use crate::packet::PACKET_MAGIC;
 use crate::trace::{Folder, shown};
 
 /// How many notices of a kind are made; the others are counted.
@@ -100,6 +102,22 @@ pub(crate) fn read_files_once(folders: &mut [Folder<'_>], notices: &mut Notices)
             }
         });
     }
+}
+
+/// What to say of hidden files of a folder, if one looks like a data stream file. They belong to no trace
+/// (CTF2-FS-1.0), but what is a trace's should not vanish because of its name.
+pub(crate) fn hidden_data(folder: &Folder<'_>) -> Option<String> {
+    let magic = PACKET_MAGIC as u32;
+    let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
+    let is_data = |entry: &&&Entry| {
+        entry.read().is_ok_and(|bytes| bytes.first_chunk().is_some_and(|begin| begins.contains(begin)))
+    };
+    let first = folder.hidden.iter().find(is_data)?;
+    Some(format!(
+        "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
+         trace: it is left out; give it another name to have it read",
+        shown(folder.tree, &first.path)
+    ))
 }
 
 /// Notes which links lead to folders with traces that are read at another path.

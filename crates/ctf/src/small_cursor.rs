@@ -46,6 +46,11 @@ impl SmallCursor {
         cursor
     }
 
+    /// Gives back the pages of files that the cursor was made for, if it was not kept.
+    fn release(&self) {
+        self.input.files.iter().for_each(|file| file.bytes.release());
+    }
+
     /// The cursor where it is: it is needed from now on.
     fn reading(&mut self) -> Option<&mut StreamCursor> {
         if let State::Waiting(_, cursor) = &mut self.state {
@@ -69,7 +74,7 @@ impl Cursor for SmallCursor {
                     Some(head) => State::Waiting(head, OnceCell::new()),
                     None => State::Done,
                 };
-                self.input.files.iter().for_each(|file| file.bytes.release());
+                self.release();
             }
             _ => {
                 if !self.reading().is_some_and(Cursor::move_on) {
@@ -138,7 +143,11 @@ impl Cursor for SmallCursor {
             // Not kept: that is asked of all of them.
             State::Waiting(_, cursor) => match cursor.get() {
                 Some(cursor) => cursor.place(),
-                None => self.waiting().place(),
+                None => {
+                    let place = self.waiting().place();
+                    self.release();
+                    place
+                }
             },
             State::New => self.input.cursor(*self.window).place(),
             State::Begin => {

@@ -18,11 +18,11 @@ use crate::index::{self, FoundPacket, TooMany};
 use crate::log_role::add_log_roles;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
-use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder};
+use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::Quirk;
-use crate::repeated::{Notices, linked_files, note_links, read_files_once, without_repetition};
+use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
 use crate::small_cursor::SmallCursor;
 use crate::stream_input::{StreamFile, StreamInput};
@@ -191,7 +191,7 @@ pub(crate) struct Folder<'a> {
     /// Whether some of the files can have other names.
     pub(crate) has_other_names: bool,
     /// Files that are none of the trace: their names begin with a dot.
-    hidden: Vec<&'a Entry>,
+    pub(crate) hidden: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
@@ -255,22 +255,6 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         folder.packed_data = given.map(|given| (all, given));
     }
     folders
-}
-
-/// What to say of hidden files of a folder, if one looks like a data stream file. They belong to no trace
-/// (CTF2-FS-1.0), but what is a trace's should not vanish because of its name.
-fn hidden_data(folder: &Folder<'_>) -> Option<String> {
-    let magic = PACKET_MAGIC as u32;
-    let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
-    let is_data = |entry: &&&Entry| {
-        entry.read().is_ok_and(|bytes| bytes.first_chunk().is_some_and(|begin| begins.contains(begin)))
-    };
-    let first = folder.hidden.iter().find(is_data)?;
-    Some(format!(
-        "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
-         trace: it is left out; give it another name to have it read",
-        shown(folder.tree, &first.path)
-    ))
 }
 
 /// The folder and the name of the data stream file that a file is the index of, by the names that
@@ -540,7 +524,7 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
         })
 }
 
-/// How far the search for packets is, is said once in so many packets.
+/// Number of packets after which the progress of the search for packets is reported again.
 const STRIDE: u64 = 1 << 12;
 
 /// Which data stream a packet belongs to: its class id, and its id or else the number of its file.
@@ -785,7 +769,7 @@ impl TraceInput for CtfTrace {
     }
 
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
-        /// From so many on, most wait for their time, or for nothing.
+        /// With this number of data streams and more, most wait for their time, or for nothing.
         const MANY: usize = 1 << 12;
         if self.streams.len() < MANY {
             return self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect();

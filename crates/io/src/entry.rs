@@ -121,7 +121,7 @@ impl Entry {
     }
 
     /// Size in bytes of the archive or compressed file that it comes from, if it was in one. For limits:
-    /// whoever sends little should not be able to cause much.
+    /// a small file should not be able to cause much work.
     #[must_use]
     pub fn packed(&self) -> Option<u64> {
         self.packed

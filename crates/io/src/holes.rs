@@ -110,6 +110,8 @@ fn seek(_: &File, _: i64, wanted: Wanted) -> Result<i64, Sought> {
 
 #[cfg(test)]
 #[cfg(target_os = "linux")]
+// One range is meant, not the numbers in it.
+#[allow(clippy::single_range_in_vec_init)]
 mod tests {
     use std::io::{Seek, SeekFrom, Write};
 
