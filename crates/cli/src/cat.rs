@@ -17,6 +17,7 @@ use crate::parts::{self, Job};
 use crate::pass::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::scan;
 use crate::selection::Selection;
 use crate::style::{Paint, count};
 use crate::time::{self, TimePoint};
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
-    let session = input::open(&args.reading, arithmetic, report)?;
+    let session = input::open(&args.reading, arithmetic, scan::progress(global.progress, report), report)?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
     let mut reader = session
@@ -167,9 +168,8 @@ fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
 
 /// Tells which data streams stand on no time line, if others do.
 fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
-    let streams = session.traces().iter().flat_map(|trace| trace.streams());
+    let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
-        .map(|summary| summary.stream)
         .filter(|stream| selection.wants_file(&stream.name))
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };

@@ -16,18 +16,19 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
 use crate::text_check::TextCheck;
-use crate::{applicable, input, output};
+use crate::{applicable, input, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
     let mut found = Findings { most_damages: args.reading.limit_damage, ..Findings::default() };
-    match input::try_open(&args.reading, Arithmetic::Exact, true)? {
+    match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
             applicable::check_reading(&args.reading, &session, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut progress);
+            input::tell_notices(&session, report);
             input::tell_emptiness(&session, report);
         }
         Err(error) => found.failed(&error)?,
@@ -566,7 +567,16 @@ fn remedy(kind: &DamageKind) -> &'static str {
             "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again \
              from where it was recorded"
         }
-        DamageKind::Unreadable(_) => "change the owner or the mode of the file, or copy it again",
+        DamageKind::Unreadable(_) => {
+            "change the owner or the mode of the file, mend the link that leads to it, or copy it again"
+        }
+        DamageKind::Hole(_) => {
+            "the tracer, or what copied the file, has not written this part of it: copy it again from where it was \
+             recorded"
+        }
+        DamageKind::NotAFile(_) => {
+            "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the folder"
+        }
         _ => "record the trace again, or get it again from where it was recorded",
     }
 }

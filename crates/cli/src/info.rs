@@ -20,10 +20,11 @@ use crate::schema::{clock_json, clock_text, value_text};
 use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact, report)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::tell_problems(&session, report);
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
@@ -67,6 +68,9 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     })
 }
 
+/// How many data streams of a trace are shown to people; the others are summed up.
+const SHOWN_STREAMS: usize = 10_000;
+
 /// What was found out about a data stream.
 struct Stream {
     summary: StreamSummary,
@@ -84,6 +88,10 @@ struct Stream {
 struct Found<'a> {
     input: &'a dyn TraceInput,
     streams: Vec<Stream>,
+    /// Sums of the data streams that are not shown, by class.
+    rest: Vec<Stream>,
+    /// How many data streams there are.
+    number: u64,
     counted: bool,
     damage: Damages,
 }
@@ -93,38 +101,49 @@ impl<'a> Found<'a> {
         let (counted, most) = (args.count, args.reading.limit_damage);
         let mut damage = Damages::default();
         input.damage().iter().for_each(|found| damage.add(found, most));
-        let mut streams: Vec<Stream> = input
-            .streams()
-            .into_iter()
-            .map(|summary| Stream {
-                events: 0,
-                begin: summary.time_range.map(|range| range.0),
-                end: summary.time_range.map(|range| range.1),
-                discarded_events: summary.discarded_events,
-                discarded_unknown: summary.discarded_before,
-                discarded_packets: summary.discarded_packets,
-                counts: vec![0; summary.stream.class().event_records.len()],
-                summary,
-            })
-            .collect();
-        if counted {
-            for (stream, mut cursor) in streams.iter_mut().zip(input.cursors(Window::default())) {
-                stream.count(&mut cursor, |found| damage.add(found, most), progress);
+        let mut found = Self { input, streams: Vec::new(), rest: Vec::new(), number: 0, counted, damage };
+        // One after the other: there can be very many.
+        let mut cursors = counted.then(|| input.cursors(Window::default()).into_iter());
+        let shown = if args.json { usize::MAX } else { SHOWN_STREAMS };
+        input.for_each_stream(&mut |summary| {
+            let mut stream = Stream::new(summary);
+            match cursors.as_mut().map(Iterator::next) {
+                Some(Some(mut cursor)) => {
+                    stream.count(&mut cursor, |damage| found.damage.add(damage, most), progress);
+                }
+                _ => stream.summary.damage.iter().for_each(|damage| found.damage.add(damage, most)),
             }
-        } else {
-            let found = streams.iter().flat_map(|stream| &stream.summary.damage);
-            found.for_each(|found| damage.add(found, most));
+            found.add(stream, shown);
+        });
+        found
+    }
+
+    /// Adds a data stream: to those that are shown, or to the sum of the others of its class.
+    fn add(&mut self, stream: Stream, shown: usize) {
+        self.number += 1;
+        if self.streams.len() < shown {
+            self.streams.push(stream);
+            return;
         }
-        Self { input, streams, counted, damage }
+        let class = stream.summary.stream.class_index;
+        match self.rest.iter_mut().find(|rest| rest.summary.stream.class_index == class) {
+            Some(rest) => rest.join(stream),
+            None => self.rest.push(stream),
+        }
+    }
+
+    /// The data streams that are shown, and the sums of the others.
+    fn all(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().chain(&self.rest)
     }
 
     fn sum(&self, value: impl Fn(&Stream) -> u64) -> u64 {
-        self.streams.iter().map(value).fold(0, u64::saturating_add)
+        self.all().map(value).fold(0, u64::saturating_add)
     }
 
     fn range(&self) -> Option<(i128, i128)> {
-        let begin = self.streams.iter().filter_map(|stream| stream.begin).min()?;
-        let end = self.streams.iter().filter_map(|stream| stream.end).max()?;
+        let begin = self.all().filter_map(|stream| stream.begin).min()?;
+        let end = self.all().filter_map(|stream| stream.end).max()?;
         Some((begin, end))
     }
 
@@ -148,6 +167,36 @@ impl Stream {
     fn has_dates(&self) -> bool {
         let clock = self.summary.stream.clock();
         clock.is_none_or(|clock| clock.origin == ClockOrigin::UnixEpoch)
+    }
+
+    fn new(summary: StreamSummary) -> Self {
+        Self {
+            events: 0,
+            begin: summary.time_range.map(|range| range.0),
+            end: summary.time_range.map(|range| range.1),
+            discarded_events: summary.discarded_events,
+            discarded_unknown: summary.discarded_before,
+            discarded_packets: summary.discarded_packets,
+            counts: vec![0; summary.stream.class().event_records.len()],
+            summary,
+        }
+    }
+
+    /// Adds what was found out about another data stream of the class.
+    fn join(&mut self, other: Self) {
+        let earlier = |a: Option<i128>, b: Option<i128>| a.into_iter().chain(b).min();
+        self.events += other.events;
+        (self.begin, self.end) = (earlier(self.begin, other.begin), self.end.max(other.end));
+        self.discarded_events = self.discarded_events.saturating_add(other.discarded_events);
+        self.discarded_packets = self.discarded_packets.saturating_add(other.discarded_packets);
+        self.discarded_unknown |= other.discarded_unknown;
+        let (sum, more) = (&mut self.summary, other.summary);
+        sum.packets = sum.packets.saturating_add(more.packets);
+        sum.bytes = sum.bytes.saturating_add(more.bytes);
+        sum.padding = sum.padding.saturating_add(more.padding);
+        // Classes that are met while reading are more and more.
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
     }
 
     fn count(&mut self, cursor: &mut dyn Cursor, mut damage: impl FnMut(&Damage), progress: &mut Progress) {
@@ -396,7 +445,7 @@ impl Found<'_> {
             root.line(format!("time: {}", self.range_text(range, gmt)));
         }
         let mut sizes = vec![
-            count(self.streams.len() as u64, "data stream"),
+            count(self.number, "data stream"),
             count(self.sum(|stream| stream.summary.packets), "packet"),
             size(self.sum(|stream| stream.summary.bytes)),
         ];
@@ -410,7 +459,7 @@ impl Found<'_> {
         root.line(format!("size: {}", sizes.join(", ")));
         let losses = losses(
             self.sum(|stream| stream.discarded_events),
-            self.streams.iter().any(|stream| stream.discarded_unknown),
+            self.all().any(|stream| stream.discarded_unknown),
             self.sum(|stream| stream.discarded_packets),
         );
         if let Some(losses) = losses {
@@ -466,6 +515,10 @@ impl Found<'_> {
                 branch.line(format!("{}: {losses}", paint.warning("lost")));
             }
             root.add(branch);
+        }
+        if let Some(more) = self.number.checked_sub(self.streams.len() as u64).filter(|more| *more > 0) {
+            let more = count(more, "more data stream");
+            root.line(paint.faint(&format!("{more}: `ichnos info --json` lists all")));
         }
     }
 

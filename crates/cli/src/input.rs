@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::ctf::quirks::Quirk;
-use ichnos::io::{Bytes, Datagrams, IoError};
+use ichnos::io::{Bytes, Datagrams, IoError, ScanProgress};
 use ichnos::model::{ClockArithmetic, FileDiagnostic, Severity, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
@@ -20,12 +20,17 @@ use crate::style::count;
 const SHOWN: usize = 20;
 
 /// Opens what the command line names.
-pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic, report: Report) -> Result<Session, Failure> {
+pub(crate) fn open(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    progress: ScanProgress,
+    report: Report,
+) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    let session = try_open(reading, arithmetic, false)?.and_then(refuse_all).map_err(|error| {
+    let session = try_open(reading, arithmetic, false, progress)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
         let failure = failure(&error);
         match reading.dialect {
@@ -50,6 +55,7 @@ pub(crate) fn try_open(
     reading: &Reading,
     arithmetic: Arithmetic,
     check: bool,
+    progress: ScanProgress,
 ) -> Result<Result<Session, OpenError>, Failure> {
     if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -64,6 +70,7 @@ pub(crate) fn try_open(
     let mut options = options(reading, arithmetic)?;
     options.check = check;
     options.require_all = reading.strict;
+    options.progress = progress;
     if let Some(path) = &reading.listen {
         interrupt::watch();
         return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
@@ -192,6 +199,7 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
     for error in session.left_out() {
         report.failure(&failure(error));
     }
+    tell_notices(session, report);
     for problem in session.problems() {
         report.warning(problem);
     }
@@ -239,9 +247,14 @@ fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
     }
 }
 
+/// Tells what people should know though nothing is wrong with it.
+pub(crate) fn tell_notices(session: &Session, report: Report) {
+    session.notices().iter().for_each(|notice| report.notice(notice));
+}
+
 /// Tells which traces have no data streams at all: there is nothing wrong with that.
 pub(crate) fn tell_emptiness(session: &Session, report: Report) {
-    let is_empty = |trace: &dyn TraceInput| trace.streams().is_empty() && trace.damage().is_empty();
+    let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
         report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));
     }

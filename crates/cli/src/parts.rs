@@ -163,6 +163,7 @@ pub(crate) fn print(
         progress,
         report,
         before: None,
+        has_parts: !cuts.is_empty(),
         state: PrettyState::default(),
         done: Done { ended: Ended::Over, tally: Tally::default(), checked: None, undecoded: 0 },
     };
@@ -331,6 +332,8 @@ struct Joint<'a, 'b, W> {
     report: Report,
     /// The end of the part before.
     before: Option<(Merged, Option<Vec<Place>>)>,
+    /// Whether there are several parts to join.
+    has_parts: bool,
     state: PrettyState,
     done: Done,
 }
@@ -439,7 +442,9 @@ impl<W: Write> Joint<'_, '_, W> {
         let mut pass = Pass { args: job.args, selection: job.selection.clone(), tally: Tally::default() };
         let ended = pass.run(&mut cursor, &mut printer, &mut watcher)?;
         let undecoded = undecoded(printer.finish())?;
-        let (state, places) = (printer.state(), cursor.places());
+        // Where all is one part, nothing is compared with it.
+        let places = self.has_parts.then(|| cursor.places()).flatten();
+        let state = printer.state();
         let done = Done { ended, tally: pass.tally, checked: printer.checked(), undecoded };
         Ok(End { cursor, places, state, done })
     }

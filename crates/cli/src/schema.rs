@@ -13,10 +13,11 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact, report)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::tell_problems(&session, report);
     meet_classes(&session, global, report);
     if args.json {

@@ -36,7 +36,7 @@ pub struct StreamInput {
     /// What could not be read at the ends of its files.
     pub rest: Vec<Damage>,
     /// Faults of the tracer to take into account.
-    pub quirks: Vec<Quirk>,
+    pub quirks: Arc<[Quirk]>,
     /// Those of them that have changed what was read.
     pub(crate) applied_quirks: AppliedQuirks,
     /// Whether what a packet says can be understood without those before it: known once, as packets

@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry as Place;
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, Tree};
+use ichnos_io::{Bytes, Entry, FileId, ScanProgress, ScanStep, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
@@ -22,7 +22,9 @@ use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
 use crate::quirks::{AppliedQuirks, Quirk};
+use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
+use crate::small_cursor::SmallCursor;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
@@ -46,6 +48,8 @@ pub struct OpenOptions {
     pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
     pub metadata: Option<(String, Bytes)>,
+    /// Takes how far the search for packets is.
+    pub progress: ScanProgress,
 }
 
 impl Default for OpenOptions {
@@ -59,6 +63,7 @@ impl Default for OpenOptions {
             clock_arithmetic: ClockArithmetic::Exact,
             clock_offset: 0,
             metadata: None,
+            progress: ScanProgress::default(),
         }
     }
 }
@@ -107,12 +112,24 @@ pub struct Opened {
     pub traces: Vec<CtfTrace>,
     /// The traces that cannot.
     pub errors: Vec<TraceError>,
+    /// What was left out though nothing is wrong with it, a sentence each: what is read already under
+    /// another name, and hidden files that look like data stream files.
+    pub notices: Vec<String>,
 }
 
 /// Whether a tree has CTF traces: a file called `metadata` that is none of another format.
 #[must_use]
 pub fn probe(tree: &Tree) -> bool {
-    tree.entries.iter().any(|entry| entry.name() == "metadata")
+    tree.entries.iter().any(is_metadata)
+}
+
+/// Whether a file, or a folder that it lies in, has a name that begins with a dot.
+fn is_hidden(entry: &Entry) -> bool {
+    entry.path.split('/').any(|name| name.starts_with('.'))
+}
+
+fn is_metadata(entry: &Entry) -> bool {
+    entry.name() == "metadata" && entry.repeats().is_none()
 }
 
 /// Opens all CTF traces of some trees, at any depth.
@@ -123,10 +140,17 @@ pub fn probe(tree: &Tree) -> bool {
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<Described> = Vec::new();
-    let mut all: Vec<Folder> = trees.iter().flat_map(|tree| folders(tree, options)).collect();
+    let mut notices = Notices::default();
+    let mut all: Vec<Folder> = Vec::new();
+    for tree in trees {
+        let folders = folders(tree, options);
+        note_links(tree, &folders, &mut notices);
+        opened.notices.extend(folders.iter().filter_map(hidden_data));
+        all.extend(folders);
+    }
     // So that nothing depends on the order of the trees.
     all.sort_by(|a, b| a.path.cmp(&b.path));
-    for folder in all {
+    for folder in without_repetition(all, &mut notices) {
         match folder.describe(options) {
             Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
                 Some(other) => other.join(described),
@@ -135,36 +159,46 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
             Err(error) => opened.errors.push(error),
         }
     }
-    for described in found {
+    for mut described in found {
+        read_files_once(&mut described.folders, &mut notices);
         match described.open(options) {
             Ok(trace) => opened.traces.push(trace),
             Err(error) => opened.errors.push(error),
         }
     }
+    opened.notices.append(&mut notices.finish());
     opened.traces.sort_by(|a, b| (a.trace.class.uuid, &a.path).cmp(&(b.trace.class.uuid, &b.path)));
     opened
 }
 
 /// A folder with metadata.
-struct Folder<'a> {
-    tree: &'a Tree,
-    path: String,
+pub(crate) struct Folder<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) path: String,
     /// The path from the root of the tree on.
-    relative: String,
+    pub(crate) relative: String,
     metadata_name: String,
+    /// Which file the metadata is, and whether it has other names, if it is one.
+    pub(crate) metadata_id: Option<(FileId, bool)>,
     metadata: std::io::Result<Bytes>,
     /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
     packed_data: Option<(u64, u64)>,
-    files: Vec<&'a Entry>,
+    pub(crate) files: Vec<&'a Entry>,
+    /// Size of the files in bytes.
+    bytes: u64,
+    /// Whether some of the files can have other names.
+    pub(crate) has_other_names: bool,
+    /// Files that are none of the trace: their names begin with a dot.
+    pub(crate) hidden: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
     auxiliary: Vec<&'a Entry>,
 }
 
-fn shown(tree: &Tree, path: &str) -> String {
+pub(crate) fn shown(tree: &Tree, path: &str) -> String {
     if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
 }
 
@@ -174,24 +208,31 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         path: shown(tree, path),
         relative: path.to_owned(),
         metadata_name,
+        metadata_id: None,
         metadata,
         packed: None,
         packed_data: None,
         files: Vec::new(),
+        bytes: 0,
+        has_other_names: false,
+        hidden: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
     let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
-    let texts = || tree.entries.iter().filter(|entry| entry.name() == "metadata");
+    let texts = || tree.entries.iter().filter(|entry| is_metadata(entry));
     let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
     for entry in texts() {
         let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
-        folders.insert(entry.folder(), Folder { packed: entry.packed().map(|given| (all, given)), ..folder });
+        let status = entry.status();
+        let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
+        let packed = entry.packed().map(|given| (all, given));
+        folders.insert(entry.folder(), Folder { packed, metadata_id, ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
         // nothing of it.
-        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none()) {
+        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
             folders
                 .entry(entry.folder())
                 .or_insert_with(|| folder(entry.folder(), name.clone(), Ok(bytes.clone())));
@@ -203,15 +244,11 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         {
             folder.indexes.insert(stream.to_owned(), entry);
         } else if let Some(folder) = folders.get_mut(entry.folder()) {
-            if entry.name().ends_with(".json") {
-                folder.auxiliary.push(entry);
-            } else if entry.name() != "metadata" {
-                folder.files.push(entry);
-            }
+            folder.add(entry);
         }
     }
     let data = || folders.values().flat_map(|folder| &folder.files);
-    let all = folders.values().map(Folder::bytes).fold(0, u64::saturating_add);
+    let all = folders.values().map(|folder| folder.bytes).fold(0, u64::saturating_add);
     let given = data().find_map(|entry| entry.packed());
     let mut folders: Vec<Folder<'a>> = folders.into_values().collect();
     for folder in &mut folders {
@@ -243,9 +280,25 @@ struct Described<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Size of its data stream files in bytes.
-    fn bytes(&self) -> u64 {
-        self.files.iter().filter_map(|entry| entry.len).fold(0, u64::saturating_add)
+    /// Sorts in what lies in the folder.
+    fn add(&mut self, entry: &'a Entry) {
+        if let Some(first) = entry.repeats() {
+            if entry.name() == "index" {
+                let files = linked_files(self.tree, first).filter(|file| file.folder() == first);
+                let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
+                self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
+            }
+        } else if entry.name().starts_with('.') {
+            self.hidden.push(entry);
+        } else if entry.name().ends_with(".json") {
+            self.auxiliary.push(entry);
+        } else if entry.name() != "metadata" {
+            if let Some(status) = entry.status() {
+                self.bytes = self.bytes.saturating_add(status.size);
+                self.has_other_names |= status.has_other_names;
+            }
+            self.files.push(entry);
+        }
     }
 
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
@@ -362,8 +415,8 @@ impl<'a> Described<'a> {
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let bytes = self.folders.iter().map(Folder::bytes).fold(0, u64::saturating_add);
-        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes(), folder.packed_data));
+        let bytes = self.folders.iter().map(|folder| folder.bytes).fold(0, u64::saturating_add);
+        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes, folder.packed_data));
         let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let classes = &trace.class.data_streams;
         let packets: Vec<Weight> =
@@ -387,6 +440,8 @@ impl<'a> Described<'a> {
             strict: options.strict,
             empty: None,
             small: None,
+            files: 0,
+            progress: &options.progress,
         };
         builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
         for folder in &self.folders {
@@ -473,8 +528,11 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
         })
 }
 
-/// Which data stream a packet belongs to: its class id, and its id or else its file.
-type StreamKey = (u128, Option<u128>, String);
+/// Number of packets after which the progress of the search for packets is reported again.
+const STRIDE: u64 = 1 << 12;
+
+/// Which data stream a packet belongs to: its class id, and its id or else the number of its file.
+type StreamKey = (u128, Option<u128>, u64);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
@@ -498,6 +556,9 @@ struct Builder<'a> {
     empty: Option<(String, u64)>,
     /// The file of the first packet of 8 bits at most, and where it is.
     small: Option<(String, u64)>,
+    /// How many files are done.
+    files: u64,
+    progress: &'a ScanProgress,
 }
 
 #[derive(Default)]
@@ -514,13 +575,13 @@ impl Builder<'_> {
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.damage.push(Damage {
-                    file: name,
-                    stream: None,
-                    bit: 0,
-                    kind: DamageKind::Unreadable(error.to_string()),
-                    skipped: entry.len.unwrap_or(0).saturating_mul(8),
-                });
+                let kind = match entry.special() {
+                    Some(found) => DamageKind::NotAFile(found),
+                    None => DamageKind::Unreadable(error.to_string()),
+                };
+                let size = entry.status().map_or(0, |status| status.size);
+                let skipped = size.saturating_mul(8);
+                self.damage.push(Damage { file: name, stream: None, bit: 0, kind, skipped });
                 return;
             }
         };
@@ -539,6 +600,10 @@ impl Builder<'_> {
         }
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
+        let (progress, files) = (self.progress, self.files);
+        let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
+        progress.report(step(0));
+        self.files += 1;
         let mut last: Option<StreamKey> = None;
         let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
@@ -549,7 +614,10 @@ impl Builder<'_> {
                 packets.into_iter().for_each(|found| self.push(found, &name, &bytes, &mut last));
                 None
             }
-            None => index::scan(&decoder, &name, &bytes, |found| {
+            None => index::scan(&decoder, &name, &bytes, &|bytes| progress.report(step(bytes)), |found| {
+                if self.packets % STRIDE == 0 {
+                    progress.report(step(found.entry.offset as usize));
+                }
                 if self.packets >= self.most_packets {
                     return Err(TooMany(self.most_packets));
                 }
@@ -557,6 +625,7 @@ impl Builder<'_> {
                 Ok(())
             }),
         };
+        bytes.release();
         // Zeros in the place of what is missing now are nothing to complain of.
         let rest = lost(&name, &bytes).or(rest);
         if let Some(rest) = rest {
@@ -595,11 +664,12 @@ impl Builder<'_> {
         let key = match last.take() {
             Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
             _ => {
-                let file = if found.stream_id.is_some() { String::new() } else { name.to_owned() };
+                let file = if found.stream_id.is_some() { 0 } else { self.files };
                 let key = (class_id, found.stream_id, file);
-                let stream = self.streams.entry(key.clone()).or_default();
+                let stream = self.streams.entry(key).or_default();
                 stream.class = found.class;
                 if stream.files.last().is_none_or(|file| file.name != name) {
+                    make_room(&mut stream.files);
                     stream.files.push(StreamFile { name: name.to_owned(), bytes: bytes.clone() });
                 }
                 key
@@ -612,6 +682,7 @@ impl Builder<'_> {
                 self.small = Some((name.to_owned(), entry.offset));
             }
             entry.file = stream.files.len() as u32 - 1;
+            make_room(&mut stream.packets);
             stream.packets.push(entry);
             self.packets += 1;
         }
@@ -644,7 +715,8 @@ impl Builder<'_> {
         let mut limits = self.limits_of_each(self.packets);
         // What was read is read again.
         limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
-        let mut streams = Vec::new();
+        let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
+        let quirks: Arc<[Quirk]> = quirks.into();
         let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
@@ -666,19 +738,30 @@ impl Builder<'_> {
                 }
             };
             streams.push(Arc::new(StreamInput {
-                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
+                packets_stand_alone: packets_stand_alone(&stream, &found.packets, &quirks),
                 stream: Arc::new(stream),
                 records,
                 files: found.files,
                 packets: found.packets,
                 rest: found.rest,
-                quirks: quirks.to_vec(),
+                quirks: Arc::clone(&quirks),
                 applied_quirks: AppliedQuirks::default(),
                 limits,
                 clock_arithmetic,
             }));
         }
+        // Those of a class by their ids, and those without by their files, which come folder by folder.
+        let place = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
+        streams.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         streams
+    }
+}
+
+/// Lets a list grow in such steps that one of a single item, as most are where there are very many, has no
+/// room for more.
+fn make_room<T>(list: &mut Vec<T>) {
+    if list.is_empty() {
+        list.reserve_exact(1);
     }
 }
 
@@ -713,12 +796,26 @@ impl TraceInput for CtfTrace {
         self.streams.iter().map(|stream| stream.summary()).collect()
     }
 
+    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
+        self.streams.iter().map(|stream| stream.summary()).for_each(take);
+    }
+
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams.iter().map(|stream| Arc::clone(&stream.stream)).collect()
+    }
+
     fn damage(&self) -> &[Damage] {
         &self.damage
     }
 
     fn cursors(&self, window: Window) -> Vec<Box<dyn Cursor + Send>> {
-        self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect()
+        /// With this number of data streams and more, most wait for their time, or for nothing.
+        const MANY: usize = 1 << 12;
+        if self.streams.len() < MANY {
+            return self.streams.iter().map(|stream| Box::new(stream.cursor(window)) as _).collect();
+        }
+        let window = Arc::new(window);
+        self.streams.iter().map(|stream| Box::new(SmallCursor::new(stream, &window)) as _).collect()
     }
 
     fn cuts(&self, stream: usize, grain: u64) -> Option<Vec<Cut>> {

@@ -17,6 +17,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod enclosing;
 mod format;
 mod known_file;
 mod reader;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_io::{Datagrams, IoError, IoLimits, Tree};
+use ichnos_io::{Datagrams, IoError, IoLimits, ScanProgress, Tree, TreeOptions};
 use ichnos_model::{
     ClockClass, ClockOrigin, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, TracerQuirk, Window,
 };
 
+use crate::enclosing::{Opening, without_repetition};
 use crate::format::{FORMATS, Format};
 use crate::known_file::KnownFile;
 use crate::reader::Reader;
@@ -36,9 +37,26 @@ pub struct OpenOptions {
     /// Fail if any of several paths cannot be read, rather than leave it out (see
     /// [`Session::left_out`]).
     pub require_all: bool,
+    /// Takes how far the opening is.
+    pub progress: ScanProgress,
 }
 
 impl OpenOptions {
+    /// Has what was said of the clocks of a path hold for what is opened for it.
+    fn place(&mut self, opening: &Opening) {
+        let given = self.clock_offsets.iter().find(|(path, _)| *path == opening.given);
+        if let (true, Some((_, offset))) = (opening.is_alone, given) {
+            self.clock_offsets.push((opening.path.clone(), *offset));
+        }
+    }
+
+    /// How to open trees.
+    fn tree(&self) -> TreeOptions {
+        let mut options = TreeOptions::from(self.io);
+        options.progress = self.progress.clone();
+        options
+    }
+
     /// Nanoseconds to add to all clocks, whichever format they are of.
     pub fn add_clock_offset(&mut self, nanoseconds: i128) {
         self.ctf.clock_offset = self.ctf.clock_offset.saturating_add(nanoseconds);
@@ -173,6 +191,7 @@ pub struct Session {
     refused: Vec<Refused>,
     left_out: Vec<OpenError>,
     problems: Vec<String>,
+    notices: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
     placed: Vec<PathBuf>,
@@ -194,24 +213,32 @@ pub fn open<P: AsRef<Path>>(
         refused: Vec::new(),
         left_out: Vec::new(),
         problems: Vec::new(),
+        notices: Vec::new(),
         assume_correlated: options.assume_correlated,
-        placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
+        placed: Vec::new(),
     };
-    let paths: Vec<P> = paths.into_iter().collect();
+    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options)).collect();
+    let mut options = options.clone();
     let mut trees = Vec::new();
-    for path in without_repetition(&paths) {
+    for opening in without_repetition(openings) {
+        let path = &*opening.path;
         let tree = if path == Path::new("-") {
             Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)
         } else {
-            Tree::open(path, &options.io)
+            let mut options = options.tree();
+            options.depth = opening.is_alone.then_some(1);
+            Tree::open_with(path, &options)
         };
-        let tree = match tree {
+        let mut tree = match tree {
             Ok(tree) => tree,
             Err(error) => {
-                session.leave_out(error.into(), options)?;
+                session.leave_out(error.into(), &options)?;
                 continue;
             }
         };
+        session.notices.extend(opening.notice());
+        options.place(&opening);
+        opening.restrict(&mut tree);
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata
             && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
@@ -221,7 +248,8 @@ pub fn open<P: AsRef<Path>>(
         }
         trees.push(tree);
     }
-    session.add(&trees, options)?;
+    session.placed = options.clock_offsets.iter().map(|(path, _)| path.clone()).collect();
+    session.add(&trees, &options)?;
     if session.traces.is_empty() {
         let mut errors = session.left_out;
         if !session.refused.is_empty() {
@@ -254,6 +282,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         refused: Vec::new(),
         left_out: Vec::new(),
         problems: Vec::new(),
+        notices: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     })
@@ -290,24 +319,6 @@ fn no_trace(tree: &Tree) -> OpenError {
     OpenError::NoTrace { path: tree.name.clone(), hint }
 }
 
-/// The paths without those that were there before, or lie in a folder that is read as a whole: no
-/// event should come twice.
-fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
-    let real: Vec<Option<PathBuf>> = paths.iter().map(|path| path.as_ref().canonicalize().ok()).collect();
-    let is_hidden = |path: &Path| path.iter().any(|name| name.to_string_lossy().starts_with('.'));
-    let is_covered = |i: usize, path: &Path| {
-        real.iter().enumerate().any(|(j, other)| {
-            let Some(rest) = other.as_ref().and_then(|other| path.strip_prefix(other).ok()) else {
-                return false;
-            };
-            if rest.as_os_str().is_empty() { j < i } else { path.is_dir() && !is_hidden(rest) }
-        })
-    };
-    let paths = paths.iter().map(AsRef::as_ref).zip(&real).enumerate();
-    let kept = paths.filter(|(i, (_, real))| !real.as_ref().is_some_and(|real| is_covered(*i, real)));
-    kept.map(|(_, (path, _))| path).collect()
-}
-
 impl Session {
     /// Notes that a path cannot be read.
     fn leave_out(&mut self, error: OpenError, options: &OpenOptions) -> Result<(), OpenError> {
@@ -339,9 +350,11 @@ impl Session {
             for (offset, trees) in by_offset {
                 let mut options = options.clone();
                 options.add_clock_offset(offset);
-                let (traces, refused) = (format.open)(&trees, &options);
-                self.traces.extend(traces);
-                self.refused.extend(refused);
+                options.ctf.progress = options.progress.clone();
+                let mut found = (format.open)(&trees, &options);
+                self.traces.append(&mut found.traces);
+                self.refused.append(&mut found.refused);
+                self.notices.append(&mut found.notices);
             }
         }
         Ok(())
@@ -371,6 +384,13 @@ impl Session {
         &self.problems
     }
 
+    /// What people should know of what was read and what was not, though nothing is wrong with it, a
+    /// sentence each: a trace that is there twice is read once.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
     /// Whether somebody has said where the clocks of a trace are.
     fn is_placed(&self, trace: usize) -> bool {
         let path = self.traces.get(trace).map(|trace| Path::new(trace.path()));
@@ -382,7 +402,7 @@ impl Session {
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
         let traces = self.traces.iter().enumerate();
         let streams: Vec<(usize, Arc<DataStream>)> = traces
-            .flat_map(|(i, trace)| trace.streams().into_iter().map(move |summary| (i, summary.stream)))
+            .flat_map(|(i, trace)| trace.data_streams().into_iter().map(move |stream| (i, stream)))
             .collect();
         self.uncorrelated_among(streams.iter().map(|(trace, stream)| (*trace, stream)))
     }
@@ -483,8 +503,11 @@ impl Session {
             .traces
             .iter()
             .map(|trace| {
-                let streams = trace.streams().into_iter().map(|summary| summary.stream);
-                streams.map(|stream| (Arc::clone(&stream), wants(&stream))).collect()
+                let wants = |stream: Arc<DataStream>| {
+                    let is_wanted = wants(&stream);
+                    (stream, is_wanted)
+                };
+                trace.data_streams().into_iter().map(wants).collect()
             })
             .collect();
         let streams = wanted.iter().enumerate().flat_map(|(trace, streams)| {

@@ -111,6 +111,7 @@ pub(crate) fn tar(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoE
                     .problems
                     .push(format!("the tar archive is cut off: {missing} bytes of {path:?} are missing"));
             }
+            bytes.slice(begin..begin + 1).release();
             members.insert(&path, Ok(bytes.slice(begin..end)), budget)?;
         } else if kind.is_hard_link()
             && let Some(target) = entry.link_name_bytes()

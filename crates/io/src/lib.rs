@@ -5,7 +5,7 @@
 //! arrives at a socket.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
-//! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `signals.rs` and
+//! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `holes.rs`, `signals.rs` and
 //! `standard_output.rs`.
 //!
 //! # Files that change while they are read
@@ -24,23 +24,30 @@ mod bus_error;
 mod bytes;
 mod datagrams;
 mod decompress;
+mod entry;
 mod error;
+mod holes;
 mod limits;
 mod mapping;
 mod output;
+mod scan;
 #[cfg(unix)]
 mod signals;
 mod standard_output;
 mod tree;
+mod walk;
 
 pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};
+pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
+pub use holes::DataRanges;
 pub use limits::IoLimits;
 pub use output::{Output, create};
+pub use scan::{ScanProgress, ScanStep};
 #[cfg(unix)]
 pub use signals::ignores_signal;
-pub use tree::{Entry, Tree};
+pub use tree::{Tree, TreeOptions};
 
 #[cfg(test)]
 mod testing;

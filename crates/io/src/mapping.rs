@@ -4,6 +4,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::Mmap;
 
@@ -19,6 +20,10 @@ pub(crate) struct Mapping {
     bytes: Mmap,
     path: PathBuf,
     identity: Identity,
+    /// Whether it takes less room than it is long.
+    is_sparse: bool,
+    /// Bytes that were looked at since their pages were given back last.
+    looked_at: AtomicUsize,
 }
 
 impl Mapping {
@@ -36,7 +41,34 @@ impl Mapping {
             bytes,
             path: path.to_owned(),
             identity: identity(metadata),
+            is_sparse: is_sparse(metadata),
+            looked_at: AtomicUsize::new(0),
         })
+    }
+
+    /// Gives pages back to the system once enough bytes of the file were looked at.
+    pub(crate) fn release(&self, bytes: usize) {
+        /// What is around these bytes counts, too: what is read at once, and headers in archives.
+        const LEAST: usize = 1 << 10;
+        const ENOUGH: usize = 8 << 20;
+        let bytes = bytes.max(LEAST);
+        if self.looked_at.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) < ENOUGH {
+            return;
+        }
+        self.looked_at.store(0, Ordering::Relaxed);
+        #[cfg(unix)]
+        {
+            // SAFETY: no byte is changed by it. The mapping is of a file and was never written to, so that
+            // a page that is given back is read from the file again when it is looked at next; the pages
+            // that `bus_error` has put in the place of lost ones are zeros before and after.
+            let _ = unsafe { self.bytes.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+
+    /// The file, to ask where its holes are. None: it has none, or there is another file in its place.
+    pub(crate) fn sparse_file(&self) -> Option<File> {
+        let file = if self.is_sparse { File::open(&self.path).ok()? } else { return None };
+        (identity(&file.metadata().ok()?) == self.identity).then_some(file)
     }
 
     /// The bytes that were found missing, from the first to the last one; zeros are in their place.
@@ -84,6 +116,18 @@ type Identity = (u64, u64);
 fn identity(metadata: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
+}
+
+#[cfg(unix)]
+fn is_sparse(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // Blocks of 512 bytes, whatever those of the file system are.
+    metadata.blocks().saturating_mul(512) < metadata.len()
+}
+
+#[cfg(not(unix))]
+fn is_sparse(_: &Metadata) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

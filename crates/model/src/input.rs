@@ -97,6 +97,16 @@ pub trait TraceInput: Send + Sync {
     /// Its data streams, in the order in which ties of time are broken.
     fn streams(&self) -> Vec<StreamSummary>;
 
+    /// Takes the same summaries, one after the other: there can be very many.
+    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
+        self.streams().into_iter().for_each(take);
+    }
+
+    /// Its data streams alone, in the same order.
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams().into_iter().map(|summary| summary.stream).collect()
+    }
+
     /// Whether its event record classes are only known once all of it has been read: see
     /// [`Trace::late_classes`].
     fn has_late_classes(&self) -> bool {

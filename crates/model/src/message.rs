@@ -260,6 +260,12 @@ pub enum DamageKind {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// Zeros where a packet should begin, most of them in holes of a sparse file: they were never written.
+    #[error("zeros where a packet should begin: {0} bytes of the file were never written (holes)")]
+    Hole(u64),
+    /// What is there is no file, but "a pipe", "a device" and so on.
+    #[error("this is {0}, not a file: it is left out")]
+    NotAFile(&'static str),
     /// A file could be read when it was opened, and cannot be read any more from here on.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",

@@ -26,6 +26,7 @@ mod structure;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
+mod trees;
 #[cfg(unix)]
 mod truncated;
 mod unmatched;
