@@ -16,6 +16,7 @@ use crate::parts::{self, Job};
 use crate::pass::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::scan;
 use crate::selection::Selection;
 use crate::style::{Paint, count};
 use crate::time::{self, TimePoint};
@@ -27,7 +28,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
-    let session = input::open(&args.reading, arithmetic)?;
+    let session = input::open(&args.reading, arithmetic, scan::progress(global.progress, report))?;
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
     let reader =

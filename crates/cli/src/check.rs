@@ -13,11 +13,11 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, count, safe};
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     let mut found = Findings { most_damages: args.reading.limit_damage, ..Findings::default() };
-    match input::try_open(&args.reading, Arithmetic::Exact, true)? {
+    match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut progress);

@@ -19,10 +19,10 @@ use crate::schema::{clock_json, clock_text, value_text};
 use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report))?;
     let mut damaged = input::tell_problems(&session, report);
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::ctf::quirks::Quirk;
-use ichnos::io::{Bytes, Datagrams, IoError};
+use ichnos::io::{Bytes, Datagrams, IoError, ScanProgress};
 use ichnos::model::{ClockArithmetic, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
@@ -17,12 +17,16 @@ use crate::report::Report;
 const SHOWN: usize = 20;
 
 /// Opens what the command line names.
-pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session, Failure> {
+pub(crate) fn open(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    progress: ScanProgress,
+) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    try_open(reading, arithmetic, false)?.and_then(refuse_all).map_err(|error| {
+    try_open(reading, arithmetic, false, progress)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
         let failure = failure(error);
         match reading.dialect {
@@ -40,6 +44,7 @@ pub(crate) fn try_open(
     reading: &Reading,
     arithmetic: Arithmetic,
     check: bool,
+    progress: ScanProgress,
 ) -> Result<Result<Session, OpenError>, Failure> {
     if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -53,6 +58,7 @@ pub(crate) fn try_open(
     }
     let mut options = options(reading, arithmetic)?;
     options.check = check;
+    options.progress = progress;
     if let Some(path) = &reading.listen {
         interrupt::watch();
         return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {

@@ -19,6 +19,7 @@ mod parts;
 mod pass;
 mod progress;
 mod report;
+mod scan;
 mod schema;
 mod selection;
 mod style;

@@ -11,9 +11,9 @@ use crate::damage;
 use crate::report::Report;
 
 /// Nothing is shown before.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of plain progress.
-const PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 /// The clock is looked at once in so many messages.
 const STRIDE: u32 = 1 << 14;
 

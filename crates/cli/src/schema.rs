@@ -13,10 +13,10 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact)?;
+    let session = input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report))?;
     let damaged = input::tell_problems(&session, report);
     meet_classes(&session, global, report);
     let text = if args.json {

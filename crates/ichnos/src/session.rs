@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_io::{Datagrams, IoError, IoLimits, Tree};
+use ichnos_io::{Datagrams, IoError, IoLimits, ScanProgress, Tree, TreeOptions};
 use ichnos_model::{ClockClass, Cursor, DataStream, FileDiagnostic, Limits, TraceInput, Window};
 
 use crate::format::{FORMATS, Format};
@@ -30,9 +30,18 @@ pub struct OpenOptions {
     pub clock_offsets: Vec<(PathBuf, i128)>,
     /// Tell all that is wrong with traces, even what does not matter to reading them.
     pub check: bool,
+    /// Takes how far the opening is.
+    pub progress: ScanProgress,
 }
 
 impl OpenOptions {
+    /// How to open trees.
+    fn tree(&self) -> TreeOptions {
+        let mut options = TreeOptions::from(self.io);
+        options.progress = self.progress.clone();
+        options
+    }
+
     /// Nanoseconds to add to all clocks, whichever format they are of.
     pub fn add_clock_offset(&mut self, nanoseconds: i128) {
         self.ctf.clock_offset = self.ctf.clock_offset.saturating_add(nanoseconds);
@@ -187,7 +196,7 @@ pub fn open<P: AsRef<Path>>(
         let tree = if path == Path::new("-") {
             Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)?
         } else {
-            Tree::open(path, &options.io)?
+            Tree::open_with(path, &options.tree())?
         };
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata

@@ -27,6 +27,7 @@ mod error;
 mod limits;
 mod mapping;
 mod output;
+mod scan;
 mod tree;
 
 pub use bytes::Bytes;
@@ -34,7 +35,8 @@ pub use datagrams::{Datagram, Datagrams};
 pub use error::IoError;
 pub use limits::IoLimits;
 pub use output::{Output, create};
-pub use tree::{Entry, Tree};
+pub use scan::{ScanProgress, ScanStep};
+pub use tree::{Entry, Tree, TreeOptions};
 
 #[cfg(test)]
 mod testing;

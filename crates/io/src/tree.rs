@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use crate::archive::{self, Members};
 use crate::decompress::{Budget, HEAD, Packing, unpack};
-use crate::{Bytes, IoError, IoLimits};
+use crate::{Bytes, IoError, IoLimits, ScanProgress, ScanStep};
 
 /// A file of a [`Tree`].
 #[derive(Clone, Debug)]
@@ -68,6 +68,22 @@ impl Entry {
     }
 }
 
+/// How to open a tree.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TreeOptions {
+    /// How much is read before it is refused.
+    pub limits: IoLimits,
+    /// Takes how far the work is.
+    pub progress: ScanProgress,
+}
+
+impl From<IoLimits> for TreeOptions {
+    fn from(limits: IoLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
+}
+
 /// All files below a root, sorted by path.
 #[derive(Clone, Debug)]
 pub struct Tree {
@@ -91,10 +107,19 @@ impl Tree {
     /// cannot be read *within* a folder is no error here: [`Entry::read`] fails for files, and
     /// folders are listed in [`Tree::problems`].
     pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
+        Self::open_with(path, &TreeOptions::from(*limits))
+    }
+
+    /// The same, with all options that there are.
+    ///
+    /// # Errors
+    /// See [`Tree::open`].
+    pub fn open_with(path: &Path, options: &TreeOptions) -> Result<Self, IoError> {
+        let limits = &options.limits;
         let name = path.to_string_lossy().into_owned();
         let metadata = fs::metadata(path).map_err(|error| IoError::system(&name, "file", error))?;
         if metadata.is_dir() {
-            return Walk::new(&name, limits).folder(path);
+            return Walk::new(&name, options).folder(path);
         }
         if metadata.is_file() {
             let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
@@ -247,6 +272,7 @@ fn unpacked_name(file: &str) -> &str {
 struct Walk<'a> {
     name: &'a str,
     limits: &'a IoLimits,
+    progress: &'a ScanProgress,
     entries: Vec<Entry>,
     problems: Vec<String>,
     /// Symbolic links that are followed when all real folders are done, so that what is there
@@ -256,10 +282,11 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn new(name: &'a str, limits: &'a IoLimits) -> Self {
+    fn new(name: &'a str, options: &'a TreeOptions) -> Self {
         Self {
             name,
-            limits,
+            limits: &options.limits,
+            progress: &options.progress,
             entries: Vec::new(),
             problems: Vec::new(),
             links: BTreeSet::new(),
@@ -339,6 +366,7 @@ impl<'a> Walk<'a> {
                 return Ok(());
             }
         };
+        self.progress.report(ScanStep::Files(self.entries.len() as u64));
         list.sort_by_key(fs::DirEntry::file_name);
         for item in list {
             let name = item.file_name();
