@@ -98,6 +98,7 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
         }
     }
     options.format.clone_from(&reading.from);
+    options.temp_dir.clone_from(&reading.temp_dir);
     for (name, value) in &reading.option {
         options.set(name, value).map_err(|error| Failure::new(error.to_string()))?;
     }
@@ -156,6 +157,11 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         }
         OpenError::Io(IoError::Ratio { .. }) => {
             Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
+        }
+        OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
+            .help("name a folder with more room, or one that can be written, with --temp-dir DIR"),
+        OpenError::Io(IoError::Memory { .. }) => {
+            Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
         }
         OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
         OpenError::Refused(refused) => {

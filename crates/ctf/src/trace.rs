@@ -153,6 +153,8 @@ struct Folder<'a> {
     relative: String,
     metadata_name: String,
     metadata: std::io::Result<Bytes>,
+    /// Why there is only the beginning of the metadata, if that is so.
+    cut_off: Option<String>,
     /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
@@ -175,6 +177,7 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         relative: path.to_owned(),
         metadata_name,
         metadata,
+        cut_off: None,
         packed: None,
         packed_data: None,
         files: Vec::new(),
@@ -186,7 +189,9 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
     let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
     for entry in texts() {
         let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
-        folders.insert(entry.folder(), Folder { packed: entry.packed().map(|given| (all, given)), ..folder });
+        let cut_off = entry.cut_off().map(str::to_owned);
+        let packed = entry.packed().map(|given| (all, given));
+        folders.insert(entry.folder(), Folder { cut_off, packed, ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
@@ -257,6 +262,12 @@ impl<'a> Folder<'a> {
                 diagnostic: Diagnostic::error(TextPlace::default(), message),
             }],
         };
+        let incomplete = |cause: &str, len: usize| {
+            problem(format!(
+                "only the first {len} bytes of the metadata are there, which is not enough to read them: \
+                 {cause}; get the archive once more"
+            ))
+        };
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
             Err(error) => return Err(problem(format!("cannot be read: {error}"))),
@@ -299,9 +310,13 @@ impl<'a> Folder<'a> {
                 described.folders.push(self);
                 Ok(described)
             }
-            Err(error) => {
-                Err(TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) })
-            }
+            // What cannot be understood of a text that breaks off is no fault of the text.
+            Err(error) => Err(match &self.cut_off {
+                Some(cause) => incomplete(cause, bytes.len()),
+                None => {
+                    TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) }
+                }
+            }),
         }
     }
 }

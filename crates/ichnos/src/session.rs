@@ -32,6 +32,8 @@ pub struct OpenOptions {
     pub check: bool,
     /// Takes how far the opening is.
     pub progress: ScanProgress,
+    /// Folder of temporary files; see [`TreeOptions::temp_dir`].
+    pub temp_dir: Option<PathBuf>,
 }
 
 impl OpenOptions {
@@ -39,6 +41,7 @@ impl OpenOptions {
     fn tree(&self) -> TreeOptions {
         let mut options = TreeOptions::from(self.io);
         options.progress = self.progress.clone();
+        options.temp_dir.clone_from(&self.temp_dir);
         options
     }
 
@@ -194,7 +197,7 @@ pub fn open<P: AsRef<Path>>(
     let mut trees = Vec::new();
     for path in without_repetition(&paths) {
         let tree = if path == Path::new("-") {
-            Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)?
+            Tree::from_reader_with("stdin", std::io::stdin().lock(), &options.tree())?
         } else {
             Tree::open_with(path, &options.tree())?
         };
@@ -238,8 +241,9 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 
 /// Why there is nothing to read in a tree.
 fn no_trace(tree: &Tree) -> OpenError {
-    let hint = match tree.entries.as_slice() {
-        [] if !tree.problems.is_empty() => tree.problems.join("; "),
+    let problems = tree.problems.join("; ");
+    let mut hint = match tree.entries.as_slice() {
+        [] if !problems.is_empty() => problems.clone(),
         [] => "it is empty".to_owned(),
         [only] if only.len == Some(0) => "it is an empty file".to_owned(),
         [only] => format!(
@@ -251,6 +255,10 @@ fn no_trace(tree: &Tree) -> OpenError {
             format!("none of its {} files is called `metadata`, as that of a CTF trace is", several.len())
         }
     };
+    // That may be why nothing is found.
+    if !tree.entries.is_empty() && !problems.is_empty() {
+        hint = format!("{hint}; {problems}");
+    }
     OpenError::NoTrace { path: tree.name.clone(), hint }
 }
 

@@ -63,6 +63,11 @@ impl Bytes {
         Ok(bytes.into())
     }
 
+    /// The content of a file of this process that has no name.
+    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+        Ok(Self::of_storage(Storage::Mapped(Mapping::of_temporary(file)?)))
+    }
+
     fn of_storage(storage: Storage) -> Self {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {

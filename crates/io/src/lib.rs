@@ -25,10 +25,14 @@ mod datagrams;
 mod decompress;
 mod error;
 mod limits;
+mod links;
 mod mapping;
 mod output;
 mod scan;
+mod store;
+mod tar_archive;
 mod tree;
+mod zip_archive;
 
 pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};

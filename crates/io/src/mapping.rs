@@ -17,13 +17,22 @@ pub(crate) struct Mapping {
     #[cfg(unix)]
     guard: Guard,
     bytes: Mmap,
-    path: PathBuf,
-    identity: Identity,
+    /// Where the file is, to ask for its length; None: no other process can reach it.
+    place: Option<(PathBuf, Identity)>,
 }
 
 impl Mapping {
     /// Maps all of `file`, which is at `path`.
     pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
+        Self::at(file, Some((path.to_owned(), identity(metadata))))
+    }
+
+    /// Maps all of a file of this process that has no name.
+    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+        Self::at(file, None)
+    }
+
+    fn at(file: &File, place: Option<(PathBuf, Identity)>) -> io::Result<Self> {
         // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks that
         // nobody changes the bytes meanwhile. No process can promise that for another one; all
         // readers of this workspace therefore check what they load each time, keep no assumption
@@ -34,8 +43,7 @@ impl Mapping {
             #[cfg(unix)]
             guard: Guard::new(&bytes),
             bytes,
-            path: path.to_owned(),
-            identity: identity(metadata),
+            place,
         })
     }
 
@@ -53,9 +61,10 @@ impl Mapping {
     /// Zeros behind its end cause no fault up to the end of the page, so that [`Mapping::lost`]
     /// alone does not know of them.
     pub(crate) fn look_for_loss(&self) {
-        let Ok(metadata) = std::fs::metadata(&self.path) else { return };
+        let Some((path, known)) = &self.place else { return };
+        let Ok(metadata) = std::fs::metadata(path) else { return };
         // What was put in the place of the file is another one: this one is still there.
-        if identity(&metadata) != self.identity {
+        if identity(&metadata) != *known {
             return;
         }
         let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);

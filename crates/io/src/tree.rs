@@ -5,9 +5,10 @@ use std::fs::{self, FileType};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use crate::archive::{self, Members};
-use crate::decompress::{Budget, HEAD, Packing, unpack};
-use crate::{Bytes, IoError, IoLimits, ScanProgress, ScanStep};
+use crate::archive::{Content, Members, too_many};
+use crate::decompress::{Budget, HEAD, Packing, Unpacked, unpack};
+use crate::store::Store;
+use crate::{Bytes, IoError, IoLimits, ScanProgress, ScanStep, tar_archive, zip_archive};
 
 /// A file of a [`Tree`].
 #[derive(Clone, Debug)]
@@ -24,6 +25,8 @@ pub struct Entry {
 enum Place {
     File(PathBuf),
     Memory(Bytes),
+    /// Only the beginning is there, and why.
+    Cut(Box<(Bytes, String)>),
     /// It is there, but this is why it cannot be read.
     Broken(String),
 }
@@ -36,6 +39,39 @@ impl Entry {
         Self { path: path.into(), len: Some(bytes.len() as u64), packed: None, place: Place::Memory(bytes) }
     }
 
+    /// A member of an archive, which has so many packed bytes.
+    fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
+        let broken = |problem: String| Self {
+            path: path.clone(),
+            len: None,
+            packed: None,
+            place: Place::Broken(problem),
+        };
+        match content {
+            Content::Bytes(bytes) => Self { packed, ..Self::of_bytes(path, bytes) },
+            Content::Cut(cut) => match *cut {
+                (Content::Bytes(bytes), problem) => {
+                    let len = Some(bytes.len() as u64);
+                    Self { path, len, packed, place: Place::Cut(Box::new((bytes, problem))) }
+                }
+                (_, problem) => broken(problem),
+            },
+            Content::Broken(problem) => broken(problem.into()),
+            // Those were put in place when all members were known.
+            Content::Unpacked(_) | Content::Link(_) => broken("it leads nowhere".to_owned()),
+        }
+    }
+
+    /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
+    /// that it comes from is cut off or damaged.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<&str> {
+        match &self.place {
+            Place::Cut(cut) => Some(&cut.1),
+            _ => None,
+        }
+    }
+
     /// The content. A large plain file is mapped: no matter how long, this is quick.
     ///
     /// # Errors
@@ -44,6 +80,7 @@ impl Entry {
         match &self.place {
             Place::File(path) => Bytes::of_file(path),
             Place::Memory(bytes) => Ok(bytes.clone()),
+            Place::Cut(cut) => Ok(cut.0.clone()),
             Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
         }
     }
@@ -69,13 +106,30 @@ impl Entry {
 }
 
 /// How to open a tree.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreeOptions {
     /// How much is read before it is refused.
     pub limits: IoLimits,
     /// Takes how far the work is.
     pub progress: ScanProgress,
+    /// How many unpacked bytes of a tree are kept in memory in sum; what is more goes to a temporary
+    /// file. Default: 64 MiB.
+    pub memory_bytes: u64,
+    /// Folder of the temporary files for unpacked bytes; None: that of the system, which the variable
+    /// `TMPDIR` names. These files have no name, and go away with the process.
+    pub temp_dir: Option<PathBuf>,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self {
+            limits: IoLimits::default(),
+            progress: ScanProgress::default(),
+            memory_bytes: 64 << 20,
+            temp_dir: None,
+        }
+    }
 }
 
 impl From<IoLimits> for TreeOptions {
@@ -115,7 +169,6 @@ impl Tree {
     /// # Errors
     /// See [`Tree::open`].
     pub fn open_with(path: &Path, options: &TreeOptions) -> Result<Self, IoError> {
-        let limits = &options.limits;
         let name = path.to_string_lossy().into_owned();
         let metadata = fs::metadata(path).map_err(|error| IoError::system(&name, "file", error))?;
         if metadata.is_dir() {
@@ -124,11 +177,11 @@ impl Tree {
         if metadata.is_file() {
             let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Self::of_bytes(&name, &file, Source::File(path, bytes), limits);
+            return Self::of_bytes(&name, &file, Source::File(path, bytes), options);
         }
         if is_pipe(metadata.file_type()) {
             let reader = fs::File::open(path).map_err(|error| IoError::system(&name, "pipe", error))?;
-            return Self::from_reader(name, reader, limits);
+            return Self::from_reader_with(name, reader, options);
         }
         Err(IoError::Special { path: name, found: special(metadata.file_type()) })
     }
@@ -139,8 +192,20 @@ impl Tree {
     /// If it cannot be read or delivers more than the limits allow.
     pub fn from_reader(
         name: impl Into<String>,
-        mut reader: impl Read,
+        reader: impl Read,
         limits: &IoLimits,
+    ) -> Result<Self, IoError> {
+        Self::from_reader_with(name, reader, &TreeOptions::from(*limits))
+    }
+
+    /// The same, with all options that there are.
+    ///
+    /// # Errors
+    /// See [`Tree::from_reader`].
+    pub fn from_reader_with(
+        name: impl Into<String>,
+        mut reader: impl Read,
+        options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let name = name.into();
         let mut head = Vec::with_capacity(HEAD);
@@ -152,28 +217,29 @@ impl Tree {
         let packing = Packing::of(&head);
         // Counted while it is unpacked.
         let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
-        let mut budget = Budget::new(&name, limits, packed);
+        let mut budget = Budget::new(&name, options, packed);
         let reader = Cursor::new(head).chain(reader);
         let file = name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         let file = if file.is_empty() { "stdin".to_owned() } else { file };
         match packing {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
-                let (bytes, problem) = unpack(packing, reader, &mut budget)?;
-                Self::of_unpacked(&name, unpacked_name(&file), bytes.into(), problem, &mut budget)
+                let unpacked = unpack(packing, reader, &mut budget)?;
+                Self::of_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
             }
             _ => {
-                let (bytes, error) = budget.read(reader)?;
-                if let Some(error) = error {
+                let mut store = Store::default();
+                if let Some(error) = store.read(reader, &mut budget)? {
                     return Err(IoError::system(&name, "pipe", error));
                 }
-                Self::of_bytes(&name, &file, Source::Memory(bytes.into()), limits)
+                let bytes = store.finish(&mut budget)?;
+                Self::of_bytes(&name, &file, Source::Memory(bytes), options)
             }
         }
     }
 
-    fn of_bytes(name: &str, file: &str, source: Source<'_>, limits: &IoLimits) -> Result<Self, IoError> {
+    fn of_bytes(name: &str, file: &str, source: Source<'_>, options: &TreeOptions) -> Result<Self, IoError> {
         let bytes = source.bytes().clone();
-        let mut tree = Self::of_packed_bytes(name, file, source, limits)?;
+        let mut tree = Self::of_packed_bytes(name, file, source, options)?;
         if !bytes.look_for_loss().is_empty() {
             tree.problems.push("the file has become shorter while it was read".to_owned());
         }
@@ -184,17 +250,21 @@ impl Tree {
         name: &str,
         file: &str,
         source: Source<'_>,
-        limits: &IoLimits,
+        options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
-        let mut budget = Budget::new(name, limits, Some(bytes.len() as u64));
+        let mut budget = Budget::new(name, options, Some(bytes.len() as u64));
         match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
-                let (unpacked, problem) = unpack(packing, &**bytes, &mut budget)?;
-                Self::of_unpacked(name, unpacked_name(file), unpacked.into(), problem, &mut budget)
+                let unpacked = unpack(packing, &**bytes, &mut budget)?;
+                Self::of_unpacked(name, unpacked_name(file), unpacked, &mut budget)
             }
-            Some(Packing::Tar) => Ok(Self::of_members(name, archive::tar(bytes, &mut budget)?, &budget)),
-            Some(Packing::Zip) => Ok(Self::of_members(name, archive::zip(bytes, &mut budget)?, &budget)),
+            Some(Packing::Tar) => {
+                Ok(Self::of_members(name, tar_archive::members(bytes, false, &mut budget)?, &budget))
+            }
+            Some(Packing::Zip) => {
+                Ok(Self::of_members(name, zip_archive::members(bytes, &mut budget)?, &budget))
+            }
             Some(packing @ Packing::Bzip2) => {
                 Err(IoError::Unsupported { path: name.to_owned(), what: packing.name() })
             }
@@ -218,27 +288,29 @@ impl Tree {
     fn of_unpacked(
         name: &str,
         file: &str,
-        bytes: Bytes,
-        problem: Option<String>,
+        unpacked: Unpacked,
         budget: &mut Budget<'_>,
     ) -> Result<Self, IoError> {
+        let Unpacked { bytes, problem } = unpacked;
         let mut tree = match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
-            Some(Packing::Tar) => Self::of_members(name, archive::tar(&bytes, budget)?, budget),
-            _ => Self {
-                name: name.to_owned(),
-                entries: vec![Entry { packed: budget.packed(), ..Entry::of_bytes(file, bytes) }],
-                problems: Vec::new(),
-            },
+            Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
+            _ => {
+                let content = match &problem {
+                    Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
+                    None => Content::Bytes(bytes),
+                };
+                let entry = Entry::of_member(file.to_owned(), content, budget.packed());
+                Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() }
+            }
         };
         tree.problems.splice(0..0, problem);
         Ok(tree)
     }
 
     fn of_members(name: &str, members: Members, budget: &Budget<'_>) -> Self {
-        let entries = members.files.into_iter().map(|(path, content)| match content {
-            Ok(bytes) => Entry { packed: budget.packed(), ..Entry::of_bytes(path, bytes) },
-            Err(problem) => Entry { path, len: None, packed: None, place: Place::Broken(problem) },
-        });
+        let packed = budget.packed();
+        let entries =
+            members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
         Self { name: name.to_owned(), entries: entries.collect(), problems: members.problems }
     }
 }
@@ -397,7 +469,7 @@ impl<'a> Walk<'a> {
 
     fn count(&self, more: usize) -> Result<(), IoError> {
         if self.entries.len() + more > self.limits.entries {
-            return Err(archive::too_many(&Budget::new(self.name, self.limits, None)));
+            return Err(too_many(self.name, self.limits));
         }
         Ok(())
     }
@@ -469,11 +541,11 @@ mod tests {
     }
 
     fn check_archive(tree: &Tree) {
-        assert_eq!(paths(tree), ["t/b/stream", "t/link", "t/metadata"]);
-        assert_eq!(&*tree.entries[0].read().unwrap(), b"stream");
+        assert_eq!(paths(tree), ["t/.hidden", "t/b/stream", "t/link", "t/metadata"]);
         assert_eq!(&*tree.entries[1].read().unwrap(), b"stream");
-        assert_eq!(tree.entries[2].name(), "metadata");
-        assert_eq!(tree.entries[0].folder(), "t/b");
+        assert_eq!(&*tree.entries[2].read().unwrap(), b"stream");
+        assert_eq!(tree.entries[3].name(), "metadata");
+        assert_eq!(tree.entries[1].folder(), "t/b");
         assert!(tree.problems.is_empty(), "{:?}", tree.problems);
     }
 
@@ -584,7 +656,10 @@ mod tests {
         let cut = &tar[..512 * 3 + 3];
         let tree = Tree::from_reader("-", cut, &IoLimits::default()).unwrap();
         assert_eq!(&*tree.entries[0].read().unwrap(), b"str");
-        assert!(tree.problems[0].contains("3 bytes of \"t/b/stream\" are missing"), "{:?}", tree.problems);
+        let problem = "the archive is truncated: it ends at byte 1539, within the member \"t/b/stream\", of \
+                       which 3 bytes are missing";
+        assert!(tree.problems[0].starts_with(problem), "{:?}", tree.problems);
+        assert_eq!(tree.entries[0].cut_off(), Some(problem));
         let packed = gzip(&(0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
         let tree = Tree::from_reader("-", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();
         assert!(tree.entries[0].len > Some(1000));

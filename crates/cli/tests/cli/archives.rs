@@ -1,0 +1,141 @@
+//! Traces in archives.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::support::{Folder, METADATA, command, ichnos, packet};
+
+/// Appends a file to a tar archive.
+fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, path, content).unwrap();
+}
+
+/// Appends a symbolic link.
+fn link(archive: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Symlink);
+    header.set_size(0);
+    archive.append_link(&mut header, path, target).unwrap();
+}
+
+fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    files.iter().for_each(|(path, content)| add(&mut archive, path, content));
+    archive.into_inner().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Packets of three events each, one after the other.
+fn packets(count: u64) -> Vec<u8> {
+    (0..count).flat_map(|i| packet(&[i * 1000 + 1, i * 1000 + 2, i * 1000 + 3], 0)).collect()
+}
+
+fn write(folder: &Folder, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn links_in_an_archive_lead_to_its_members() {
+    let folder = Folder::new("archive-links");
+    let archive = |links: &[(&str, &str)]| {
+        let mut archive = tar::Builder::new(Vec::new());
+        add(&mut archive, "real/chan_0", &packet(&[1, 2, 3], 0));
+        add(&mut archive, "t/metadata", METADATA.as_bytes());
+        add(&mut archive, "t/chan_1", &packet(&[4, 5], 0));
+        links.iter().for_each(|(path, target)| link(&mut archive, path, target));
+        archive.into_inner().unwrap()
+    };
+    let inside = ("t/chan_0", "../real/chan_0");
+    let path = write(&folder, "inside.tar", &archive(&[inside]));
+    assert_eq!(ichnos(["cat", &path]).expect(0, &[]).out.lines().count(), 5);
+    let outside = ("t/chan_2", "../../elsewhere/chan_2");
+    let path = write(&folder, "outside.tar", &archive(&[outside, inside]));
+    let left_out =
+        "left out the link \"t/chan_2\" to \"../../elsewhere/chan_2\": it leads out of the archive";
+    assert_eq!(ichnos(["cat", &path]).expect(3, &[left_out]).out.lines().count(), 5);
+}
+
+#[test]
+fn a_truncated_archive_is_not_called_broken_metadata() {
+    let folder = Folder::new("archive-truncated");
+    let (stream, metadata) = (packets(100), METADATA.as_bytes());
+    let last = tar(&[("t/stream", &stream), ("t/metadata", metadata)]);
+    let begin = last.windows(9).rposition(|at| at == b"/* CTF 1.").unwrap();
+    let cut = &last[..begin + 300];
+    let path = write(&folder, "last.tar", cut);
+    let whole = METADATA.len();
+    let end = format!(
+        "the archive is truncated: it ends at byte {}, within the member \"t/metadata\", of which {} bytes are \
+         missing",
+        cut.len(),
+        whole - 300
+    );
+    let run = ichnos(["cat", &path]).expect(2, &[&end, "only the first 300 bytes of the metadata are there"]);
+    assert!(!run.err.contains("expected"), "{}", run.err);
+    // Without any metadata.
+    let path = write(&folder, "none.tar", &last[..begin - 2000]);
+    ichnos(["cat", &path]).expect(2, &["no trace found", "truncated", "within the member \"t/stream\""]);
+    // A data stream that is cut off is read up to there.
+    let first = tar(&[("t/metadata", metadata), ("t/stream", &stream)]);
+    let path = write(&folder, "first.tar", &first[..first.len() - 4000]);
+    let run =
+        ichnos(["cat", &path]).expect(3, &["the archive is truncated", "within the member \"t/stream\""]);
+    assert!(run.out.lines().count() > 200, "{}", run.out.lines().count());
+    for (name, bytes) in [("first.tar.gz", gzip(&first)), ("last.tar.gz", gzip(&last))] {
+        let path = write(&folder, name, &bytes[..bytes.len() / 2]);
+        let err = ichnos(["cat", &path]).err;
+        assert!(err.contains("the file is truncated: it ends at byte"), "{err}");
+    }
+}
+
+/// A trace of one packet, most of it padding, that is more than may be kept in memory.
+fn large(folder: &Folder) -> String {
+    const SIZE: usize = 70 << 20;
+    let mut stream = packet(&[1, 2, 3], 0);
+    stream[32..40].copy_from_slice(&(SIZE as u64 * 8).to_le_bytes());
+    stream.resize(SIZE, 0);
+    // Only stored: else so much would come out of so little that it is refused.
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(&tar(&[("t/metadata", METADATA.as_bytes()), ("t/stream", &stream)])).unwrap();
+    write(folder, "large.tar.gz", &encoder.finish().unwrap())
+}
+
+#[test]
+fn temporary_files_go_where_they_are_told_to() {
+    let folder = Folder::new("archive-temporary");
+    let path = large(&folder);
+    let temporary = folder.join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let there = temporary.to_str().unwrap();
+    let with = |variable: &str, arguments: &[&str]| {
+        let mut command = command();
+        command.args(["cat", "--limit", "1", &path]).args(arguments).env("TMPDIR", variable);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(with(there, &[]).0, Some(0));
+    assert_eq!(with("/does/not/exist", &["--temp-dir", there]).0, Some(0));
+    assert!(std::fs::read_dir(&temporary).unwrap().next().is_none());
+    for (code, err) in [with("/does/not/exist", &[]), with(there, &["--temp-dir", "/does/not/exist"])] {
+        assert_eq!(code, Some(2), "{err}");
+        assert!(
+            err.contains("temporary file in /does/not/exist: ") && err.contains("--temp-dir DIR"),
+            "{err}"
+        );
+    }
+    // A full disk.
+    if cfg!(target_os = "linux") && Path::new("/dev/full").exists() {
+        let err = with("/dev/full", &[]).1;
+        assert!(err.contains("temporary file in /dev/full"), "{err}");
+    }
+}
