@@ -69,6 +69,24 @@ pub(crate) fn try_open(
     Ok(ichnos::open(&reading.paths, &options))
 }
 
+/// Opens the beginnings of what is packed, of so many bytes; None if that cannot be.
+pub(crate) fn open_beginnings(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    beginning: u64,
+    progress: ScanProgress,
+) -> Result<Option<Session>, Failure> {
+    let mut options = options(reading, arithmetic)?;
+    options.progress = progress;
+    options.beginning = Some(beginning);
+    match ichnos::open(&reading.paths, &options) {
+        Ok(session) => Ok(Some(session)),
+        // That would not be different if all were read.
+        Err(error @ OpenError::Io(_)) => Err(failure(error)),
+        Err(_) => Ok(None),
+    }
+}
+
 fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
     options.assume_correlated = reading.assume_correlated;

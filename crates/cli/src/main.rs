@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod args;
+mod beginning;
 mod cat;
 mod check;
 mod damage;

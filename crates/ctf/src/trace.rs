@@ -542,7 +542,8 @@ impl Builder<'_> {
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
         let mut last: Option<StreamKey> = None;
-        let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
+        // An index says where packets are that were not asked for.
+        let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
             None => None,
         };

@@ -34,6 +34,8 @@ pub struct OpenOptions {
     pub progress: ScanProgress,
     /// Folder of temporary files; see [`TreeOptions::temp_dir`].
     pub temp_dir: Option<PathBuf>,
+    /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and [`Session::beginnings`].
+    pub beginning: Option<u64>,
 }
 
 impl OpenOptions {
@@ -42,6 +44,7 @@ impl OpenOptions {
         let mut options = TreeOptions::from(self.io);
         options.progress = self.progress.clone();
         options.temp_dir.clone_from(&self.temp_dir);
+        options.beginning = self.beginning;
         options
     }
 
@@ -171,6 +174,7 @@ pub struct Session {
     traces: Vec<Box<dyn TraceInput>>,
     refused: Vec<Refused>,
     problems: Vec<String>,
+    beginnings: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
     placed: Vec<PathBuf>,
@@ -190,6 +194,7 @@ pub fn open<P: AsRef<Path>>(
         traces: Vec::new(),
         refused: Vec::new(),
         problems: Vec::new(),
+        beginnings: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
     };
@@ -201,6 +206,9 @@ pub fn open<P: AsRef<Path>>(
         } else {
             Tree::open_with(path, &options.tree())?
         };
+        let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
+        let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
+        session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata
             && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
@@ -234,6 +242,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         traces: vec![trace],
         refused: Vec::new(),
         problems: Vec::new(),
+        beginnings: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     })
@@ -326,6 +335,13 @@ impl Session {
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
+    }
+
+    /// The files of which only the beginning was read, as [`OpenOptions::beginning`] has it. What is at
+    /// the end of such a file is damaged, or missing: its data stream seems to end there.
+    #[must_use]
+    pub fn beginnings(&self) -> &[String] {
+        &self.beginnings
     }
 
     /// Whether somebody has said where the clocks of a trace are.

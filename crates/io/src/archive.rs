@@ -18,6 +18,8 @@ pub(crate) enum Content {
     Unpacked(Range<u64>),
     /// Only the beginning, and why.
     Cut(Box<(Content, String)>),
+    /// Only the beginning, as no more was asked for, and the size of it all.
+    Beginning(Box<(Content, u64)>),
     /// It is there, but this is why it cannot be read.
     Broken(Box<str>),
     Link(Box<Link>),
@@ -34,6 +36,9 @@ impl Content {
         match self {
             Self::Unpacked(range) => Self::Bytes(unpacked.slice(place(range.start)..place(range.end))),
             Self::Cut(cut) => cut.0.in_place(unpacked).cut(cut.1),
+            Self::Beginning(beginning) => {
+                Self::Beginning(Box::new((beginning.0.in_place(unpacked), beginning.1)))
+            }
             other => other,
         }
     }

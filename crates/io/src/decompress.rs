@@ -140,6 +140,11 @@ impl<'a> Budget<'a> {
         }
     }
 
+    /// The error of memory that cannot be had, which was to hold so many bytes.
+    pub(crate) fn no_memory(&self, bytes: u64) -> IoError {
+        IoError::Memory { path: self.path.to_owned(), bytes }
+    }
+
     /// So many bytes more have come out.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
         self.allows(bytes)?;
@@ -189,13 +194,16 @@ pub(crate) struct Unpacked {
     pub(crate) bytes: Bytes,
     /// Why there is not more of it, if there should be.
     pub(crate) problem: Option<String>,
+    /// There may be more, which was not asked for.
+    pub(crate) goes_on: bool,
 }
 
-/// Unpacks all of `reader`. Data that end early or break off are returned as far as they go, with
-/// what is wrong.
+/// Unpacks all of `reader`, or the first `beginning` bytes. Data that end early or break off are
+/// returned as far as they go, with what is wrong.
 pub(crate) fn unpack(
     packing: Packing,
     reader: impl Read,
+    beginning: Option<u64>,
     budget: &mut Budget<'_>,
 ) -> Result<Unpacked, IoError> {
     let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
@@ -205,20 +213,22 @@ pub(crate) fn unpack(
     // What has come is a better measure than what is used of it: what comes first may be zeros.
     let consumed = || Some(arrived.get());
     let mut store = Store::default();
+    let most = beginning.unwrap_or(u64::MAX);
     let error = match packing {
         Packing::Gzip => {
-            store.read_counting(flate2::bufread::MultiGzDecoder::new(reader), budget, consumed)?
+            store.read_counting(flate2::bufread::MultiGzDecoder::new(reader).take(most), budget, consumed)?
         }
         Packing::Zstd => {
             let decoder = zstd::stream::read::Decoder::with_buffer(reader)
                 .map_err(|error| IoError::system(budget.path, "file", error))?;
-            store.read_counting(decoder, budget, consumed)?
+            store.read_counting(decoder.take(most), budget, consumed)?
         }
         Packing::Xz => {
             let flags = liblzma::stream::CONCATENATED;
             let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
                 .map_err(|error| budget.damaged(packing.name(), error))?;
-            store.read_counting(liblzma::bufread::XzDecoder::new_stream(reader, stream), budget, consumed)?
+            let decoder = liblzma::bufread::XzDecoder::new_stream(reader, stream);
+            store.read_counting(decoder.take(most), budget, consumed)?
         }
         Packing::Bzip2 | Packing::Zip | Packing::Tar => {
             return Err(IoError::Unsupported { path: budget.path.to_owned(), what: packing.name() });
@@ -232,12 +242,17 @@ pub(crate) fn unpack(
         _ => format!("the {what} cannot be unpacked beyond byte {end} of the file: {error}"),
     });
     match problem {
-        Some(problem) if store.len() == 0 => Err(budget.damaged(what, problem)),
+        Some(problem) if store.is_empty() => Err(budget.damaged(what, problem)),
         Some(problem) => Ok(Unpacked {
             bytes: store.finish(budget)?,
             problem: Some(format!("{problem}; what comes before is read")),
+            goes_on: false,
         }),
-        None => Ok(Unpacked { bytes: store.finish(budget)?, problem: None }),
+        None => {
+            // Whether more would have come is not worth a look.
+            let goes_on = store.len() == most;
+            Ok(Unpacked { bytes: store.finish(budget)?, problem: None, goes_on })
+        }
     }
 }
 

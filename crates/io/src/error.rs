@@ -29,11 +29,11 @@ pub enum IoError {
         found: &'static str,
     },
     /// There is not enough memory for what is read.
-    #[error("{path}: there is not enough memory: {bytes} bytes more were needed")]
+    #[error("{path}: there is not enough memory to hold {bytes} bytes of it")]
     Memory {
         /// What was read.
         path: String,
-        /// How many bytes were asked for.
+        /// How many bytes were to be held at once.
         bytes: u64,
     },
     /// Unpacked data cannot be written to a temporary file.

@@ -29,6 +29,10 @@ impl Store {
         self.written + self.memory.len() as u64
     }
 
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Reads all of `reader`. An error of the reader is returned beside what could be read before it.
     pub(crate) fn read(
         &mut self,
@@ -36,6 +40,16 @@ impl Store {
         budget: &mut Budget<'_>,
     ) -> Result<Option<io::Error>, IoError> {
         self.read_counting(reader, budget, || None)
+    }
+
+    /// Reads the beginning of `reader`, of so many bytes; the same as [`Store::read`] for None.
+    pub(crate) fn read_beginning(
+        &mut self,
+        reader: impl Read,
+        most: Option<u64>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<io::Error>, IoError> {
+        self.read(reader.take(most.unwrap_or(u64::MAX)), budget)
     }
 
     /// Reads all of `reader`, which unpacks what it counts in `consumed`.
@@ -63,8 +77,14 @@ impl Store {
 
     /// Makes room for one step.
     fn reserve(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
-        let memory = |_| IoError::Memory { path: budget.path.to_owned(), bytes: STEP as u64 };
-        self.memory.try_reserve(STEP).map_err(memory)
+        if self.memory.try_reserve(STEP).is_ok() {
+            return Ok(());
+        }
+        if !self.memory.is_empty() {
+            self.write_out(budget)?;
+            self.memory = Vec::new();
+        }
+        self.memory.try_reserve(STEP).map_err(|_| budget.no_memory(STEP as u64))
     }
 
     fn keep_within_memory(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
@@ -97,7 +117,10 @@ impl Store {
             self.write_out(budget)?;
         }
         match self.file {
-            Some(file) => Bytes::of_temporary(&file).map_err(|error| budget.temporary_failed(error)),
+            Some(file) => Bytes::of_temporary(&file).map_err(|error| match error.kind() {
+                io::ErrorKind::OutOfMemory => budget.no_memory(self.written),
+                _ => budget.temporary_failed(error),
+            }),
             None => {
                 budget.keep_in_memory(self.memory.len() as u64);
                 self.memory.shrink_to_fit();

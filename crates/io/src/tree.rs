@@ -27,6 +27,8 @@ enum Place {
     Memory(Bytes),
     /// Only the beginning is there, and why.
     Cut(Box<(Bytes, String)>),
+    /// Only the beginning is there, as no more was asked for.
+    Beginning(Bytes),
     /// It is there, but this is why it cannot be read.
     Broken(String),
 }
@@ -56,6 +58,12 @@ impl Entry {
                 }
                 (_, problem) => broken(problem),
             },
+            Content::Beginning(beginning) => match *beginning {
+                (Content::Bytes(bytes), len) => {
+                    Self { path, len: Some(len), packed, place: Place::Beginning(bytes) }
+                }
+                _ => broken("it is not there".to_owned()),
+            },
             Content::Broken(problem) => broken(problem.into()),
             // Those were put in place when all members were known.
             Content::Unpacked(_) | Content::Link(_) => broken("it leads nowhere".to_owned()),
@@ -72,6 +80,12 @@ impl Entry {
         }
     }
 
+    /// Whether there may be more than what [`Entry::read`] gives, by [`TreeOptions::beginning`].
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        matches!(self.place, Place::Beginning(_))
+    }
+
     /// The content. A large plain file is mapped: no matter how long, this is quick.
     ///
     /// # Errors
@@ -79,7 +93,7 @@ impl Entry {
     pub fn read(&self) -> io::Result<Bytes> {
         match &self.place {
             Place::File(path) => Bytes::of_file(path),
-            Place::Memory(bytes) => Ok(bytes.clone()),
+            Place::Memory(bytes) | Place::Beginning(bytes) => Ok(bytes.clone()),
             Place::Cut(cut) => Ok(cut.0.clone()),
             Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
         }
@@ -119,6 +133,10 @@ pub struct TreeOptions {
     /// Folder of the temporary files for unpacked bytes; None: that of the system, which the variable
     /// `TMPDIR` names. These files have no name, and go away with the process.
     pub temp_dir: Option<PathBuf>,
+    /// Unpack no more than this many bytes of a file where that is possible without losing other files:
+    /// of a compressed file, and of each member of a zip archive. [`Entry::goes_on`] is true for those of
+    /// which there may be more. Default: all is unpacked.
+    pub beginning: Option<u64>,
 }
 
 impl Default for TreeOptions {
@@ -128,6 +146,7 @@ impl Default for TreeOptions {
             progress: ScanProgress::default(),
             memory_bytes: 64 << 20,
             temp_dir: None,
+            beginning: None,
         }
     }
 }
@@ -223,7 +242,7 @@ impl Tree {
         let file = if file.is_empty() { "stdin".to_owned() } else { file };
         match packing {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
-                let unpacked = unpack(packing, reader, &mut budget)?;
+                let unpacked = unpack(packing, reader, None, &mut budget)?;
                 Self::of_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
             }
             _ => {
@@ -254,9 +273,14 @@ impl Tree {
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
         let mut budget = Budget::new(name, options, Some(bytes.len() as u64));
-        match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
+        match Packing::of(head(bytes)) {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
-                let unpacked = unpack(packing, &**bytes, &mut budget)?;
+                let mut unpacked = unpack(packing, &**bytes, options.beginning, &mut budget)?;
+                if unpacked.goes_on && Packing::of(head(&unpacked.bytes)) == Some(Packing::Tar) {
+                    // What comes later may be other members.
+                    budget = Budget::new(name, options, Some(bytes.len() as u64));
+                    unpacked = unpack(packing, &**bytes, None, &mut budget)?;
+                }
                 Self::of_unpacked(name, unpacked_name(file), unpacked, &mut budget)
             }
             Some(Packing::Tar) => {
@@ -291,12 +315,16 @@ impl Tree {
         unpacked: Unpacked,
         budget: &mut Budget<'_>,
     ) -> Result<Self, IoError> {
-        let Unpacked { bytes, problem } = unpacked;
-        let mut tree = match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
+        let Unpacked { bytes, problem, goes_on } = unpacked;
+        let mut tree = match Packing::of(head(&bytes)) {
             Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
             _ => {
                 let content = match &problem {
                     Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
+                    None if goes_on => {
+                        let len = bytes.len() as u64;
+                        Content::Beginning(Box::new((Content::Bytes(bytes), len)))
+                    }
                     None => Content::Bytes(bytes),
                 };
                 let entry = Entry::of_member(file.to_owned(), content, budget.packed());
@@ -326,6 +354,11 @@ impl Source<'_> {
             Self::File(_, bytes) | Self::Memory(bytes) => bytes,
         }
     }
+}
+
+/// What tells how bytes are packed.
+fn head(bytes: &[u8]) -> &[u8] {
+    &bytes[..HEAD.min(bytes.len())]
 }
 
 /// The name of a compressed file without what its compression added.

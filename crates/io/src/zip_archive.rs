@@ -22,6 +22,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
     if archive.len() > budget.options.limits.entries {
         return Err(too_many(budget.path, &budget.options.limits));
     }
+    let beginning = budget.options.beginning;
     let mut members = Members::default();
     let mut store = Store::default();
     // Members can lie on top of each other: then they count as unpacked.
@@ -54,7 +55,7 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
             let before = stored;
             stored = stored.saturating_add(content.len() as u64);
             budget.take(stored.saturating_sub((bytes.len() as u64).max(before)))?;
-            if crc32fast::hash(&content) != file.crc32() {
+            if beginning.is_none() && crc32fast::hash(&content) != file.crc32() {
                 members
                     .add_problem(|| format!("the checksum of the member {name:?} is wrong: it is damaged"));
             }
@@ -62,9 +63,13 @@ pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members,
             continue;
         }
         let begin = store.len();
-        let content = match store.read(&mut file, budget)? {
+        let content = match store.read_beginning(&mut file, beginning, budget)? {
             Some(error) => broken(&error),
-            None => Content::Unpacked(begin..store.len()),
+            None => {
+                let content = Content::Unpacked(begin..store.len());
+                let goes_on = beginning.is_some_and(|beginning| beginning < file.size());
+                if goes_on { Content::Beginning(Box::new((content, file.size()))) } else { content }
+            }
         };
         members.insert(&name, content, budget)?;
     }

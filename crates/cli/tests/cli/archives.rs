@@ -139,3 +139,97 @@ fn temporary_files_go_where_they_are_told_to() {
         assert!(err.contains("temporary file in /dev/full"), "{err}");
     }
 }
+
+/// Archives of a trace of two data streams, of which only the beginning is needed for a few events, by
+/// name; the damaged ones have something wrong at the end of the first data stream.
+fn long(folder: &Folder, is_damaged: bool) -> Vec<String> {
+    // More than what is unpacked for a few events; most of it is padding.
+    const SIZE: usize = 64 << 10;
+    let mut stream = Vec::new();
+    for i in 0..100 {
+        let mut packet = packet(&[i * 1000 + 1, i * 1000 + 2, i * 1000 + 3], 0);
+        packet[32..40].copy_from_slice(&(SIZE as u64 * 8).to_le_bytes());
+        packet.resize(SIZE, 0);
+        stream.extend(packet);
+    }
+    if is_damaged {
+        // The id of an event.
+        stream[90 * SIZE + 48] = 0xff;
+    }
+    let files = [("t/metadata", METADATA.as_bytes()), ("t/a", &stream[..]), ("t/b", &stream[..])];
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (path, content) in files {
+        zip.start_file(path, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    let zip = zip.finish().unwrap().into_inner();
+    let metadata = write(folder, "metadata", METADATA.as_bytes());
+    let single = write(folder, "stream.gz", &gzip(&stream));
+    let archives = [("t.zip", zip), ("t.tar.gz", gzip(&tar(&files))), ("t.tar", tar(&files))];
+    let mut paths: Vec<String> = archives.iter().map(|(name, bytes)| write(folder, name, bytes)).collect();
+    paths.push(format!("--metadata={metadata} {single}"));
+    paths
+}
+
+#[test]
+fn a_few_events_are_those_of_the_whole() {
+    for is_damaged in [false, true] {
+        let folder = Folder::new("archive-beginning");
+        for path in long(&folder, is_damaged) {
+            let cat = |more: &[&str]| {
+                let given = ["cat", "--limit-ratio=100000", "--limit-fields-per-bit=1000"]
+                    .into_iter()
+                    .chain(path.split(' '));
+                ichnos(given.chain(more.iter().copied()))
+            };
+            let all = cat(&["--clock-gmt"]).expect(if is_damaged { 3 } else { 0 }, &[]).out;
+            let lines: Vec<&str> = all.lines().collect();
+            // More than the beginning has, and than there are.
+            for limit in [0, 1, 10, 100, 400, 1_000] {
+                let few = cat(&["--clock-gmt", "--limit", &limit.to_string()]).out;
+                let expected = &lines[..lines.len().min(limit)];
+                assert!(few.lines().eq(expected.iter().copied()), "{path}: {limit}");
+            }
+            let late = lines.last().unwrap().split(['[', ']']).nth(1).unwrap();
+            let found = cat(&["--clock-gmt", "--limit", "1", "--begin", late]).out;
+            assert_eq!(found.lines().count(), 1, "{path}: {late}");
+            let none = cat(&["--limit", "1", "--event", "demo:none"]);
+            none.expect(if is_damaged { 3 } else { 1 }, &[]);
+        }
+    }
+}
+
+const LIMITED: &str = "ICHNOS_TEST_LIMITED_MEMORY";
+
+/// Less memory than an archive needs is said, and never the end of the process by a signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_cannot_be_had_is_said() {
+    use nix::sys::resource::{Resource, setrlimit};
+
+    if std::env::var_os("ASAN_OPTIONS").is_some() {
+        eprintln!("skipped: the address sanitizer takes memory for itself");
+        return;
+    }
+    // Limits are those of a process and of all that it starts.
+    if let Some(path) = std::env::var_os(LIMITED) {
+        for mebibytes in [300, 200, 150] {
+            setrlimit(Resource::RLIMIT_AS, mebibytes << 20, mebibytes << 20).unwrap();
+            let run = ichnos([std::ffi::OsStr::new("info"), &path]);
+            match run.code {
+                0 => {}
+                2 => assert!(run.err.contains("there is not enough memory to hold"), "{}", run.err),
+                other => panic!("{mebibytes} MiB: {other}: {}", run.err),
+            }
+            // The archive and what is unpacked of it are 140 MiB.
+            assert!(mebibytes > 150 || run.code == 2, "{mebibytes} MiB: {}", run.code);
+        }
+        return;
+    }
+    let folder = Folder::new("archive-memory");
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "archives::memory_that_cannot_be_had_is_said", "--nocapture"])
+        .env(LIMITED, large(&folder))
+        .status();
+    assert!(status.unwrap().success());
+}
