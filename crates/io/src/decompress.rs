@@ -214,26 +214,7 @@ pub(crate) fn unpack(
     let consumed = || Some(arrived.get());
     let mut store = Store::default();
     let most = beginning.unwrap_or(u64::MAX);
-    let error = match packing {
-        Packing::Gzip => {
-            store.read_counting(flate2::bufread::MultiGzDecoder::new(reader).take(most), budget, consumed)?
-        }
-        Packing::Zstd => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(reader)
-                .map_err(|error| IoError::system(budget.path, "file", error))?;
-            store.read_counting(decoder.take(most), budget, consumed)?
-        }
-        Packing::Xz => {
-            let flags = liblzma::stream::CONCATENATED;
-            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
-                .map_err(|error| budget.damaged(packing.name(), error))?;
-            let decoder = liblzma::bufread::XzDecoder::new_stream(reader, stream);
-            store.read_counting(decoder.take(most), budget, consumed)?
-        }
-        Packing::Bzip2 | Packing::Zip | Packing::Tar => {
-            return Err(IoError::Unsupported { path: budget.path.to_owned(), what: packing.name() });
-        }
-    };
+    let error = store.read_counting(decoder(packing, reader, budget)?.take(most), budget, consumed)?;
     let (what, end) = (packing.name(), counter.get());
     let problem = error.map(|error| match error.kind() {
         io::ErrorKind::UnexpectedEof => {
@@ -256,10 +237,46 @@ pub(crate) fn unpack(
     }
 }
 
+/// What unpacks compressed data.
+pub(crate) fn decoder<'r>(
+    packing: Packing,
+    reader: impl BufRead + 'r,
+    budget: &Budget<'_>,
+) -> Result<Box<dyn Read + 'r>, IoError> {
+    Ok(match packing {
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),
+        Packing::Zstd => {
+            let decoder = zstd::stream::read::Decoder::with_buffer(reader);
+            Box::new(decoder.map_err(|error| IoError::system(budget.path, "file", error))?)
+        }
+        Packing::Xz => {
+            let flags = liblzma::stream::CONCATENATED;
+            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
+                .map_err(|error| budget.damaged(packing.name(), error))?;
+            Box::new(liblzma::bufread::XzDecoder::new_stream(reader, stream))
+        }
+        Packing::Bzip2 | Packing::Zip | Packing::Tar => {
+            return Err(IoError::Unsupported { path: budget.path.to_owned(), what: packing.name() });
+        }
+    })
+}
+
+/// The size of what compressed data unpack to, modulo 2^32, if they say it. Data that were put together
+/// of several say that of one of them.
+pub(crate) fn said_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
+    match packing {
+        Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),
+        Packing::Zstd => {
+            zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().map(|size| size as u32)
+        }
+        _ => None,
+    }
+}
+
 /// Counts what is taken from a reader.
-struct Counting<R> {
-    reader: R,
-    counter: Rc<Cell<u64>>,
+pub(crate) struct Counting<R> {
+    pub(crate) reader: R,
+    pub(crate) counter: Rc<Cell<u64>>,
 }
 
 impl<R: Read> Read for Counting<R> {

@@ -133,9 +133,10 @@ pub struct TreeOptions {
     /// Folder of the temporary files for unpacked bytes; None: that of the system, which the variable
     /// `TMPDIR` names. These files have no name, and go away with the process.
     pub temp_dir: Option<PathBuf>,
-    /// Unpack no more than this many bytes of a file where that is possible without losing other files:
-    /// of a compressed file, and of each member of a zip archive. [`Entry::goes_on`] is true for those of
-    /// which there may be more. Default: all is unpacked.
+    /// Keep no more than this many bytes of each file that has to be unpacked, and unpack no more where
+    /// that is possible without losing other files: of a compressed file, of each member of a zip
+    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`] is true for those of
+    /// which there may be more. What a pipe delivers is read as a whole. Default: all is unpacked.
     pub beginning: Option<u64>,
 }
 
@@ -277,8 +278,14 @@ impl Tree {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
                 let mut unpacked = unpack(packing, &**bytes, options.beginning, &mut budget)?;
                 if unpacked.goes_on && Packing::of(head(&unpacked.bytes)) == Some(Packing::Tar) {
-                    // What comes later may be other members.
-                    budget = Budget::new(name, options, Some(bytes.len() as u64));
+                    drop(unpacked);
+                    let new_budget = || Budget::new(name, options, Some(bytes.len() as u64));
+                    budget = new_budget();
+                    let beginning = options.beginning.unwrap_or(u64::MAX);
+                    if let Some(members) = tar_archive::beginnings(bytes, packing, beginning, &mut budget)? {
+                        return Ok(Self::of_members(name, members, &budget));
+                    }
+                    budget = new_budget();
                     unpacked = unpack(packing, &**bytes, None, &mut budget)?;
                 }
                 Self::of_unpacked(name, unpacked_name(file), unpacked, &mut budget)

@@ -233,6 +233,57 @@ fn symbolic_links_of_archives_are_followed() {
     assert_eq!(read(&tree), [("real/chan_0", b"zero".to_vec()), ("t/chan_0", b"zero".to_vec())]);
 }
 
+/// Headers are kept in memory, whatever else is in a file.
+#[test]
+fn a_long_name_is_no_way_to_much_memory() {
+    let mut header = tar::Header::new_gnu();
+    header.set_path("././@LongLink").unwrap();
+    header.set_entry_type(tar::EntryType::GNULongName);
+    header.set_size(20 << 20);
+    header.set_cksum();
+    let mut bytes = tar(&[("a", b"a")]);
+    bytes.truncate(1024);
+    bytes.extend(header.as_bytes());
+    bytes.resize(30 << 20, b'x');
+    let tree = Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap();
+    assert_eq!(tree.entries.len(), 1);
+    assert!(tree.problems[0].contains("longer than 1048576 bytes"), "{:?}", tree.problems);
+}
+
+/// What is kept of an archive if only the beginnings are wanted.
+#[test]
+fn beginnings_are_read_where_no_more_is_wanted() {
+    let folder = Folder::new("beginnings");
+    let large = noise(500_000);
+    let files = [("a", &large[..]), ("b", &b"small"[..]), ("c", &large[..])];
+    let mut options = TreeOptions::default();
+    options.beginning = Some(1000);
+    let tar = tar(&files);
+    // As other programs write it: then it is not known that there is no small file at the end.
+    let padded = [&tar[..], &[0; 8000]].concat();
+    let archives =
+        [gzip(&tar), gzip(&padded), zstd(&tar), xz(&tar), zip(&files, CompressionMethod::Deflated)];
+    for (i, bytes) in archives.iter().enumerate() {
+        std::fs::write(folder.0.join("archive"), bytes).unwrap();
+        let tree = Tree::open_with(&folder.0.join("archive"), &options).unwrap();
+        let read: Vec<_> = tree.entries.iter().map(|entry| (entry.goes_on(), entry.len)).collect();
+        assert_eq!(read, [(true, Some(500_000)), (false, Some(5)), (true, Some(500_000))], "{i}");
+        for (entry, (path, content)) in tree.entries.iter().zip(files) {
+            assert_eq!(entry.path, path);
+            assert_eq!(&*entry.read().unwrap(), &content[..content.len().min(1000)]);
+        }
+        // Damaged ones are looked at as a whole.
+        std::fs::write(folder.0.join("archive"), &bytes[..bytes.len() * 2 / 3]).unwrap();
+        let tree = Tree::open_with(&folder.0.join("archive"), &options).unwrap();
+        assert!(!tree.problems.is_empty(), "{i}: {:?}", tree.entries);
+    }
+    std::fs::write(folder.0.join("plain.gz"), gzip(&large)).unwrap();
+    let tree = Tree::open_with(&folder.0.join("plain.gz"), &options).unwrap();
+    assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (true, Some(1000)));
+    let tree = Tree::open(&folder.0.join("plain.gz"), &IoLimits::default()).unwrap();
+    assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (false, Some(500_000)));
+}
+
 /// Members that lie on top of each other are no way around the limits.
 #[test]
 fn stored_members_count_if_they_overlap() {
