@@ -69,7 +69,7 @@ pub(crate) fn try_open(
     Ok(ichnos::open(&reading.paths, &options))
 }
 
-/// Opens the beginnings of what is packed, of so many bytes; None if that cannot be.
+/// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
 pub(crate) fn open_beginnings(
     reading: &Reading,
     arithmetic: Arithmetic,

@@ -110,7 +110,7 @@ impl<'a> Budget<'a> {
         self.packed
     }
 
-    /// So many packed bytes have come.
+    /// Notes how many packed bytes were read so far.
     pub(crate) fn arrived(&mut self, packed: Option<u64>) {
         self.packed = self.packed.max(packed);
         self.arrived = self.arrived.max(packed.unwrap_or(0));
@@ -121,7 +121,7 @@ impl<'a> Budget<'a> {
         self.options.memory_bytes.saturating_sub(self.in_memory)
     }
 
-    /// So many bytes stay in memory.
+    /// Notes that this number of bytes stays in memory.
     pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
         self.in_memory = self.in_memory.saturating_add(bytes);
     }
@@ -140,12 +140,12 @@ impl<'a> Budget<'a> {
         }
     }
 
-    /// The error of memory that cannot be had, which was to hold so many bytes.
+    /// The error of memory that cannot be had, which was to hold this number of bytes.
     pub(crate) fn no_memory(&self, bytes: u64) -> IoError {
         IoError::Memory { path: self.path.to_owned(), bytes }
     }
 
-    /// So many bytes more have come out.
+    /// Notes that this number of bytes more was unpacked.
     pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
         self.allows(bytes)?;
         let before = self.used / SAID_EVERY;

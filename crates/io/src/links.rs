@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use crate::archive::{Content, Members, SEPARATORS};
 
-/// After so many links in a row, they lead in a circle.
+/// More links in a row than this lead in a circle.
 const MOST_LINKS: u32 = 40;
 /// How many bytes of paths may be looked at for each byte of the archive, and how many anyway: links of
 /// links of links can take long.
@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn links_that_leave_are_told() {
+    fn links_that_leave_are_named() {
         let (files, problems) = followed(
             &[
                 ("a/x", ">../../x"),

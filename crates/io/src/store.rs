@@ -42,7 +42,7 @@ impl Store {
         self.read_counting(reader, budget, || None)
     }
 
-    /// Reads the beginning of `reader`, of so many bytes; the same as [`Store::read`] for None.
+    /// Reads the first `most` bytes of `reader`; the same as [`Store::read`] for None.
     pub(crate) fn read_beginning(
         &mut self,
         reader: impl Read,

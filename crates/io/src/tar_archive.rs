@@ -139,7 +139,9 @@ pub(crate) fn beginnings(
     let mut members = Members::default();
     let mut store = Store::default();
     let passed = Rc::new(Cell::new(0));
-    let reader = Counting { reader: decoder(packing, bytes, budget)?, counter: Rc::clone(&passed) };
+    let consumed = Rc::new(Cell::new(0));
+    let packed = Counting { reader: bytes, counter: Rc::clone(&consumed) };
+    let reader = Counting { reader: decoder(packing, packed, budget)?, counter: Rc::clone(&passed) };
     let allowance = Rc::new(Cell::new(MOST_OF_HEADER));
     let mut archive = tar::Archive::new(Allowed { reader, left: Rc::clone(&allowance) });
     let size = said_size(packing, bytes);
@@ -174,6 +176,7 @@ pub(crate) fn beginnings(
             while left > 0 && !is_over {
                 match entry.read(&mut rest) {
                     Ok(read @ 1..) => {
+                        budget.arrived(Some(consumed.get()));
                         budget.take(read as u64)?;
                         left = left.saturating_sub(read as u64);
                     }
@@ -200,7 +203,7 @@ pub(crate) fn beginnings(
         }
     }
     allowance.set(u64::MAX);
-    // Behind the last member there is an end mark, and only the end of the data tells that they are whole.
+    // Behind the last member there is an end mark, and only the end of the data shows that they are whole.
     if !is_over
         && (passed.get() <= next
             || io::copy(&mut archive.into_inner().take(1 << 20), &mut io::sink()).is_err())

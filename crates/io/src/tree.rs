@@ -41,7 +41,7 @@ impl Entry {
         Self { path: path.into(), len: Some(bytes.len() as u64), packed: None, place: Place::Memory(bytes) }
     }
 
-    /// A member of an archive, which has so many packed bytes.
+    /// A member of an archive; `packed`: size of the archive in bytes.
     fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
         let broken = |problem: String| Self {
             path: path.clone(),
@@ -363,7 +363,7 @@ impl Source<'_> {
     }
 }
 
-/// What tells how bytes are packed.
+/// The bytes that show how all are packed.
 fn head(bytes: &[u8]) -> &[u8] {
     &bytes[..HEAD.min(bytes.len())]
 }

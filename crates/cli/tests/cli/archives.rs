@@ -111,7 +111,7 @@ fn large(folder: &Folder) -> String {
 }
 
 #[test]
-fn temporary_files_go_where_they_are_told_to() {
+fn temporary_files_go_to_the_folder_that_is_named() {
     let folder = Folder::new("archive-temporary");
     let path = large(&folder);
     let temporary = folder.join("temporary");

@@ -3,8 +3,9 @@
 
 use std::io::{Cursor, Write};
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 
-use ichnos_io::{IoError, IoLimits, Tree, TreeOptions};
+use ichnos_io::{IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions};
 use zip::CompressionMethod;
 
 /// Bytes that hardly become smaller.
@@ -248,6 +249,21 @@ fn a_long_name_is_no_way_to_much_memory() {
     let tree = Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap();
     assert_eq!(tree.entries.len(), 1);
     assert!(tree.problems[0].contains("longer than 1048576 bytes"), "{:?}", tree.problems);
+}
+
+#[test]
+fn unpacking_reports_how_far_it_is() {
+    let packed = gzip(&noise(3 << 20));
+    let steps = Arc::new(Mutex::new(Vec::new()));
+    let taken = Arc::clone(&steps);
+    let mut options = TreeOptions::default();
+    options.progress = ScanProgress::new(move |step| taken.lock().unwrap().push(step));
+    Tree::from_reader_with("-", &packed[..], &options).unwrap();
+    let steps = steps.lock().unwrap();
+    assert_eq!(steps.len(), 3, "{steps:?}");
+    let ScanStep::Unpacked { unpacked, packed: read, total } = steps[2] else { panic!("{steps:?}") };
+    assert_eq!((unpacked, total), (3 << 20, None));
+    assert!(read > 2 << 20 && read <= packed.len() as u64, "{read}");
 }
 
 /// What is kept of an archive if only the beginnings are wanted.
