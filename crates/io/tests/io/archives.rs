@@ -300,6 +300,36 @@ fn beginnings_are_read_where_no_more_is_wanted() {
     assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (false, Some(500_000)));
 }
 
+/// Whatever is wrong with an archive, wanting its beginnings gives no more than wanting all of it.
+#[test]
+fn beginnings_survive_any_damage() {
+    let folder = Folder::new("beginnings-damaged");
+    let large = noise(3000);
+    let files = [("a", &large[..]), ("b", &b"small"[..]), ("c", &large[..])];
+    let mut limits = IoLimits::default();
+    limits.decompressed_bytes = 1 << 20;
+    let mut options = TreeOptions::from(limits);
+    options.beginning = Some(1000);
+    let archives = [gzip(&tar(&files)), zstd(&tar(&files)), zip(&files, CompressionMethod::Deflated)];
+    for bytes in archives {
+        for at in (0..bytes.len()).step_by(29) {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x41;
+            std::fs::write(folder.0.join("archive"), &damaged).unwrap();
+            let Ok(begun) = Tree::open_with(&folder.0.join("archive"), &options) else { continue };
+            let Ok(whole) = Tree::open(&folder.0.join("archive"), &limits) else { continue };
+            let of = |tree: &Tree, path: &str| {
+                tree.entries.iter().find(|entry| entry.path == path).and_then(|entry| entry.read().ok())
+            };
+            for entry in &begun.entries {
+                let Some(whole) = of(&whole, &entry.path) else { continue };
+                let Ok(bytes) = entry.read() else { continue };
+                assert!(whole.starts_with(&bytes), "{at}: {}", entry.path);
+            }
+        }
+    }
+}
+
 /// Members that lie on top of each other are no way around the limits.
 #[test]
 fn stored_members_count_if_they_overlap() {
