@@ -178,6 +178,10 @@ pub(crate) struct Reading {
     /// Do not take any known fault of tracers into account.
     #[arg(long, conflicts_with = "no_quirk", help_heading = "Reading")]
     pub(crate) no_quirks: bool,
+    /// Put unpacked data that are more than 64 MiB into a temporary file in this folder [default: what the
+    /// variable TMPDIR names, else that of the system].
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, help_heading = "Reading")]
+    pub(crate) temp_dir: Option<PathBuf>,
     /// Refuse metadata that are larger than this, for instance 512M [default: 256 MiB].
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,

@@ -9,6 +9,7 @@ use ichnos::io::Output;
 use ichnos::model::Window;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::beginning;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -30,7 +31,11 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
-    let session = input::open(&args.reading, arithmetic, scan::progress(global.progress, report), report)?;
+    let progress = scan::progress(global.progress, report);
+    let session = match beginning::open(args, arithmetic, &selection, &progress, report)? {
+        Some(session) => session,
+        None => input::open(&args.reading, arithmetic, progress, report)?,
+    };
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
     let mut reader = session
@@ -133,7 +138,7 @@ impl Style {
     }
 }
 
-fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
+pub(crate) fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
     let (begin, end) = match args.timerange {
         Some((begin, end)) => (Some(begin), Some(end)),
         None => (args.begin, args.end),

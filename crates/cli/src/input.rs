@@ -81,6 +81,25 @@ pub(crate) fn try_open(
     Ok(ichnos::open(&reading.paths, &options))
 }
 
+/// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
+pub(crate) fn open_beginnings(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    beginning: u64,
+    progress: ScanProgress,
+) -> Result<Option<Session>, Failure> {
+    let mut options = options(reading, arithmetic)?;
+    options.require_all = reading.strict;
+    options.progress = progress;
+    options.beginning = Some(beginning);
+    match ichnos::open(&reading.paths, &options) {
+        Ok(session) => Ok(Some(session)),
+        // That would not be different if all were read.
+        Err(error @ OpenError::Io(_)) => Err(failure(&error)),
+        Err(_) => Ok(None),
+    }
+}
+
 fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
     options.assume_correlated = reading.assume_correlated;
@@ -110,6 +129,7 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
         }
     }
     options.format.clone_from(&reading.from);
+    options.temp_dir.clone_from(&reading.temp_dir);
     for (name, value) in &reading.option {
         options.set(name, value).map_err(|error| Failure::new(error.to_string()))?;
     }
@@ -168,6 +188,11 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         }
         OpenError::Io(IoError::Ratio { .. }) => {
             Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
+        }
+        OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
+            .help("name a folder with more room, or one that can be written, with --temp-dir DIR"),
+        OpenError::Io(IoError::Memory { .. }) => {
+            Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
         }
         OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(path))),
         OpenError::Refused(refused) => {

@@ -7,6 +7,7 @@
 
 mod applicable;
 mod args;
+mod beginning;
 mod cat;
 mod check;
 mod damage;

@@ -73,9 +73,14 @@ impl Pool {
         OWN.with(|own| Arc::clone(own.get_or_init(|| Arc::new(Self { size, free: Mutex::default() }))))
     }
 
-    fn take(&self) -> Vec<u8> {
+    fn take(&self) -> io::Result<Vec<u8>> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| Vec::with_capacity(self.size))
+        if let Some(free) = free {
+            return Ok(free);
+        }
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(self.size)?;
+        Ok(buffer)
     }
 }
 
@@ -261,7 +266,7 @@ impl TextWriter for PieceWriter {
         }
         // What is handed on before its buffer is full is the last of a part: another one would be lost.
         let is_last = text.len() < self.pool.size.min(text.capacity()) / 4 * 3;
-        let next = if is_last { Vec::new() } else { self.pool.take() };
+        let next = if is_last { Vec::new() } else { self.pool.take()? };
         self.deliver(std::mem::replace(text, next))
     }
 

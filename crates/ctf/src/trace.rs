@@ -181,6 +181,8 @@ pub(crate) struct Folder<'a> {
     /// Which file the metadata is, and whether it has other names, if it is one.
     pub(crate) metadata_id: Option<(FileId, bool)>,
     metadata: std::io::Result<Bytes>,
+    /// Why there is only the beginning of the metadata, if that is so.
+    cut_off: Option<String>,
     /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
@@ -210,6 +212,7 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         metadata_name,
         metadata_id: None,
         metadata,
+        cut_off: None,
         packed: None,
         packed_data: None,
         files: Vec::new(),
@@ -226,8 +229,9 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
         let status = entry.status();
         let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
+        let cut_off = entry.cut_off().map(str::to_owned);
         let packed = entry.packed().map(|given| (all, given));
-        folders.insert(entry.folder(), Folder { packed, metadata_id, ..folder });
+        folders.insert(entry.folder(), Folder { cut_off, packed, metadata_id, ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
@@ -310,6 +314,12 @@ impl<'a> Folder<'a> {
                 diagnostic: Diagnostic::error(TextPlace::default(), message),
             }],
         };
+        let incomplete = |cause: &str, len: usize| {
+            problem(format!(
+                "only the first {len} bytes of the metadata are there, which is not enough to read them: \
+                 {cause}; get the archive once more"
+            ))
+        };
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
             Err(error) => return Err(problem(format!("cannot be read: {error}"))),
@@ -352,9 +362,13 @@ impl<'a> Folder<'a> {
                 described.folders.push(self);
                 Ok(described)
             }
-            Err(error) => {
-                Err(TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) })
-            }
+            // What cannot be understood of a text that breaks off is no fault of the text.
+            Err(error) => Err(match &self.cut_off {
+                Some(cause) => incomplete(cause, bytes.len()),
+                None => {
+                    TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) }
+                }
+            }),
         }
     }
 }
@@ -605,7 +619,8 @@ impl Builder<'_> {
         progress.report(step(0));
         self.files += 1;
         let mut last: Option<StreamKey> = None;
-        let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
+        // An index says where packets are that were not asked for.
+        let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
             None => None,
         };

@@ -39,6 +39,10 @@ pub struct OpenOptions {
     pub require_all: bool,
     /// Takes how far the opening is.
     pub progress: ScanProgress,
+    /// Folder of temporary files; see [`TreeOptions::temp_dir`].
+    pub temp_dir: Option<PathBuf>,
+    /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and [`Session::beginnings`].
+    pub beginning: Option<u64>,
 }
 
 impl OpenOptions {
@@ -54,6 +58,8 @@ impl OpenOptions {
     fn tree(&self) -> TreeOptions {
         let mut options = TreeOptions::from(self.io);
         options.progress = self.progress.clone();
+        options.temp_dir.clone_from(&self.temp_dir);
+        options.beginning = self.beginning;
         options
     }
 
@@ -192,6 +198,7 @@ pub struct Session {
     left_out: Vec<OpenError>,
     problems: Vec<String>,
     notices: Vec<String>,
+    beginnings: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
     placed: Vec<PathBuf>,
@@ -214,6 +221,7 @@ pub fn open<P: AsRef<Path>>(
         left_out: Vec::new(),
         problems: Vec::new(),
         notices: Vec::new(),
+        beginnings: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     };
@@ -223,7 +231,7 @@ pub fn open<P: AsRef<Path>>(
     for opening in without_repetition(openings) {
         let path = &*opening.path;
         let tree = if path == Path::new("-") {
-            Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)
+            Tree::from_reader_with("stdin", std::io::stdin().lock(), &options.tree())
         } else {
             let mut options = options.tree();
             options.depth = opening.is_alone.then_some(1);
@@ -239,6 +247,9 @@ pub fn open<P: AsRef<Path>>(
         session.notices.extend(opening.notice());
         options.place(&opening);
         opening.restrict(&mut tree);
+        let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
+        let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
+        session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata
             && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
@@ -283,6 +294,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         left_out: Vec::new(),
         problems: Vec::new(),
         notices: Vec::new(),
+        beginnings: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     })
@@ -299,8 +311,9 @@ fn no_trace(tree: &Tree) -> OpenError {
             Some(format!("`{}` is {known}", entry.path))
         }),
     };
-    let hint = match tree.entries.as_slice() {
-        [] if !tree.problems.is_empty() => tree.problems.join("; "),
+    let problems = tree.problems.join("; ");
+    let mut hint = match tree.entries.as_slice() {
+        [] if !problems.is_empty() => problems.clone(),
         [] => "it is empty".to_owned(),
         [only] if only.len == Some(0) => "it is an empty file".to_owned(),
         [only] => known.unwrap_or_else(|| format!(
@@ -316,6 +329,10 @@ fn no_trace(tree: &Tree) -> OpenError {
             )
         }
     };
+    // That may be why nothing is found.
+    if !tree.entries.is_empty() && !problems.is_empty() {
+        hint = format!("{hint}; {problems}");
+    }
     OpenError::NoTrace { path: tree.name.clone(), hint }
 }
 
@@ -389,6 +406,13 @@ impl Session {
     #[must_use]
     pub fn notices(&self) -> &[String] {
         &self.notices
+    }
+
+    /// The files of which only the beginning was read, as [`OpenOptions::beginning`] has it. What is at
+    /// the end of such a file is damaged, or missing: its data stream seems to end there.
+    #[must_use]
+    pub fn beginnings(&self) -> &[String] {
+        &self.beginnings
     }
 
     /// Whether somebody has said where the clocks of a trace are.

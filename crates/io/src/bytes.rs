@@ -71,6 +71,11 @@ impl Bytes {
         Ok(bytes.into())
     }
 
+    /// The content of a file of this process that has no name.
+    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+        Ok(Self::of_storage(Storage::Mapped(Mapping::of_temporary(file)?)))
+    }
+
     fn of_storage(storage: Storage) -> Self {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {
@@ -154,7 +159,11 @@ impl Bytes {
 /// The length of a sparse file can be anything: what memory does not have is an error, no abort.
 fn room_for(len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX))?;
+    let reserved = bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX));
+    reserved.map_err(|_| {
+        let message = format!("there is not enough memory to hold {len} bytes of it");
+        io::Error::new(io::ErrorKind::OutOfMemory, message)
+    })?;
     Ok(bytes)
 }
 

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::Bytes;
+use crate::archive::Content;
 
 /// A file of a [`Tree`](crate::Tree).
 #[derive(Clone, Debug)]
@@ -30,6 +31,10 @@ pub(crate) enum Place {
         is_link: bool,
     },
     Memory(Bytes),
+    /// Only the beginning is there, and why.
+    Cut(Box<(Bytes, String)>),
+    /// Only the beginning is there, as no more was asked for.
+    Beginning(Bytes),
     /// It is there, but this is why it cannot be read.
     Broken(String),
     /// It is no file, but "a pipe", "a device" and so on.
@@ -46,6 +51,45 @@ impl Entry {
         Self { len: Some(bytes.len() as u64), ..Self::of_place(path.into(), Place::Memory(bytes)) }
     }
 
+    /// A member of an archive; `packed`: size of the archive in bytes.
+    pub(crate) fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
+        let (len, place) = match content {
+            Content::Bytes(bytes) => (Some(bytes.len() as u64), Place::Memory(bytes)),
+            Content::Cut(cut) => match *cut {
+                (Content::Bytes(bytes), problem) => {
+                    (Some(bytes.len() as u64), Place::Cut(Box::new((bytes, problem))))
+                }
+                (_, problem) => (None, Place::Broken(problem)),
+            },
+            Content::Beginning(beginning) => match *beginning {
+                (Content::Bytes(bytes), len) => (Some(len), Place::Beginning(bytes)),
+                _ => (None, Place::Broken("it is not there".to_owned())),
+            },
+            Content::Broken(problem) => (None, Place::Broken(problem.into())),
+            // Those were put in place when all members were known.
+            Content::Unpacked(_) | Content::Link(_) => (None, Place::Broken("it leads nowhere".to_owned())),
+        };
+        let packed = packed.filter(|_| len.is_some());
+        Self { len, packed, ..Self::of_place(path, place) }
+    }
+
+    /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
+    /// that it comes from is cut off or damaged.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<&str> {
+        match &self.place {
+            Place::Cut(cut) => Some(&cut.1),
+            _ => None,
+        }
+    }
+
+    /// Whether there may be more than what [`Entry::read`] gives, by
+    /// [`TreeOptions::beginning`](crate::TreeOptions::beginning).
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        matches!(self.place, Place::Beginning(_))
+    }
+
     pub(crate) fn of_place(path: String, place: Place) -> Self {
         Self { path, len: None, packed: None, place }
     }
@@ -60,7 +104,8 @@ impl Entry {
         };
         match &self.place {
             Place::File { .. } => Bytes::of_file(&self.place().unwrap_or_default()),
-            Place::Memory(bytes) => Ok(bytes.clone()),
+            Place::Memory(bytes) | Place::Beginning(bytes) => Ok(bytes.clone()),
+            Place::Cut(cut) => Ok(cut.0.clone()),
             Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
             Place::Special(found) => no_file(found),
             Place::Repeated(first) => no_file(&format!("a link to the folder `{first}`")),

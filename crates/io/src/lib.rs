@@ -28,14 +28,18 @@ mod entry;
 mod error;
 mod holes;
 mod limits;
+mod links;
 mod mapping;
 mod output;
 mod scan;
 #[cfg(unix)]
 mod signals;
 mod standard_output;
+mod store;
+mod tar_archive;
 mod tree;
 mod walk;
+mod zip_archive;
 
 pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};

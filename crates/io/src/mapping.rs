@@ -18,8 +18,8 @@ pub(crate) struct Mapping {
     #[cfg(unix)]
     guard: Guard,
     bytes: Mmap,
-    path: PathBuf,
-    identity: Identity,
+    /// Where the file is, to ask for its length and its holes; None: no other process can reach it.
+    place: Option<(PathBuf, Identity)>,
     /// Whether it takes less room than it is long.
     is_sparse: bool,
     /// Bytes that were looked at since their pages were given back last.
@@ -29,6 +29,15 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// Maps all of `file`, which is at `path`.
     pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
+        Self::at(file, Some((path.to_owned(), identity(metadata))), is_sparse(metadata))
+    }
+
+    /// Maps all of a file of this process that has no name.
+    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+        Self::at(file, None, false)
+    }
+
+    fn at(file: &File, place: Option<(PathBuf, Identity)>, is_sparse: bool) -> io::Result<Self> {
         // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks that
         // nobody changes the bytes meanwhile. No process can promise that for another one; all
         // readers of this workspace therefore check what they load each time, keep no assumption
@@ -39,9 +48,8 @@ impl Mapping {
             #[cfg(unix)]
             guard: Guard::new(&bytes),
             bytes,
-            path: path.to_owned(),
-            identity: identity(metadata),
-            is_sparse: is_sparse(metadata),
+            place,
+            is_sparse,
             looked_at: AtomicUsize::new(0),
         })
     }
@@ -67,8 +75,9 @@ impl Mapping {
 
     /// The file, to ask where its holes are. None: it has none, or there is another file in its place.
     pub(crate) fn sparse_file(&self) -> Option<File> {
-        let file = if self.is_sparse { File::open(&self.path).ok()? } else { return None };
-        (identity(&file.metadata().ok()?) == self.identity).then_some(file)
+        let (path, known) = self.place.as_ref().filter(|_| self.is_sparse)?;
+        let file = File::open(path).ok()?;
+        (identity(&file.metadata().ok()?) == *known).then_some(file)
     }
 
     /// The bytes that were found missing, from the first to the last one; zeros are in their place.
@@ -85,9 +94,10 @@ impl Mapping {
     /// Zeros behind its end cause no fault up to the end of the page, so that [`Mapping::lost`]
     /// alone does not know of them.
     pub(crate) fn look_for_loss(&self) {
-        let Ok(metadata) = std::fs::metadata(&self.path) else { return };
+        let Some((path, known)) = &self.place else { return };
+        let Ok(metadata) = std::fs::metadata(path) else { return };
         // What was put in the place of the file is another one: this one is still there.
-        if identity(&metadata) != self.identity {
+        if identity(&metadata) != *known {
             return;
         }
         let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);

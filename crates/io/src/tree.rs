@@ -2,16 +2,17 @@
 
 use std::fs::{self, FileType};
 use std::io::{Cursor, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use crate::archive::{self, Members};
-use crate::decompress::{Budget, HEAD, Packing, unpack};
+use crate::archive::{Content, Members};
+use crate::decompress::{Budget, HEAD, Packing, Unpacked, unpack};
 use crate::entry::Place;
+use crate::store::Store;
 use crate::walk::Walk;
-use crate::{Bytes, Entry, IoError, IoLimits, ScanProgress};
+use crate::{Bytes, Entry, IoError, IoLimits, ScanProgress, tar_archive, zip_archive};
 
 /// How to open a tree.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct TreeOptions {
     /// How much is read before it is refused.
@@ -21,6 +22,30 @@ pub struct TreeOptions {
     /// How many folders deep to go, without a word about what is deeper: 0 for the files directly in the
     /// folder that is opened. None: all of it, up to the limit.
     pub depth: Option<u32>,
+    /// How many unpacked bytes of a tree are kept in memory in sum; what is more goes to a temporary
+    /// file. Default: 64 MiB.
+    pub memory_bytes: u64,
+    /// Folder of the temporary files for unpacked bytes; None: that of the system, which the variable
+    /// `TMPDIR` names. These files have no name, and go away with the process.
+    pub temp_dir: Option<PathBuf>,
+    /// Keep no more than this many bytes of each file that has to be unpacked, and unpack no more where
+    /// that is possible without losing other files: of a compressed file, of each member of a zip
+    /// archive, and of the last member of a compressed tar archive. [`Entry::goes_on`] is true for those of
+    /// which there may be more. What a pipe delivers is read as a whole. Default: all is unpacked.
+    pub beginning: Option<u64>,
+}
+
+impl Default for TreeOptions {
+    fn default() -> Self {
+        Self {
+            limits: IoLimits::default(),
+            progress: ScanProgress::default(),
+            depth: None,
+            memory_bytes: 64 << 20,
+            temp_dir: None,
+            beginning: None,
+        }
+    }
 }
 
 impl From<IoLimits> for TreeOptions {
@@ -61,7 +86,6 @@ impl Tree {
     /// # Errors
     /// See [`Tree::open`].
     pub fn open_with(path: &Path, options: &TreeOptions) -> Result<Self, IoError> {
-        let limits = &options.limits;
         let name = path.to_string_lossy().into_owned();
         let metadata = fs::metadata(path).map_err(|error| IoError::system(&name, "file", error))?;
         if metadata.is_dir() {
@@ -70,11 +94,11 @@ impl Tree {
         if metadata.is_file() {
             let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
             let file = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            return Self::of_bytes(&name, &file, Source::File(path, bytes), limits);
+            return Self::of_bytes(&name, &file, Source::File(path, bytes), options);
         }
         if is_pipe(metadata.file_type()) {
             let reader = fs::File::open(path).map_err(|error| IoError::system(&name, "pipe", error))?;
-            return Self::from_reader(name, reader, limits);
+            return Self::from_reader_with(name, reader, options);
         }
         Err(IoError::Special { path: name, found: special(metadata.file_type()) })
     }
@@ -91,8 +115,20 @@ impl Tree {
     /// If it cannot be read or delivers more than the limits allow.
     pub fn from_reader(
         name: impl Into<String>,
-        mut reader: impl Read,
+        reader: impl Read,
         limits: &IoLimits,
+    ) -> Result<Self, IoError> {
+        Self::from_reader_with(name, reader, &TreeOptions::from(*limits))
+    }
+
+    /// The same, with all options that there are.
+    ///
+    /// # Errors
+    /// See [`Tree::from_reader`].
+    pub fn from_reader_with(
+        name: impl Into<String>,
+        mut reader: impl Read,
+        options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let name = name.into();
         let mut head = Vec::with_capacity(HEAD);
@@ -104,28 +140,29 @@ impl Tree {
         let packing = Packing::of(&head);
         // Counted while it is unpacked.
         let packed = matches!(packing, Some(Packing::Gzip | Packing::Zstd | Packing::Xz)).then_some(0);
-        let mut budget = Budget::new(&name, limits, packed);
+        let mut budget = Budget::new(&name, options, packed);
         let reader = Cursor::new(head).chain(reader);
         let file = name.rsplit(['/', '\\']).next().unwrap_or_default().to_owned();
         let file = if file.is_empty() { "stdin".to_owned() } else { file };
         match packing {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
-                let (bytes, problem) = unpack(packing, reader, &mut budget)?;
-                Self::of_unpacked(&name, unpacked_name(&file), bytes.into(), problem, &mut budget)
+                let unpacked = unpack(packing, reader, None, &mut budget)?;
+                Self::of_unpacked(&name, unpacked_name(&file), unpacked, &mut budget)
             }
             _ => {
-                let (bytes, error) = budget.read(reader)?;
-                if let Some(error) = error {
+                let mut store = Store::default();
+                if let Some(error) = store.read(reader, &mut budget)? {
                     return Err(IoError::system(&name, "pipe", error));
                 }
-                Self::of_bytes(&name, &file, Source::Memory(bytes.into()), limits)
+                let bytes = store.finish(&mut budget)?;
+                Self::of_bytes(&name, &file, Source::Memory(bytes), options)
             }
         }
     }
 
-    fn of_bytes(name: &str, file: &str, source: Source<'_>, limits: &IoLimits) -> Result<Self, IoError> {
+    fn of_bytes(name: &str, file: &str, source: Source<'_>, options: &TreeOptions) -> Result<Self, IoError> {
         let bytes = source.bytes().clone();
-        let mut tree = Self::of_packed_bytes(name, file, source, limits)?;
+        let mut tree = Self::of_packed_bytes(name, file, source, options)?;
         if !bytes.look_for_loss().is_empty() {
             tree.problems.push("the file has become shorter while it was read".to_owned());
         }
@@ -136,17 +173,32 @@ impl Tree {
         name: &str,
         file: &str,
         source: Source<'_>,
-        limits: &IoLimits,
+        options: &TreeOptions,
     ) -> Result<Self, IoError> {
         let bytes = source.bytes();
-        let mut budget = Budget::new(name, limits, Some(bytes.len() as u64));
-        match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
+        let mut budget = Budget::new(name, options, Some(bytes.len() as u64));
+        match Packing::of(head(bytes)) {
             Some(packing @ (Packing::Gzip | Packing::Zstd | Packing::Xz)) => {
-                let (unpacked, problem) = unpack(packing, &**bytes, &mut budget)?;
-                Self::of_unpacked(name, unpacked_name(file), unpacked.into(), problem, &mut budget)
+                let mut unpacked = unpack(packing, &**bytes, options.beginning, &mut budget)?;
+                if unpacked.goes_on && Packing::of(head(&unpacked.bytes)) == Some(Packing::Tar) {
+                    drop(unpacked);
+                    let new_budget = || Budget::new(name, options, Some(bytes.len() as u64));
+                    budget = new_budget();
+                    let beginning = options.beginning.unwrap_or(u64::MAX);
+                    if let Some(members) = tar_archive::beginnings(bytes, packing, beginning, &mut budget)? {
+                        return Ok(Self::of_members(name, members, &budget));
+                    }
+                    budget = new_budget();
+                    unpacked = unpack(packing, &**bytes, None, &mut budget)?;
+                }
+                Self::of_unpacked(name, unpacked_name(file), unpacked, &mut budget)
             }
-            Some(Packing::Tar) => Ok(Self::of_members(name, archive::tar(bytes, &mut budget)?, &budget)),
-            Some(Packing::Zip) => Ok(Self::of_members(name, archive::zip(bytes, &mut budget)?, &budget)),
+            Some(Packing::Tar) => {
+                Ok(Self::of_members(name, tar_archive::members(bytes, false, &mut budget)?, &budget))
+            }
+            Some(Packing::Zip) => {
+                Ok(Self::of_members(name, zip_archive::members(bytes, &mut budget)?, &budget))
+            }
             Some(packing @ Packing::Bzip2) => {
                 Err(IoError::Unsupported { path: name.to_owned(), what: packing.name() })
             }
@@ -171,27 +223,33 @@ impl Tree {
     fn of_unpacked(
         name: &str,
         file: &str,
-        bytes: Bytes,
-        problem: Option<String>,
+        unpacked: Unpacked,
         budget: &mut Budget<'_>,
     ) -> Result<Self, IoError> {
-        let mut tree = match Packing::of(bytes.get(..HEAD.min(bytes.len())).unwrap_or_default()) {
-            Some(Packing::Tar) => Self::of_members(name, archive::tar(&bytes, budget)?, budget),
-            _ => Self {
-                name: name.to_owned(),
-                entries: vec![Entry { packed: budget.packed(), ..Entry::of_bytes(file, bytes) }],
-                problems: Vec::new(),
-            },
+        let Unpacked { bytes, problem, goes_on } = unpacked;
+        let mut tree = match Packing::of(head(&bytes)) {
+            Some(Packing::Tar) => Self::of_members(name, tar_archive::members(&bytes, true, budget)?, budget),
+            _ => {
+                let content = match &problem {
+                    Some(problem) => Content::Bytes(bytes).cut(problem.clone()),
+                    None if goes_on => {
+                        let len = bytes.len() as u64;
+                        Content::Beginning(Box::new((Content::Bytes(bytes), len)))
+                    }
+                    None => Content::Bytes(bytes),
+                };
+                let entry = Entry::of_member(file.to_owned(), content, budget.packed());
+                Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() }
+            }
         };
         tree.problems.splice(0..0, problem);
         Ok(tree)
     }
 
     fn of_members(name: &str, members: Members, budget: &Budget<'_>) -> Self {
-        let entries = members.files.into_iter().map(|(path, content)| match content {
-            Ok(bytes) => Entry { packed: budget.packed(), ..Entry::of_bytes(path, bytes) },
-            Err(problem) => Entry::of_place(path, Place::Broken(problem)),
-        });
+        let packed = budget.packed();
+        let entries =
+            members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
         Self { name: name.to_owned(), entries: entries.collect(), problems: members.problems }
     }
 }
@@ -207,6 +265,11 @@ impl Source<'_> {
             Self::File(_, bytes) | Self::Memory(bytes) => bytes,
         }
     }
+}
+
+/// The bytes that show how all are packed.
+fn head(bytes: &[u8]) -> &[u8] {
+    &bytes[..HEAD.min(bytes.len())]
 }
 
 /// The name of a compressed file without what its compression added.
@@ -287,11 +350,11 @@ mod tests {
     }
 
     fn check_archive(tree: &Tree) {
-        assert_eq!(paths(tree), ["t/b/stream", "t/link", "t/metadata"]);
-        assert_eq!(&*tree.entries[0].read().unwrap(), b"stream");
+        assert_eq!(paths(tree), ["t/.hidden", "t/b/stream", "t/link", "t/metadata"]);
         assert_eq!(&*tree.entries[1].read().unwrap(), b"stream");
-        assert_eq!(tree.entries[2].name(), "metadata");
-        assert_eq!(tree.entries[0].folder(), "t/b");
+        assert_eq!(&*tree.entries[2].read().unwrap(), b"stream");
+        assert_eq!(tree.entries[3].name(), "metadata");
+        assert_eq!(tree.entries[1].folder(), "t/b");
         assert!(tree.problems.is_empty(), "{:?}", tree.problems);
     }
 
@@ -349,7 +412,10 @@ mod tests {
         let cut = &tar[..512 * 3 + 3];
         let tree = Tree::from_reader("-", cut, &IoLimits::default()).unwrap();
         assert_eq!(&*tree.entries[0].read().unwrap(), b"str");
-        assert!(tree.problems[0].contains("3 bytes of \"t/b/stream\" are missing"), "{:?}", tree.problems);
+        let problem = "the archive is truncated: it ends at byte 1539, within the member \"t/b/stream\", of \
+                       which 3 bytes are missing";
+        assert!(tree.problems[0].starts_with(problem), "{:?}", tree.problems);
+        assert_eq!(tree.entries[0].cut_off(), Some(problem));
         let packed = gzip(&(0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
         let tree = Tree::from_reader("-", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();
         assert!(tree.entries[0].len > Some(1000));
