@@ -17,5 +17,7 @@ mod quirks;
 mod recorded;
 mod structure;
 mod support;
+#[cfg(target_os = "linux")]
+mod threads;
 #[cfg(unix)]
 mod truncated;
