@@ -13,7 +13,7 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, count, safe};
-use crate::{input, output};
+use crate::{input, limits, output};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     let mut found = Findings { most_damages: args.reading.limit_damage, ..Findings::default() };
@@ -106,7 +106,9 @@ impl Findings {
                 trace: String::new(),
                 place: String::new(),
                 message: problem.clone(),
-                remedy: Some("get the file or folder again from where it was recorded, or change its mode"),
+                remedy: Some(limits::of_problem(problem).unwrap_or(
+                    "get the file or folder again from where it was recorded, or change its mode",
+                )),
                 json,
             });
         }
@@ -235,6 +237,7 @@ impl Findings {
             ),
             _ => (Level::Note, None),
         };
+        let remedy = limits::of_diagnostic(diagnostic).or(remedy);
         let mut json = Object::default();
         json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
@@ -336,6 +339,9 @@ impl Findings {
 
 /// What to do about damage.
 fn remedy(kind: &DamageKind) -> &'static str {
+    if let Some(remedy) = limits::of_damage(kind) {
+        return remedy;
+    }
     match kind {
         DamageKind::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
         | DamageKind::CutOff { .. } => {
@@ -376,9 +382,6 @@ fn remedy(kind: &DamageKind) -> &'static str {
         }
         DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
             "remove the packet index (the file of the folder `index`): packets are found without it"
-        }
-        DamageKind::TooManyFields { .. } => {
-            "real tracers write no such things; if you trust the input, raise the limit with --limit-fields-per-bit"
         }
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"

@@ -11,6 +11,7 @@ use ichnos::{OpenError, OpenOptions, Session};
 use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
 use crate::interrupt;
+use crate::limits;
 use crate::report::Report;
 
 /// How many problems an error shows; `ichnos check` shows all.
@@ -113,6 +114,9 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
     }
     let mut limits = options.ctf.limits;
     set(&mut limits.metadata_bytes, reading.limit_metadata);
+    set(&mut limits.description_bytes, reading.limit_description);
+    // What is given holds for short metadata, too.
+    set(&mut limits.few_description_bytes, reading.limit_description);
     set(&mut limits.depth, reading.limit_depth);
     set(&mut limits.field_classes, reading.limit_field_classes);
     // Who says how many wants that many, however short the metadata are.
@@ -137,19 +141,14 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
 /// An error of opening, with what may help.
 pub(crate) fn failure(error: OpenError) -> Failure {
     let message = error.to_string();
-    match error {
+    let at_limit = limits::of_opening(&error);
+    let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => {
             let failure = Failure::new(message);
             match similar(Path::new(&path)) {
                 Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
                 None => failure,
             }
-        }
-        OpenError::Io(IoError::Limit { what, .. }) if what.contains("unpacked bytes") => {
-            Failure::new(message).help("if you trust the input, raise the limit with --limit-unpacked")
-        }
-        OpenError::Io(IoError::Ratio { .. }) => {
-            Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
         }
         OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
         OpenError::Refused(refused) => {
@@ -170,18 +169,30 @@ pub(crate) fn failure(error: OpenError) -> Failure {
             "read the traces one by one, or put them on one time line all the same with --assume-correlated",
         ),
         _ => Failure::new(message),
+    };
+    match at_limit {
+        Some(remedy) => failure.help(remedy),
+        None => failure,
     }
 }
 
 /// Tells what was found besides the traces; true if something cannot be read.
 pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
     for problem in session.problems() {
-        report.warning(problem);
+        match limits::of_problem(problem) {
+            Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
+            None => report.warning(problem),
+        }
     }
     for refused in session.refused() {
         report.error(&format!("{}: this trace is left out: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
             report.answer(&format!("  {}", crate::style::safe(&diagnostic.to_string())));
+        }
+        let at_limit =
+            refused.diagnostics.iter().find_map(|problem| limits::of_diagnostic(&problem.diagnostic));
+        if let Some(remedy) = at_limit {
+            report.help(remedy);
         }
     }
     for trace in session.traces() {

@@ -101,6 +101,7 @@ pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
     object.put("message", diagnostic.message.as_str());
     object.put_some("expected", diagnostic.expected.as_deref());
     object.put_some("found", diagnostic.found.as_deref());
+    object.put_some("limit", diagnostic.limit);
     object
 }
 

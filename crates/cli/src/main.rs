@@ -14,6 +14,7 @@ mod info;
 mod input;
 mod interrupt;
 mod json;
+mod limits;
 mod output;
 mod parts;
 mod pass;

@@ -232,7 +232,7 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
         FieldKind::Optional { field, selector, ranges } => {
             object.put("type", "optional");
             object.put("selector", location_json(selector));
-            object.put_some("ranges", ranges.as_ref().map(ranges_json));
+            object.put_some("ranges", ranges.as_ref().map(|set| ranges_json(set.0.iter().copied())));
             object.put("field", field_json(field, trace));
         }
         FieldKind::Variant { options, selector, alignment } => {
@@ -281,13 +281,14 @@ fn integer_json(object: &mut Object, integer: &IntegerProperties) {
 
 /// A list, not an object: order counts, and a name may come twice.
 fn mappings_json(mappings: &Mappings) -> Json {
-    let mapping = |mapping: &Mapping| json!({ "name": mapping.name, "ranges": ranges_json(&mapping.ranges) });
-    Json::Array(mappings.0.iter().map(mapping).collect())
+    let mapping =
+        |mapping: Mapping<'_>| json!({ "name": mapping.name, "ranges": ranges_json(mapping.ranges.iter()) });
+    Json::Array(mappings.iter().map(mapping).collect())
 }
 
-fn ranges_json(ranges: &RangeSet) -> Json {
-    let range = |range: &IntegerRange| Json::Array(vec![js::integer(range.lower), js::integer(range.upper)]);
-    Json::Array(ranges.0.iter().map(range).collect())
+fn ranges_json(ranges: impl Iterator<Item = IntegerRange>) -> Json {
+    let range = |range: IntegerRange| Json::Array(vec![js::integer(range.lower), js::integer(range.upper)]);
+    Json::Array(ranges.map(range).collect())
 }
 
 fn length_json(length: &Length) -> Json {
@@ -328,7 +329,7 @@ fn members_json(members: &[Member], trace: &TraceClass) -> Json {
 fn option_json(option: &VariantOption, trace: &TraceClass) -> Json {
     let mut object = Object::default();
     object.put_some("name", option.name.as_deref());
-    object.put("ranges", ranges_json(&option.ranges));
+    object.put("ranges", ranges_json(option.ranges.0.iter().copied()));
     object.put("class", field_json(&option.class, trace));
     object.put_some("attributes", js::attributes(&option.attributes));
     object.json()
@@ -611,9 +612,10 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
 }
 
 fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
-    let mapping =
-        |mapping: &Mapping| Branch::new(format!("{} = {}", paint.name(&safe(&mapping.name)), mapping.ranges));
-    below.extend(mappings.0.iter().map(mapping));
+    let mapping = |mapping: Mapping<'_>| {
+        Branch::new(format!("{} = {}", paint.name(&safe(mapping.name)), mapping.ranges))
+    };
+    below.extend(mappings.iter().map(mapping));
 }
 
 /// A value in one line.
@@ -635,10 +637,10 @@ mod tests {
         let integer = IntegerProperties {
             signed: true,
             preferred_base: DisplayBase::Hexadecimal,
-            mappings: Some(Mappings(vec![Mapping {
-                name: "run\x1b".into(),
-                ranges: RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
-            }])),
+            mappings: Some(Mappings::from_iter([(
+                "run\x1b",
+                RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
+            )])),
         };
         let location = FieldLocation {
             origin: Some(Scope::Payload),

@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::leap::Leaps;
 use crate::locate::{self, LocationProblem};
+use crate::memory::{Budget, allocated};
 use crate::part::{Elements, Layout, Part, Parts, join};
 use crate::selectors::Selectors;
 use crate::walk::Slots;
@@ -195,7 +196,11 @@ impl Plan {
     }
 
     /// Builds the tree of nodes; slots and runs come later.
-    pub(crate) fn tree(root: &Arc<FieldClass>, budget: &mut u64, limits: &Limits) -> Result<Self, PlanError> {
+    pub(crate) fn tree(
+        root: &Arc<FieldClass>,
+        budget: &mut Left,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
         let mut plan = Self { nodes: Vec::new(), fixed: None, leaps: None };
         plan.add(None, root, None, budget, limits.depth, limits)?;
         Ok(plan)
@@ -206,11 +211,11 @@ impl Plan {
         name: Option<&str>,
         class: &Arc<FieldClass>,
         parent: Option<NodeId>,
-        budget: &mut u64,
+        budget: &mut Left,
         depth: u32,
         limits: &Limits,
     ) -> Result<NodeId, PlanError> {
-        *budget = budget.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        budget.take(name, class, limits)?;
         let depth = depth.checked_sub(1).ok_or(PlanError::Depth(limits.depth))?;
         let id = self.nodes.len() as NodeId;
         self.nodes.push(Node {
@@ -447,6 +452,40 @@ pub fn align(offset: u64, alignment: u64) -> Option<u64> {
     Some(offset.checked_add(alignment - 1)? & !(alignment - 1))
 }
 
+/// What plans may still take.
+pub(crate) struct Left {
+    /// How many more field classes there may be.
+    classes: u64,
+    memory: Budget,
+}
+
+impl Left {
+    fn new(limits: &Limits) -> Self {
+        Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
+    }
+
+    /// Takes what a node takes.
+    fn take(&mut self, name: Option<&str>, class: &FieldClass, limits: &Limits) -> Result<(), PlanError> {
+        self.classes = self.classes.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        let ranges = match &class.kind {
+            FieldKind::Variant { options, .. } => options.iter().map(|option| option.ranges.0.len()).sum(),
+            _ => 0,
+        };
+        // With its place in the parts of the structure around, and what is found out of it meanwhile.
+        let node = size_of::<Node>() + size_of::<Part>() + size_of::<Option<Layout>>() + 16;
+        let name = name.map_or(0, |name| allocated(name.len()));
+        self.take_memory(node as u64 + name + 48 * ranges as u64, limits)
+    }
+
+    fn take_memory(&mut self, bytes: u64, limits: &Limits) -> Result<(), PlanError> {
+        if self.memory.take(bytes) { Ok(()) } else { Err(PlanError::Description(limits.description_bytes)) }
+    }
+}
+
+/// Memory that an event record class takes beside its classes and nodes: its plans, and what readers know of
+/// it.
+const EVENT_RECORD_CLASS: u64 = size_of::<EventRecordPlans>() as u64 + 200;
+
 /// Why no plan can be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -454,6 +493,11 @@ pub enum PlanError {
     /// More field classes than allowed.
     #[error("more than {0} field classes after aliases were expanded")]
     FieldClasses(u64),
+    /// It takes more memory than allowed, in bytes.
+    #[error(
+        "the description takes too much memory: what is compiled of it does not fit into the {0} bytes that are left of the limit"
+    )]
+    Description(u64),
     /// More fields of one root field may have no bits than allowed.
     #[error("more than {0} fields of one root field may have no bits at all")]
     EmptyFields(u64),
@@ -469,6 +513,20 @@ pub enum PlanError {
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
+}
+
+impl PlanError {
+    /// The name of the limit that was reached, a member of [`Limits`]; None if it was none that can be set.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::FieldClasses(_) | Self::Steps(_) => "field_classes",
+            Self::Description(_) => "description_bytes",
+            Self::EmptyFields(_) => "empty_fields",
+            Self::Depth(_) => "depth",
+            Self::Slots | Self::Locations(_) => return None,
+        })
+    }
 }
 
 /// The plans of a trace.
@@ -534,26 +592,27 @@ impl TracePlans {
     /// If a field location leads to no field that fits (all of them are told), or if the classes
     /// exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
-        let mut budget = limits.field_classes;
-        let mut tree = |class: &Option<Arc<FieldClass>>| {
-            class.as_ref().map(|class| Plan::tree(class, &mut budget, limits)).transpose()
+        let mut left = Left::new(limits);
+        let tree = |class: &Option<Arc<FieldClass>>, left: &mut Left| {
+            class.as_ref().map(|class| Plan::tree(class, left, limits)).transpose()
         };
-        let mut packet_header = tree(&trace.packet_header)?;
+        let mut packet_header = tree(&trace.packet_header, &mut left)?;
         let mut data_streams: Vec<DataStreamPlans> = Vec::new();
         for class in &trace.data_streams {
             let mut stream = DataStreamPlans {
-                packet_context: tree(&class.packet_context)?,
-                event_record_header: tree(&class.event_record_header)?,
-                common_context: tree(&class.common_context)?,
+                packet_context: tree(&class.packet_context, &mut left)?,
+                event_record_header: tree(&class.event_record_header, &mut left)?,
+                common_context: tree(&class.common_context, &mut left)?,
                 event_records: Vec::new(),
                 slots: 0,
             };
             for (index, class) in class.event_records.iter().enumerate() {
+                left.take_memory(EVENT_RECORD_CLASS, limits)?;
                 stream.event_records.push(EventRecordPlans {
                     class: Arc::clone(class),
                     index: Some(index),
-                    specific_context: tree(&class.specific_context)?,
-                    payload: tree(&class.payload)?,
+                    specific_context: tree(&class.specific_context, &mut left)?,
+                    payload: tree(&class.payload, &mut left)?,
                     joined: None,
                 });
             }

@@ -26,7 +26,7 @@ pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems
             }
             return;
         }
-        Err(error) => return problems.error(TextPlace::default(), error.to_string()),
+        Err(error) => return problems.add(plan_diagnostic(&error)),
     };
     if let Some(plan) = &plans.packet_header {
         check_roles(plan, Scope::PacketHeader, &[], problems);
@@ -53,6 +53,15 @@ pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems
                 }
             }
         }
+    }
+}
+
+/// Why there is no plan, as a problem of the whole metadata.
+pub(crate) fn plan_diagnostic(error: &PlanError) -> Diagnostic {
+    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    match error.limit() {
+        Some(limit) => diagnostic.limit(limit),
+        None => diagnostic,
     }
 }
 

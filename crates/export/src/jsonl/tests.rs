@@ -1,6 +1,6 @@
 use ichnos_model::{
-    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mapping,
-    Mappings, RangeSet, Role, StringEncoding, StringLength,
+    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mappings,
+    RangeSet, Role, StringEncoding, StringLength,
 };
 
 use super::*;
@@ -149,11 +149,8 @@ fn numbers() {
 
 #[test]
 fn everything_else() {
-    let mapping = |name: &str, lower, upper| Mapping {
-        name: name.to_owned(),
-        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
-    };
-    let mappings = Mappings(vec![mapping("B\"", 0, 9), mapping("A", 1, 1)]);
+    let set = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    let mappings = Mappings::from_iter([("B\"", set(0, 9)), ("A", set(1, 1))]);
     let enumeration = IntegerProperties { mappings: Some(mappings.clone()), ..IntegerProperties::default() };
     let string = |length| class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
     let blob = FieldKind::Blob { length: Length::Static(2), media_type: "x/y".to_owned(), alignment: 8 };

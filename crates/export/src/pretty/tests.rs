@@ -1,6 +1,6 @@
 use ichnos_model::{
     ClockValue, Damage, DamageKind, DisplayBase, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, Mapping, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,
+    Length, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,
     VariantOption,
 };
 
@@ -8,11 +8,8 @@ use super::*;
 use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
 
 fn mappings(names: &[(&str, i128, i128)]) -> Mappings {
-    let mapping = |(name, lower, upper): &(&str, i128, i128)| Mapping {
-        name: (*name).to_owned(),
-        ranges: RangeSet(vec![IntegerRange { lower: *lower, upper: *upper }]),
-    };
-    Mappings(names.iter().map(mapping).collect())
+    let set = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    names.iter().map(|(name, lower, upper)| (*name, set(*lower, *upper))).collect()
 }
 
 fn gmt() -> PrettyOptions {

@@ -1,13 +1,13 @@
 //! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
 
 use ichnos_model::{
-    Diagnostic, FieldLocation, IntegerRange, LocationStep, Mapping, Mappings, RangeSet, Scope,
+    Diagnostic, FieldLocation, IntegerRange, LocationStep, Mappings, MappingsBuilder, RangeSet, Scope,
 };
 
 use super::object::{Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text};
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Reads a field location; `within` is the scope of the class that has it, where that is known.
 pub(super) fn field_location(
@@ -146,15 +146,18 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
 pub(super) fn mappings(node: &Node, what: &str, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
-    let mut mappings = Vec::with_capacity(properties.len());
+    let mut mappings = MappingsBuilder::default();
     for property in properties {
         problems.enter(format!("{what} `{}`", property.name));
-        if let Some(ranges) = range_set(&property.value, problems) {
-            mappings.push(Mapping { name: property.name.to_string(), ranges });
+        if let Some(ranges) = range_set(&property.value, problems)
+            && problems.charge(memory::of_label(&property.name, ranges.0.len()), property.name_place)
+            && mappings.add_name(&property.name)
+        {
+            ranges.0.into_iter().for_each(|range| mappings.add_range(range));
         }
         problems.leave();
     }
-    (mappings.len() == properties.len()).then_some(Mappings(mappings))
+    (mappings.len() == properties.len()).then(|| mappings.finish())
 }
 
 /// Finds the first set, in the order of their lower bounds, that has a value in common with

@@ -1,11 +1,10 @@
 //! Checked access to JSON values: what is not as expected becomes a problem with its place.
 
-use std::collections::HashSet;
-
 use ichnos_model::{Attributes, Diagnostic, TextPlace};
 
 use super::text::{Json, Node, Property, shortened};
-use crate::metadata::Problems;
+use crate::metadata::name_index::NameIndex;
+use crate::metadata::{Problems, memory};
 
 /// Reports a value that is not what it must be.
 pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
@@ -118,9 +117,18 @@ pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<
 
 /// Reports every property whose name an earlier one has.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
-    let mut names = HashSet::with_capacity(properties.len());
-    for property in properties {
-        if !names.insert(&*property.name) {
+    if properties.len() < 2 {
+        return;
+    }
+    let name_of = |number: u32| properties.get(number as usize).map_or("", |property| &*property.name);
+    let mut names = NameIndex::default();
+    for (property, number) in properties.iter().zip(0..) {
+        let is_new = match properties.len() {
+            // Looking at each other one is quicker.
+            0..=16 => (0..number).all(|before| name_of(before) != &*property.name),
+            _ => names.add(&property.name, number, name_of).is_ok(),
+        };
+        if !is_new {
             let message = format!("the property `{}` is there twice", shortened(&property.name));
             problems.error(property.name_place, message);
         }
@@ -132,7 +140,10 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
 pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
-    Attributes(properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect())
+    let attributes =
+        Attributes(properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect());
+    problems.charge(memory::of_attributes(&attributes), node.place);
+    attributes
 }
 
 /// What to do about a property that the document does not know.

@@ -48,7 +48,7 @@ pub(super) enum TypeKind {
     String,
     Enumeration {
         base: IntegerType,
-        mappings: Rc<Mappings>,
+        mappings: Mappings,
     },
     Structure(Rc<Compound>),
     Variant {

@@ -151,7 +151,7 @@ fn one_underscore_is_for_the_text_only() {
     // Options match labels as they are written, and labels keep their underscores.
     assert_eq!(names, [("a", "0".to_owned()), ("_b", "1".to_owned()), ("c", "2".to_owned())]);
     let FieldKind::Integer { integer, .. } = &member(&class, "tag").kind else { panic!() };
-    assert_eq!(integer.mappings.as_ref().unwrap().0[1].name, "__b");
+    assert_eq!(integer.mappings.as_ref().unwrap().get(1).unwrap().name, "__b");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Field paths of PROP-1.0: where they lead from where they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -123,9 +123,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
         place: TextPlace,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
-        let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
+        let mut enumerations: Vec<HashMap<&str, RangeSet>> = Vec::new();
         for labels in targets.iter().filter_map(|target| labels(target)) {
-            enumerations.push(labels.0.iter().map(|label| (label.name.as_str(), &label.ranges)).collect());
+            enumerations.push(ranges_by_name(labels, options));
         }
         if let (Some(target), true) = (targets.first(), enumerations.is_empty()) {
             let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
@@ -137,7 +137,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let name = option.name.as_deref().unwrap_or_default();
             self.problems.enter(format!("choice `{name}`"));
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
-            let mut found = enumerations.iter().map(|labels| labels.get(name).copied());
+            let mut found = enumerations.iter().map(|labels| labels.get(name));
             let ranges = found.next().flatten();
             if ranges.is_none() {
                 let message = format!("the enumeration of the tag has no label `{name}`");
@@ -291,4 +291,11 @@ pub(super) fn change(class: &mut Arc<FieldClass>, path: &[&str], work: &mut dyn 
         (FieldKind::Array { element, .. }, Some(_)) => change(element, path, work),
         _ => {}
     }
+}
+
+/// What the labels that options are called by stand for. There can be far more labels than options.
+fn ranges_by_name<'o>(labels: &Mappings, options: &'o [VariantOption]) -> HashMap<&'o str, RangeSet> {
+    let names: HashSet<&str> = options.iter().filter_map(|option| option.name.as_deref()).collect();
+    let wanted = labels.iter().filter_map(|label| Some((*names.get(label.name)?, label.ranges.to_set())));
+    wanted.collect()
 }

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mapping, Mappings, Member, RangeSet,
-    Roles, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mappings, MappingsBuilder, Member,
+    RangeSet, Roles, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue,
+    VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
@@ -16,7 +17,7 @@ use super::super::object::{
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{integer, positive, unsigned};
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// The namespace of the attributes that stand for what CTF 1.8 had properties for.
 pub(super) const STANDARD: &str = "diamon.org/ctf/ns/std";
@@ -113,7 +114,7 @@ impl<'a> TypeReader<'a> {
                 self.too_many = true;
                 let message =
                     format!("there are more than {} field types, the limit", self.limits.field_classes);
-                self.problems.error(place, message);
+                self.problems.limit(place, "field_classes", message);
             }
             return false;
         }
@@ -124,13 +125,14 @@ impl<'a> TypeReader<'a> {
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field types nest deeper than {} levels, the limit", self.depth);
-            self.problems.error(node.place, message);
+            self.problems.limit(node.place, "depth", message);
             return None;
         }
         match &node.json {
             Json::Text(name) => self.aliased(name, node.place),
             Json::Object(properties) => {
-                if !self.count(1, node.place) {
+                let bytes = memory::of_field_class();
+                if !self.count(1, node.place) || !self.problems.charge(bytes, node.place) {
                     return None;
                 }
                 self.depth += 1;
@@ -154,11 +156,14 @@ impl<'a> TypeReader<'a> {
         let alias = alias.as_ref()?;
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.error(place, "field types nest too deep through this alias");
+            self.problems.limit(place, "depth", "field types nest too deep through this alias");
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
-        self.count(classes, place).then_some(class)
+        // Where paths lead is noted in each use: it becomes a copy, with its members.
+        let bytes = memory::of_field_class() + memory::of_member("name");
+        let fits = self.count(classes, place) && self.problems.charge(bytes.saturating_mul(classes), place);
+        fits.then_some(class)
     }
 
     fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
@@ -435,19 +440,22 @@ impl<'a> TypeReader<'a> {
     fn labels(&mut self, node: &Node) -> Option<Mappings> {
         let labels = properties(node, self.problems)?;
         refuse_duplicates(labels, self.problems);
-        let mut mappings = Vec::with_capacity(labels.len());
+        let mut mappings = MappingsBuilder::default();
         for label in labels {
             self.problems.enter(format!("label `{}`", label.name));
             if let Some(elements) = array(&label.value, self.problems) {
                 let ranges: Vec<IntegerRange> =
                     elements.iter().filter_map(|element| self.range(element)).collect();
-                if ranges.len() == elements.len() {
-                    mappings.push(Mapping { name: label.name.to_string(), ranges: RangeSet(ranges) });
+                if ranges.len() == elements.len()
+                    && self.problems.charge(memory::of_label(&label.name, ranges.len()), label.name_place)
+                    && mappings.add_name(&label.name)
+                {
+                    ranges.into_iter().for_each(|range| mappings.add_range(range));
                 }
             }
             self.problems.leave();
         }
-        (mappings.len() == labels.len()).then_some(Mappings(mappings))
+        (mappings.len() == labels.len()).then(|| mappings.finish())
     }
 
     fn range(&mut self, node: &Node) -> Option<IntegerRange> {
@@ -490,7 +498,11 @@ impl<'a> TypeReader<'a> {
                 let class = class.and_then(|node| self.field_type(node));
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
-                if let (Some(name), Some(class)) = (name, class) {
+                // Noting where paths lead makes a copy.
+                let bytes = 2 * name.map_or(0, memory::of_member);
+                if let (Some(name), Some(class)) = (name, class)
+                    && self.problems.charge(bytes, element.place)
+                {
                     members.push(Member { attributes, ..Member::new(name, class) });
                 }
             }
