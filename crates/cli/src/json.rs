@@ -76,7 +76,7 @@ pub(crate) fn map(entries: &[(String, Value)]) -> Json {
 
 /// Attributes; None if there are none.
 pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
-    (!attributes.is_empty()).then(|| map(&attributes.0))
+    (!attributes.is_empty()).then(|| map(attributes.entries()))
 }
 
 /// A place in a metadata text; None if it is unknown.

@@ -318,7 +318,7 @@ fn members_json(members: &[Member], trace: &TraceClass) -> Json {
     let member = |member: &Member| {
         let mut object = Object::default();
         object.put("name", member.name.as_str());
-        object.put_some("raw_name", member.raw_name.as_deref());
+        object.put_some("raw_name", member.has_underscore.then(|| member.location_name()).as_deref());
         object.put("class", field_json(&member.class, trace));
         object.put_some("attributes", js::attributes(&member.attributes));
         object.json()
@@ -456,7 +456,7 @@ pub(crate) fn clock_text(clock: &ClockClass) -> String {
 fn attributes_tree(parent: &mut Branch, attributes: &Attributes, paint: Paint) {
     if !attributes.is_empty() {
         let mut branch = Branch::new("attributes");
-        for (namespace, value) in &attributes.0 {
+        for (namespace, value) in attributes {
             branch.line(format!("{}: {}", paint.name(&safe(namespace)), value_text(value)));
         }
         parent.add(branch);
@@ -658,17 +658,21 @@ mod tests {
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 },
             FieldKind::String {
                 encoding: StringEncoding::Utf16Le,
-                length: StringLength::Dynamic(location.clone()),
+                length: StringLength::Dynamic(Box::new(location.clone())),
                 alignment: 8,
             },
             FieldKind::Blob { length: Length::Static(3), media_type: "image/png".into(), alignment: 8 },
             FieldKind::Array {
                 element: Arc::clone(&plain),
-                length: Length::Dynamic(location.clone()),
+                length: Length::Dynamic(Box::new(location.clone())),
                 minimum_alignment: 64,
                 element_aligns: true,
             },
-            FieldKind::Optional { field: Arc::clone(&plain), selector: location.clone(), ranges: None },
+            FieldKind::Optional {
+                field: Arc::clone(&plain),
+                selector: Box::new(location.clone()),
+                ranges: None,
+            },
             FieldKind::Variant {
                 options: vec![VariantOption {
                     name: None,
@@ -676,7 +680,7 @@ mod tests {
                     ranges: RangeSet(vec![IntegerRange::single(1)]),
                     attributes: Attributes::default(),
                 }],
-                selector: location,
+                selector: Box::new(location),
                 alignment: 1,
             },
             FieldKind::Union { members: vec![Member::new("u", plain)], alignment: 8 },

@@ -321,13 +321,15 @@ impl MemberNames {
     /// Index of the first member called `name` of a class with these members.
     fn index(&self, class: &Arc<FieldClass>, members: &[Member], name: &str) -> Option<usize> {
         if members.len() <= Self::FEW {
-            return members.iter().position(|member| member.location_name() == name);
+            return members.iter().position(|member| member.is_called(name));
         }
         let mut all = self.by_class.borrow_mut();
         // Classes stay where they are as long as their plans are made.
         let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
             let names = members.iter().enumerate().rev();
-            names.map(|(index, member)| (member.location_name().into(), index)).collect()
+            names
+                .map(|(index, member)| (member.location_name().into_owned().into_boxed_str(), index))
+                .collect()
         });
         names.get(name).copied()
     }

@@ -40,15 +40,34 @@ pub struct Node {
     /// Alignment in bits.
     pub(crate) alignment: u64,
     pub(crate) op: Op,
-    /// Slots that take the value.
-    pub(crate) saves: Vec<Slot>,
-    /// Slots that become unknown when this field (an optional or a variant) begins.
-    pub(crate) clears: Vec<Slot>,
+    /// Of few fields: others that need them.
+    links: Option<Box<Links>>,
     pub(crate) parent: Option<NodeId>,
     is_option: bool,
 }
 
+/// The slots that a field is about.
+#[derive(Debug, Default)]
+struct Links {
+    /// Those that take the value.
+    saves: Vec<Slot>,
+    /// Those that become unknown when this field (an optional or a variant) begins.
+    clears: Vec<Slot>,
+}
+
 impl Node {
+    /// Slots that take the value.
+    #[inline]
+    pub(crate) fn saves(&self) -> &[Slot] {
+        self.links.as_ref().map_or(&[], |links| &links.saves)
+    }
+
+    /// Slots that become unknown when this field (an optional or a variant) begins.
+    #[inline]
+    pub(crate) fn clears(&self) -> &[Slot] {
+        self.links.as_ref().map_or(&[], |links| &links.clears)
+    }
+
     /// Alignment of the field in bits.
     #[must_use]
     pub fn alignment(&self) -> u64 {
@@ -58,7 +77,7 @@ impl Node {
     /// The slots that take the field's value, because other fields need it.
     #[must_use]
     pub fn saved_in(&self) -> &[u16] {
-        &self.saves
+        self.saves()
     }
 
     /// Whether the field is an option of a variant: its name, if it has one, is the option's.
@@ -72,7 +91,7 @@ impl Node {
     /// Whether other fields need this one to be decoded: it says a length or selects.
     #[must_use]
     pub fn is_needed(&self) -> bool {
-        !self.saves.is_empty()
+        !self.saves().is_empty()
     }
 }
 
@@ -203,6 +222,7 @@ impl Plan {
     ) -> Result<Self, PlanError> {
         let mut plan = Self { nodes: Vec::new(), fixed: None, leaps: None };
         plan.add(None, root, None, budget, limits.depth, limits)?;
+        plan.nodes.shrink_to_fit();
         Ok(plan)
     }
 
@@ -224,8 +244,7 @@ impl Plan {
             roles: class.roles,
             alignment: 1,
             op: Op::Null,
-            saves: Vec::new(),
-            clears: Vec::new(),
+            links: None,
             parent,
             is_option: false,
         });
@@ -368,12 +387,12 @@ impl Plan {
 
     /// Has the node save its value, and the optionals and variants around it forget an old one.
     pub(crate) fn save(&mut self, id: NodeId, slot: Slot) {
-        self.nodes[id as usize].saves.push(slot);
+        self.nodes[id as usize].links.get_or_insert_default().saves.push(slot);
         let mut parent = self.nodes[id as usize].parent;
         while let Some(id) = parent {
             let node = &mut self.nodes[id as usize];
-            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears.contains(&slot) {
-                node.clears.push(slot);
+            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears().contains(&slot) {
+                node.links.get_or_insert_default().clears.push(slot);
             }
             parent = node.parent;
         }
@@ -387,8 +406,9 @@ impl Plan {
     pub(crate) fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
+            let saved = !node.saves().is_empty();
             if let Op::Bits(bits) = &mut node.op {
-                bits.saved = !node.saves.is_empty();
+                bits.saved = saved;
             }
         }
         for id in 0..count {
@@ -409,7 +429,8 @@ impl Plan {
             if let Op::Structure { members, .. } = &self.nodes[id].op {
                 let mut parts = Parts::new(self.nodes[id].alignment);
                 members.iter().for_each(|id| parts.add(self, *id, layouts[*id as usize]));
-                let parts = parts.finish();
+                let mut parts = parts.finish();
+                parts.shrink_to_fit();
                 if let Op::Structure { parts: place, .. } = &mut self.nodes[id].op {
                     *place = parts;
                 }

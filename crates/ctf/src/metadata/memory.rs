@@ -38,7 +38,7 @@ pub(super) fn of_entry(name: &str, value: &Value) -> u64 {
 
 /// What attributes take.
 pub(super) fn of_attributes(attributes: &Attributes) -> u64 {
-    attributes.0.iter().map(|(name, value)| of_entry(name, value)).sum()
+    attributes.iter().map(|(name, value)| of_entry(name, value)).sum()
 }
 
 /// What a value takes beside the place where it is kept.

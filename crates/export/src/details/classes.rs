@@ -213,16 +213,16 @@ fn write_clock_class(
 /// Those that only carry properties that are written anyway are left out.
 fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
     let shown = |(namespace, _): &&(String, Value)| namespace != "babeltrace.org,2020";
-    if attributes.0.iter().any(|entry| shown(&entry)) {
-        let shown = attributes.0.iter().filter(shown).cloned().collect();
-        write_open_attributes(lines, &Attributes(shown));
+    if attributes.iter().any(|entry| shown(&entry)) {
+        let shown: Attributes = attributes.iter().filter(shown).cloned().collect();
+        write_open_attributes(lines, &shown);
         lines.push("\n");
     }
 }
 
 fn write_open_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
     lines.property_line("User attributes");
-    lines.map(&attributes.0);
+    lines.map(attributes.entries());
 }
 
 fn write_range(lines: &mut Lines<'_>, range: IntegerRange) {
@@ -387,7 +387,7 @@ impl<'a> ClassWriter<'a> {
                     }
                 }
                 LocationStep::Member(name) => {
-                    let member = class.and_then(|class| find_member(class, &|m| m.location_name() == name));
+                    let member = class.and_then(|class| find_member(class, &|m| m.is_called(name)));
                     path.push(member.map_or(name, |member| &member.name));
                     class = member.map(|member| &*member.class);
                 }

@@ -198,17 +198,17 @@ fn compounds_and_locations() {
     };
     let variant = FieldKind::Variant {
         options: vec![option(Some("x"), 2, u8_class()), option(None, 3, structure(vec![]))],
-        selector: FieldLocation::absolute(Scope::Payload, ["n"]),
+        selector: Box::new(FieldLocation::absolute(Scope::Payload, ["n"])),
         alignment: 1,
     };
     let inner = structure(vec![
         ("m", u8_class()),
-        ("up", class(array(Length::Dynamic(relative(&[None, Some("n")]))))),
-        ("here", class(array(Length::Dynamic(relative(&[Some("m")]))))),
+        ("up", class(array(Length::Dynamic(Box::new(relative(&[None, Some("n")])))))),
+        ("here", class(array(Length::Dynamic(Box::new(relative(&[Some("m")])))))),
     ]);
     let optional = FieldKind::Optional {
         field: u8_class(),
-        selector: FieldLocation::absolute(Scope::PacketContext, ["cpu"]),
+        selector: Box::new(FieldLocation::absolute(Scope::PacketContext, ["cpu"])),
         ranges: Some(range(2, 4)),
     };
     let members = [

@@ -50,7 +50,7 @@ fn all_lines() {
 #[test]
 fn everything_about_classes() {
     let text = |text: &str| Some(text.to_owned());
-    let attributes = |name: &str| Attributes(vec![(name.to_owned(), Value::Array(vec![Value::Null]))]);
+    let attributes = |name: &str| Attributes::from_iter([(name.to_owned(), Value::Array(vec![Value::Null]))]);
     let uuid = |byte: u8| Some(Uuid::from_bytes([byte; 16]));
     let fixture = Fixture::with(structure(vec![("a", u8_class())]), |trace| {
         (trace.namespace, trace.name, trace.uid, trace.uuid) = (text("tn"), text("t"), text("tu"), uuid(1));
@@ -156,7 +156,7 @@ fn everything_else() {
     let blob = FieldKind::Blob { length: Length::Static(2), media_type: "x/y".to_owned(), alignment: 8 };
     let optional = |value| FieldKind::Optional {
         field: u8_class(),
-        selector: FieldLocation::absolute(Scope::Payload, ["e"]),
+        selector: Box::new(FieldLocation::absolute(Scope::Payload, ["e"])),
         ranges: Some(RangeSet(vec![IntegerRange::single(value)])),
     };
     let array = FieldKind::Array {

@@ -184,10 +184,10 @@ fn optional_members() {
     let optional = |field| {
         class(FieldKind::Optional {
             field,
-            selector: ichnos_model::FieldLocation {
+            selector: Box::new(ichnos_model::FieldLocation {
                 origin: None,
                 ..ichnos_model::FieldLocation::absolute(Scope::Payload, ["is".to_owned()])
-            },
+            }),
             ranges: None,
         })
     };

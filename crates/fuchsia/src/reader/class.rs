@@ -355,7 +355,7 @@ fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
         of_moniker.push('\'');
     }
     let text = |length: String| {
-        let length = StringLength::Dynamic(FieldLocation::absolute(Scope::Payload, [length]));
+        let length = StringLength::Dynamic(Box::new(FieldLocation::absolute(Scope::Payload, [length])));
         let kind = FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: WORD };
         Arc::new(FieldClass::new(kind))
     };
@@ -439,7 +439,8 @@ pub(super) fn any_class() -> EventRecordClass {
         ranges: RangeSet(vec![IntegerRange::single(kind)]),
         attributes: Attributes::default(),
     });
-    let value = FieldKind::Variant { options: options.into(), selector: here("type"), alignment: 1 };
+    let value =
+        FieldKind::Variant { options: options.into(), selector: Box::new(here("type")), alignment: 1 };
     let element = vec![
         Member::new("type", padding(8, 8)),
         Member::new("name", text_class(16, 0)),
@@ -447,7 +448,7 @@ pub(super) fn any_class() -> EventRecordClass {
     ];
     let arguments = FieldKind::Array {
         element: Arc::new(FieldClass::new(FieldKind::Structure { members: element, minimum_alignment: 8 })),
-        length: ichnos_model::Length::Dynamic(here("count")),
+        length: ichnos_model::Length::Dynamic(Box::new(here("count"))),
         minimum_alignment: 8,
         element_aligns: true,
     };

@@ -534,14 +534,14 @@ impl<'a> ClassReader<'a> {
         self.location("length-field-location", object).map(Length::Dynamic)
     }
 
-    fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<FieldLocation> {
+    fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
         let node = object.require(name, self.problems)?;
         if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
             // Release candidates kept the locations of PROP-2.0.
             self.note_release_candidate(node.place);
-            return field_location(node, self.scope, Vocabulary::Prop2, self.problems);
+            return field_location(node, self.scope, Vocabulary::Prop2, self.problems).map(Box::new);
         }
-        field_location(node, self.scope, self.vocabulary, self.problems)
+        field_location(node, self.scope, self.vocabulary, self.problems).map(Box::new)
     }
 
     /// CTF2-SPEC-2.0, "Structure field member class".
@@ -587,7 +587,7 @@ impl<'a> ClassReader<'a> {
         if !self.problems.charge(memory::of_member(name), node.place) {
             return None;
         }
-        Some(Member { name: name.to_owned(), raw_name: None, class: class?, attributes })
+        Some(Member { name: name.to_owned(), has_underscore: false, class: class?, attributes })
     }
 
     /// CTF2-SPEC-2.0, "Variant field class option".

@@ -121,7 +121,8 @@ pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet
         refuse(node, "at least one integer range", problems);
         return None;
     }
-    let ranges: Vec<IntegerRange> = elements.iter().filter_map(|element| range(element, problems)).collect();
+    let mut ranges = Vec::with_capacity(elements.len());
+    ranges.extend(elements.iter().filter_map(|element| range(element, problems)));
     (ranges.len() == elements.len()).then_some(RangeSet(ranges))
 }
 

@@ -140,8 +140,8 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
 pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
-    let attributes =
-        Attributes(properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect());
+    let attributes: Attributes =
+        properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect();
     problems.charge(memory::of_attributes(&attributes), node.place);
     attributes
 }

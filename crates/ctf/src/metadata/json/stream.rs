@@ -139,9 +139,9 @@ impl<'a> StreamReader<'a> {
                 }
             }
         }
-        let own: HashSet<String> = self.trace.attributes.0.iter().map(|(name, _)| name.clone()).collect();
-        let preamble = std::mem::take(&mut self.preamble_attributes.0);
-        self.trace.attributes.0.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
+        let own: HashSet<String> = self.trace.attributes.iter().map(|(name, _)| name.clone()).collect();
+        let preamble = std::mem::take(&mut self.preamble_attributes);
+        self.trace.attributes.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 

@@ -148,6 +148,9 @@ pub(super) struct Parser<'t> {
 const NODE: u64 = size::<Node>() as u64;
 const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
 
+/// What a list takes beside its values.
+const LIST: u64 = 16;
+
 /// How many names of properties are kept to be shared.
 const NAMES: usize = 64;
 
@@ -338,7 +341,12 @@ impl<'t> Parser<'t> {
                     Some(Open::Array(place, mut values)) => {
                         values.push(node);
                         match self.separator(b']', "`,` or `]`", problems)? {
-                            true => node = Node { place, property: None, json: Json::Array(values) },
+                            true => {
+                                // Lists begin with room for more, and most stay short.
+                                values.shrink_to_fit();
+                                self.charge(LIST, problems)?;
+                                node = Node { place, property: None, json: Json::Array(values) };
+                            }
                             false => {
                                 stack.push(Open::Array(place, values));
                                 break;
@@ -350,7 +358,11 @@ impl<'t> Parser<'t> {
                         node.property = Some(name.clone());
                         properties.push(Property { name, name_place, value: node });
                         match self.separator(b'}', "`,` or `}`", problems)? {
-                            true => node = Node { place, property: None, json: Json::Object(properties) },
+                            true => {
+                                properties.shrink_to_fit();
+                                self.charge(LIST, problems)?;
+                                node = Node { place, property: None, json: Json::Object(properties) };
+                            }
                             false => {
                                 let name = self.name("a property name", problems)?;
                                 stack.push(Open::Object(place, properties, name));

@@ -81,7 +81,7 @@ pub(super) struct IntegerType {
     /// Whether it is a character.
     pub(super) encoded: bool,
     /// The clock that it is a value of.
-    pub(super) clock: Option<(String, TextPlace)>,
+    pub(super) clock: Option<Box<(String, TextPlace)>>,
 }
 
 /// Section 4.1.7.

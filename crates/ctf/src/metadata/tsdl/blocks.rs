@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use ichnos_model::memory::{allocated, size};
+use ichnos_model::memory::size;
 use ichnos_model::{ByteOrder, ClockClass, Severity, TextPlace, Uuid, Value};
 
 use super::super::memory;
@@ -307,7 +307,7 @@ impl Parser<'_> {
                 return Ok(());
             }
             // Its place in the index, too.
-            let bytes = memory::of_entry(&name, &value) + 12;
+            let bytes = memory::of_entry(&name, &value) + 24;
             environment.push((name, value));
             parser.charge(bytes, at)
         })
@@ -321,8 +321,8 @@ impl Parser<'_> {
             Ok(())
         })?;
         let at = self.last_end;
-        // What a list takes even if it has only one entry.
-        self.charge(size::<Value>() as u64 + allocated(4 * size::<(String, Value)>()), at)?;
+        // What a list takes even if it has no entry.
+        self.charge(size::<Value>() as u64 + 16, at)?;
         map.shrink_to_fit();
         self.document.call_sites.push(Value::Map(map));
         Ok(())

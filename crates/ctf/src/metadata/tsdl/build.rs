@@ -322,6 +322,8 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
+                // Whoever prints the classes prints all labels for each use.
+                self.charge(mappings.ranges() as u64 / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
                 self.integer(base, Some(mappings.clone()))
             }
@@ -388,7 +390,7 @@ impl<'a> Builder<'a> {
     /// signed integer is never for anything.
     fn integer_roles(&mut self, integer: &IntegerType, at: TextPlace, slot: Slot<'_>) -> Read<Roles> {
         let mut clock = None;
-        if let Some((name, at)) = &integer.clock {
+        if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
                 return Err(self.error(*at, format!("there is no clock `{name}`")));
             };
@@ -468,15 +470,14 @@ impl<'a> Builder<'a> {
             self.path.pop();
             match (class, self.frames.last_mut()) {
                 (Ok(class), Some(frame)) => {
-                    let raw_name = if name == field.name { 0 } else { memory::of_text(&field.name) };
-                    let bytes = memory::of_member(name) + raw_name;
+                    let bytes = memory::of_member(name);
                     if !self.problems.charge(bytes, field.class.at) {
                         self.exhausted = true;
                         result = Err(Stop);
                         break;
                     }
                     let mut member = Member::new(name, class);
-                    member.raw_name = (name != field.name).then(|| field.name.clone());
+                    member.has_underscore = name != field.name;
                     frame.members.push(member);
                 }
                 _ => {
@@ -523,7 +524,7 @@ impl<'a> Builder<'a> {
                 attributes: Default::default(),
             });
         }
-        Ok(FieldKind::Variant { options, selector, alignment: 1 })
+        Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
 
     fn array(&mut self, element: &Type, length: &ArrayLength) -> Read<FieldKind> {
@@ -569,7 +570,7 @@ impl<'a> Builder<'a> {
             [env, ..] if env == "env" => {
                 Err(self.error(location.at, "an environment entry is named `env.KEY`"))
             }
-            _ => self.locate(location).map(|found| Length::Dynamic(found.location)),
+            _ => self.locate(location).map(|found| Length::Dynamic(Box::new(found.location))),
         }
     }
 

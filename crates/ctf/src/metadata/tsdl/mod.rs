@@ -38,7 +38,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
         // Classes of half-read types would only add problems that are none.
         return None;
     }
-    let entries = document.environment.iter().map(|(name, value)| memory::of_entry(name, value) + 12);
+    let entries = document.environment.iter().map(|(name, value)| memory::of_entry(name, value) + 24);
     let call_sites = document.call_sites.iter().map(|map| memory::within(map) + size::<Value>() as u64);
     let kept = entries.sum::<u64>() + call_sites.sum::<u64>();
     let of_document = left.saturating_sub(problems.bytes_left()).saturating_sub(kept);

@@ -142,8 +142,8 @@ fn one_underscore_is_for_the_text_only() {
         "u8 __len; u8 _seq[__len]; enum : u8 { _a, __b, c } _tag; variant <_tag> { u8 _a; u8 __b; u8 c; } v;",
     );
     let FieldKind::Structure { members, .. } = &class.kind else { panic!() };
-    assert_eq!((members[0].name.as_str(), members[0].raw_name.as_deref()), ("_len", Some("__len")));
-    assert_eq!(members[3].raw_name, None);
+    assert_eq!((members[0].name.as_str(), &*members[0].location_name()), ("_len", "__len"));
+    assert!(!members[3].has_underscore);
     assert_eq!(length(member(&class, "seq")).to_string(), "event-record-payload/__len");
     let (options, _) = options(member(&class, "v"));
     let names: Vec<_> =

@@ -184,7 +184,8 @@ impl Parser<'_> {
 
     /// A path to a field (section 7.3.2).
     fn location(&mut self) -> Read<Location> {
-        let location = self.names("a field")?;
+        let mut location = self.names("a field")?;
+        location.names.shrink_to_fit();
         let names: u64 = location.names.iter().map(|name| memory::of_text(name)).sum();
         self.charge(allocated(location.names.len() * size::<String>()) + names, location.at)?;
         match location.names.first().map(String::as_str) {
@@ -563,7 +564,7 @@ impl Parser<'_> {
                 *misfit = Some((label.to_owned(), range));
             }
             // Its place in the index, too.
-            self.charge(memory::of_label(label, 1) + 12, at)?;
+            self.charge(memory::of_label(label, 1) + 24, at)?;
             let name_of = |number: u32| mappings.name(number as usize).unwrap_or_default();
             match index.add(label, mappings.len() as u32, name_of) {
                 Err(number) => mappings.add_range_to(number as usize, range),
@@ -671,7 +672,7 @@ impl Parser<'_> {
                 "byte_order" => integer.byte_order = parser.byte_order(&value)?,
                 "base" => integer.base = parser.display_base(&value)?,
                 "encoding" => integer.encoded = parser.encoding(&value)?,
-                _ => integer.clock = Some((parser.clock_name(&value)?, value.at)),
+                _ => integer.clock = Some(Box::new((parser.clock_name(&value)?, value.at))),
             }
             parser.expect(";")
         })?;

@@ -57,7 +57,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
             }
             FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
                 let resolved_length = match length {
-                    Length::Dynamic(location) => self.location(location).map(|(location, _)| location),
+                    Length::Dynamic(location) => {
+                        self.location(location).map(|(location, _)| Box::new(location))
+                    }
                     Length::Static(_) => None,
                 };
                 let resolved_element = self.class(element);
@@ -75,7 +77,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 let (location, _) = self.location(location)?;
                 FieldKind::String {
                     encoding: *encoding,
-                    length: StringLength::Dynamic(location),
+                    length: StringLength::Dynamic(Box::new(location)),
                     alignment: *alignment,
                 }
             }
@@ -151,7 +153,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let ranges = ranges.cloned().unwrap_or_default();
             resolved.push(VariantOption { class, ranges, ..option.clone() });
         }
-        Some(FieldKind::Variant { options: resolved, selector, alignment })
+        Some(FieldKind::Variant { options: resolved, selector: Box::new(selector), alignment })
     }
 
     /// The absolute location, and the classes of the fields that may be there: several if it leads

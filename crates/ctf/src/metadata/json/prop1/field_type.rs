@@ -329,7 +329,7 @@ impl<'a> TypeReader<'a> {
                 let element = self.element(element, object);
                 FieldKind::Array {
                     element: element?,
-                    length: Length::Dynamic(length?),
+                    length: Length::Dynamic(Box::new(length?)),
                     minimum_alignment: alignment?,
                     element_aligns: false,
                 }
@@ -350,7 +350,7 @@ impl<'a> TypeReader<'a> {
                 let length = length.and_then(|node| self.path(node));
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
-                    length: StringLength::Dynamic(length?),
+                    length: StringLength::Dynamic(Box::new(length?)),
                     alignment: alignment?,
                 }
             }
@@ -365,7 +365,11 @@ impl<'a> TypeReader<'a> {
                     ranges: RangeSet::default(),
                     attributes: member.attributes,
                 });
-                FieldKind::Variant { options: options.collect(), selector: selector?, alignment: alignment? }
+                FieldKind::Variant {
+                    options: options.collect(),
+                    selector: Box::new(selector?),
+                    alignment: alignment?,
+                }
             }
         })
     }
