@@ -70,7 +70,6 @@ impl Attributes {
     }
 
     /// Namespaces and values.
-    #[must_use]
     pub fn iter(&self) -> std::slice::Iter<'_, (String, Value)> {
         self.entries().iter()
     }

@@ -306,10 +306,10 @@ struct Trouble {
     found: String,
 }
 
-/// The names of the members of large structures: searching each time would take members times
-/// locations.
+/// The members of large structures, as indexes in the order of their names: searching each time would
+/// take members times locations.
 struct MemberNames {
-    by_class: RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>,
+    by_class: RefCell<HashMap<*const FieldClass, Vec<u32>>>,
     /// How many more steps finding fields may take; at 0 all that is found counts for nothing.
     steps: Cell<u64>,
 }
@@ -325,13 +325,19 @@ impl MemberNames {
         }
         let mut all = self.by_class.borrow_mut();
         // Classes stay where they are as long as their plans are made.
-        let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
-            let names = members.iter().enumerate().rev();
-            names
-                .map(|(index, member)| (member.location_name().into_owned().into_boxed_str(), index))
-                .collect()
+        let order = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
+            let mut order: Vec<u32> = (0..).take(members.len()).collect();
+            order.sort_by_key(|index| &members[*index as usize].name);
+            order
         });
-        names.get(name).copied()
+        let find = |name: &str, has_underscore: bool| {
+            let begin = order.partition_point(|index| *members[*index as usize].name < *name);
+            let same = order[begin..].iter().map(|index| (*index as usize, &members[*index as usize]));
+            let mut same = same.take_while(|(_, member)| *member.name == *name);
+            same.find(|(_, member)| member.has_underscore == has_underscore).map(|(index, _)| index)
+        };
+        let found = [find(name, false), name.strip_prefix('_').and_then(|name| find(name, true))];
+        found.into_iter().flatten().min()
     }
 }
 

@@ -1,8 +1,8 @@
 //! Estimates of memory: what a description takes counts against
 //! [`Limits::description_bytes`](crate::Limits::description_bytes).
 
-/// The memory in bytes that an allocation of so many takes: common allocators take a number of their own
-/// beside it, round up, and give no less than 32.
+/// The memory in bytes that an allocation of `bytes` takes: common allocators need 8 more for themselves,
+/// round up to a multiple of 16, and give no less than 32.
 #[must_use]
 pub const fn allocated(bytes: usize) -> u64 {
     let rounded = bytes.saturating_add(8 + 15) as u64 & !15;
@@ -23,13 +23,13 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// So many bytes may be taken.
+    /// A budget of `most` bytes.
     #[must_use]
     pub const fn new(most: u64) -> Self {
         Self { most, left: most }
     }
 
-    /// Takes so many bytes; false if there are not so many left.
+    /// Takes bytes; false if fewer are left, and then none are left.
     #[inline]
     pub fn take(&mut self, bytes: u64) -> bool {
         match self.left.checked_sub(bytes) {

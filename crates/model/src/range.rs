@@ -237,18 +237,30 @@ impl Mappings {
     #[inline]
     #[must_use]
     pub fn get(&self, index: usize) -> Option<Mapping<'_>> {
-        let table = &*self.0;
-        let end = table.ends.get(index)?;
-        let begin =
-            index.checked_sub(1).and_then(|before| table.ends.get(before)).copied().unwrap_or_default();
+        Some(Mapping { name: self.name_at(index)?, ranges: self.ranges_at(index)? })
+    }
+
+    fn name_at(&self, index: usize) -> Option<&str> {
+        let [begin, end] = self.bounds(index)?;
+        self.0.names.get(begin.name as usize..end.name as usize)
+    }
+
+    #[inline]
+    fn ranges_at(&self, index: usize) -> Option<Ranges<'_>> {
+        let [begin, end] = self.bounds(index)?;
         let ranges = begin.ranges as usize..end.ranges as usize;
-        Some(Mapping {
-            name: table.names.get(begin.name as usize..end.name as usize)?,
-            ranges: Ranges(match &table.ranges {
-                Numbers::Narrow(all) => Slice::Narrow(all.get(ranges)?),
-                Numbers::Wide(all) => Slice::Wide(all.get(ranges)?),
-            }),
-        })
+        Some(Ranges(match &self.0.ranges {
+            Numbers::Narrow(all) => Slice::Narrow(all.get(ranges)?),
+            Numbers::Wide(all) => Slice::Wide(all.get(ranges)?),
+        }))
+    }
+
+    /// Where the mapping of this index begins, and where it ends.
+    #[inline]
+    fn bounds(&self, index: usize) -> Option<[End; 2]> {
+        let end = *self.0.ends.get(index)?;
+        let begin = index.checked_sub(1).and_then(|before| self.0.ends.get(before));
+        Some([begin.copied().unwrap_or_default(), end])
     }
 
     /// The mappings.
@@ -258,7 +270,8 @@ impl Mappings {
 
     /// The names of `value`, in order.
     pub fn names_of(&self, value: i128) -> impl Iterator<Item = &str> {
-        self.iter().filter(move |mapping| mapping.ranges.contains(value)).map(|mapping| mapping.name)
+        let is_of = move |index: &usize| self.ranges_at(*index).is_some_and(|ranges| ranges.contains(value));
+        (0..self.len()).filter(is_of).filter_map(|index| self.name_at(index))
     }
 
     /// The names of the flags that are set in `bits` (bit 0 is the least significant one): a flag

@@ -119,7 +119,7 @@ fn name_weight(name: &str) -> u64 {
 }
 
 fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
-    names.map(|name| name_weight(name)).max().unwrap_or(0)
+    names.map(name_weight).max().unwrap_or(0)
 }
 
 /// What the names of values cost: one value can have all of them.

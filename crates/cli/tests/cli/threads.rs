@@ -15,7 +15,7 @@ fn trace() -> Folder {
     folder
 }
 
-/// Runs a copy of the command that may make so many processes and threads, itself among them, as a user
+/// Runs a copy of the command that may make `most` processes and threads, itself among them, as a user
 /// who has none besides; None (and a line that says why) where that cannot be done.
 fn limited(folder: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
     let program = folder.join("ichnos");

@@ -429,7 +429,7 @@ impl<'a> StreamReader<'a> {
         }
         let names = [&namespace, &name, &uid].map(|name| name.as_deref());
         // Its id is in a set, too.
-        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 32, object.place) {
+        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
             return;
         }
         let Some(stream) = self.trace.data_streams.get_mut(index) else { return };

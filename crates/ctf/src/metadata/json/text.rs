@@ -339,12 +339,11 @@ impl<'t> Parser<'t> {
                 match stack.pop() {
                     None => return Ok(node),
                     Some(Open::Array(place, mut values)) => {
-                        values.push(node);
+                        push(&mut values, node);
                         match self.separator(b']', "`,` or `]`", problems)? {
                             true => {
-                                // Lists begin with room for more, and most stay short.
-                                values.shrink_to_fit();
-                                self.charge(LIST, problems)?;
+                                fit(&mut values);
+                                self.charge(NODE + LIST, problems)?;
                                 node = Node { place, property: None, json: Json::Array(values) };
                             }
                             false => {
@@ -356,11 +355,11 @@ impl<'t> Parser<'t> {
                     Some(Open::Object(place, mut properties, (name, name_place))) => {
                         self.charge(PROPERTY, problems)?;
                         node.property = Some(name.clone());
-                        properties.push(Property { name, name_place, value: node });
+                        push(&mut properties, Property { name, name_place, value: node });
                         match self.separator(b'}', "`,` or `}`", problems)? {
                             true => {
-                                properties.shrink_to_fit();
-                                self.charge(LIST, problems)?;
+                                fit(&mut properties);
+                                self.charge(NODE + LIST, problems)?;
                                 node = Node { place, property: None, json: Json::Object(properties) };
                             }
                             false => {
@@ -573,6 +572,23 @@ impl<'t> Parser<'t> {
             self.position += 1;
         }
         Ok(unit)
+    }
+}
+
+/// Lists up to this length grow by one: most are short, and there can be millions.
+const SHORT: usize = 8;
+
+fn push<T>(list: &mut Vec<T>, value: T) {
+    if list.len() == list.capacity() && list.len() < SHORT {
+        list.reserve_exact(1);
+    }
+    list.push(value);
+}
+
+/// Gives back the room that a list has for more.
+fn fit<T>(list: &mut Vec<T>) {
+    if list.len() > SHORT {
+        list.shrink_to_fit();
     }
 }
 

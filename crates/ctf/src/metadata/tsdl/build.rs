@@ -322,7 +322,7 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
-                // Whoever prints the classes prints all labels for each use.
+                // What prints the classes prints all labels for each use.
                 self.charge(mappings.ranges() as u64 / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
                 self.integer(base, Some(mappings.clone()))

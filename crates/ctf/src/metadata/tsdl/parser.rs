@@ -332,7 +332,7 @@ impl<'a> Parser<'a> {
         let mut names = Vec::new();
         loop {
             let Some(word) = self.word() else { return Err(self.unexpected(what)) };
-            // Nobody means more of them; a text could be nothing else.
+            // Real names are shorter; a hostile text could be a single one.
             if names.len() >= 16 {
                 self.charge(size::<String>() as u64 + memory::of_text(word), at)?;
             }

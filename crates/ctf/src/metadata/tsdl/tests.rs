@@ -319,3 +319,19 @@ fn no_bytes_make_it_panic() {
         assert_eq!(trace.is_none(), problems.has_errors());
     }
 }
+
+#[test]
+fn fields_of_large_structures_are_found_with_and_without_underscores() {
+    let others: String = (0..40).map(|i| format!("u8 _m{i};")).collect();
+    let text = format!(
+        "/* CTF 1.8 */ typealias integer {{ size = 8; }} := u8;
+        trace {{ major = 1; minor = 8; byte_order = le; }}; stream {{}};
+        event {{ fields := struct {{
+            u8 __n; u8 _n; u8 k; {others} u8 a[_n]; u8 b[__n]; u8 c[_m30]; u8 d[k];
+        }}; }};"
+    );
+    let read =
+        |text: &str| crate::metadata::parse(text.as_bytes(), &crate::metadata::MetadataOptions::default());
+    assert!(read(&text).is_ok());
+    assert!(read(&text.replace("[__n]", "[n]")).is_err());
+}

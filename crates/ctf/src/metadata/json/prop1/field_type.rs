@@ -502,8 +502,8 @@ impl<'a> TypeReader<'a> {
                 let class = class.and_then(|node| self.field_type(node));
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
-                // Noting where paths lead makes a copy.
-                let bytes = 2 * name.map_or(0, memory::of_member);
+                // Noting where paths lead makes a copy, and the name is in a set.
+                let bytes = 3 * name.map_or(0, memory::of_member);
                 if let (Some(name), Some(class)) = (name, class)
                     && self.problems.charge(bytes, element.place)
                 {

@@ -334,7 +334,7 @@ impl Reader<'_> {
         let count = self.events.len() as u64;
         let names = [event.namespace.as_deref(), event.name.as_deref()];
         // Its id is in a set, too.
-        if !self.types.problems.charge(memory::of_event_record_class(&names) + 32, object.place) {
+        if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
             return;
         }
         if count <= most {
