@@ -12,7 +12,8 @@ use ichnos_model::{
 
 use super::location::{field_location, first_overlap, mappings, range_set};
 use super::object::{
-    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, text, unsigned,
+    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, refuse_at_limit, text,
+    unsigned,
 };
 use super::roles;
 use super::text::{Json, Node};
@@ -421,8 +422,7 @@ impl<'a> ClassReader<'a> {
         let length = object.require("length", self.problems).and_then(|node| {
             let length = positive(node, self.problems)?;
             if length > self.limits.integer_bits {
-                let expected = format!("at most {} bits, the limit", self.limits.integer_bits);
-                refuse(node, expected, self.problems);
+                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
                 return None;
             }
             Some(length)

@@ -8,12 +8,20 @@ use crate::metadata::{Problems, memory};
 
 /// Reports a value that is not what it must be.
 pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
+    problems.add(wrong(node, expected));
+}
+
+/// Reports a number of bits that is more than a limit allows.
+pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
+    problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
+}
+
+fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
     let message = match &node.property {
         Some(name) => format!("the property `{}` is not what it must be", shortened(name)),
         None => "a value is not what it must be".to_owned(),
     };
-    let diagnostic = Diagnostic::error(node.place, message);
-    problems.add(diagnostic.expected(expected, node.describe()));
+    Diagnostic::error(node.place, message).expected(expected, node.describe())
 }
 
 /// Names for a message: "`a`, `b` or `c`".

@@ -689,9 +689,9 @@ impl Parser<'_> {
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
-            return Err(
-                self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}"))
-            );
+            let message = format!("an integer of {size} bits is wider than the limit of {most}");
+            self.problems.limit(value.at, "integer_bits", message);
+            return Err(Stop);
         }
         Ok(size)
     }

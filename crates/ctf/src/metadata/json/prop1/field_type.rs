@@ -13,7 +13,7 @@ use ichnos_model::{
 use super::super::field_class::DEEPEST;
 use super::super::object::{
     Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
-    refuse_duplicates, text,
+    refuse_at_limit, refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{integer, positive, unsigned};
@@ -391,7 +391,7 @@ impl<'a> TypeReader<'a> {
         let size = object.require("size", self.problems).and_then(|node| {
             let size = positive(node, self.problems)?;
             if size > self.limits.integer_bits {
-                refuse(node, format!("at most {} bits, the limit", self.limits.integer_bits), self.problems);
+                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
                 return None;
             }
             Some(size)
