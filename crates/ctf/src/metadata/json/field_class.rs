@@ -584,7 +584,8 @@ impl<'a> ClassReader<'a> {
         let attributes = self.extras(&mut object);
         object.finish(Unknown::Refuse, self.problems);
         let name = name?;
-        if !self.problems.charge(memory::of_member(name), node.place) {
+        // Its name is in a set, too.
+        if !self.problems.charge(memory::of_member(name) + 32, node.place) {
             return None;
         }
         Some(Member { name: name.to_owned(), has_underscore: false, class: class?, attributes })
