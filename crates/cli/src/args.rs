@@ -185,6 +185,10 @@ pub(crate) struct Reading {
     /// Refuse metadata that are larger than this, for instance 512M [default: 256 MiB].
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,
+    /// Refuse metadata whose description takes more memory than this, for instance 1G [default: 32 MiB and
+    /// more for metadata of more than 3 MiB, ten times their size, at most 256 MiB].
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
+    pub(crate) limit_description: Option<u64>,
     /// Refuse field classes that are nested deeper than this [default: 64].
     #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
     pub(crate) limit_depth: Option<u32>,
@@ -200,7 +204,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "BITS", help_heading = "Limits against hostile input")]
     pub(crate) limit_integer: Option<u64>,
     /// Do not read packets and events of which all data of a trace could have more fields than this for
-    /// each bit [default: 4, and 65,536 in all].
+    /// each bit, beyond what little data may have [default: 4, beyond 1,048,576 in all].
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_fields_per_bit: Option<u64>,
     /// Refuse more array elements without bits than this in a packet, beside one for each bit [default:

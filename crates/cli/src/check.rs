@@ -16,7 +16,7 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, count, grouped, safe};
 use crate::text_check::TextCheck;
-use crate::{applicable, input, output, scan};
+use crate::{applicable, input, limits, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
@@ -206,7 +206,8 @@ impl Findings {
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
-            self.input(problem.clone(), Some(REMEDY.into()));
+            let remedy = limits::of_problem(problem).unwrap_or(REMEDY);
+            self.input(problem.clone(), Some(remedy.into()));
         }
         for refused in session.refused() {
             self.refused(&refused.path, &refused.diagnostics);
@@ -394,6 +395,7 @@ impl Findings {
             ),
             _ => (Level::Note, None),
         };
+        let remedy = limits::of_diagnostic(diagnostic).or(remedy);
         let mut json = Object::default();
         json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
@@ -508,6 +510,9 @@ impl Findings {
 
 /// What to do about damage.
 fn remedy(kind: &DamageKind) -> &'static str {
+    if let Some(remedy) = limits::of_damage(kind) {
+        return remedy;
+    }
     match kind {
         DamageKind::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
         | DamageKind::CutOff { .. } => {
@@ -553,9 +558,6 @@ fn remedy(kind: &DamageKind) -> &'static str {
         }
         DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
             "remove the packet index (the file of the folder `index`): packets are found without it"
-        }
-        DamageKind::TooManyFields { .. } => {
-            "real tracers write no such things; if you trust the input, raise the limit with --limit-fields-per-bit"
         }
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"

@@ -12,6 +12,7 @@ use crate::applicable;
 use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
 use crate::interrupt;
+use crate::limits;
 use crate::nearest::nearest;
 use crate::report::Report;
 use crate::style::count;
@@ -151,6 +152,9 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
     }
     let mut limits = options.ctf.limits;
     set(&mut limits.metadata_bytes, reading.limit_metadata);
+    set(&mut limits.description_bytes, reading.limit_description);
+    // What is given holds for short metadata, too.
+    set(&mut limits.few_description_bytes, reading.limit_description);
     set(&mut limits.depth, reading.limit_depth);
     set(&mut limits.field_classes, reading.limit_field_classes);
     // Who says how many wants that many, however short the metadata are.
@@ -175,19 +179,14 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
 /// An error of opening, with what may help.
 pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
-    match error {
+    let at_limit = limits::of_opening(error);
+    let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => {
             let failure = Failure::new(message);
             match similar(Path::new(path)) {
                 Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
                 None => failure,
             }
-        }
-        OpenError::Io(IoError::Limit { what, .. }) if what.contains("unpacked bytes") => {
-            Failure::new(message).help("if you trust the input, raise the limit with --limit-unpacked")
-        }
-        OpenError::Io(IoError::Ratio { .. }) => {
-            Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
         }
         OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
             .help("name a folder with more room, or one that can be written, with --temp-dir DIR"),
@@ -216,6 +215,10 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
         }
         _ => Failure::new(message),
+    };
+    match at_limit {
+        Some(remedy) => failure.help(remedy),
+        None => failure,
     }
 }
 
@@ -226,12 +229,20 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
     }
     tell_notices(session, report);
     for problem in session.problems() {
-        report.warning(problem);
+        match limits::of_problem(problem) {
+            Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
+            None => report.warning(problem),
+        }
     }
     for refused in session.refused() {
         report.error(&format!("{}: this trace is left out: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
             report.answer(&format!("  {}", crate::style::safe(&diagnostic.to_string())));
+        }
+        let at_limit =
+            refused.diagnostics.iter().find_map(|problem| limits::of_diagnostic(&problem.diagnostic));
+        if let Some(remedy) = at_limit {
+            report.help(remedy);
         }
     }
     for trace in session.traces() {

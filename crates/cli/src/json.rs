@@ -77,7 +77,7 @@ pub(crate) fn map(entries: &[(String, Value)]) -> Json {
 
 /// Attributes; None if there are none.
 pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
-    (!attributes.is_empty()).then(|| map(&attributes.0))
+    (!attributes.is_empty()).then(|| map(attributes.entries()))
 }
 
 /// A place in a metadata text; None if it is unknown.
@@ -102,6 +102,7 @@ pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
     object.put("message", diagnostic.message.as_str());
     object.put_some("expected", diagnostic.expected.as_deref());
     object.put_some("found", diagnostic.found.as_deref());
+    object.put_some("limit", diagnostic.limit);
     object
 }
 

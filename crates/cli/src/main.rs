@@ -18,6 +18,7 @@ mod info;
 mod input;
 mod interrupt;
 mod json;
+mod limits;
 mod nearest;
 mod output;
 mod parts;

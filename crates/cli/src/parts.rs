@@ -180,7 +180,7 @@ pub(crate) fn print(
     let bound = |part: usize| cuts.get(part).copied();
     let make = |part: usize, outlet: &Outlet<Piece>| make(job, part, &cuts, outlet);
     let mut result = Ok(());
-    in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
+    let on_threads = in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
         match joint.take(part, bound(part), pieces) {
             Ok(goes_on) => goes_on,
             Err(error) => {
@@ -189,7 +189,13 @@ pub(crate) fn print(
             }
         }
     });
-    result.map(|()| joint.done)
+    result?;
+    if let Err(error) = on_threads {
+        joint.report.note(&format!("the system refuses further threads ({error}): reading goes on with one"));
+        let end = joint.pass(job.reader.cursor(), 0, 0)?;
+        joint.add(end.done);
+    }
+    Ok(joint.done)
 }
 
 /// Makes a part, without knowing what comes before.

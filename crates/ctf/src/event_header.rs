@@ -415,7 +415,7 @@ mod tests {
             });
             let selection = FieldKind::Variant {
                 options: options.collect(),
-                selector: FieldLocation::absolute(Scope::EventRecordHeader, ["f0"]),
+                selector: Box::new(FieldLocation::absolute(Scope::EventRecordHeader, ["f0"])),
                 alignment: 1,
             };
             let members = vec![integer(0, first), Member::new("v", Arc::new(FieldClass::new(selection)))];
@@ -436,7 +436,7 @@ mod tests {
         }];
         let selection = FieldKind::Variant {
             options,
-            selector: FieldLocation::absolute(Scope::EventRecordHeader, ["f0"]),
+            selector: Box::new(FieldLocation::absolute(Scope::EventRecordHeader, ["f0"])),
             alignment: 1,
         };
         let members =

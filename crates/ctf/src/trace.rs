@@ -349,6 +349,8 @@ impl<'a> Folder<'a> {
                 let mut quirks = Quirk::of(&parsed.trace);
                 quirks.retain(|quirk| !options.without_quirks.contains(quirk));
                 quirks.iter().for_each(|quirk| quirk.correct(&mut parsed.trace));
+                let mut metadata_options = metadata_options;
+                metadata_options.limits.description_bytes = parsed.left;
                 let mut described = Described {
                     class: parsed.trace,
                     quirks,
@@ -358,7 +360,8 @@ impl<'a> Folder<'a> {
                     metadata_name: file,
                     folders: Vec::new(),
                 };
-                described.add_auxiliary(&self.auxiliary, self.tree, &metadata_options);
+                described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
+                described.limits = metadata_options.limits;
                 described.folders.push(self);
                 Ok(described)
             }
@@ -474,7 +477,7 @@ impl<'a> Described<'a> {
         Ok(CtfTrace { path, trace, dialect: self.dialect, diagnostics, streams, damage, quirks: self.quirks })
     }
 
-    fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &MetadataOptions) {
+    fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &mut MetadataOptions) {
         if self.dialect != Dialect::Prop2 {
             return;
         }
@@ -503,7 +506,7 @@ impl<'a> Described<'a> {
 }
 
 fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {
-    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    let diagnostic = metadata::plan_diagnostic(error);
     TraceError { path, diagnostics: vec![FileDiagnostic { file: metadata_name.to_owned(), diagnostic }] }
 }
 

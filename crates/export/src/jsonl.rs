@@ -491,7 +491,7 @@ fn push_uuid(out: &mut Vec<u8>, uuid: Option<Uuid>) {
 fn push_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
     if !attributes.is_empty() {
         push_key(out, "attributes");
-        push_map(out, &attributes.0);
+        push_map(out, attributes.entries());
     }
 }
 

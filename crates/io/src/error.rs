@@ -95,6 +95,18 @@ pub enum IoError {
 }
 
 impl IoError {
+    /// The name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), if that is what is
+    /// wrong.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Limit { what, .. } if what.contains("files") => Some("entries"),
+            Self::Limit { .. } => Some("decompressed_bytes"),
+            Self::Ratio { .. } => Some("ratio"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn system(path: impl Into<String>, what: &'static str, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {

@@ -83,3 +83,16 @@ pub enum DecodeErrorKind {
     #[error("a field is larger than any packet can be")]
     Overflow,
 }
+
+impl DecodeErrorKind {
+    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is what is
+    /// wrong.
+    #[must_use]
+    pub const fn limit(self) -> Option<&'static str> {
+        match self {
+            Self::OversizedInteger(_) => Some("integer_bits"),
+            Self::TooManyEmptyElements(_) => Some("zero_size_elements"),
+            _ => None,
+        }
+    }
+}

@@ -1,5 +1,6 @@
 //! Field classes: everything that CTF 2 can describe, and what the other formats add.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -225,7 +226,7 @@ pub enum FieldKind {
         /// Class of the field.
         field: Arc<FieldClass>,
         /// Which field says whether it is there.
-        selector: FieldLocation,
+        selector: Box<FieldLocation>,
         /// Of which values of the selector it is there; None: the selector is a boolean.
         ranges: Option<RangeSet>,
     },
@@ -234,7 +235,7 @@ pub enum FieldKind {
         /// The classes.
         options: Vec<VariantOption>,
         /// Which field selects the option.
-        selector: FieldLocation,
+        selector: Box<FieldLocation>,
         /// Alignment in bits (1 but for PROP-1.0).
         alignment: u64,
     },
@@ -255,6 +256,27 @@ pub enum FieldKind {
     /// than 64, other fields can have their length in them, or be selected by them, as an unsigned
     /// integer.
     Padding(BitField),
+}
+
+impl FieldKind {
+    /// Whether there are neither other classes nor names in it.
+    pub(crate) fn is_plain(&self) -> bool {
+        match self {
+            Self::BitArray(_)
+            | Self::Boolean(_)
+            | Self::Float(_)
+            | Self::Padding(_)
+            | Self::String { .. }
+            | Self::Blob { .. }
+            | Self::Null { .. } => true,
+            Self::Integer { integer, .. }
+            | Self::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                integer.mappings.is_none()
+            }
+            Self::VariableLength { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Layout of a fixed-length field of bits.
@@ -455,7 +477,7 @@ pub enum StringLength {
     /// After this many bytes; the text ends before the first U+0000, if any.
     Static(u64),
     /// After as many bytes as another field says.
-    Dynamic(FieldLocation),
+    Dynamic(Box<FieldLocation>),
     /// After as many bytes as the field itself says in an unsigned integer that it begins with. A
     /// U+0000 does not end the text.
     Prefixed {
@@ -472,7 +494,7 @@ pub enum Length {
     /// Always this many.
     Static(u64),
     /// As many as another field says.
-    Dynamic(FieldLocation),
+    Dynamic(Box<FieldLocation>),
 }
 
 /// A field of a structure or a union.
@@ -480,9 +502,9 @@ pub enum Length {
 pub struct Member {
     /// Name, as it is shown.
     pub name: String,
-    /// Name, as field locations spell it, where that differs: CTF 1.8 producers put an underscore
+    /// Whether field locations spell the name with an underscore before it: CTF 1.8 producers put one
     /// before names that could be reserved words, and readers take it away again.
-    pub raw_name: Option<String>,
+    pub has_underscore: bool,
     /// Class of the field.
     pub class: Arc<FieldClass>,
     /// What the producer adds.
@@ -492,13 +514,23 @@ pub struct Member {
 impl Member {
     /// A member of this name and class.
     pub fn new(name: impl Into<String>, class: Arc<FieldClass>) -> Self {
-        Self { name: name.into(), raw_name: None, class, attributes: Attributes::default() }
+        Self { name: name.into(), has_underscore: false, class, attributes: Attributes::default() }
     }
 
     /// The name that field locations use.
     #[must_use]
-    pub fn location_name(&self) -> &str {
-        self.raw_name.as_deref().unwrap_or(&self.name)
+    pub fn location_name(&self) -> Cow<'_, str> {
+        if self.has_underscore { Cow::Owned(format!("_{}", self.name)) } else { Cow::Borrowed(&self.name) }
+    }
+
+    /// Whether field locations call it so.
+    #[must_use]
+    pub fn is_called(&self, location_name: &str) -> bool {
+        if self.has_underscore {
+            location_name.strip_prefix('_') == Some(&self.name)
+        } else {
+            *self.name == *location_name
+        }
     }
 }
 

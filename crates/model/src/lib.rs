@@ -18,6 +18,7 @@ mod limits;
 mod locate;
 mod location;
 mod log;
+pub mod memory;
 mod message;
 mod part;
 mod place;
@@ -56,7 +57,7 @@ pub use message::{
     Place, Sink, Take, order,
 };
 pub use place::{DeclaredAt, TextPlace};
-pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
+pub use range::{IntegerRange, Mapping, Mappings, MappingsBuilder, RangeSet, Ranges};
 pub use role::{ClockUpdate, Role, Roles};
 pub use selectors::Selectors;
 pub use stream::{DataStream, Trace};

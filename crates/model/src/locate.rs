@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot};
 use crate::{
-    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Member, RangeSet,
-    Scope, StringLength, TextPlace, TraceClass, VariableLengthValue, VariantOption,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Mappings, Member,
+    RangeSet, Ranges, Scope, StringLength, TextPlace, TraceClass, VariableLengthValue, VariantOption,
 };
 
 /// A field location that leads to no field that fits.
@@ -388,10 +388,10 @@ struct Trouble {
     found: String,
 }
 
-/// The names of the members of large structures: searching each time would take members times
-/// locations.
+/// The members of large structures, as indexes in the order of their names: searching each time would
+/// take members times locations.
 struct MemberNames {
-    by_class: RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>,
+    by_class: RefCell<HashMap<*const FieldClass, Vec<u32>>>,
     /// How many more steps finding fields may take; at 0 all that is found counts for nothing.
     steps: Cell<u64>,
 }
@@ -403,15 +403,23 @@ impl MemberNames {
     /// Index of the first member called `name` of a class with these members.
     fn index(&self, class: &Arc<FieldClass>, members: &[Member], name: &str) -> Option<usize> {
         if members.len() <= Self::FEW {
-            return members.iter().position(|member| member.location_name() == name);
+            return members.iter().position(|member| member.is_called(name));
         }
         let mut all = self.by_class.borrow_mut();
         // Classes stay where they are as long as their plans are made.
-        let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
-            let names = members.iter().enumerate().rev();
-            names.map(|(index, member)| (member.location_name().into(), index)).collect()
+        let order = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
+            let mut order: Vec<u32> = (0..).take(members.len()).collect();
+            order.sort_by_key(|index| &members[*index as usize].name);
+            order
         });
-        names.get(name).copied()
+        let find = |name: &str, has_underscore: bool| {
+            let begin = order.partition_point(|index| *members[*index as usize].name < *name);
+            let same = order[begin..].iter().map(|index| (*index as usize, &members[*index as usize]));
+            let mut same = same.take_while(|(_, member)| *member.name == *name);
+            same.find(|(_, member)| member.has_underscore == has_underscore).map(|(index, _)| index)
+        };
+        let found = [find(name, false), name.strip_prefix('_').and_then(|name| find(name, true))];
+        found.into_iter().flatten().min()
     }
 }
 
@@ -533,17 +541,19 @@ impl Search<'_> {
         let mut choices: Vec<Vec<RangeSet>> = Vec::with_capacity(targets.len());
         for target in targets {
             let mappings = plan.node(*target).class.integer().and_then(|integer| integer.mappings.as_ref());
-            let labels = mappings.map_or(&[][..], |mappings| &mappings.0);
-            let ranges: usize = labels.iter().map(|label| label.ranges.0.len()).sum();
-            self.count(CHOICE_STEPS * (1 + options.len() + labels.len() + ranges));
+            let (labels, ranges) = mappings.map_or((0, 0), |mappings| (mappings.len(), mappings.ranges()));
+            self.count(CHOICE_STEPS * (1 + options.len() + labels + ranges));
             if self.names.steps.get() == 0 {
                 return None;
             }
-            let by_label: HashMap<&str, &RangeSet> =
-                labels.iter().map(|label| (&*label.name, &label.ranges)).collect();
+            let by_label: HashMap<&str, Ranges<'_>> = mappings
+                .into_iter()
+                .flat_map(Mappings::iter)
+                .map(|label| (label.name, label.ranges))
+                .collect();
             let of_option = |option: &VariantOption| {
                 let label = option.name.as_deref().and_then(|name| by_label.get(name));
-                label.map(|ranges| (*ranges).clone()).unwrap_or_default()
+                label.map(|ranges| ranges.to_set()).unwrap_or_default()
             };
             choices.push(options.iter().map(of_option).collect());
         }

@@ -278,6 +278,20 @@ pub enum DamageKind {
     },
 }
 
+impl DamageKind {
+    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is what is
+    /// wrong.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(kind) => kind.limit(),
+            Self::TooManyFields { .. } => Some("fields_per_bit"),
+            Self::TooManyPackets(_) => Some("packets"),
+            _ => None,
+        }
+    }
+}
+
 /// A rule of a format that is broken. Unless it is `fatal`, all is read as if it were not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BrokenRule {

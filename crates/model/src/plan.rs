@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::leap::Leaps;
 use crate::locate::{self, LocationProblem, LocationRule};
+use crate::memory::{Budget, allocated};
 use crate::part::{Elements, Layout, Part, Parts, join};
 use crate::selectors::Selectors;
 use crate::walk::Slots;
@@ -39,15 +40,34 @@ pub struct Node {
     /// Alignment in bits.
     pub(crate) alignment: u64,
     pub(crate) op: Op,
-    /// Slots that take the value.
-    pub(crate) saves: Vec<Slot>,
-    /// Slots that become unknown when this field (an optional or a variant) begins.
-    pub(crate) clears: Vec<Slot>,
+    /// Of few fields: others that need them.
+    links: Option<Box<Links>>,
     pub(crate) parent: Option<NodeId>,
     is_option: bool,
 }
 
+/// The slots that a field is about.
+#[derive(Debug, Default)]
+struct Links {
+    /// Those that take the value.
+    saves: Vec<Slot>,
+    /// Those that become unknown when this field (an optional or a variant) begins.
+    clears: Vec<Slot>,
+}
+
 impl Node {
+    /// Slots that take the value.
+    #[inline]
+    pub(crate) fn saves(&self) -> &[Slot] {
+        self.links.as_ref().map_or(&[], |links| &links.saves)
+    }
+
+    /// Slots that become unknown when this field (an optional or a variant) begins.
+    #[inline]
+    pub(crate) fn clears(&self) -> &[Slot] {
+        self.links.as_ref().map_or(&[], |links| &links.clears)
+    }
+
     /// Alignment of the field in bits.
     #[must_use]
     pub fn alignment(&self) -> u64 {
@@ -57,7 +77,7 @@ impl Node {
     /// The slots that take the field's value, because other fields need it.
     #[must_use]
     pub fn saved_in(&self) -> &[u16] {
-        &self.saves
+        self.saves()
     }
 
     /// Whether the field is an option of a variant: its name, if it has one, is the option's.
@@ -71,7 +91,7 @@ impl Node {
     /// Whether other fields need this one to be decoded: it says a length or selects.
     #[must_use]
     pub fn is_needed(&self) -> bool {
-        !self.saves.is_empty()
+        !self.saves().is_empty()
     }
 }
 
@@ -203,9 +223,14 @@ impl Plan {
     }
 
     /// Builds the tree of nodes; slots and runs come later.
-    pub(crate) fn tree(root: &Arc<FieldClass>, budget: &mut u64, limits: &Limits) -> Result<Self, PlanError> {
+    pub(crate) fn tree(
+        root: &Arc<FieldClass>,
+        budget: &mut Left,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
         let mut plan = Self { nodes: Vec::new(), fixed: None, leaps: None };
         plan.add(None, root, None, budget, limits.depth, limits)?;
+        plan.nodes.shrink_to_fit();
         Ok(plan)
     }
 
@@ -214,11 +239,11 @@ impl Plan {
         name: Option<&str>,
         class: &Arc<FieldClass>,
         parent: Option<NodeId>,
-        budget: &mut u64,
+        budget: &mut Left,
         depth: u32,
         limits: &Limits,
     ) -> Result<NodeId, PlanError> {
-        *budget = budget.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        budget.take(name, class, limits)?;
         let depth = depth.checked_sub(1).ok_or(PlanError::Depth(limits.depth))?;
         let id = self.nodes.len() as NodeId;
         self.nodes.push(Node {
@@ -227,8 +252,7 @@ impl Plan {
             roles: class.roles,
             alignment: 1,
             op: Op::Null,
-            saves: Vec::new(),
-            clears: Vec::new(),
+            links: None,
             parent,
             is_option: false,
         });
@@ -378,12 +402,12 @@ impl Plan {
 
     /// Has the node save its value, and the optionals and variants around it forget an old one.
     pub(crate) fn save(&mut self, id: NodeId, slot: Slot) {
-        self.nodes[id as usize].saves.push(slot);
+        self.nodes[id as usize].links.get_or_insert_default().saves.push(slot);
         let mut parent = self.nodes[id as usize].parent;
         while let Some(id) = parent {
             let node = &mut self.nodes[id as usize];
-            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears.contains(&slot) {
-                node.clears.push(slot);
+            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears().contains(&slot) {
+                node.links.get_or_insert_default().clears.push(slot);
             }
             parent = node.parent;
         }
@@ -397,8 +421,9 @@ impl Plan {
     pub(crate) fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
+            let saved = !node.saves().is_empty();
             if let Op::Bits(bits) = &mut node.op {
-                bits.saved = !node.saves.is_empty();
+                bits.saved = saved;
             }
         }
         for id in 0..count {
@@ -419,7 +444,8 @@ impl Plan {
             if let Op::Structure { members, .. } = &self.nodes[id].op {
                 let mut parts = Parts::new(self.nodes[id].alignment);
                 members.iter().for_each(|id| parts.add(self, *id, layouts[*id as usize]));
-                let parts = parts.finish();
+                let mut parts = parts.finish();
+                parts.shrink_to_fit();
                 if let Op::Structure { parts: place, .. } = &mut self.nodes[id].op {
                     *place = parts;
                 }
@@ -462,6 +488,40 @@ pub fn align(offset: u64, alignment: u64) -> Option<u64> {
     Some(offset.checked_add(alignment - 1)? & !(alignment - 1))
 }
 
+/// What plans may still take.
+pub(crate) struct Left {
+    /// How many more field classes there may be.
+    classes: u64,
+    memory: Budget,
+}
+
+impl Left {
+    fn new(limits: &Limits) -> Self {
+        Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
+    }
+
+    /// Takes what a node takes.
+    fn take(&mut self, name: Option<&str>, class: &FieldClass, limits: &Limits) -> Result<(), PlanError> {
+        self.classes = self.classes.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        let ranges = match &class.kind {
+            FieldKind::Variant { options, .. } => options.iter().map(|option| option.ranges.0.len()).sum(),
+            _ => 0,
+        };
+        // With its place in the parts of the structure around, and what is found out of it meanwhile.
+        let node = size_of::<Node>() + size_of::<Part>() + size_of::<Option<Layout>>() + 16;
+        let name = name.map_or(0, |name| allocated(name.len()));
+        self.take_memory(node as u64 + name + 48 * ranges as u64, limits)
+    }
+
+    fn take_memory(&mut self, bytes: u64, limits: &Limits) -> Result<(), PlanError> {
+        if self.memory.take(bytes) { Ok(()) } else { Err(PlanError::Description(limits.description_bytes)) }
+    }
+}
+
+/// Memory that an event record class takes beside its classes and nodes: its plans, and what readers know of
+/// it.
+const EVENT_RECORD_CLASS: u64 = size_of::<EventRecordPlans>() as u64 + 200;
+
 /// Why no plan can be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -469,6 +529,11 @@ pub enum PlanError {
     /// More field classes than allowed.
     #[error("more than {0} field classes after aliases were expanded")]
     FieldClasses(u64),
+    /// It takes more memory than allowed, in bytes.
+    #[error(
+        "the description takes too much memory: what is compiled of it does not fit into the {0} bytes that are left of the limit"
+    )]
+    Description(u64),
     /// More fields of one root field may have no bits than allowed.
     #[error("more than {0} fields of one root field may have no bits at all")]
     EmptyFields(u64),
@@ -487,6 +552,20 @@ pub enum PlanError {
     /// What is to be added to the times of this clock puts them out of the range of 64-bit nanoseconds.
     #[error("the offset of the clock `{0}` gets out of range")]
     ClockOffset(String),
+}
+
+impl PlanError {
+    /// The name of the limit that was reached, a member of [`Limits`]; None if it was none that can be set.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::FieldClasses(_) | Self::Steps(_) => "field_classes",
+            Self::Description(_) => "description_bytes",
+            Self::EmptyFields(_) => "empty_fields",
+            Self::Depth(_) => "depth",
+            Self::Slots | Self::Locations(_) | Self::ClockOffset(_) => return None,
+        })
+    }
 }
 
 /// The plans of a trace.
@@ -565,26 +644,27 @@ impl TracePlans {
         limits: &Limits,
         rules: &[LocationRule],
     ) -> Result<(Self, Vec<(LocationRule, LocationProblem)>), PlanError> {
-        let mut budget = limits.field_classes;
-        let mut tree = |class: &Option<Arc<FieldClass>>| {
-            class.as_ref().map(|class| Plan::tree(class, &mut budget, limits)).transpose()
+        let mut left = Left::new(limits);
+        let tree = |class: &Option<Arc<FieldClass>>, left: &mut Left| {
+            class.as_ref().map(|class| Plan::tree(class, left, limits)).transpose()
         };
-        let mut packet_header = tree(&trace.packet_header)?;
+        let mut packet_header = tree(&trace.packet_header, &mut left)?;
         let mut data_streams: Vec<DataStreamPlans> = Vec::new();
         for class in &trace.data_streams {
             let mut stream = DataStreamPlans {
-                packet_context: tree(&class.packet_context)?,
-                event_record_header: tree(&class.event_record_header)?,
-                common_context: tree(&class.common_context)?,
+                packet_context: tree(&class.packet_context, &mut left)?,
+                event_record_header: tree(&class.event_record_header, &mut left)?,
+                common_context: tree(&class.common_context, &mut left)?,
                 event_records: Vec::new(),
                 slots: 0,
             };
             for (index, class) in class.event_records.iter().enumerate() {
+                left.take_memory(EVENT_RECORD_CLASS, limits)?;
                 stream.event_records.push(EventRecordPlans {
                     class: Arc::clone(class),
                     index: Some(index),
-                    specific_context: tree(&class.specific_context)?,
-                    payload: tree(&class.payload)?,
+                    specific_context: tree(&class.specific_context, &mut left)?,
+                    payload: tree(&class.payload, &mut left)?,
                     joined: None,
                 });
             }

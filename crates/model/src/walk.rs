@@ -407,12 +407,12 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let wide = Wide { words: &words, length: bits.length, signed };
         let is_true = words.iter().any(|word| *word != 0);
-        if !field.node().saves.is_empty() {
+        if !field.node().saves().is_empty() {
             let value = match bits.kind {
                 BitsKind::Boolean => i128::from(is_true),
                 _ => wide.as_i128().unwrap_or(i128::MAX).max(LEAST),
             };
-            self.save(&field.node().saves, value);
+            self.save(field.node().saves(), value);
         }
         if V::WANTS_VALUES {
             match bits.kind {
@@ -479,7 +479,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let length = groups * 7;
         let field = field.with_length(length);
         self.at = self.at.at_byte((begin as u64 + groups) * 8);
-        if !V::WANTS_VALUES && field.node().saves.is_empty() {
+        if !V::WANTS_VALUES && field.node().saves().is_empty() {
             return Ok(());
         }
         if !wide.is_empty() {
@@ -494,7 +494,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             };
             if !fits {
                 let wide = Wide { words: &wide, length, signed };
-                self.save(&field.node().saves, wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
+                self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
                 if V::WANTS_VALUES {
                     match op {
                         VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),
@@ -513,7 +513,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             VariableOp::Boolean => i128::from(low != 0),
             _ => i128::from(low),
         };
-        self.save(&field.node().saves, value);
+        self.save(field.node().saves(), value);
         if V::WANTS_VALUES {
             match op {
                 VariableOp::Unsigned => self.visitor.unsigned(field, low),
@@ -676,7 +676,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         ranges: Option<&RangeSet>,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
-        self.save(&field.node().clears, UNKNOWN);
+        self.save(field.node().clears(), UNKNOWN);
         let present = match ranges {
             None => selector != 0,
             Some(ranges) => ranges.contains(selector),
@@ -702,7 +702,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         selector: Slot,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
-        self.save(&field.node().clears, UNKNOWN);
+        self.save(field.node().clears(), UNKNOWN);
         let found = selectors.select(selector);
         let Some((index, option)) = found.and_then(|index| Some((index, options.get(index)?))) else {
             return self.error(DecodeErrorKind::InvalidSelector(selector));
@@ -770,7 +770,7 @@ pub(crate) fn tell_bits<V: Visitor>(
             BitsKind::Boolean => i128::from(value != 0),
             _ => i128::from(value),
         };
-        save(slots, &field.node().saves, value);
+        save(slots, field.node().saves(), value);
     }
     if !V::WANTS_VALUES {
         return;

@@ -175,7 +175,7 @@ pub(crate) fn names_of<'m>(mappings: &'m Mappings, wide: &[WideRange], value: Wi
         .collect();
     found.sort_unstable();
     found.dedup();
-    found.into_iter().filter_map(|index| Some(&*mappings.0.get(index)?.name)).collect()
+    found.into_iter().filter_map(|index| Some(mappings.get(index)?.name)).collect()
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ mod structure;
 mod support;
 #[cfg(target_os = "linux")]
 mod terminal;
+#[cfg(target_os = "linux")]
+mod threads;
 mod trees;
 #[cfg(unix)]
 mod truncated;

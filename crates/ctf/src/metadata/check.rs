@@ -41,7 +41,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
             }
             return;
         }
-        Err(error) => return problems.error(TextPlace::default(), error.to_string()),
+        Err(error) => return problems.add(plan_diagnostic(&error)),
     };
     let mut unions = UnionSizes { left: MOST_UNION_STEPS };
     if let Some(plan) = &plans.packet_header {
@@ -160,6 +160,15 @@ impl UnionSizes {
             }
             _ => None,
         }
+    }
+}
+
+/// Why there is no plan, as a problem of the whole metadata.
+pub(crate) fn plan_diagnostic(error: &PlanError) -> Diagnostic {
+    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    match error.limit() {
+        Some(limit) => diagnostic.limit(limit),
+        None => diagnostic,
     }
 }
 

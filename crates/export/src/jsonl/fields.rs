@@ -173,16 +173,15 @@ impl Visitor for FieldWriter<'_> {
                 let end = i128::from(value.length);
                 self.names(
                     flags
-                        .0
                         .iter()
                         .filter(|flag| {
-                            flag.ranges.0.iter().any(|range| {
+                            flag.ranges.iter().any(|range| {
                                 let lower = range.lower.clamp(0, end) as u64;
                                 let upper = range.upper.clamp(-1, end - 1);
                                 (lower..(upper + 1) as u64).any(is_set)
                             })
                         })
-                        .map(|flag| flag.name.as_str()),
+                        .map(|flag| flag.name),
                 );
                 self.out.push(b'}');
             }

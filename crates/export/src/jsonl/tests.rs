@@ -1,6 +1,6 @@
 use ichnos_model::{
-    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mapping,
-    Mappings, RangeSet, Role, StringEncoding, StringLength,
+    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mappings,
+    RangeSet, Role, StringEncoding, StringLength,
 };
 
 use super::*;
@@ -50,7 +50,7 @@ fn all_lines() {
 #[test]
 fn everything_about_classes() {
     let text = |text: &str| Some(text.to_owned());
-    let attributes = |name: &str| Attributes(vec![(name.to_owned(), Value::Array(vec![Value::Null]))]);
+    let attributes = |name: &str| Attributes::from_iter([(name.to_owned(), Value::Array(vec![Value::Null]))]);
     let uuid = |byte: u8| Some(Uuid::from_bytes([byte; 16]));
     let fixture = Fixture::with(structure(vec![("a", u8_class())]), |trace| {
         (trace.namespace, trace.name, trace.uid, trace.uuid) = (text("tn"), text("t"), text("tu"), uuid(1));
@@ -150,17 +150,14 @@ fn numbers() {
 
 #[test]
 fn everything_else() {
-    let mapping = |name: &str, lower, upper| Mapping {
-        name: name.to_owned(),
-        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
-    };
-    let mappings = Mappings(vec![mapping("B\"", 0, 9), mapping("A", 1, 1)]);
+    let set = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    let mappings = Mappings::from_iter([("B\"", set(0, 9)), ("A", set(1, 1))]);
     let enumeration = IntegerProperties { mappings: Some(mappings.clone()), ..IntegerProperties::default() };
     let string = |length| class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
     let blob = FieldKind::Blob { length: Length::Static(2), media_type: "x/y".to_owned(), alignment: 8 };
     let optional = |value| FieldKind::Optional {
         field: u8_class(),
-        selector: FieldLocation::absolute(Scope::Payload, ["e"]),
+        selector: Box::new(FieldLocation::absolute(Scope::Payload, ["e"])),
         ranges: Some(RangeSet(vec![IntegerRange::single(value)])),
     };
     let array = FieldKind::Array {

@@ -2,7 +2,7 @@ use std::fmt;
 
 use ichnos_model::{
     Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, LevelScale,
-    LevelStep, LogText, Mapping, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
+    LevelStep, LogText, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
 };
 
 use super::*;
@@ -184,10 +184,10 @@ fn optional_members() {
     let optional = |field| {
         class(FieldKind::Optional {
             field,
-            selector: ichnos_model::FieldLocation {
+            selector: Box::new(ichnos_model::FieldLocation {
                 origin: None,
                 ..ichnos_model::FieldLocation::absolute(Scope::Payload, ["is".to_owned()])
-            },
+            }),
             ranges: None,
         })
     };
@@ -205,10 +205,8 @@ fn optional_members() {
 
 #[test]
 fn values() {
-    let mappings = Mappings(vec![
-        Mapping { name: "ON".to_owned(), ranges: RangeSet(vec![IntegerRange::single(1)]) },
-        Mapping { name: "FIRST".to_owned(), ranges: RangeSet(vec![IntegerRange::single(1)]) },
-    ]);
+    let one = || RangeSet(vec![IntegerRange::single(1)]);
+    let mappings = Mappings::from_iter([("ON", one()), ("FIRST", one())]);
     let state = IntegerProperties { mappings: Some(mappings), ..IntegerProperties::default() };
     let nested = structure(vec![("a", u8_class()), ("b", structure(vec![("c", text_class())]))]);
     let members = vec![

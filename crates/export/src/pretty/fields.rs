@@ -210,12 +210,11 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         let mut found: Vec<Vec<&str>> = Vec::new();
         for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
             let bit = 1i128 << bit;
-            let is_bit = |range: &ichnos_model::IntegerRange| range.lower == bit && range.upper == bit;
+            let is_bit = |range: ichnos_model::IntegerRange| range.lower == bit && range.upper == bit;
             let labels: Vec<&str> = mappings
-                .0
                 .iter()
-                .filter(|mapping| mapping.ranges.0.iter().any(is_bit))
-                .map(|mapping| mapping.name.as_str())
+                .filter(|mapping| mapping.ranges.iter().any(is_bit))
+                .map(|mapping| mapping.name)
                 .collect();
             if labels.is_empty() {
                 return self.unknown();
@@ -320,14 +319,14 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
             let is_set = |bit: u64| {
                 value.words.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
             };
-            let set = flags.0.iter().filter(|flag| {
-                flag.ranges.0.iter().any(|range| {
+            let set = flags.iter().filter(|flag| {
+                flag.ranges.iter().any(|range| {
                     let lower = range.lower.clamp(0, i128::from(value.length)) as u64;
                     let upper = range.upper.clamp(-1, i128::from(value.length) - 1);
                     (lower..(upper + 1) as u64).any(is_set)
                 })
             });
-            let names = set.map(|flag| flag.name.as_str()).collect();
+            let names = set.map(|flag| flag.name).collect();
             self.flags(names);
         }
     }

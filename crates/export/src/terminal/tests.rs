@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ClockOrigin, Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, LevelScale, LogMeaning, LogRole, LogSeverity, Mapping, Mappings, Message, RangeSet, Scope,
-    Sink, StringEncoding, StringLength, Value,
+    IntegerRange, LevelScale, LogMeaning, LogRole, LogSeverity, Mappings, Message, RangeSet, Scope, Sink,
+    StringEncoding, StringLength, Value,
 };
 
 use super::*;
@@ -72,8 +72,8 @@ fn fixture(names: &[String]) -> Fixture {
     let mut name = move || next.next().unwrap().clone();
     let string = |encoding, length| class(FieldKind::String { encoding, length, alignment: 8 });
     let mappings = |name: &mut dyn FnMut() -> String| {
-        let mapping = |name| Mapping { name, ranges: RangeSet(vec![IntegerRange { lower: 0, upper: 9 }]) };
-        Mappings(names.iter().map(|_| mapping(name())).collect())
+        let ranges = RangeSet(vec![IntegerRange { lower: 0, upper: 9 }]);
+        names.iter().map(|_| (name(), ranges.clone())).collect::<Mappings>()
     };
     let enumeration =
         IntegerProperties { mappings: Some(mappings(&mut name)), ..IntegerProperties::default() };
@@ -89,7 +89,8 @@ fn fixture(names: &[String]) -> Fixture {
         structure(members.iter().map(|(name, class)| (name.as_str(), Arc::clone(class))).collect());
     let attributes = |name: &mut dyn FnMut() -> String| {
         let map = names.iter().map(|_| (name(), Value::Text(name()))).collect();
-        Attributes(vec![(name(), Value::Map(map)), (name(), Value::Array(vec![Value::Number(name())]))])
+        let list = Value::Array(vec![Value::Number(name())]);
+        [(name(), Value::Map(map)), (name(), list)].into_iter().collect::<Attributes>()
     };
     Arc::make_mut(&mut payload).attributes = attributes(&mut name);
     Fixture::with(payload, |trace| {

@@ -5,8 +5,8 @@ use std::sync::{Arc, LazyLock};
 use ichnos_model::{
     Attributes, BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
     FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogMeaning, LogRole,
-    LogSeverity, LogText, Mapping, Mappings, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TraceClass, Value as Attribute,
+    LogSeverity, LogText, MappingsBuilder, Member, RangeSet, Scope, StringEncoding, StringLength, TraceClass,
+    Value as Attribute,
 };
 
 use super::{Clock, OpenOptions, text};
@@ -226,21 +226,22 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| Shared {
 /// A severity: the number, with the name that it counts as.
 fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass> {
     let (least, most) = if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, 0xff) };
-    let mut mappings: Vec<Mapping> = Vec::new();
+    let mut mappings = MappingsBuilder::default();
     let mut lower = least;
     for step in scale.0 {
         let upper = step.up_to.min(most);
         let range = IntegerRange { lower: lower.into(), upper: upper.into() };
-        match mappings.iter_mut().find(|mapping| mapping.name == step.level.name()) {
-            Some(mapping) => mapping.ranges.0.push(range),
-            None => {
-                mappings.push(Mapping { name: step.level.name().to_owned(), ranges: RangeSet(vec![range]) })
-            }
+        let name = step.level.name();
+        let known = (0..mappings.len()).find(|index| mappings.name(*index) == Some(name));
+        if let Some(index) = known {
+            mappings.add_range_to(index, range);
+        } else if mappings.add_name(name) {
+            mappings.add_range(range);
         }
         lower = upper.saturating_add(1);
     }
     let integer =
-        IntegerProperties { signed, mappings: Some(Mappings(mappings)), ..IntegerProperties::default() };
+        IntegerProperties { signed, mappings: Some(mappings.finish()), ..IntegerProperties::default() };
     Arc::new(FieldClass::new(FieldKind::Integer { bits: layout, integer }))
 }
 
@@ -419,7 +420,7 @@ fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
         of_moniker.push('\'');
     }
     let text = |length: String| {
-        let length = StringLength::Dynamic(FieldLocation::absolute(Scope::Payload, [length]));
+        let length = StringLength::Dynamic(Box::new(FieldLocation::absolute(Scope::Payload, [length])));
         let kind = FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: WORD };
         Arc::new(FieldClass::new(kind))
     };
@@ -503,7 +504,8 @@ pub(super) fn any_class() -> EventRecordClass {
         ranges: RangeSet(vec![IntegerRange::single(kind)]),
         attributes: Attributes::default(),
     });
-    let value = FieldKind::Variant { options: options.into(), selector: here("type"), alignment: 1 };
+    let value =
+        FieldKind::Variant { options: options.into(), selector: Box::new(here("type")), alignment: 1 };
     let element = vec![
         Member::new("type", padding(8, 8)),
         Member::new("name", text_class(16, 0)),
@@ -511,7 +513,7 @@ pub(super) fn any_class() -> EventRecordClass {
     ];
     let arguments = FieldKind::Array {
         element: Arc::new(FieldClass::new(FieldKind::Structure { members: element, minimum_alignment: 8 })),
-        length: ichnos_model::Length::Dynamic(here("count")),
+        length: ichnos_model::Length::Dynamic(Box::new(here("count"))),
         minimum_alignment: 8,
         element_aligns: true,
     };

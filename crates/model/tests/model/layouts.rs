@@ -30,7 +30,7 @@ fn prefixed(length: BitField, gap: u64, encoding: StringEncoding, alignment: u64
 }
 
 fn dynamic(length: &str) -> Arc<FieldClass> {
-    let length = StringLength::Dynamic(FieldLocation::absolute(Scope::Payload, [length]));
+    let length = StringLength::Dynamic(Box::new(FieldLocation::absolute(Scope::Payload, [length])));
     class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 })
 }
 

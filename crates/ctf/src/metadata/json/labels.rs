@@ -2,28 +2,28 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{IntegerRange, Mapping, Mappings, RangeSet, WideInteger, WideRange};
+use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPlace, WideInteger, WideRange};
 
 use super::text::Node;
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Names of values, one after the other.
 pub(super) struct Labels {
     /// Whether the integers are: others cannot be below 0.
     signed: bool,
-    mappings: Vec<Mapping>,
+    mappings: MappingsBuilder,
     wide: Vec<WideRange>,
 }
 
 impl Labels {
     /// No names yet.
     pub(super) fn new(signed: bool) -> Self {
-        Self { signed, mappings: Vec::new(), wide: Vec::new() }
+        Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
     }
 
-    /// Begins a name: the ranges that follow are its ones.
-    pub(super) fn begin(&mut self, name: &str) {
-        self.mappings.push(Mapping { name: name.to_owned(), ranges: RangeSet::default() });
+    /// Begins a name: the ranges that follow are its ones. False if there is no room for it.
+    pub(super) fn begin(&mut self, name: &str, place: TextPlace, problems: &mut Problems) -> bool {
+        problems.charge(memory::of_label(name, 0), place) && self.mappings.add_name(name)
     }
 
     /// Adds a range that is written at a node; false if its bounds are not in order.
@@ -34,8 +34,7 @@ impl Labels {
         if lower < 0 && !self.signed {
             negative(format_args!("{}", IntegerRange { lower, upper }), node, problems);
         }
-        self.push(IntegerRange { lower, upper });
-        true
+        self.push(IntegerRange { lower, upper }, node, problems)
     }
 
     /// The same for bounds of any size.
@@ -58,22 +57,27 @@ impl Labels {
         }
         // What an `i128` can be of it is found without a look at the wide ones.
         let narrow = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };
-        if narrow.lower != narrow.upper {
-            self.push(narrow);
+        if narrow.lower != narrow.upper && !self.push(narrow, node, problems) {
+            return false;
+        }
+        if !problems.charge(memory::of_wide_range(&range), node.place) {
+            return false;
         }
         self.wide.push(range);
         true
     }
 
-    fn push(&mut self, range: IntegerRange) {
-        if let Some(mapping) = self.mappings.last_mut() {
-            mapping.ranges.0.push(range);
+    fn push(&mut self, range: IntegerRange, node: &Node, problems: &mut Problems) -> bool {
+        if !problems.charge(memory::of_label("", 1), node.place) {
+            return false;
         }
+        self.mappings.add_range(range);
+        true
     }
 
     /// All names, and the ranges beyond those of an `i128`.
     pub(super) fn finish(self) -> (Mappings, Option<Arc<Vec<WideRange>>>) {
-        (Mappings(self.mappings), (!self.wide.is_empty()).then(|| Arc::new(self.wide)))
+        (self.mappings.finish(), (!self.wide.is_empty()).then(|| Arc::new(self.wide)))
     }
 }
 

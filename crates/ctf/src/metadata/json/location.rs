@@ -1,7 +1,7 @@
 //! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
 
 use ichnos_model::{
-    Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mapping, Mappings, RangeSet, Scope,
+    Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mappings, MappingsBuilder, RangeSet, Scope,
 };
 
 use super::labels::{Labels, are_in_order};
@@ -10,7 +10,7 @@ use super::object::{
 };
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Reads a field location; `within` is the scope of the class that has it, where that is known.
 pub(super) fn field_location(
@@ -124,7 +124,8 @@ pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet
         refuse(node, "at least one integer range", problems);
         return None;
     }
-    let ranges: Vec<IntegerRange> = elements.iter().filter_map(|element| range(element, problems)).collect();
+    let mut ranges = Vec::with_capacity(elements.len());
+    ranges.extend(elements.iter().filter_map(|element| range(element, problems)));
     (ranges.len() == elements.len()).then_some(RangeSet(ranges))
 }
 
@@ -143,15 +144,18 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
 pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
-    let mut flags = Vec::with_capacity(properties.len());
+    let mut flags = MappingsBuilder::default();
     for property in properties {
         problems.enter(format!("flag `{}`", property.name));
-        if let Some(ranges) = range_set(&property.value, problems) {
-            flags.push(Mapping { name: property.name.to_string(), ranges });
+        if let Some(ranges) = range_set(&property.value, problems)
+            && problems.charge(memory::of_label(&property.name, ranges.0.len()), property.name_place)
+            && flags.add_name(&property.name)
+        {
+            ranges.0.into_iter().for_each(|range| flags.add_range(range));
         }
         problems.leave();
     }
-    (flags.len() == properties.len()).then_some(Mappings(flags))
+    (flags.len() == properties.len()).then(|| flags.finish())
 }
 
 /// Mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
@@ -168,8 +172,8 @@ pub(super) fn mappings(
     let mut are_right = true;
     for property in properties {
         problems.enter(format!("mapping `{}`", property.name));
-        labels.begin(&property.name);
-        are_right &= mapping(&mut labels, &property.value, limits, problems);
+        are_right &= labels.begin(&property.name, property.name_place, problems)
+            && mapping(&mut labels, &property.value, limits, problems);
         problems.leave();
     }
     are_right.then_some(labels)

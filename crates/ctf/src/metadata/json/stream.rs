@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_model::memory::size;
 use ichnos_model::{
     Attributes, ClockClass, DataStreamClass, Diagnostic, EventRecordClass, FieldClass, Limits, Role, Scope,
     TextPlace, TraceClass, Uuid,
@@ -14,7 +15,7 @@ use super::object::{Object, Unknown, id, listed, refuse, text, unsigned};
 use super::root;
 use super::text::Node;
 use super::vocabulary::Vocabulary;
-use crate::metadata::{Dialect, Problems};
+use crate::metadata::{Dialect, Problems, memory};
 
 /// Namespace, name and UID of a clock class.
 pub(super) type ClockIdentity = (Option<String>, String, String);
@@ -138,9 +139,9 @@ impl<'a> StreamReader<'a> {
                 }
             }
         }
-        let own: HashSet<String> = self.trace.attributes.0.iter().map(|(name, _)| name.clone()).collect();
-        let preamble = std::mem::take(&mut self.preamble_attributes.0);
-        self.trace.attributes.0.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
+        let own: HashSet<String> = self.trace.attributes.iter().map(|(name, _)| name.clone()).collect();
+        let preamble = std::mem::take(&mut self.preamble_attributes);
+        self.trace.attributes.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 
@@ -237,6 +238,10 @@ impl<'a> StreamReader<'a> {
             self.classes.problems.error(object.place, "there are more than 65,536 clock classes");
             return;
         };
+        let bytes = (size::<ClockClass>() + 300) as u64 + 2 * memory::of_text(&clock.id);
+        if !self.classes.problems.charge(bytes, object.place) {
+            return;
+        }
         self.clocks.insert(clock.id.clone(), index);
         self.trace.clocks.push(clock);
     }
@@ -341,6 +346,10 @@ impl<'a> StreamReader<'a> {
                 .error(place, format!("there already is a data stream class of the id {id}"));
             return;
         }
+        // With the plans and lists of its own.
+        if !self.classes.problems.charge((size::<DataStreamClass>() + 700) as u64, object.place) {
+            return;
+        }
         self.streams.insert(id, self.trace.data_streams.len());
         self.trace.data_streams.push(DataStreamClass {
             id,
@@ -427,8 +436,13 @@ impl<'a> StreamReader<'a> {
         if self.events.len() as u64 > most {
             if self.events.len() as u64 == most + 1 {
                 let message = format!("there are more than {most} event record classes, the limit");
-                self.classes.problems.error(object.place, message);
+                self.classes.problems.limit(object.place, "event_record_classes", message);
             }
+            return;
+        }
+        let names = [&namespace, &name, &uid].map(|name| name.as_deref());
+        // Its id is in a set, too.
+        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
             return;
         }
         let Some(stream) = self.trace.data_streams.get_mut(index) else { return };

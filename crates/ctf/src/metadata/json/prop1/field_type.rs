@@ -13,11 +13,11 @@ use super::super::field_class::DEEPEST;
 use super::super::labels::Labels;
 use super::super::object::{
     Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
-    refuse_duplicates, text,
+    refuse_at_limit, refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
 use super::constant::{positive, unsigned, wide_integer};
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// The namespace of the attributes that stand for what CTF 1.8 had properties for.
 pub(super) const STANDARD: &str = "diamon.org/ctf/ns/std";
@@ -114,7 +114,7 @@ impl<'a> TypeReader<'a> {
                 self.too_many = true;
                 let message =
                     format!("there are more than {} field types, the limit", self.limits.field_classes);
-                self.problems.error(place, message);
+                self.problems.limit(place, "field_classes", message);
             }
             return false;
         }
@@ -125,13 +125,14 @@ impl<'a> TypeReader<'a> {
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field types nest deeper than {} levels, the limit", self.depth);
-            self.problems.error(node.place, message);
+            self.problems.limit(node.place, "depth", message);
             return None;
         }
         match &node.json {
             Json::Text(name) => self.aliased(name, node.place),
             Json::Object(properties) => {
-                if !self.count(1, node.place) {
+                let bytes = memory::of_field_class();
+                if !self.count(1, node.place) || !self.problems.charge(bytes, node.place) {
                     return None;
                 }
                 self.depth += 1;
@@ -155,11 +156,14 @@ impl<'a> TypeReader<'a> {
         let alias = alias.as_ref()?;
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.error(place, "field types nest too deep through this alias");
+            self.problems.limit(place, "depth", "field types nest too deep through this alias");
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
-        self.count(classes, place).then_some(class)
+        // Where paths lead is noted in each use: it becomes a copy, with its members.
+        let bytes = memory::of_field_class() + memory::of_member("name");
+        let fits = self.count(classes, place) && self.problems.charge(bytes.saturating_mul(classes), place);
+        fits.then_some(class)
     }
 
     fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
@@ -325,7 +329,7 @@ impl<'a> TypeReader<'a> {
                 let element = self.element(element, object);
                 FieldKind::Array {
                     element: element?,
-                    length: Length::Dynamic(length?),
+                    length: Length::Dynamic(Box::new(length?)),
                     minimum_alignment: alignment?,
                     element_aligns: false,
                 }
@@ -346,7 +350,7 @@ impl<'a> TypeReader<'a> {
                 let length = length.and_then(|node| self.path(node));
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
-                    length: StringLength::Dynamic(length?),
+                    length: StringLength::Dynamic(Box::new(length?)),
                     alignment: alignment?,
                 }
             }
@@ -361,7 +365,11 @@ impl<'a> TypeReader<'a> {
                     ranges: RangeSet::default(),
                     attributes: member.attributes,
                 });
-                FieldKind::Variant { options: options.collect(), selector: selector?, alignment: alignment? }
+                FieldKind::Variant {
+                    options: options.collect(),
+                    selector: Box::new(selector?),
+                    alignment: alignment?,
+                }
             }
         })
     }
@@ -383,7 +391,7 @@ impl<'a> TypeReader<'a> {
         let size = object.require("size", self.problems).and_then(|node| {
             let size = positive(node, self.problems)?;
             if size > self.limits.integer_bits {
-                refuse(node, format!("at most {} bits, the limit", self.limits.integer_bits), self.problems);
+                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
                 return None;
             }
             Some(size)
@@ -447,7 +455,7 @@ impl<'a> TypeReader<'a> {
         let mut are_right = true;
         for label in properties {
             self.problems.enter(format!("label `{}`", label.name));
-            labels.begin(&label.name);
+            are_right &= labels.begin(&label.name, label.name_place, self.problems);
             match array(&label.value, self.problems) {
                 Some(elements) => {
                     for element in elements {
@@ -503,7 +511,11 @@ impl<'a> TypeReader<'a> {
                 let class = class.and_then(|node| self.field_type(node));
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
-                if let (Some(name), Some(class)) = (name, class) {
+                // Noting where paths lead makes a copy, and the name is in a set.
+                let bytes = 3 * name.map_or(0, memory::of_member);
+                if let (Some(name), Some(class)) = (name, class)
+                    && self.problems.charge(bytes, element.place)
+                {
                     members.push(Member { attributes, ..Member::new(name, class) });
                 }
             }

@@ -21,7 +21,7 @@ use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
 use super::stream::{canonical_uuid, label};
 use super::text::{Node, single_value};
-use crate::metadata::{Dialect, Problems};
+use crate::metadata::{Dialect, Problems, memory};
 
 /// Classes that following paths may visit, for each field type that the limits allow.
 const VISITS: u64 = 16;
@@ -368,11 +368,16 @@ impl Reader<'_> {
         }
         let most = self.types.limits.event_record_classes;
         let count = self.events.len() as u64;
+        let names = [event.namespace.as_deref(), event.name.as_deref()];
+        // Its id is in a set, too.
+        if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
+            return;
+        }
         if count <= most {
             stream.event_records.push(Arc::new(event));
         } else if count == most.saturating_add(1) {
             let message = format!("there are more than {most} event record classes, the limit");
-            self.types.problems.error(object.place, message);
+            self.types.problems.limit(object.place, "event_record_classes", message);
         }
     }
 }
