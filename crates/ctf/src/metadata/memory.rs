@@ -8,9 +8,9 @@ use ichnos_model::{
 
 /// What an event record class takes with all that is made for it later, without its fields.
 pub(super) fn of_event_record_class(names: &[Option<&str>]) -> u64 {
-    // A counter before the class, and the place of it in its list.
+    // A counter before the class, its place in its list, and that in the table of ids.
     let names: u64 = names.iter().flatten().map(|name| of_text(name)).sum();
-    allocated(size::<EventRecordClass>() + 16) + 8 + names
+    allocated(size::<EventRecordClass>() + 16) + 8 + 2 * size::<(u128, u32)>() as u64 + names
 }
 
 /// What a field class takes, without its parts.
