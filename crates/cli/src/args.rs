@@ -1,15 +1,18 @@
-//! The command line, as it is written: parsing only, no side effects.
+//! The command line, as it is written.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use clap::error::{ContextKind, ContextValue};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
 use globset::Glob;
 use ichnos::ctf::quirks::Quirk;
+use ichnos::export::{Integers, JsonTime};
 
 use crate::damage::LISTED;
+use crate::exit::{Exit, Failure};
 use crate::time::{self, TimePoint};
+use crate::{applicable, habits};
 
 /// Read structured traces (CTF 1.8, CTF 2): look at them, print them, check them.
 #[derive(Debug, Parser)]
@@ -20,8 +23,10 @@ use crate::time::{self, TimePoint};
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "Exit codes: 0 all is well; 1 nothing was found, or `check` found problems; 2 wrong usage, \
-or it could not be done; 3 there is output, but the input is damaged; 130 it was interrupted.\n\n\
+    after_help = "`ichnos PATH` is short for `ichnos cat PATH`.\n\n\
+Exit codes: 0 all is well; 1 nothing was found, or `check` found problems; 2 wrong usage, \
+or it could not be done; 3 there is output, but the input is damaged, or some of it cannot be read; \
+128 + N it was ended by signal N (130: Ctrl-C).\n\n\
 Data go to the standard output, everything else to the standard error output."
 )]
 pub(crate) struct LowArgs {
@@ -32,34 +37,31 @@ pub(crate) struct LowArgs {
 }
 
 /// Reads the command line; ends the program if it is wrong or asks for help.
-pub(crate) fn parse() -> LowArgs {
-    LowArgs::try_parse().unwrap_or_else(|mut error| {
-        if let Some(ContextValue::String(verb)) = error.get(ContextKind::InvalidSubcommand)
-            && let Some(hint) = hint(verb)
-        {
-            error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![hint.into()]));
-            error.remove(ContextKind::SuggestedSubcommand);
+///
+/// # Errors
+/// What clap does not find: habits of other programs, and options that do not apply.
+pub(crate) fn parse() -> Result<LowArgs, Failure> {
+    let mut command = LowArgs::command();
+    command.build();
+    let words = habits::arrange(std::env::args_os().collect(), &command)?;
+    let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
+        let args = LowArgs::from_arg_matches(&matches);
+        args.map(|args| (args, matches)).map_err(|error| error.format(&mut command))
+    });
+    match parsed {
+        Ok((args, matches)) => {
+            applicable::check(&args, &matches)?;
+            Ok(args)
         }
-        error.exit()
-    })
-}
-
-/// What serves instead of a verb that other programs have.
-fn hint(verb: &str) -> Option<&'static str> {
-    Some(match verb {
-        "convert" => {
-            "traces cannot be written yet; `ichnos cat --format jsonl` prints events for other programs"
+        Err(error) if error.use_stderr() => crate::report::end_by_usage(error, &words),
+        // Help is data, too: it must not get lost.
+        Err(help) => {
+            ichnos::io::create(None)?;
+            help.print()?;
+            std::io::stdout().flush()?;
+            std::process::exit(Exit::Success as i32)
         }
-        "merge" => {
-            "`ichnos cat` takes several traces and prints their events in the order of time; traces cannot be \
-             written yet"
-        }
-        "cut" | "trim" => {
-            "`ichnos cat --begin TIME --end TIME` prints the events between two times; traces cannot be \
-             written yet"
-        }
-        _ => return None,
-    })
+    }
 }
 
 /// What every verb understands.
@@ -154,7 +156,8 @@ pub(crate) struct Reading {
           help_heading = "Reading")]
     pub(crate) offset: Vec<(Glob, i128)>,
     /// Read everything as this format (`ichnos formats` lists them) instead of finding out.
-    #[arg(long, value_name = "FORMAT", value_parser = format_names(), help_heading = "Reading")]
+    #[arg(long, alias = "input-format", short_alias = 'i', value_name = "FORMAT", value_parser = format_names(),
+          help_heading = "Reading")]
     pub(crate) from: Option<String>,
     /// Say something about traces of a format that they do not say themselves: `ichnos formats` lists the
     /// options; can be repeated.
@@ -175,9 +178,17 @@ pub(crate) struct Reading {
     /// Do not take any known fault of tracers into account.
     #[arg(long, conflicts_with = "no_quirk", help_heading = "Reading")]
     pub(crate) no_quirks: bool,
+    /// Put unpacked data that are more than 64 MiB into a temporary file in this folder [default: what the
+    /// variable TMPDIR names, else that of the system].
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, help_heading = "Reading")]
+    pub(crate) temp_dir: Option<PathBuf>,
     /// Refuse metadata that are larger than this, for instance 512M [default: 256 MiB].
     #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
     pub(crate) limit_metadata: Option<u64>,
+    /// Refuse metadata whose description takes more memory than this, for instance 1G [default: 32 MiB and
+    /// more for metadata of more than 3 MiB, ten times their size, at most 256 MiB].
+    #[arg(long, value_name = "BYTES", value_parser = bytes, help_heading = "Limits against hostile input")]
+    pub(crate) limit_description: Option<u64>,
     /// Refuse field classes that are nested deeper than this [default: 64].
     #[arg(long, value_name = "DEPTH", help_heading = "Limits against hostile input")]
     pub(crate) limit_depth: Option<u32>,
@@ -193,7 +204,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "BITS", help_heading = "Limits against hostile input")]
     pub(crate) limit_integer: Option<u64>,
     /// Do not read packets and events of which all data of a trace could have more fields than this for
-    /// each bit [default: 4, and 65,536 in all].
+    /// each bit, beyond what little data may have [default: 4, beyond 1,048,576 in all].
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_fields_per_bit: Option<u64>,
     /// Refuse more array elements without bits than this in a packet, beside one for each bit [default:
@@ -239,6 +250,14 @@ pub(crate) struct Info {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
+    // Applies to --json.
+    /// How JSON has times that count from the Unix epoch; others are always nanoseconds.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
+    pub(crate) time: TimeForm,
     /// Print times in GMT instead of the local time zone.
     #[arg(long, visible_alias = "gmt")]
     pub(crate) clock_gmt: bool,
@@ -248,25 +267,37 @@ pub(crate) struct Info {
 pub(crate) struct Cat {
     #[command(flatten)]
     pub(crate) reading: Reading,
-    /// How to print.
+    /// How to print. On a terminal, all that is not printable is escaped.
     #[arg(short, long, value_enum, value_name = "FORMAT", default_value_t = CatFormat::Pretty)]
     pub(crate) format: CatFormat,
     /// The same as `--format jsonl`.
     #[arg(long, hide = true, conflicts_with = "format")]
     pub(crate) json: bool,
     /// Write to this file instead of the standard output; it appears when all is written.
-    #[arg(short, long, value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    #[arg(short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
 
     /// Leave out what is before this time: `2026-05-22 13:45:10.25`, `13:45`, seconds (`5.2`),
     /// nanoseconds (`@5200000000`), or from the beginning of the trace (`+3s`).
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Selection")]
+    #[arg(
+        long,
+        short_alias = 'b',
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Selection"
+    )]
     pub(crate) begin: Option<TimePoint>,
     /// Leave out what is after this time.
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Selection")]
+    #[arg(
+        long,
+        short_alias = 'e',
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Selection"
+    )]
     pub(crate) end: Option<TimePoint>,
     /// Both at once, with a comma between them; may be in brackets.
-    #[arg(long, value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
+    #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           conflicts_with_all = ["begin", "end"], help_heading = "Selection")]
     pub(crate) timerange: Option<(TimePoint, TimePoint)>,
     /// Only data streams whose path or file name matches this pattern (`*`, `?`, `[a-z]`,
@@ -276,6 +307,9 @@ pub(crate) struct Cat {
     /// Only events whose name matches this pattern; can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) event: Vec<String>,
+    /// Leave out of each trace what is not in the time in which all of its data streams are active.
+    #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
+    pub(crate) stream_intersection: bool,
     /// Stop after this many events.
     #[arg(short = 'n', long, value_name = "COUNT", help_heading = "Selection")]
     pub(crate) limit: Option<u64>,
@@ -326,6 +360,17 @@ pub(crate) struct Cat {
     #[arg(long, help_heading = "JSON Lines (format jsonl)")]
     pub(crate) packets: bool,
 
+    // Applies to the formats `jsonl` and `log-json`.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
+          help_heading = "JSON (formats jsonl and log-json)")]
+    pub(crate) integers: IntegerForm,
+    // Applies to the formats `jsonl` and `log-json`.
+    /// How JSON has times that count from the Unix epoch; others are always nanoseconds.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
+          help_heading = "JSON (formats jsonl and log-json)")]
+    pub(crate) time: TimeForm,
+
     /// Read on so many threads; without it, on as many as there are processors. What is printed does
     /// not depend on it. The formats `pretty`, `log`, `log-json` and `null` make use of more than one.
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u16).range(1..))]
@@ -354,18 +399,54 @@ impl Cat {
 }
 
 #[derive(Args, Debug)]
-#[command(after_help = "Exit codes: 0 no problems; 1 there are errors (with --strict also: warnings); \
-metadata that cannot be read are one of them, where other verbs end with 2; 2 wrong usage, or there is no \
-trace.")]
+#[command(
+    after_help = "Exit codes: 0 no problems; 1 there are errors, or what --fail-on names (with --strict \
+also: warnings); metadata that cannot be read are an error, where other verbs end with 2; 2 wrong usage, or \
+there is no trace; 3 one of several paths cannot be read."
+)]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Look at the metadata only, not at the data streams.
     #[arg(long)]
     pub(crate) metadata_only: bool,
+    /// End with exit code 1 for these, too, several with commas between.
+    #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
+    pub(crate) fail_on: Vec<FailOn>,
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
+}
+
+impl Check {
+    /// Whether `--fail-on` names this.
+    pub(crate) fn fails_on(&self, what: FailOn) -> bool {
+        self.fail_on.contains(&what)
+    }
+
+    /// Whether `--fail-on` is about data streams.
+    pub(crate) fn needs_data(&self) -> bool {
+        self.fails_on(FailOn::Loss) || self.fails_on(FailOn::Damage)
+    }
+}
+
+/// What makes a check end with exit code 1.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum FailOn {
+    /// Errors: always, unless `never` is given.
+    Error,
+    /// Warnings.
+    Warning,
+    /// Damaged places of data streams, even if they are warnings only.
+    Damage,
+    /// Events and packets that the tracer discarded.
+    Loss,
+    /// Nothing, not even errors: only the report counts.
+    Never,
 }
 
 #[derive(Args, Debug)]
@@ -375,6 +456,10 @@ pub(crate) struct Schema {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
 }
 
 #[derive(Args, Debug)]
@@ -382,6 +467,10 @@ pub(crate) struct Formats {
     /// Print JSON (docs/cli-json.md describes it).
     #[arg(long)]
     pub(crate) json: bool,
+    // Applies to --json.
+    /// How JSON has integers, for readers that keep only 53 bits of a number, such as jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
 }
 
 #[derive(Args, Debug)]
@@ -425,6 +514,48 @@ pub(crate) enum Arithmetic {
     /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
     /// that must be the same.
     Babeltrace,
+}
+
+/// How JSON has integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IntegerForm {
+    /// As strings where a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
+    Auto,
+    /// As numbers with all their digits.
+    Number,
+    /// As strings, all of them.
+    String,
+}
+
+impl From<IntegerForm> for Integers {
+    fn from(form: IntegerForm) -> Self {
+        match form {
+            IntegerForm::Auto => Self::Auto,
+            IntegerForm::Number => Self::Number,
+            IntegerForm::String => Self::String,
+        }
+    }
+}
+
+/// How JSON has times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeForm {
+    /// In nanoseconds.
+    Ns,
+    /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
+    Iso,
+    /// In nanoseconds, and as a date in a member of its own.
+    Both,
+}
+
+impl From<TimeForm> for JsonTime {
+    fn from(form: TimeForm) -> Self {
+        match form {
+            TimeForm::Ns => Self::Nanoseconds,
+            TimeForm::Iso => Self::Iso,
+            TimeForm::Both => Self::Both,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -491,6 +622,7 @@ pub(crate) enum FieldName {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NameName {
     /// Of the fields of the payload (usually printed).
+    #[value(aliases = ["arg", "args"])]
     Payload,
     /// Of the fields of contexts (usually printed).
     #[value(alias = "ctx")]

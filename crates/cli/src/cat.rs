@@ -1,24 +1,28 @@
 //! `ichnos cat`: the events of traces in the order of time.
 
-use std::io;
-
 use ichnos::Session;
 use ichnos::export::{
-    DetailsOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions, Undecoded,
+    DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions,
+    TerminalText, Undecoded,
 };
+use ichnos::io::Output;
 use ichnos::model::Window;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::beginning;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
+use crate::output::Destination;
 use crate::parts::{self, Job};
 use crate::pass::Ended;
 use crate::progress::Progress;
 use crate::report::Report;
+use crate::scan;
 use crate::selection::Selection;
 use crate::style::{Paint, count};
 use crate::time::{self, TimePoint};
+use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
     // Before anything is read: mistakes in patterns should not take an hour to be told.
@@ -27,34 +31,47 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,
         _ => Arithmetic::Exact,
     };
-    let session = input::open(&args.reading, arithmetic)?;
+    let progress = scan::progress(global.progress, report);
+    let session = match beginning::open(args, arithmetic, &selection, &progress, report)? {
+        Some(session) => session,
+        None => input::open(&args.reading, arithmetic, progress, report)?,
+    };
     let mut damaged = input::tell_problems(&session, report);
     let window = window(args, &session)?;
-    let reader =
-        session.reader(window, |stream| selection.wants_file(&stream.name)).map_err(input::failure)?;
+    let mut reader = session
+        .reader(window, |stream| selection.wants_file(&stream.name))
+        .map_err(|error| input::failure(&error))?;
+    if args.stream_intersection {
+        reader.intersect_streams().map_err(|error| {
+            Failure::new(format!("--stream-intersection: {error}"))
+                .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
+        })?;
+    }
     input::tell_emptiness(&session, report);
     tell_clockless(&session, &selection, report);
     interrupt::watch();
-    let mut output = ichnos::io::create(args.output.as_deref())
-        .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
-    let to_terminal = args.output.is_none() && io::IsTerminal::is_terminal(&io::stdout());
-    let style = Style::new(args, global);
+    let output = match args.format() {
+        CatFormat::Null => Output::nowhere(),
+        _ => ichnos::io::create(args.output.as_deref())
+            .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?,
+    };
+    let to_terminal = output.is_terminal();
+    let style = Style::new(args, global, to_terminal);
+    let mut output = Destination::new(output, style.terminal_text(args));
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     progress.limit_damage(args.reading.limit_damage);
     let is_limited = selection.is_some();
-    let done = parts::print(
-        &Job { args, style: &style, reader: &reader, selection },
-        &mut output,
-        &mut progress,
-        report,
-    )?;
+    let job = Job { args, style: &style, reader: &reader, selection };
+    let done = parts::print(&job, &mut output, &mut progress, report)?;
     match done.ended {
         Ended::Over => {}
-        // What there is of a file is thrown away, what there is of other output is written.
-        Ended::Interrupted => return Ok(Exit::Interrupted),
+        Ended::Interrupted => {
+            let _ = output.discard();
+            return Ok(interrupt::exit());
+        }
         Ended::Refused(line) => {
-            output.finish()?;
+            output.discard()?;
             return Err(Failure::new(line).help("without --strict, reading goes on at the next good place"));
         }
     }
@@ -76,7 +93,17 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             ));
         }
     }
-    Ok(if damaged {
+    // With -v, all of them were mentioned before.
+    for trace in session.traces().iter().filter(|_| report.verbose == 0) {
+        for quirk in trace.applied_quirks() {
+            report.notice(&format!("{}: {quirk}", trace.path()));
+        }
+    }
+    unmatched::explain(args, &session, &job.selection, window, done.tally.events, report);
+    Ok(if args.reading.listen.is_some() && interrupt::exit() != Exit::Interrupted {
+        // Ctrl-C is the end of what arrives, other signals are none.
+        interrupt::exit()
+    } else if damaged {
         Exit::Damaged
     } else if done.tally.events == 0 && is_limited {
         Exit::Nothing
@@ -90,16 +117,28 @@ pub(crate) struct Style {
     pub(crate) pretty: PrettyOptions,
     pub(crate) paint: Paint,
     pub(crate) quiet: bool,
+    /// Whether a terminal is to show it.
+    to_terminal: bool,
 }
 
 impl Style {
-    fn new(args: &Cat, global: &Global) -> Self {
+    fn new(args: &Cat, global: &Global, to_terminal: bool) -> Self {
         let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
-        Self { pretty: pretty_options(args, paint, global), paint, quiet: global.quiet }
+        let mut pretty = pretty_options(args, paint, global);
+        pretty.printable_only = to_terminal;
+        Self { pretty, paint, quiet: global.quiet, to_terminal }
+    }
+
+    /// What a terminal is to let pass.
+    fn terminal_text(&self, args: &Cat) -> TerminalText {
+        match args.format() {
+            CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
+            _ => TerminalText::Lines { colors: self.paint.is_on() },
+        }
     }
 }
 
-fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
+pub(crate) fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
     let (begin, end) = match args.timerange {
         Some((begin, end)) => (Some(begin), Some(end)),
         None => (args.begin, args.end),
@@ -134,9 +173,8 @@ fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
 
 /// Tells which data streams stand on no time line, if others do.
 fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
-    let streams = session.traces().iter().flat_map(|trace| trace.streams());
+    let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
-        .map(|summary| summary.stream)
         .filter(|stream| selection.wants_file(&stream.name))
         .partition(|stream| stream.clock().is_some());
     let Some(first) = clockless.first().filter(|_| !clocked.is_empty()) else { return };
@@ -205,9 +243,10 @@ fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
     options
 }
 
-pub(crate) fn details_options(args: &Cat, paint: Paint) -> DetailsOptions {
+pub(crate) fn details_options(args: &Cat, style: &Style) -> DetailsOptions {
     let mut options = DetailsOptions::default();
-    options.color = paint.is_on();
+    options.color = style.paint.is_on();
+    options.printable_only = style.to_terminal;
     for (detail, value) in &args.details {
         let option = match detail {
             Detail::Compact => &mut options.compact,
@@ -230,5 +269,16 @@ pub(crate) fn log_options(args: &Cat, style: &Style) -> LogOptions {
     options.form = if args.format() == CatFormat::LogJson { LogForm::Json } else { LogForm::Text };
     options.color = style.paint.is_on();
     options.color_bright_codes = style.pretty.color_bright_codes;
+    options.printable_only = style.to_terminal;
+    options.time = args.time.into();
+    options.integers = args.integers.into();
+    options
+}
+
+pub(crate) fn json_lines_options(args: &Cat) -> JsonLinesOptions {
+    let mut options = JsonLinesOptions::default();
+    options.packets = args.packets;
+    options.time = args.time.into();
+    options.integers = args.integers.into();
     options
 }

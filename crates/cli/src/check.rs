@@ -1,5 +1,6 @@
 //! `ichnos check`: everything that is wrong, and what to do about it.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use ichnos::model::walk::DecodeErrorKind;
@@ -7,38 +8,47 @@ use ichnos::model::{
     Damage, DamageKind, FileDiagnostic, Message, MessageKind, Severity, StreamCursor, Window,
 };
 use ichnos::{OpenError, Session};
+use serde_json::Value as Json;
 
-use crate::args::{Arithmetic, Check, Global};
+use crate::args::{Arithmetic, Check, FailOn, Global};
 use crate::exit::{Exit, Failure};
 use crate::info::losses;
 use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
-use crate::style::{Paint, count, safe};
-use crate::{input, output};
+use crate::style::{Paint, count, grouped, safe};
+use crate::text_check::TextCheck;
+use crate::{applicable, input, limits, output, scan};
 
 pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit, Failure> {
+    if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
+        return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
+    }
     let mut found = Findings { most_damages: args.reading.limit_damage, ..Findings::default() };
-    match input::try_open(&args.reading, Arithmetic::Exact, true)? {
+    match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
+            applicable::check_reading(&args.reading, &session, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut progress);
+            input::tell_notices(&session, report);
             input::tell_emptiness(&session, report);
         }
-        // A trace that cannot be read is what a check is there to find.
-        Err(OpenError::Refused(refused)) => {
-            refused.iter().for_each(|trace| found.refused(&trace.path, &trace.diagnostics));
-        }
-        Err(error) => return Err(input::failure(error)),
+        Err(error) => found.failed(&error)?,
     }
-    let bad = found.errors > 0 || (args.reading.strict && found.warnings > 0);
-    let text = if args.json {
-        js::text(&found.document(args.metadata_only).json())
+    let bad = found.is_bad(args);
+    if args.json {
+        output::print_json(&found.document(args.metadata_only), args.integers.into())?;
     } else {
-        found.text(args.metadata_only, Paint::stdout(global.color), report.verbose > 0)
-    };
-    output::print(&text)?;
-    Ok(if bad { Exit::Nothing } else { Exit::Success })
+        let paint = Paint::stdout(global.color);
+        output::print(&found.text(args.metadata_only, paint, report.verbose > 0), paint)?;
+    }
+    Ok(if found.is_incomplete {
+        Exit::Damaged
+    } else if bad {
+        Exit::Nothing
+    } else {
+        Exit::Success
+    })
 }
 
 /// How bad a finding is.
@@ -56,7 +66,9 @@ struct Finding {
     /// `file:line:column` or `file: byte N`.
     place: String,
     message: String,
-    remedy: Option<&'static str>,
+    remedy: Option<Cow<'static, str>>,
+    /// Whether it is only shown to those who want to know more.
+    is_minor: bool,
     json: Object,
 }
 
@@ -73,6 +85,47 @@ struct Findings {
     streams: u64,
     packets: u64,
     events: u64,
+    /// What the tracers discarded.
+    lost: Loss,
+    /// Whether a path was left out.
+    is_incomplete: bool,
+}
+
+/// What tracers discarded.
+#[derive(Clone, Copy, Default)]
+struct Loss {
+    events: u64,
+    packets: u64,
+    /// Whether events were lost that are not counted.
+    is_unknown: bool,
+}
+
+impl Loss {
+    fn is_some(self) -> bool {
+        self.events > 0 || self.packets > 0 || self.is_unknown
+    }
+
+    fn add(&mut self, other: Self) {
+        self.events = self.events.saturating_add(other.events);
+        self.packets = self.packets.saturating_add(other.packets);
+        self.is_unknown |= other.is_unknown;
+    }
+
+    /// What was lost, for people, where `events` were read; None if nothing was lost.
+    fn text(self, events: u64) -> Option<String> {
+        let mut parts = Vec::new();
+        if self.events > 0 {
+            let least = if self.is_unknown { "at least " } else { "" };
+            let all = count(events.saturating_add(self.events), "event");
+            parts.push(format!("{least}{} of {all}", grouped(self.events)));
+        } else if self.is_unknown {
+            parts.push("an unknown number of events".to_owned());
+        }
+        if self.packets > 0 {
+            parts.push(count(self.packets, "packet"));
+        }
+        (!parts.is_empty()).then(|| parts.join(" and "))
+    }
 }
 
 impl Findings {
@@ -91,26 +144,72 @@ impl Findings {
         let mut json = Object::default();
         json.put("level", level);
         json.put("trace", finding.trace.as_str());
-        finding.json.put_some("remedy", finding.remedy);
+        finding.json.put_some("remedy", finding.remedy.as_deref());
         json.append(&mut finding.json);
         finding.json = json;
         self.list.push(finding);
     }
 
+    /// Whether what was found makes the check fail.
+    fn is_bad(&self, args: &Check) -> bool {
+        let fails = |what: FailOn| args.fails_on(what);
+        !fails(FailOn::Never)
+            && (self.errors > 0
+                || (self.warnings > 0 && (args.reading.strict || fails(FailOn::Warning)))
+                || (self.damages + self.left_out > 0 && fails(FailOn::Damage))
+                || (self.lost.is_some() && fails(FailOn::Loss)))
+    }
+
+    /// Nothing could be opened: a trace that cannot be read is what a check is there to find.
+    fn failed(&mut self, error: &OpenError) -> Result<(), Failure> {
+        match error {
+            OpenError::Refused(refused) => {
+                refused.iter().for_each(|trace| self.refused(&trace.path, &trace.diagnostics));
+            }
+            OpenError::Several(errors)
+                if errors.iter().any(|error| matches!(error, OpenError::Refused(_))) =>
+            {
+                for error in errors {
+                    match error {
+                        OpenError::Refused(_) => self.failed(error)?,
+                        error => self.left_out_path(error),
+                    }
+                }
+            }
+            error => return Err(input::failure(error)),
+        }
+        Ok(())
+    }
+
+    fn left_out_path(&mut self, error: &OpenError) {
+        self.is_incomplete = true;
+        let Failure { message, help, .. } = input::failure(error);
+        self.input(message, help.map(Cow::Owned));
+    }
+
+    /// Something is wrong with what is to be read as a whole.
+    fn input(&mut self, message: String, remedy: Option<Cow<'static, str>>) {
+        let mut json = Object::default();
+        json.put("kind", "input");
+        json.put("message", message.as_str());
+        self.add(Finding {
+            level: Level::Error,
+            trace: String::new(),
+            place: String::new(),
+            message,
+            remedy,
+            is_minor: false,
+            json,
+        });
+    }
+
     fn session(&mut self, session: &Session, args: &Check, progress: &mut Progress) {
+        const REMEDY: &str = "get the file or folder again from where it was recorded, or change its mode";
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
+        session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
-            let mut json = Object::default();
-            json.put("kind", "input");
-            json.put("message", problem.as_str());
-            self.add(Finding {
-                level: Level::Error,
-                trace: String::new(),
-                place: String::new(),
-                message: problem.clone(),
-                remedy: Some("get the file or folder again from where it was recorded, or change its mode"),
-                json,
-            });
+            let remedy = limits::of_problem(problem).unwrap_or(REMEDY);
+            self.input(problem.clone(), Some(remedy.into()));
         }
         for refused in session.refused() {
             self.refused(&refused.path, &refused.diagnostics);
@@ -119,20 +218,6 @@ impl Findings {
             self.traces += 1;
             for diagnostic in trace.diagnostics() {
                 self.diagnostic(trace.path(), diagnostic);
-            }
-            for quirk in trace.quirks() {
-                let mut json = Object::default();
-                json.put("kind", "quirk");
-                json.put("name", quirk.name);
-                json.put("message", quirk.message);
-                self.add(Finding {
-                    level: Level::Note,
-                    trace: trace.path().to_owned(),
-                    place: trace.path().to_owned(),
-                    message: quirk.to_string(),
-                    remedy: None,
-                    json,
-                });
             }
             let streams = trace.streams();
             self.streams += streams.len() as u64;
@@ -143,10 +228,13 @@ impl Findings {
                 self.damage(trace.path(), damage);
             }
             self.packets += streams.iter().map(|stream| stream.packets).sum::<u64>();
+            // Other formats say in their own words what is wrong with texts.
+            let check_texts = trace.format() == "ctf";
             for (stream, mut cursor) in streams.iter().zip(trace.cursors(Window::default())) {
-                self.stream(trace.path(), &stream.stream.name, &mut cursor, progress);
+                self.stream(trace.path(), &stream.stream.name, &mut cursor, check_texts, progress);
             }
         }
+        self.quirks(session);
         if !assume_correlated && let Some(clocks) = session.uncorrelated() {
             let message = clocks.to_string();
             let mut json = Object::default();
@@ -159,10 +247,36 @@ impl Findings {
                 message,
                 remedy: Some(
                     "read the traces one by one, or put them on one time line all the same with \
-                     --assume-correlated",
+                     --assume-correlated"
+                        .into(),
                 ),
+                is_minor: false,
                 json,
             });
+        }
+    }
+
+    /// The known faults of tracers, once all has been read: those that changed nothing are minor.
+    fn quirks(&mut self, session: &Session) {
+        let applied = session.applied_quirks();
+        for (i, trace) in session.traces().iter().enumerate() {
+            for quirk in trace.quirks() {
+                let is_applied = applied.contains(&(i, quirk));
+                let mut json = Object::default();
+                json.put("kind", "quirk");
+                json.put("name", quirk.name);
+                json.put("applied", is_applied);
+                json.put("message", quirk.message);
+                self.add(Finding {
+                    level: Level::Note,
+                    trace: trace.path().to_owned(),
+                    place: trace.path().to_owned(),
+                    message: quirk.to_string(),
+                    remedy: None,
+                    is_minor: !is_applied,
+                    json,
+                });
+            }
         }
     }
 
@@ -173,32 +287,46 @@ impl Findings {
         }
     }
 
-    fn stream(&mut self, trace: &str, name: &str, cursor: &mut dyn StreamCursor, progress: &mut Progress) {
-        let (mut events, mut unknown, mut packets) = (0u64, false, 0u64);
+    fn stream(
+        &mut self,
+        trace: &str,
+        name: &str,
+        cursor: &mut dyn StreamCursor,
+        check_texts: bool,
+        progress: &mut Progress,
+    ) {
+        let mut lost = Loss::default();
+        let mut texts = TextCheck::default();
         while let Some(head) = cursor.next_head() {
             progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
             if head.kind == MessageKind::Event {
                 self.events += 1;
-                continue;
+                if !check_texts {
+                    continue;
+                }
             }
             match cursor.current() {
+                Some(Message::Event(event)) => texts.event(&event),
+                Some(Message::PacketBegin(packet)) if check_texts => texts.packet(&packet),
                 Some(Message::DiscardedEvents(discarded)) => match discarded.count {
-                    Some(count) => events = events.saturating_add(count),
-                    None => unknown = true,
+                    Some(count) => lost.events = lost.events.saturating_add(count),
+                    None => lost.is_unknown = true,
                 },
                 Some(Message::DiscardedPackets(discarded)) => {
-                    packets = packets.saturating_add(discarded.count.unwrap_or(1));
+                    lost.packets = lost.packets.saturating_add(discarded.count.unwrap_or(1));
                 }
                 Some(Message::Damage(damage)) => self.damage(trace, damage),
                 _ => {}
             }
         }
-        if let Some(losses) = losses(events, unknown, packets) {
+        self.texts(trace, name, &texts);
+        self.lost.add(lost);
+        if let Some(losses) = losses(lost.events, lost.is_unknown, lost.packets) {
             let mut json = Object::default();
             json.put("kind", "loss");
             json.put("data_stream", name);
-            json.put("discarded_events", events);
-            json.put("discarded_packets", packets);
+            json.put("discarded_events", lost.events);
+            json.put("discarded_packets", lost.packets);
             let message = format!("the data stream lacks {losses}");
             json.put("message", message.as_str());
             self.add(Finding {
@@ -207,11 +335,43 @@ impl Findings {
                 place: format!("{trace}: {name}"),
                 message,
                 remedy: Some(
-                    "when recording, give the tracer more or larger buffers, or enable fewer events",
+                    "when recording, give the tracer more or larger buffers, or enable fewer events".into(),
                 ),
+                is_minor: false,
                 json,
             });
         }
+    }
+
+    /// Texts of a data stream that are not valid in their encoding.
+    fn texts(&mut self, trace: &str, name: &str, texts: &TextCheck) {
+        let Some(first) = &texts.first else { return };
+        let field = if first.field.is_empty() {
+            "a field".to_owned()
+        } else {
+            format!("the field `{}`", first.field)
+        };
+        let mut message =
+            format!("{field} of `{}` is not valid {}", first.within, first.encoding.to_uppercase());
+        if texts.count > 1 {
+            let _ = write!(message, "; the data stream has {}", count(texts.count - 1, "more such text"));
+        }
+        let mut json = Object::default();
+        json.put("kind", "text");
+        json.put("data_stream", name);
+        json.put("texts", texts.count);
+        json.put("message", message.as_str());
+        self.add(Finding {
+            level: Level::Warning,
+            trace: trace.to_owned(),
+            place: format!("{trace}: {name}"),
+            message,
+            remedy: Some(
+                "what is not valid is shown as U+FFFD or as bytes; correct the program that wrote it".into(),
+            ),
+            is_minor: false,
+            json,
+        });
     }
 
     fn diagnostic(&mut self, trace: &str, problem: &FileDiagnostic) {
@@ -237,6 +397,7 @@ impl Findings {
             ),
             _ => (Level::Note, None),
         };
+        let remedy = limits::of_diagnostic(diagnostic).or(remedy);
         let mut json = Object::default();
         json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
@@ -257,7 +418,8 @@ impl Findings {
             (None, Some(found)) => write!(message, " (found {found})"),
             (None, None) => Ok(()),
         };
-        self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, json });
+        let remedy = remedy.map(Cow::Borrowed);
+        self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, is_minor: false, json });
     }
 
     fn damage(&mut self, trace: &str, damage: &Damage) {
@@ -271,15 +433,15 @@ impl Findings {
         json.put("kind", "damage");
         json.append(&mut crate::info::damage_json(damage));
         let (place, message) = (crate::damage::place(damage), crate::damage::message(damage));
-        let remedy = Some(remedy(&damage.kind));
+        let remedy = Some(remedy(&damage.kind).into());
         let level = match &damage.kind {
             DamageKind::Rule(rule) if !rule.fatal => Level::Warning,
             _ => Level::Error,
         };
-        self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, json });
+        self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, is_minor: false, json });
     }
 
-    fn document(mut self, metadata_only: bool) -> Object {
+    fn document(&mut self, metadata_only: bool) -> Json {
         let mut object = js::document("check");
         object.put("errors", self.errors);
         object.put("warnings", self.warnings);
@@ -289,16 +451,19 @@ impl Findings {
         if !metadata_only {
             object.put("packets", self.packets);
             object.put("events", self.events);
+            object.put("discarded_events", self.lost.events);
+            object.put("discarded_events_of_unknown_number", self.lost.is_unknown);
+            object.put("discarded_packets", self.lost.packets);
         }
         object.put("left_out", self.left_out);
         let findings = std::mem::take(&mut self.list);
         object.put("findings", findings.into_iter().map(|finding| finding.json.json()).collect::<Vec<_>>());
-        object
+        object.json()
     }
 
     fn text(&self, metadata_only: bool, paint: Paint, verbose: bool) -> String {
         let mut text = String::new();
-        for finding in &self.list {
+        for finding in self.list.iter().filter(|finding| verbose || !finding.is_minor) {
             let level = match finding.level {
                 Level::Error => paint.error("error"),
                 Level::Warning => paint.warning("warning"),
@@ -310,10 +475,10 @@ impl Findings {
                 format!("{}: ", paint.title(&safe(&finding.place)))
             };
             let _ = writeln!(text, "{place}{level}: {}", safe(&finding.message));
-            if let Some(remedy) = finding.remedy
+            if let Some(remedy) = &finding.remedy
                 && (verbose || finding.level != Level::Warning)
             {
-                let _ = writeln!(text, "  {}", paint.faint(&format!("remedy: {remedy}")));
+                let _ = writeln!(text, "  {}", paint.faint(&format!("remedy: {}", safe(remedy))));
             }
         }
         if self.left_out > 0 {
@@ -324,13 +489,22 @@ impl Findings {
         if !metadata_only {
             let _ = write!(read, ", {}, {}", count(self.packets, "packet"), count(self.events, "event"));
         }
-        let _ = match (self.errors, self.warnings) {
-            (0, 0) => writeln!(text, "{}: {read}", paint.good("no problems")),
-            (0, warnings) => writeln!(text, "{}: {read}", paint.warning(&count(warnings, "warning"))),
+        let lost = self.lost.text(self.events);
+        let problems = match (self.errors, self.warnings) {
+            (0, 0) if lost.is_some() => paint.warning("no problems in what was recorded"),
+            (0, 0) => paint.good("no problems"),
+            (0, warnings) => paint.warning(&count(warnings, "warning")),
             (errors, warnings) => {
-                let problems = format!("{}, {}", count(errors, "error"), count(warnings, "warning"));
-                writeln!(text, "{}: {read}", paint.error(&problems))
+                paint.error(&format!("{}, {}", count(errors, "error"), count(warnings, "warning")))
             }
+        };
+        let _ = match lost {
+            Some(lost) => {
+                let lost = paint.warning(&format!("{lost} were discarded by the tracer"));
+                let but = if self.errors + self.warnings > 0 { "" } else { "but " };
+                writeln!(text, "{problems}, {but}{lost}: {read}")
+            }
+            None => writeln!(text, "{problems}: {read}"),
         };
         text
     }
@@ -338,14 +512,22 @@ impl Findings {
 
 /// What to do about damage.
 fn remedy(kind: &DamageKind) -> &'static str {
+    if let Some(remedy) = limits::of_damage(kind) {
+        return remedy;
+    }
     match kind {
         DamageKind::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
         | DamageKind::CutOff { .. } => {
             "the file ends early: copy it again from where it was recorded, or let the tracer stop before copying"
         }
+        DamageKind::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
+            "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
+             that both belong to the same recording"
+        }
         DamageKind::Field(_)
         | DamageKind::EventRecordClass { .. }
         | DamageKind::DataStreamClass(_)
+        | DamageKind::WideId(_)
         | DamageKind::EmptyEventRecord => {
             "the metadata do not describe these bytes: check that they belong to this recording and are complete"
         }
@@ -379,9 +561,6 @@ fn remedy(kind: &DamageKind) -> &'static str {
         DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
             "remove the packet index (the file of the folder `index`): packets are found without it"
         }
-        DamageKind::TooManyFields { .. } => {
-            "real tracers write no such things; if you trust the input, raise the limit with --limit-fields-per-bit"
-        }
         DamageKind::Lost { .. } => {
             "another program writes to the file: read the trace again when that is done, or a copy of it"
         }
@@ -392,7 +571,16 @@ fn remedy(kind: &DamageKind) -> &'static str {
             "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again \
              from where it was recorded"
         }
-        DamageKind::Unreadable(_) => "change the owner or the mode of the file, or copy it again",
+        DamageKind::Unreadable(_) => {
+            "change the owner or the mode of the file, mend the link that leads to it, or copy it again"
+        }
+        DamageKind::Hole(_) => {
+            "the tracer, or what copied the file, has not written this part of it: copy it again from where it was \
+             recorded"
+        }
+        DamageKind::NotAFile(_) => {
+            "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the folder"
+        }
         _ => "record the trace again, or get it again from where it was recorded",
     }
 }

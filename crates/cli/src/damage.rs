@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use ichnos::model::{Damage, DamageKind};
 
+use crate::limits;
 use crate::style::count;
 
 /// How many damaged places are listed if nobody says otherwise; the others are counted.
@@ -59,7 +60,11 @@ pub(crate) fn message(damage: &Damage) -> String {
 
 /// Both in one line.
 pub(crate) fn line(damage: &Damage) -> String {
-    format!("{}: {}", place(damage), message(damage))
+    let line = format!("{}: {}", place(damage), message(damage));
+    match limits::of_damage(&damage.kind) {
+        Some(remedy) => format!("{line}; {remedy}"),
+        None => line,
+    }
 }
 
 #[cfg(test)]

@@ -14,10 +14,14 @@ pub(crate) enum Exit {
     Nothing = 1,
     /// Wrong usage, or it could not be done.
     Failure = 2,
-    /// There is output, but the input is damaged.
+    /// There is output, but the input is damaged, or some of it cannot be read.
     Damaged = 3,
-    /// Somebody pressed Ctrl-C.
+    /// SIGHUP: the terminal is gone.
+    HungUp = 129,
+    /// SIGINT: Ctrl-C.
     Interrupted = 130,
+    /// SIGTERM.
+    Terminated = 143,
 }
 
 impl From<Exit> for ExitCode {
@@ -37,16 +41,32 @@ pub(crate) struct Failure {
     pub(crate) help: Option<String>,
     /// Whoever read the output has closed it: no reason to complain.
     pub(crate) broken_pipe: bool,
+    /// Other reasons.
+    pub(crate) others: Vec<Self>,
 }
 
 impl Failure {
     pub(crate) fn new(message: impl Into<String>) -> Self {
-        Self { message: message.into(), details: Vec::new(), help: None, broken_pipe: false }
+        Self {
+            message: message.into(),
+            details: Vec::new(),
+            help: None,
+            broken_pipe: false,
+            others: Vec::new(),
+        }
     }
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
+    }
+
+    /// All of them as one; None if there are none.
+    pub(crate) fn all(failures: impl IntoIterator<Item = Self>) -> Option<Self> {
+        let mut failures = failures.into_iter();
+        let mut first = failures.next()?;
+        first.others.extend(failures);
+        Some(first)
     }
 
     pub(crate) fn details(mut self, details: Vec<String>) -> Self {

@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             (value.get_name().to_owned(), help)
         })
         .collect();
-    let text = if args.json {
+    if args.json {
         let mut object = js::document("formats");
         let format = |format: &ichnos::Format| {
             json!({
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
         object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
         let texts = texts.iter().map(|(name, help)| json!({ "name": name, "description": help }));
         object.put("texts", texts.collect::<Vec<Json>>());
-        js::text(&object.json())
+        output::print_json(&object.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
@@ -74,9 +74,8 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             prints.line(format!("{}: {help}", paint.name(&name)));
         }
         prints.render(&mut text);
-        text
-    };
-    output::print(&text)?;
+        output::print(&text, paint)?;
+    }
     Ok(Exit::Success)
 }
 
@@ -92,7 +91,7 @@ fn option_json(option: &ichnos::FormatOption) -> Json {
 pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut LowArgs::command(), "ichnos", &mut script);
-    output::print(&String::from_utf8_lossy(&script))?;
+    output::print_as_it_is(&String::from_utf8_lossy(&script))?;
     Ok(Exit::Success)
 }
 
@@ -123,6 +122,6 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     };
     let mut text = Vec::new();
     clap_mangen::Man::new(page).source(source).render(&mut text)?;
-    output::print(&String::from_utf8_lossy(&text))?;
+    output::print_as_it_is(&String::from_utf8_lossy(&text))?;
     Ok(Exit::Success)
 }

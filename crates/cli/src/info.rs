@@ -2,14 +2,15 @@
 
 use std::sync::Arc;
 
+use ichnos::export::rfc3339;
 use ichnos::model::{
-    Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamCursor, StreamSummary,
-    TraceInput, TracerQuirk, Window,
+    ClockOrigin, Damage, DamageKind, EventCounts, EventRecordClass, Message, MessageKind, StreamCursor,
+    StreamSummary, TraceInput, TracerQuirk, Window,
 };
 use ichnos::{FORMATS, Session};
 use serde_json::{Value as Json, json};
 
-use crate::args::{Arithmetic, Global, Info};
+use crate::args::{Arithmetic, Global, Info, TimeForm};
 use crate::damage::{self, Damages};
 use crate::exit::{Exit, Failure};
 use crate::json::{self as js, Object};
@@ -19,10 +20,11 @@ use crate::schema::{clock_json, clock_text, value_text};
 use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let mut damaged = input::tell_problems(&session, report);
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
@@ -40,8 +42,9 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     }
     drop(progress);
     input::tell_emptiness(&session, report);
-    let text = if args.json {
-        js::text(&document(&traces, &session, args.count).json())
+    if args.json {
+        let document = document(&traces, &session, args);
+        output::print_json(&document.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
@@ -54,9 +57,8 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         if let Some(clocks) = session.uncorrelated() {
             report.note(&clocks.to_string());
         }
-        text
-    };
-    output::print(&text)?;
+        output::print(&text, paint)?;
+    }
     Ok(if traces.is_empty() {
         Exit::Nothing
     } else if damaged {
@@ -65,6 +67,9 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         Exit::Success
     })
 }
+
+/// How many data streams of a trace are shown to people; the others are summed up.
+const SHOWN_STREAMS: usize = 10_000;
 
 /// What was found out about a data stream.
 struct Stream {
@@ -83,6 +88,10 @@ struct Stream {
 struct Found<'a> {
     input: &'a dyn TraceInput,
     streams: Vec<Stream>,
+    /// Sums of the data streams that are not shown, by class.
+    rest: Vec<Stream>,
+    /// How many data streams there are.
+    number: u64,
     counted: bool,
     damage: Damages,
 }
@@ -92,39 +101,55 @@ impl<'a> Found<'a> {
         let (counted, most) = (args.count, args.reading.limit_damage);
         let mut damage = Damages::default();
         input.damage().iter().for_each(|found| damage.add(found, most));
-        let mut streams: Vec<Stream> = input
-            .streams()
-            .into_iter()
-            .map(|summary| Stream {
-                events: 0,
-                begin: summary.time_range.map(|range| range.0),
-                end: summary.time_range.map(|range| range.1),
-                discarded_events: summary.discarded_events,
-                discarded_unknown: summary.discarded_before,
-                discarded_packets: summary.discarded_packets,
-                counts: vec![0; summary.stream.class().event_records.len()],
-                summary,
-            })
-            .collect();
-        if counted {
-            for (stream, mut cursor) in streams.iter_mut().zip(input.cursors(Window::default())) {
-                stream.count(&mut cursor, |found| damage.add(found, most), progress);
+        let mut found = Self { input, streams: Vec::new(), rest: Vec::new(), number: 0, counted, damage };
+        // One after the other: there can be very many.
+        let mut cursors = counted.then(|| input.cursors(Window::default()).into_iter());
+        let shown = if args.json { usize::MAX } else { SHOWN_STREAMS };
+        input.for_each_stream(&mut |summary| {
+            let mut stream = Stream::new(summary);
+            match cursors.as_mut().map(Iterator::next) {
+                Some(Some(mut cursor)) => {
+                    stream.count(&mut cursor, |damage| found.damage.add(damage, most), progress);
+                }
+                _ => stream.summary.damage.iter().for_each(|damage| found.damage.add(damage, most)),
             }
-        } else {
-            let found = streams.iter().flat_map(|stream| &stream.summary.damage);
-            found.for_each(|found| damage.add(found, most));
+            found.add(stream, shown);
+        });
+        found
+    }
+
+    /// Adds a data stream: to those that are shown, or to the sum of the others of its class.
+    fn add(&mut self, stream: Stream, shown: usize) {
+        self.number += 1;
+        if self.streams.len() < shown {
+            self.streams.push(stream);
+            return;
         }
-        Self { input, streams, counted, damage }
+        let class = stream.summary.stream.class_index;
+        match self.rest.iter_mut().find(|rest| rest.summary.stream.class_index == class) {
+            Some(rest) => rest.join(stream),
+            None => self.rest.push(stream),
+        }
+    }
+
+    /// The data streams that are shown, and the sums of the others.
+    fn all(&self) -> impl Iterator<Item = &Stream> {
+        self.streams.iter().chain(&self.rest)
     }
 
     fn sum(&self, value: impl Fn(&Stream) -> u64) -> u64 {
-        self.streams.iter().map(value).fold(0, u64::saturating_add)
+        self.all().map(value).fold(0, u64::saturating_add)
     }
 
     fn range(&self) -> Option<(i128, i128)> {
-        let begin = self.streams.iter().filter_map(|stream| stream.begin).min()?;
-        let end = self.streams.iter().filter_map(|stream| stream.end).max()?;
+        let begin = self.all().filter_map(|stream| stream.begin).min()?;
+        let end = self.all().filter_map(|stream| stream.end).max()?;
         Some((begin, end))
+    }
+
+    /// Whether all times count from the Unix epoch.
+    fn has_dates(&self) -> bool {
+        self.streams.iter().all(Stream::has_dates)
     }
 
     /// Name of the format, for people, and how it is recognised.
@@ -138,6 +163,42 @@ impl<'a> Found<'a> {
 const AT_ONCE: u32 = 1 << 14;
 
 impl Stream {
+    /// Whether all times count from the Unix epoch.
+    fn has_dates(&self) -> bool {
+        let clock = self.summary.stream.clock();
+        clock.is_none_or(|clock| clock.origin == ClockOrigin::UnixEpoch)
+    }
+
+    fn new(summary: StreamSummary) -> Self {
+        Self {
+            events: 0,
+            begin: summary.time_range.map(|range| range.0),
+            end: summary.time_range.map(|range| range.1),
+            discarded_events: summary.discarded_events,
+            discarded_unknown: summary.discarded_before,
+            discarded_packets: summary.discarded_packets,
+            counts: vec![0; summary.stream.class().event_records.len()],
+            summary,
+        }
+    }
+
+    /// Adds what was found out about another data stream of the class.
+    fn join(&mut self, other: Self) {
+        let earlier = |a: Option<i128>, b: Option<i128>| a.into_iter().chain(b).min();
+        self.events += other.events;
+        (self.begin, self.end) = (earlier(self.begin, other.begin), self.end.max(other.end));
+        self.discarded_events = self.discarded_events.saturating_add(other.discarded_events);
+        self.discarded_packets = self.discarded_packets.saturating_add(other.discarded_packets);
+        self.discarded_unknown |= other.discarded_unknown;
+        let (sum, more) = (&mut self.summary, other.summary);
+        sum.packets = sum.packets.saturating_add(more.packets);
+        sum.bytes = sum.bytes.saturating_add(more.bytes);
+        sum.padding = sum.padding.saturating_add(more.padding);
+        // Classes that are met while reading are more and more.
+        self.counts.resize(self.counts.len().max(other.counts.len()), 0);
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, more)| *sum += more);
+    }
+
     fn count(
         &mut self,
         cursor: &mut dyn StreamCursor,
@@ -177,14 +238,16 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
+fn document(traces: &[Found<'_>], session: &Session, args: &Info) -> Object {
     let mut object = js::document("info");
     let sum = |value: &dyn Fn(&Found<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     range_json(
         &mut object,
         traces.iter().filter_map(Found::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+        traces.iter().all(Found::has_dates),
+        args.time,
     );
-    if counted {
+    if args.count {
         object.put("events", sum(&|trace| trace.sum(|stream| stream.events)));
     }
     object.put("packets", sum(&|trace| trace.sum(|stream| stream.summary.packets)));
@@ -193,20 +256,27 @@ fn document(traces: &[Found<'_>], session: &Session, counted: bool) -> Object {
     object.put("discarded_packets", sum(&|trace| trace.sum(|stream| stream.discarded_packets)));
     object.put("damage", sum(&|trace| trace.damage.count));
     object.put("correlated", session.uncorrelated().is_none());
-    object.put("traces", traces.iter().map(|trace| trace.json().json()).collect::<Vec<_>>());
+    object.put("traces", traces.iter().map(|trace| trace.json(args.time).json()).collect::<Vec<_>>());
     let refused: Vec<Json> = session
         .refused()
         .iter()
         .map(|refused| json!({ "path": refused.path, "problems": problems_json(&refused.diagnostics) }))
         .collect();
     object.put("refused", refused);
-    object.put("problems", session.problems().to_vec());
+    object.put("problems", input::problems(session));
     object
 }
 
-fn range_json(object: &mut Object, range: Option<(i128, i128)>) {
-    object.put_integer("begin_ns", range.map(|range| range.0));
-    object.put_integer("end_ns", range.map(|range| range.1));
+/// First and last time, and what lies between; `has_dates`: they count from the Unix epoch.
+fn range_json(object: &mut Object, range: Option<(i128, i128)>, has_dates: bool, form: TimeForm) {
+    let times =
+        [("begin_ns", "begin", range.map(|range| range.0)), ("end_ns", "end", range.map(|range| range.1))];
+    for (number, text, time) in times {
+        let date = time.filter(|_| has_dates && form != TimeForm::Ns).and_then(rfc3339);
+        // What has no date is not left out.
+        object.put_integer(number, time.filter(|_| form != TimeForm::Iso || date.is_none()));
+        object.put_some(text, date);
+    }
     object.put_integer("duration_ns", range.map(|range| range.1.saturating_sub(range.0)));
 }
 
@@ -239,7 +309,7 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
 }
 
 impl Found<'_> {
-    fn json(&self) -> Object {
+    fn json(&self, form: TimeForm) -> Object {
         let class = &self.input.trace().class;
         let mut object = Object::default();
         object.put("path", self.input.path());
@@ -252,7 +322,7 @@ impl Found<'_> {
         object.put_some("uuid", class.uuid.map(|uuid| uuid.to_string()));
         object.put("environment", js::map(&class.environment));
         object.put("clocks", class.clocks.iter().map(|clock| clock_json(clock).json()).collect::<Vec<_>>());
-        range_json(&mut object, self.range());
+        range_json(&mut object, self.range(), self.has_dates(), form);
         if self.counted {
             object.put("events", self.sum(|stream| stream.events));
         }
@@ -263,7 +333,7 @@ impl Found<'_> {
         object.put("discarded_packets", self.sum(|stream| stream.discarded_packets));
         object.put(
             "data_streams",
-            self.streams.iter().map(|s| s.json(self.counted).json()).collect::<Vec<_>>(),
+            self.streams.iter().map(|s| s.json(self.counted, form).json()).collect::<Vec<_>>(),
         );
         object.put("event_record_classes", self.classes_json());
         object.put("problems", problems_json(self.input.diagnostics()));
@@ -283,13 +353,18 @@ impl Found<'_> {
 
     /// The event record classes that are known: id of their data stream class, the class, and how many
     /// events there are of it.
-    fn classes(&self) -> Vec<(u64, Arc<EventRecordClass>, u64)> {
+    fn classes(&self) -> Vec<(u128, Arc<EventRecordClass>, u64)> {
         let trace = self.input.trace();
         let mut classes = Vec::new();
         for (i, stream) in trace.class.data_streams.iter().enumerate() {
             let begin = classes.len() + stream.event_records.len();
             let records = trace.event_records(i).enumerate();
-            classes.extend(records.map(|(j, record)| (stream.id, record, self.count_of(i, j))));
+            // Only what is shown of a class is kept: of those that are met while reading there may be many.
+            let shown = |record: Arc<EventRecordClass>| {
+                let record = EventRecordClass::clone(&record);
+                Arc::new(EventRecordClass { specific_context: None, payload: None, log: None, ..record })
+            };
+            classes.extend(records.map(|(j, record)| (stream.id, shown(record), self.count_of(i, j))));
             // Which of those that are met while reading comes first must not show.
             if let Some(late) = classes.get_mut(begin..) {
                 late.sort_by_key(|(_, record, _)| record.id);
@@ -315,7 +390,7 @@ impl Found<'_> {
 }
 
 impl Stream {
-    fn json(&self, counted: bool) -> Object {
+    fn json(&self, counted: bool, form: TimeForm) -> Object {
         let mut object = Object::default();
         let stream = &self.summary.stream;
         object.put("name", stream.name.as_str());
@@ -323,7 +398,7 @@ impl Stream {
         object.put_some("id", stream.id);
         object.put_some("clock", stream.clock().map(|clock| clock.id.as_str()));
         object.put("files", self.summary.files.clone());
-        range_json(&mut object, self.begin.zip(self.end));
+        range_json(&mut object, self.begin.zip(self.end), self.has_dates(), form);
         if counted {
             object.put("events", self.events);
         }
@@ -375,7 +450,7 @@ impl Found<'_> {
             root.line(format!("time: {}", self.range_text(range, gmt)));
         }
         let mut sizes = vec![
-            count(self.streams.len() as u64, "data stream"),
+            count(self.number, "data stream"),
             count(self.sum(|stream| stream.summary.packets), "packet"),
             size(self.sum(|stream| stream.summary.bytes)),
         ];
@@ -389,7 +464,7 @@ impl Found<'_> {
         root.line(format!("size: {}", sizes.join(", ")));
         let losses = losses(
             self.sum(|stream| stream.discarded_events),
-            self.streams.iter().any(|stream| stream.discarded_unknown),
+            self.all().any(|stream| stream.discarded_unknown),
             self.sum(|stream| stream.discarded_packets),
         );
         if let Some(losses) = losses {
@@ -410,12 +485,8 @@ impl Found<'_> {
     }
 
     fn range_text(&self, (begin, end): (i128, i128), gmt: bool) -> String {
-        let is_date = self.streams.iter().all(|stream| {
-            let origin = stream.summary.stream.clock().map(|clock| &clock.origin);
-            origin.is_none_or(|origin| *origin == ichnos::model::ClockOrigin::UnixEpoch)
-        });
         let duration = show_seconds(end.saturating_sub(begin));
-        if is_date {
+        if self.has_dates() {
             format!("{} to {} ({duration} s)", show(begin, gmt), show(end, gmt))
         } else {
             format!("{} s to {} s ({duration} s)", show_seconds(begin), show_seconds(end))
@@ -449,6 +520,10 @@ impl Found<'_> {
                 branch.line(format!("{}: {losses}", paint.warning("lost")));
             }
             root.add(branch);
+        }
+        if let Some(more) = self.number.checked_sub(self.streams.len() as u64).filter(|more| *more > 0) {
+            let more = count(more, "more data stream");
+            root.line(paint.faint(&format!("{more}: `ichnos info --json` lists all")));
         }
     }
 

@@ -4,34 +4,50 @@ use std::path::{Path, PathBuf};
 
 use ichnos::ctf::metadata::Dialect;
 use ichnos::ctf::quirks::Quirk;
-use ichnos::io::{Bytes, Datagrams, IoError};
-use ichnos::model::{ClockArithmetic, TraceInput};
+use ichnos::io::{Bytes, Datagrams, IoError, ScanProgress};
+use ichnos::model::{ClockArithmetic, FileDiagnostic, Severity, TraceInput};
 use ichnos::{OpenError, OpenOptions, Session};
 
+use crate::applicable;
 use crate::args::{Arithmetic, DialectName, Reading};
 use crate::exit::Failure;
 use crate::interrupt;
+use crate::limits;
+use crate::nearest::nearest;
 use crate::report::Report;
+use crate::style::count;
 
 /// How many problems an error shows; `ichnos check` shows all.
 const SHOWN: usize = 20;
 
 /// Opens what the command line names.
-pub(crate) fn open(reading: &Reading, arithmetic: Arithmetic) -> Result<Session, Failure> {
+pub(crate) fn open(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    progress: ScanProgress,
+    report: Report,
+) -> Result<Session, Failure> {
     let refuse_all = |session: Session| match session.refused() {
         [_, ..] if reading.strict => Err(OpenError::Refused(session.refused().to_vec())),
         _ => Ok(session),
     };
-    try_open(reading, arithmetic, false)?.and_then(refuse_all).map_err(|error| {
+    let session = try_open(reading, arithmetic, false, progress)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
-        let failure = failure(error);
+        let failure = failure(&error);
         match reading.dialect {
             Some(_) if was_refused => {
                 failure.help("without --dialect the dialect is found out from the metadata")
             }
             _ => failure,
         }
-    })
+    })?;
+    if reading.strict
+        && let Some(problem) = session.problems().first()
+    {
+        return Err(Failure::new(problem.as_str()).help("without --strict, all that can be read is read"));
+    }
+    applicable::check_reading(reading, &session, report)?;
+    Ok(session)
 }
 
 /// Opens what the command line names, with this arithmetic of clocks unless it names another; `check`:
@@ -40,6 +56,7 @@ pub(crate) fn try_open(
     reading: &Reading,
     arithmetic: Arithmetic,
     check: bool,
+    progress: ScanProgress,
 ) -> Result<Result<Session, OpenError>, Failure> {
     if reading.paths.iter().filter(|path| path.as_os_str() == "-").count() > 1 {
         return Err(Failure::new("the standard input (`-`) can be read only once"));
@@ -53,6 +70,8 @@ pub(crate) fn try_open(
     }
     let mut options = options(reading, arithmetic)?;
     options.check = check;
+    options.require_all = reading.strict;
+    options.progress = progress;
     if let Some(path) = &reading.listen {
         interrupt::watch();
         return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
@@ -61,6 +80,25 @@ pub(crate) fn try_open(
         });
     }
     Ok(ichnos::open(&reading.paths, &options))
+}
+
+/// Opens no more than the first `beginning` bytes of each packed file; None if that cannot be.
+pub(crate) fn open_beginnings(
+    reading: &Reading,
+    arithmetic: Arithmetic,
+    beginning: u64,
+    progress: ScanProgress,
+) -> Result<Option<Session>, Failure> {
+    let mut options = options(reading, arithmetic)?;
+    options.require_all = reading.strict;
+    options.progress = progress;
+    options.beginning = Some(beginning);
+    match ichnos::open(&reading.paths, &options) {
+        Ok(session) => Ok(Some(session)),
+        // That would not be different if all were read.
+        Err(error @ OpenError::Io(_)) => Err(failure(&error)),
+        Err(_) => Ok(None),
+    }
 }
 
 fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
@@ -92,6 +130,7 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
         }
     }
     options.format.clone_from(&reading.from);
+    options.temp_dir.clone_from(&reading.temp_dir);
     for (name, value) in &reading.option {
         options.set(name, value).map_err(|error| Failure::new(error.to_string()))?;
     }
@@ -113,6 +152,9 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
     }
     let mut limits = options.ctf.limits;
     set(&mut limits.metadata_bytes, reading.limit_metadata);
+    set(&mut limits.description_bytes, reading.limit_description);
+    // What is given holds for short metadata, too.
+    set(&mut limits.few_description_bytes, reading.limit_description);
     set(&mut limits.depth, reading.limit_depth);
     set(&mut limits.field_classes, reading.limit_field_classes);
     // Who says how many wants that many, however short the metadata are.
@@ -135,23 +177,23 @@ fn set_limits(reading: &Reading, options: &mut OpenOptions) {
 }
 
 /// An error of opening, with what may help.
-pub(crate) fn failure(error: OpenError) -> Failure {
+pub(crate) fn failure(error: &OpenError) -> Failure {
     let message = error.to_string();
-    match error {
+    let at_limit = limits::of_opening(error);
+    let failure = match error {
         OpenError::Io(IoError::NotFound { path }) => {
             let failure = Failure::new(message);
-            match similar(Path::new(&path)) {
+            match similar(Path::new(path)) {
                 Some(similar) => failure.help(format!("did you mean `{}`?", similar.display())),
                 None => failure,
             }
         }
-        OpenError::Io(IoError::Limit { what, .. }) if what.contains("unpacked bytes") => {
-            Failure::new(message).help("if you trust the input, raise the limit with --limit-unpacked")
+        OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
+            .help("name a folder with more room, or one that can be written, with --temp-dir DIR"),
+        OpenError::Io(IoError::Memory { .. }) => {
+            Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
         }
-        OpenError::Io(IoError::Ratio { .. }) => {
-            Failure::new(message).help("if you trust the input, raise the limit with --limit-ratio")
-        }
-        OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(&path))),
+        OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(path))),
         OpenError::Refused(refused) => {
             let mut details: Vec<String> =
                 refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
@@ -169,35 +211,86 @@ pub(crate) fn failure(error: OpenError) -> Failure {
         OpenError::Uncorrelated(_) => Failure::new(message).help(
             "read the traces one by one, or put them on one time line all the same with --assume-correlated",
         ),
+        OpenError::Several(errors) => {
+            Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
+        }
         _ => Failure::new(message),
+    };
+    match at_limit {
+        Some(remedy) => failure.help(remedy),
+        None => failure,
     }
 }
 
 /// Tells what was found besides the traces; true if something cannot be read.
 pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
+    for error in session.left_out() {
+        report.failure(&failure(error));
+    }
+    tell_notices(session, report);
     for problem in session.problems() {
-        report.warning(problem);
+        match limits::of_problem(problem) {
+            Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
+            None => report.warning(problem),
+        }
     }
     for refused in session.refused() {
         report.error(&format!("{}: this trace is left out: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
             report.answer(&format!("  {}", crate::style::safe(&diagnostic.to_string())));
         }
+        let at_limit =
+            refused.diagnostics.iter().find_map(|problem| limits::of_diagnostic(&problem.diagnostic));
+        if let Some(remedy) = at_limit {
+            report.help(remedy);
+        }
     }
     for trace in session.traces() {
-        for diagnostic in trace.diagnostics() {
-            report.note(&diagnostic.to_string());
-        }
+        warn_of_slips(trace.as_ref(), report);
         for quirk in trace.quirks() {
             report.note(&format!("{}: {quirk}", trace.path()));
         }
     }
-    !session.problems().is_empty() || !session.refused().is_empty()
+    !session.problems().is_empty() || !session.refused().is_empty() || !session.left_out().is_empty()
+}
+
+/// What is wrong with paths, folders and archives, a sentence each.
+pub(crate) fn problems(session: &Session) -> Vec<String> {
+    session.left_out().iter().map(ToString::to_string).chain(session.problems().iter().cloned()).collect()
+}
+
+/// How many slips of a trace are warned about, unless more is asked for; `ichnos check` shows all.
+const MOST_SLIPS: usize = 5;
+
+/// Warns of what is read only because it is clear what it means, and notes the rest.
+fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
+    // An index that is not used makes no difference to what is read.
+    let is_warned_about = |problem: &&FileDiagnostic| {
+        problem.diagnostic.severity == Severity::Slip && !problem.file.ends_with(".idx")
+    };
+    let warned = trace.diagnostics().iter().filter(is_warned_about);
+    if report.verbose > 0 {
+        trace.diagnostics().iter().for_each(|problem| report.note(&problem.to_string()));
+        return;
+    }
+    for problem in warned.clone().take(MOST_SLIPS) {
+        report.warning(&problem.to_string().replacen(": warning: ", ": ", 1));
+    }
+    let more = warned.count().saturating_sub(MOST_SLIPS) as u64;
+    if more > 0 {
+        let more = count(more, "more such problem");
+        report.warning(&format!("{}: {more}; `ichnos check` shows all", trace.path()));
+    }
+}
+
+/// Tells what people should know though nothing is wrong with it.
+pub(crate) fn tell_notices(session: &Session, report: Report) {
+    session.notices().iter().for_each(|notice| report.notice(notice));
 }
 
 /// Tells which traces have no data streams at all: there is nothing wrong with that.
 pub(crate) fn tell_emptiness(session: &Session, report: Report) {
-    let is_empty = |trace: &dyn TraceInput| trace.streams().is_empty() && trace.damage().is_empty();
+    let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
         report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));
     }
@@ -265,44 +358,8 @@ fn similar(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let above = path.parent()?;
     let folder = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-    let mut best: Option<(usize, String)> = None;
-    for item in std::fs::read_dir(folder).ok()?.flatten().take(10_000) {
-        let other = item.file_name().to_string_lossy().into_owned();
-        let distance = distance(&name, &other);
-        if distance <= (name.chars().count() / 3).max(1)
-            && best.as_ref().is_none_or(|best| (distance, &other) < (best.0, &best.1))
-        {
-            best = Some((distance, other));
-        }
-    }
-    best.map(|(_, name)| above.join(name))
-}
-
-/// How many characters must be changed, added or left out to get from one name to the other.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, a) in a.chars().enumerate() {
-        let mut diagonal = row[0];
-        row[0] = i + 1;
-        for (j, b) in b.iter().enumerate() {
-            let changed = diagonal + usize::from(a != *b);
-            diagonal = row[j + 1];
-            row[j + 1] = changed.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn measures_names() {
-        assert_eq!(distance("trace", "trace"), 0);
-        assert_eq!(distance("trace", "tracce"), 1);
-        assert_eq!(distance("", "abc"), 3);
-        assert_eq!(distance("kitten", "sitting"), 3);
-    }
+    let items = std::fs::read_dir(folder).ok()?.flatten().take(10_000);
+    let names: Vec<String> = items.map(|item| item.file_name().to_string_lossy().into_owned()).collect();
+    let nearest = nearest(&name, names.iter().map(String::as_str));
+    nearest.first().map(|name| above.join(name))
 }

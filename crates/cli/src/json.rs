@@ -1,5 +1,6 @@
 //! JSON of what the model has: for `--json` of all verbs. `docs/cli-json.md` describes it.
 
+use ichnos::export::{Integers, with_integers};
 use ichnos::model::{Attributes, Diagnostic, TextPlace, Value};
 use serde_json::{Map, Number, Value as Json, json};
 
@@ -76,7 +77,7 @@ pub(crate) fn map(entries: &[(String, Value)]) -> Json {
 
 /// Attributes; None if there are none.
 pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
-    (!attributes.is_empty()).then(|| map(&attributes.0))
+    (!attributes.is_empty()).then(|| map(attributes.entries()))
 }
 
 /// A place in a metadata text; None if it is unknown.
@@ -101,12 +102,13 @@ pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
     object.put("message", diagnostic.message.as_str());
     object.put_some("expected", diagnostic.expected.as_deref());
     object.put_some("found", diagnostic.found.as_deref());
+    object.put_some("limit", diagnostic.limit);
     object
 }
 
 /// The text of a document, over several lines, with the final newline.
-pub(crate) fn text(json: &Json) -> String {
-    let mut text = format!("{json:#}");
+pub(crate) fn text(json: &Json, integers: Integers) -> String {
+    let mut text = with_integers(&format!("{json:#}"), integers).into_owned();
     text.push('\n');
     text
 }

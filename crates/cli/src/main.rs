@@ -1,38 +1,50 @@
 //! The `ichnos` command.
 //!
-//! `args` is the command line as it is written, one module per verb does the work, `input` opens
-//! traces, `report` is the standard error output. Data go to the standard output only.
+//! `args` is the command line as it is written, `habits` what people write instead, `applicable` to
+//! what options apply; one module per verb does the work, `input` opens traces, `report` is the
+//! standard error output. Data go to the standard output only.
 #![forbid(unsafe_code)]
 
+mod applicable;
 mod args;
+mod beginning;
 mod cat;
 mod check;
 mod damage;
 mod exit;
 mod formats;
+mod habits;
 mod info;
 mod input;
 mod interrupt;
 mod json;
+mod limits;
+mod nearest;
 mod output;
 mod parts;
 mod pass;
 mod progress;
 mod report;
+mod scan;
 mod schema;
 mod selection;
 mod style;
+mod text_check;
 mod time;
 mod tree;
+mod unmatched;
 
 use std::process::ExitCode;
 
 use args::Verb;
-use exit::Exit;
+use exit::{Exit, Failure};
 use report::Report;
 
 fn main() -> ExitCode {
-    let args = args::parse();
+    let args = match args::parse() {
+        Ok(args) => args,
+        Err(failure) => return end(Err(failure), Report::early()),
+    };
     let report = Report::new(&args.global);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
@@ -43,6 +55,10 @@ fn main() -> ExitCode {
         Verb::Completions(verb) => formats::completions(verb),
         Verb::Man(verb) => formats::man(verb),
     };
+    end(result, report)
+}
+
+fn end(result: Result<Exit, Failure>, report: Report) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
         // Whoever reads the output has seen enough.

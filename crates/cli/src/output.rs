@@ -1,9 +1,85 @@
-//! What goes to the standard output.
+//! What goes to the standard output, or to a file instead.
 
 use std::io::{self, Write};
 
-/// Prints a whole text.
-pub(crate) fn print(text: &str) -> io::Result<()> {
+use ichnos::export::{Integers, TerminalText, TerminalWriter};
+use ichnos::io::Output;
+use serde_json::Value as Json;
+
+use crate::json;
+use crate::style::Paint;
+
+/// Where data go. A terminal gets nothing but what is printable.
+pub(crate) enum Destination {
+    Plain(Output),
+    Terminal(TerminalWriter<Output>),
+}
+
+impl Destination {
+    /// Writes text of a kind.
+    pub(crate) fn new(output: Output, text: TerminalText) -> Self {
+        if output.is_terminal() {
+            Self::Terminal(TerminalWriter::new(output, text))
+        } else {
+            Self::Plain(output)
+        }
+    }
+
+    /// Writes what is left and puts a file at its place.
+    pub(crate) fn finish(self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.finish(),
+            Self::Terminal(writer) => writer.finish()?.finish(),
+        }
+    }
+
+    /// Leaves a file as it was; what is no plain file gets what is left.
+    pub(crate) fn discard(self) -> io::Result<()> {
+        match self {
+            Self::Plain(output) => output.discard(),
+            Self::Terminal(writer) => writer.finish()?.discard(),
+        }
+    }
+
+    fn writer(&mut self) -> &mut dyn Write {
+        match self {
+            Self::Plain(output) => output,
+            Self::Terminal(writer) => writer,
+        }
+    }
+}
+
+impl Write for Destination {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.writer().write(bytes)
+    }
+
+    fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.writer().write_all(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.writer().flush()
+    }
+}
+
+/// Prints a whole text for people, in which all texts of a trace are [safe](crate::style::safe).
+pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
+    let output = ichnos::io::create(None)?;
+    let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
+    output.write_all(text.as_bytes())?;
+    output.finish()
+}
+
+/// Prints a whole JSON document.
+pub(crate) fn print_json(document: &Json, integers: Integers) -> io::Result<()> {
+    let mut output = Destination::new(ichnos::io::create(None)?, TerminalText::Json);
+    output.write_all(json::text(document, integers).as_bytes())?;
+    output.finish()
+}
+
+/// Prints a whole text that is all of the program itself, and for other programs.
+pub(crate) fn print_as_it_is(text: &str) -> io::Result<()> {
     let mut output = ichnos::io::create(None)?;
     output.write_all(text.as_bytes())?;
     output.finish()

@@ -73,9 +73,14 @@ impl Pool {
         OWN.with(|own| Arc::clone(own.get_or_init(|| Arc::new(Self { size, free: Mutex::default() }))))
     }
 
-    fn take(&self) -> Vec<u8> {
+    fn take(&self) -> io::Result<Vec<u8>> {
         let free = self.free.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| Vec::with_capacity(self.size))
+        if let Some(free) = free {
+            return Ok(free);
+        }
+        let mut buffer = Vec::new();
+        buffer.try_reserve_exact(self.size)?;
+        Ok(buffer)
     }
 }
 
@@ -163,6 +168,7 @@ pub(crate) fn print(
         progress,
         report,
         before: None,
+        has_parts: !cuts.is_empty(),
         state: PrettyState::default(),
         done: Done { ended: Ended::Over, tally: Tally::default(), checked: None, undecoded: 0 },
     };
@@ -174,7 +180,7 @@ pub(crate) fn print(
     let bound = |part: usize| cuts.get(part).copied();
     let make = |part: usize, outlet: &Outlet<Piece>| make(job, part, &cuts, outlet);
     let mut result = Ok(());
-    in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
+    let on_threads = in_order(cuts.len() + 1, threads, room(threads), make, |part, pieces| {
         match joint.take(part, bound(part), pieces) {
             Ok(goes_on) => goes_on,
             Err(error) => {
@@ -183,7 +189,13 @@ pub(crate) fn print(
             }
         }
     });
-    result.map(|()| joint.done)
+    result?;
+    if let Err(error) = on_threads {
+        joint.report.note(&format!("the system refuses further threads ({error}): reading goes on with one"));
+        let end = joint.pass(job.reader.cursor(), 0, 0)?;
+        joint.add(end.done);
+    }
+    Ok(joint.done)
 }
 
 /// Makes a part, without knowing what comes before.
@@ -260,7 +272,7 @@ impl TextWriter for PieceWriter {
         }
         // What is handed on before its buffer is full is the last of a part: another one would be lost.
         let is_last = text.len() < self.pool.size.min(text.capacity()) / 4 * 3;
-        let next = if is_last { Vec::new() } else { self.pool.take() };
+        let next = if is_last { Vec::new() } else { self.pool.take()? };
         self.deliver(std::mem::replace(text, next))
     }
 
@@ -331,6 +343,8 @@ struct Joint<'a, 'b, W> {
     report: Report,
     /// The end of the part before.
     before: Option<(Merged, Option<Vec<Checkpoint>>)>,
+    /// Whether there are several parts to join.
+    has_parts: bool,
     state: PrettyState,
     done: Done,
 }
@@ -439,7 +453,9 @@ impl<W: Write> Joint<'_, '_, W> {
         let mut pass = Pass { args: job.args, selection: job.selection.clone(), tally: Tally::default() };
         let ended = pass.run(&mut cursor, &mut printer, &mut watcher)?;
         let undecoded = undecoded(printer.finish())?;
-        let (state, places) = (printer.state(), cursor.checkpoints());
+        // Where all is one part, nothing is compared with it.
+        let places = self.has_parts.then(|| cursor.checkpoints()).flatten();
+        let state = printer.state();
         let done = Done { ended, tally: pass.tally, checked: printer.checked(), undecoded };
         Ok(End { cursor, places, state, done })
     }

@@ -5,13 +5,11 @@ use std::ops::{AddAssign, ControlFlow};
 use std::time::Duration;
 
 use ichnos::Merged;
-use ichnos::export::{
-    Details, JsonLines, JsonLinesOptions, Log, Null, NullStatistics, Pretty, PrettyState, TextWriter,
-};
+use ichnos::export::{Details, JsonLines, Log, Null, NullStatistics, Pretty, PrettyState, TextWriter};
 use ichnos::model::{Damage, Discarded, Message, Sink};
 
 use crate::args::{Cat, CatFormat};
-use crate::cat::{Style, details_options, log_options};
+use crate::cat::{Style, details_options, json_lines_options, log_options};
 use crate::damage;
 use crate::interrupt;
 use crate::report::Report;
@@ -266,15 +264,11 @@ impl<'a> Printer<'a> {
                 Self::Pretty(Box::new(sink))
             }
             CatFormat::Details => {
-                let sink = Details::new(output, details_options(args, style.paint));
+                let sink = Details::new(output, details_options(args, style));
                 let sink = if style.quiet { sink.warnings_to(io::sink()) } else { sink };
                 Self::Text(Box::new(sink))
             }
-            CatFormat::Jsonl => {
-                let mut options = JsonLinesOptions::default();
-                options.packets = args.packets;
-                Self::Text(Box::new(JsonLines::new(output, options)))
-            }
+            CatFormat::Jsonl => Self::Text(Box::new(JsonLines::new(output, json_lines_options(args)))),
             CatFormat::Log | CatFormat::LogJson => {
                 Self::Text(Box::new(Log::new(output, log_options(args, style))))
             }

@@ -11,9 +11,9 @@ use crate::damage;
 use crate::report::Report;
 
 /// Nothing is shown before.
-const PATIENCE: Duration = Duration::from_secs(1);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of plain progress.
-const PAUSE: Duration = Duration::from_secs(5);
+pub(crate) const PAUSE: Duration = Duration::from_secs(5);
 /// The clock is looked at once in so many messages.
 const STRIDE: u32 = 1 << 14;
 
@@ -46,7 +46,16 @@ impl Progress {
         data_on_terminal: bool,
         report: Report,
     ) -> Self {
-        let ranges = || session.traces().iter().flat_map(|t| t.streams()).filter_map(|s| s.time_range);
+        let mut range: Option<(i128, i128)> = None;
+        for trace in session.traces() {
+            trace.for_each_stream(&mut |stream| {
+                if let Some((begin, end)) = stream.time_range {
+                    let (first, last) = range.unwrap_or((begin, end));
+                    range = Some((first.min(begin), last.max(end)));
+                }
+            });
+        }
+        let (begin, end) = range.unwrap_or_default();
         let kind = match when {
             args::Progress::Never => Kind::None,
             args::Progress::Auto if !std::io::stderr().is_terminal() || data_on_terminal => Kind::None,
@@ -61,12 +70,11 @@ impl Progress {
             args::Progress::Plain => Kind::Plain(report),
         };
         let started = Instant::now();
-        let begin = ranges().map(|range| range.0).min().unwrap_or_default();
         Self {
             kind,
             begin,
             now: begin,
-            end: ranges().map(|range| range.1).max().unwrap_or_default(),
+            end,
             started,
             next: started + PATIENCE,
             until_look: STRIDE,

@@ -13,13 +13,14 @@ use crate::progress::Progress;
 use crate::report::Report;
 use crate::style::{Paint, safe};
 use crate::tree::Branch;
-use crate::{input, output};
+use crate::{input, output, scan};
 
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let session = input::open(&args.reading, Arithmetic::Exact)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::tell_problems(&session, report);
     meet_classes(&session, global, report);
-    let text = if args.json {
+    if args.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().map(|trace| {
             let mut object = Object::default();
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             object.json()
         });
         object.put("traces", traces.collect::<Vec<_>>());
-        js::text(&object.json())
+        output::print_json(&object.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
@@ -39,9 +40,8 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             }
             trace_tree(&trace.trace().class_with_late(), trace.path(), paint).render(&mut text);
         }
-        text
-    };
-    output::print(&text)?;
+        output::print(&text, paint)?;
+    }
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
 }
 
@@ -232,7 +232,7 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
         FieldKind::Optional { field, selector, ranges } => {
             object.put("type", "optional");
             object.put("selector", location_json(selector));
-            object.put_some("ranges", ranges.as_ref().map(ranges_json));
+            object.put_some("ranges", ranges.as_ref().map(|set| ranges_json(set.0.iter().copied())));
             object.put("field", field_json(field, trace));
         }
         FieldKind::Variant { options, selector, alignment } => {
@@ -276,18 +276,40 @@ fn bits_json(object: &mut Object, bits: BitField) {
 fn integer_json(object: &mut Object, integer: &IntegerProperties) {
     object.put("signed", integer.signed);
     object.put("preferred_display_base", integer.preferred_base.radix());
-    object.put_some("mappings", integer.mappings.as_ref().map(mappings_json));
+    object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
+}
+
+/// What an `i128` can be of a range, which is among the others, too.
+fn clamped(range: &WideRange) -> IntegerRange {
+    IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() }
+}
+
+/// The mappings of an integer: with bounds of any size.
+fn labels_json(integer: &IntegerProperties) -> Json {
+    let bound = |value: &WideInteger| js::value(&Value::Number(value.to_string()));
+    let mut mappings = integer.mappings.as_ref().map_or(Json::Null, mappings_json);
+    for range in integer.wide_ranges() {
+        let mapping = mappings.get_mut(range.mapping).and_then(|mapping| mapping.get_mut("ranges"));
+        if let Some(Json::Array(ranges)) = mapping {
+            let narrow = clamped(range);
+            let narrow = json!([js::integer(narrow.lower), js::integer(narrow.upper)]);
+            ranges.retain(|range| *range != narrow);
+            ranges.push(Json::Array(vec![bound(&range.lower), bound(&range.upper)]));
+        }
+    }
+    mappings
 }
 
 /// A list, not an object: order counts, and a name may come twice.
 fn mappings_json(mappings: &Mappings) -> Json {
-    let mapping = |mapping: &Mapping| json!({ "name": mapping.name, "ranges": ranges_json(&mapping.ranges) });
-    Json::Array(mappings.0.iter().map(mapping).collect())
+    let mapping =
+        |mapping: Mapping<'_>| json!({ "name": mapping.name, "ranges": ranges_json(mapping.ranges.iter()) });
+    Json::Array(mappings.iter().map(mapping).collect())
 }
 
-fn ranges_json(ranges: &RangeSet) -> Json {
-    let range = |range: &IntegerRange| Json::Array(vec![js::integer(range.lower), js::integer(range.upper)]);
-    Json::Array(ranges.0.iter().map(range).collect())
+fn ranges_json(ranges: impl Iterator<Item = IntegerRange>) -> Json {
+    let range = |range: IntegerRange| Json::Array(vec![js::integer(range.lower), js::integer(range.upper)]);
+    Json::Array(ranges.map(range).collect())
 }
 
 fn length_json(length: &Length) -> Json {
@@ -317,7 +339,7 @@ fn members_json(members: &[Member], trace: &TraceClass) -> Json {
     let member = |member: &Member| {
         let mut object = Object::default();
         object.put("name", member.name.as_str());
-        object.put_some("raw_name", member.raw_name.as_deref());
+        object.put_some("raw_name", member.has_underscore.then(|| member.location_name()).as_deref());
         object.put("class", field_json(&member.class, trace));
         object.put_some("attributes", js::attributes(&member.attributes));
         object.json()
@@ -328,7 +350,7 @@ fn members_json(members: &[Member], trace: &TraceClass) -> Json {
 fn option_json(option: &VariantOption, trace: &TraceClass) -> Json {
     let mut object = Object::default();
     object.put_some("name", option.name.as_deref());
-    object.put("ranges", ranges_json(&option.ranges));
+    object.put("ranges", ranges_json(option.ranges.0.iter().copied()));
     object.put("class", field_json(&option.class, trace));
     object.put_some("attributes", js::attributes(&option.attributes));
     object.json()
@@ -455,7 +477,7 @@ pub(crate) fn clock_text(clock: &ClockClass) -> String {
 fn attributes_tree(parent: &mut Branch, attributes: &Attributes, paint: Paint) {
     if !attributes.is_empty() {
         let mut branch = Branch::new("attributes");
-        for (namespace, value) in &attributes.0 {
+        for (namespace, value) in attributes {
             branch.line(format!("{}: {}", paint.name(&safe(namespace)), value_text(value)));
         }
         parent.add(branch);
@@ -606,14 +628,25 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
         let _ = write!(text, ", base {}", integer.preferred_base.radix());
     }
     if let Some(mappings) = &integer.mappings {
-        mappings_tree(below, mappings, paint);
+        if integer.wide_ranges().is_empty() {
+            return mappings_tree(below, mappings, paint);
+        }
+        for (index, mapping) in mappings.iter().enumerate() {
+            let wide = || integer.wide_ranges().iter().filter(|range| range.mapping == index);
+            let is_narrow = |range: &IntegerRange| !wide().any(|wide| clamped(wide) == *range);
+            let narrow = mapping.ranges.iter().filter(is_narrow).map(|range| range.to_string());
+            let ranges: Vec<String> = narrow.chain(wide().map(ToString::to_string)).collect();
+            let name = paint.name(&safe(mapping.name)).to_string();
+            below.push(Branch::new(format!("{name} = {}", ranges.join(", "))));
+        }
     }
 }
 
 fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
-    let mapping =
-        |mapping: &Mapping| Branch::new(format!("{} = {}", paint.name(&safe(&mapping.name)), mapping.ranges));
-    below.extend(mappings.0.iter().map(mapping));
+    let mapping = |mapping: Mapping<'_>| {
+        Branch::new(format!("{} = {}", paint.name(&safe(mapping.name)), mapping.ranges))
+    };
+    below.extend(mappings.iter().map(mapping));
 }
 
 /// A value in one line.
@@ -635,10 +668,11 @@ mod tests {
         let integer = IntegerProperties {
             signed: true,
             preferred_base: DisplayBase::Hexadecimal,
-            mappings: Some(Mappings(vec![Mapping {
-                name: "run\x1b".into(),
-                ranges: RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
-            }])),
+            mappings: Some(Mappings::from_iter([(
+                "run\x1b",
+                RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
+            )])),
+            wide_ranges: None,
         };
         let location = FieldLocation {
             origin: Some(Scope::Payload),
@@ -656,17 +690,21 @@ mod tests {
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), alignment: 8 },
             FieldKind::String {
                 encoding: StringEncoding::Utf16Le,
-                length: StringLength::Dynamic(location.clone()),
+                length: StringLength::Dynamic(Box::new(location.clone())),
                 alignment: 8,
             },
             FieldKind::Blob { length: Length::Static(3), media_type: "image/png".into(), alignment: 8 },
             FieldKind::Array {
                 element: Arc::clone(&plain),
-                length: Length::Dynamic(location.clone()),
+                length: Length::Dynamic(Box::new(location.clone())),
                 minimum_alignment: 64,
                 element_aligns: true,
             },
-            FieldKind::Optional { field: Arc::clone(&plain), selector: location.clone(), ranges: None },
+            FieldKind::Optional {
+                field: Arc::clone(&plain),
+                selector: Box::new(location.clone()),
+                ranges: None,
+            },
             FieldKind::Variant {
                 options: vec![VariantOption {
                     name: None,
@@ -674,7 +712,7 @@ mod tests {
                     ranges: RangeSet(vec![IntegerRange::single(1)]),
                     attributes: Attributes::default(),
                 }],
-                selector: location,
+                selector: Box::new(location),
                 alignment: 1,
             },
             FieldKind::Union { members: vec![Member::new("u", plain)], alignment: 8 },
@@ -739,7 +777,7 @@ mod tests {
         assert_eq!(integer["roles"][0], "default-clock-timestamp");
         assert_eq!(integer["clock"], "mono");
         assert_eq!(payload["members"][6]["class"]["length"]["path"].to_string(), "[null,\"len\"]");
-        assert!(serde_json::from_str::<Json>(&js::text(&json)).is_ok());
+        assert!(serde_json::from_str::<Json>(&js::text(&json, ichnos::export::Integers::Number)).is_ok());
     }
 
     #[test]

@@ -38,7 +38,10 @@ impl Selection {
         Ok(Self {
             streams: set(&args.stream, "--stream")?,
             events: set(&args.event, "--event")?,
-            limited: args.begin.is_some() || args.end.is_some() || args.timerange.is_some(),
+            limited: args.begin.is_some()
+                || args.end.is_some()
+                || args.timerange.is_some()
+                || args.stream_intersection,
             known_classes: HashMap::new(),
         })
     }

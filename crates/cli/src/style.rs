@@ -1,10 +1,11 @@
 //! How text looks on a terminal.
 
-use std::borrow::Cow;
-use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
+/// Text from a trace, a path or the command line, made safe for terminals and for lines of a log: what is not
+/// printable is escaped, line feeds included.
+pub(crate) use ichnos::export::printable as safe;
 
 use crate::args::When;
 
@@ -80,29 +81,6 @@ fn resolve(when: When, auto: impl Fn() -> anstream::ColorChoice, terminal: bool)
     }
 }
 
-/// Text from a trace, made safe for a terminal: control characters are escaped.
-pub(crate) fn safe(text: &str) -> Cow<'_, str> {
-    let harmful = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-    };
-    if !text.contains(harmful) {
-        return Cow::Borrowed(text);
-    }
-    let mut safe = String::with_capacity(text.len() + 16);
-    for c in text.chars() {
-        match c {
-            '\n' => safe.push_str("\\n"),
-            '\t' => safe.push_str("\\t"),
-            c if harmful(c) => {
-                let _ = write!(safe, "\\u{{{:x}}}", u32::from(c));
-            }
-            c => safe.push(c),
-        }
-    }
-    Cow::Owned(safe)
-}
-
 /// "1 packet", "2 packets", "1,234,567 packets".
 pub(crate) fn count(number: u64, noun: &str) -> String {
     let plural = match noun {
@@ -144,7 +122,7 @@ mod tests {
     #[test]
     fn escapes_what_terminals_obey() {
         assert_eq!(safe("plain é"), "plain é");
-        assert_eq!(safe("a\x1b[31m\nb\u{202e}"), "a\\u{1b}[31m\\nb\\u{202e}");
+        assert_eq!(safe("a\x1b[31m\nb\u{202e}"), "a\\x1b[31m\\nb\\u{202e}");
     }
 
     #[test]

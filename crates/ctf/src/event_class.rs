@@ -14,15 +14,17 @@ pub(crate) struct EventRecords {
     pub(crate) little_header: Option<EventHeader<false>>,
     pub(crate) big_header: Option<EventHeader<true>>,
     pub(crate) by_id: Bodies,
+    /// The same of ids of more than 64 bits.
+    pub(crate) by_wide_id: HashMap<u128, Body>,
     /// The id of event records that say none: that of the only class, or 0.
-    pub(crate) implied_id: u64,
+    pub(crate) implied_id: u128,
     pub(crate) common_has_roles: bool,
     /// The time of event records is in their common contexts: PROP-1.0 allows it.
     pub(crate) time_in_common: bool,
-    /// Whether the trace has other clocks than the default one.
-    pub(crate) has_other_clocks: bool,
+    /// The clocks that the data stream has besides the default one.
+    pub(crate) other_clocks: Box<[u16]>,
     /// Event records of these ids are not read, and are not in `by_id`: why.
-    too_heavy: HashMap<u64, DamageKind>,
+    too_heavy: HashMap<u128, DamageKind>,
 }
 
 impl EventRecords {
@@ -38,7 +40,7 @@ impl EventRecords {
         };
         let weights = Weight::of_event_records(&trace.class, class);
         let weights = class.event_records.iter().zip(weights);
-        let too_heavy: HashMap<u64, DamageKind> = weights
+        let too_heavy: HashMap<u128, DamageKind> = weights
             .filter_map(|(class, weight)| Some((class.id, allowed.too_many(weight, "event records")?)))
             .collect();
         let bodies = class.event_records.iter().zip(&plans.event_records).enumerate();
@@ -49,20 +51,30 @@ impl EventRecords {
             _ => 0,
         };
         let clock = class.default_clock;
+        let (mut by_id, mut by_wide_id) = (HashMap::new(), HashMap::new());
+        for (id, body) in bodies {
+            match u64::try_from(id) {
+                Ok(id) => by_id.insert(id, body),
+                Err(_) => by_wide_id.insert(id, body),
+            };
+        }
+        // The header of an event record whose id cannot be of 64 bits is read by its plan.
+        let implied = u64::try_from(implied_id).ok();
         Some(Self {
-            little_header: header.and_then(|plan| EventHeader::new(plan, clock, implied_id)),
-            big_header: header.and_then(|plan| EventHeader::new(plan, clock, implied_id)),
-            by_id: Bodies::new(bodies.collect()),
+            little_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
+            big_header: header.and_then(|plan| EventHeader::new(plan, clock, implied?)),
+            by_id: Bodies::new(by_id),
+            by_wide_id,
             implied_id,
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
             time_in_common: !has_default_time(header) && has_default_time(common),
-            has_other_clocks: trace.class.clocks.len() > 1,
+            other_clocks: class.other_clocks.as_slice().into(),
             too_heavy,
         })
     }
 
     /// Why there is no class of this id, in a data stream of this class.
-    pub(crate) fn unknown(&self, data_stream_class: u64, id: u64) -> DamageKind {
+    pub(crate) fn unknown(&self, data_stream_class: u128, id: u128) -> DamageKind {
         let unknown = DamageKind::EventRecordClass { data_stream_class, id };
         self.too_heavy.get(&id).cloned().unwrap_or(unknown)
     }

@@ -97,6 +97,7 @@ impl Shape {
         let offset = align(self.size, bits.alignment)?;
         let (byte, bit) = (offset / 8, offset % 8);
         let fits = !integer.signed
+            && !class.roles.has_further_clocks()
             && (1..=64 - bit).contains(&bits.length)
             && !bits.is_reversed()
             && byte <= LAST_BYTE
@@ -354,12 +355,12 @@ mod tests {
         clocks.set_default(cycles);
         let mut plan_clocks = before;
         let plan_slots = slots();
-        let mut visitor = EventVisitor { clocks: &mut plan_clocks, class_id: None };
+        let mut visitor = EventVisitor::new(&mut plan_clocks);
         let mut plan_at = begin;
         let limits = WalkLimits::from(&Limits::default());
         let result = plan.walk(bits, &mut plan_at, &plan_slots, limits, &mut visitor);
         prop_assert_eq!(result, Ok(()));
-        prop_assert_eq!(visitor.class_id.unwrap_or(implied), id);
+        prop_assert_eq!(visitor.class_id.unwrap_or(implied.into()), u128::from(id));
         prop_assert_eq!(plan_at, at);
         prop_assert_eq!(plan_clocks, clocks);
         prop_assert_eq!(plan_slots, fast_slots);
@@ -414,7 +415,7 @@ mod tests {
             });
             let selection = FieldKind::Variant {
                 options: options.collect(),
-                selector: FieldLocation::absolute(Scope::EventRecordHeader, ["f0"]),
+                selector: Box::new(FieldLocation::absolute(Scope::EventRecordHeader, ["f0"])),
                 alignment: 1,
             };
             let members = vec![integer(0, first), Member::new("v", Arc::new(FieldClass::new(selection)))];
@@ -435,7 +436,7 @@ mod tests {
         }];
         let selection = FieldKind::Variant {
             options,
-            selector: FieldLocation::absolute(Scope::EventRecordHeader, ["f0"]),
+            selector: Box::new(FieldLocation::absolute(Scope::EventRecordHeader, ["f0"])),
             alignment: 1,
         };
         let members =

@@ -41,11 +41,11 @@ impl CtfCursor {
             self.clocks.set_default(header.cycles);
         }
         let Some(body) = self.records.by_id.get(header.id) else {
-            return self.is_unknown(header.end, header.id);
+            return self.is_unknown(header.end, header.id.into());
         };
         self.event_class = body.class;
-        if self.records.has_other_clocks {
-            self.clocks.others(&mut self.other_clocks);
+        if !self.records.other_clocks.is_empty() {
+            self.clocks.others(&self.records.other_clocks, &mut self.other_clocks);
         }
         self.begins[3] = header.end;
         let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
@@ -62,10 +62,30 @@ impl CtfCursor {
             self.records.big_header.as_ref().and_then(|header| {
                 header.decode(&self.data, self.end, begin, &self.slots, self.clock_before)
             });
-        match header.or_else(|| self.any_header(begin)) {
-            Some(header) => self.event_behind(begin, header, self.clocks.value().is_some()),
-            None => false,
+        if let Some(header) = header {
+            return self.event_behind(begin, header, self.clocks.value().is_some());
         }
+        let Some((id, end)) = self.any_header(begin) else { return false };
+        let cycles = self.clocks.value().unwrap_or_default();
+        match u64::try_from(id) {
+            Ok(id) => {
+                let header = DecodedHeader { id, end, cycles };
+                self.event_behind(begin, header, self.clocks.value().is_some())
+            }
+            Err(_) => self.event_with_wide_id(begin, id, end),
+        }
+    }
+
+    /// Gets past an event record whose id, more than 64 bits, its header says, which ends at a position.
+    #[cold]
+    #[inline(never)]
+    fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
+        let Some(Body { class, has_roles, .. }) = self.records.by_wide_id.get(&id).copied() else {
+            return self.is_unknown(end, id);
+        };
+        self.event_class = class;
+        self.clocks.others(&self.records.other_clocks, &mut self.other_clocks);
+        self.walked_event(begin, end, has_roles)
     }
 
     /// Gets past an event record where the scopes behind the header, which ends at `at`, have to be walked over.
@@ -145,7 +165,7 @@ impl CtfCursor {
     /// Notes that the event record whose header ends at a position is of no class.
     #[cold]
     #[inline(never)]
-    fn is_unknown(&mut self, at: Position, id: u64) -> bool {
+    fn is_unknown(&mut self, at: Position, id: u128) -> bool {
         self.at = at;
         let kind = self.records.unknown(self.input.stream.class().id, id);
         self.is_broken(self.at.bit, kind)
@@ -158,21 +178,27 @@ impl CtfCursor {
         self.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
     }
 
-    /// The same, of whatever kind it is. None if it is broken.
-    fn any_header(&mut self, begin: Position) -> Option<DecodedHeader> {
+    /// The id that an event record header says, of whatever kind it is, and where it ends. None if it
+    /// is broken.
+    fn any_header(&mut self, begin: Position) -> Option<(u128, Position)> {
         let bits = PacketBits { data: &self.data, content: self.content };
-        let mut header = EventVisitor { clocks: &mut self.clocks, class_id: None };
+        let mut header = EventVisitor::new(&mut self.clocks);
         let limits = self.input.limits;
         let plan = self.input.stream.plans().event_record_header.as_ref();
         let mut at = begin;
         let result = plan.map_or(Ok(()), |plan| plan.walk(bits, &mut at, &self.slots, limits, &mut header));
         let id = header.class_id.unwrap_or(self.records.implied_id);
+        let wide = header.wide_id;
         self.at = at;
         if let Err(error) = result {
             self.is_broken(error.bit, error.kind.into());
             return None;
         }
-        Some(DecodedHeader { id, end: at, cycles: self.clocks.value().unwrap_or_default() })
+        if let Some((bits, bit)) = wide {
+            self.is_broken(bit, DamageKind::WideId(bits));
+            return None;
+        }
+        Some((id, at))
     }
 
     /// Where the scopes are that are behind the event record header which ends at a position, if they
@@ -240,14 +266,14 @@ impl CtfCursor {
         for (scope, plan) in (3..).zip(scopes) {
             self.begins[scope] = self.at;
             let Some(plan) = plan else { continue };
-            let mut visitor = EventVisitor { clocks: &mut self.clocks, class_id: None };
+            let mut visitor = EventVisitor::new(&mut self.clocks);
             if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, input.limits, &mut visitor) {
                 broken = Some(error);
                 break;
             }
             if scope == 3 && self.records.time_in_common {
                 self.common_cycles = self.clocks.value();
-                self.clocks.others(&mut self.other_clocks);
+                self.clocks.others(&self.records.other_clocks, &mut self.other_clocks);
             }
         }
         broken.is_none_or(|error| self.is_broken(error.bit, error.kind.into()))

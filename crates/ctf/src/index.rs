@@ -8,7 +8,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
+use std::ops::Range;
 
+use ichnos_io::Bytes;
 use ichnos_model::walk::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
 
@@ -20,7 +22,7 @@ use crate::packet_entry::PacketEntry;
 pub(crate) struct FoundPacket {
     /// Index of the data stream class.
     pub(crate) class: usize,
-    pub(crate) stream_id: Option<u64>,
+    pub(crate) stream_id: Option<u128>,
     pub(crate) entry: PacketEntry,
 }
 
@@ -30,17 +32,20 @@ pub(crate) struct TooMany(pub(crate) u64);
 
 /// Finds the packets of a file. After something that is no packet, goes on at the next place
 /// that begins like one: magic number, UUID and sizes must fit. Each is handed to `take`, as long as
-/// it takes them; what cannot be read at the end is the result.
+/// it takes them; what cannot be read at the end is the result. `progress` takes now and then how many
+/// bytes are done.
 pub(crate) fn scan(
     decoder: &PacketDecoder<'_>,
     name: &str,
-    data: &[u8],
+    data: &Bytes,
+    progress: &dyn Fn(usize),
     take: impl FnMut(FoundPacket) -> Result<(), TooMany>,
 ) -> Option<Damage> {
     let scan = Scan {
         decoder,
         name,
         data,
+        progress,
         magic: magic_bytes(decoder.class),
         slots: vec![Cell::new(UNKNOWN); decoder.plans.slots()],
         clocks: Clocks::of(decoder.class),
@@ -59,13 +64,14 @@ pub(crate) fn scan(
 struct Scan<'a, T> {
     decoder: &'a PacketDecoder<'a>,
     name: &'a str,
-    data: &'a [u8],
+    data: &'a Bytes,
+    progress: &'a dyn Fn(usize),
     /// The bytes that packets begin with.
     magic: Option<[u8; 4]>,
     slots: Vec<Cell<i128>>,
     clocks: Clocks,
     /// Where clocks go on, those of each data stream at the end of its packet before.
-    clocks_after: HashMap<(usize, Option<u64>), Clocks>,
+    clocks_after: HashMap<(usize, Option<u128>), Clocks>,
     /// The UUID of the last packet, if that is not the one of the metadata.
     foreign: Option<Uuid>,
     /// No packet of this recording follows that could be preferred to others.
@@ -131,7 +137,9 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
                 Ok(info) => offset = self.hold(offset, info),
                 Err(error) => {
                     let next = self.next_packet(offset + 1, self.data.len(), Wanted::Any);
-                    let damage = self.damage(offset, next.unwrap_or(self.data.len()), error);
+                    let end = next.unwrap_or(self.data.len());
+                    let error = self.hole(offset, end).unwrap_or(error);
+                    let damage = self.damage(offset, end, error);
                     match next {
                         Some(next) => offset = next,
                         None => return Ok(Some(damage)),
@@ -148,6 +156,18 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let bit = offset as u64 * 8 + error.bit;
         let skipped = (next as u64 * 8).saturating_sub(bit);
         Damage { file: self.name.to_owned(), stream: None, bit, kind: error.kind, skipped }
+    }
+
+    /// What is wrong where there is no packet, if that is a hole of a sparse file: zeros up to it, and
+    /// nothing that was written in it.
+    fn hole(&self, offset: usize, next: usize) -> Option<PacketError> {
+        // Holes begin where a block of the file system does.
+        const BLOCK: usize = 64 << 10;
+        let holes = Some(self.data.bytes_in_holes(offset..next)).filter(|holes| *holes > 0)?;
+        let begin = self.data.data_ranges(offset).next().filter(|data| data.start == offset);
+        let before = self.data.get(offset..begin.map_or(offset, |data| data.end))?;
+        let is_hole = before.len() <= BLOCK && before.iter().all(|byte| *byte == 0);
+        is_hole.then_some(PacketError { bit: 0, kind: DamageKind::Hole(holes) })
     }
 
     fn decode(&mut self, offset: usize) -> Result<PacketInfo, PacketError> {
@@ -173,6 +193,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
             if let Ok(again) = self.decode(offset) {
                 info = again;
             }
+            self.clocks.end_packet();
             if let Some(end) = info.end {
                 self.clocks.set_default(end);
             }
@@ -257,6 +278,10 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
     fn packet_within_last(&mut self) -> Option<usize> {
         let held = self.held.as_ref().filter(|held| !held.is_cut)?;
         let entry = &held.found.entry;
+        if entry.total().is_none() && entry.content().is_some() {
+            // It says that it has no end before that of its data stream (PROP-1.0).
+            return None;
+        }
         let is_cut_off = entry.cut_off("", self.data.len() as u64).is_some();
         let size = held.end as u64 - entry.offset;
         let begin = if is_cut_off || size > self.largest && self.largest > 0 {
@@ -291,8 +316,17 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let magic = self.magic?;
         let mut clocks = Clocks::of(self.decoder.class);
         let mut any = None;
-        let rest = self.data.get(from..)?;
-        let mut places = memchr::memmem::find_iter(rest, &magic).map(|at| from + at).peekable();
+        let (data, progress) = (self.data, self.progress);
+        let finder = memchr::memmem::Finder::new(&magic);
+        let search = |part: Range<usize>| {
+            progress(part.start);
+            // A magic number that begins in this part may end behind it.
+            let end = part.end.saturating_add(magic.len() - 1).min(data.len());
+            let bytes = data.get(part.start..end).unwrap_or_default();
+            finder.find_iter(bytes).map(move |at| part.start + at)
+        };
+        let parts = data.data_ranges(from).flat_map(parts_of);
+        let mut places = parts.flat_map(search).peekable();
         while let Some(at) = places.next().filter(|at| *at < to) {
             // The header and the context of a packet end before the next one begins. Without this,
             // data full of magic numbers would be read to its end from each of them.
@@ -320,6 +354,12 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         }
         any
     }
+}
+
+/// A range in parts that are searched one after the other.
+fn parts_of(range: Range<usize>) -> impl Iterator<Item = Range<usize>> {
+    const PART: usize = 1 << 20;
+    range.clone().step_by(PART).map(move |begin| begin..range.end.min(begin + PART))
 }
 
 /// The bytes that packets begin with.

@@ -183,14 +183,14 @@ impl<'a> EntryReader<'a> {
             return Err(IndexError::Size { entry: number, total, content });
         }
         let id = needed(6)?;
-        let class = self.decoder.class.data_streams.iter().position(|class| class.id == id);
+        let class = self.decoder.class.data_streams.iter().position(|class| class.id == id.into());
         let unknown = IndexError::Class { entry: number, class: id };
         let (class, widths) =
             class.and_then(|class| Some((class, self.widths.get(class)?))).ok_or(unknown)?;
         let counter = |width: Option<u64>, value: Option<u64>| Some(Counter { value: value?, width: width? });
         // Stream ids and sequence numbers of all ones say that there is none.
         let known = |value: Option<u64>| value.filter(|value| *value != u64::MAX);
-        let stream_id = known(field(7)).filter(|_| self.has_stream_ids);
+        let stream_id = known(field(7)).filter(|_| self.has_stream_ids).map(u128::from);
         let info = PacketInfo {
             class,
             stream_id,

@@ -56,6 +56,9 @@ pub(crate) struct Clocks {
     /// Value of the default clock; what `values` has of it does not count.
     now: Option<u64>,
     values: Vec<u64>,
+    /// Values that clocks which are not the default one take when the packet ends, with the bits of
+    /// the fields that say them.
+    at_end: Vec<(u16, u64, u64)>,
     /// Whether they go on from packet to packet. So it is in PROP-1.0 and CTF 1.8: a clock is 0
     /// before the data stream; in PROP-2.0 and SPEC-2.0 it is 0 before each packet.
     pub(crate) go_on: bool,
@@ -74,10 +77,12 @@ impl Clocks {
         };
         let go_on = trace.dialect == Dialect::Prop1.title()
             || (trace.dialect == Dialect::Ctf18.title() && !begins_are_told());
-        Self { default: None, now: None, values: vec![0; trace.clocks.len()], go_on }
+        let values = vec![0; trace.clocks.len()];
+        Self { default: None, now: None, values, at_end: Vec::new(), go_on }
     }
 
     fn begin_packet(&mut self) {
+        self.at_end.clear();
         if !self.go_on {
             self.values.fill(0);
             self.set_default(0);
@@ -107,10 +112,15 @@ impl Clocks {
         }
     }
 
-    /// Brings the clock of these roles up to date.
+    /// Whether a field of this clock is of the default one.
+    fn is_default(&self, clock: Option<u16>) -> bool {
+        clock.is_none() || clock == self.default
+    }
+
+    /// Brings a clock up to date; None: the default one.
     #[inline]
-    pub(crate) fn update(&mut self, roles: Roles, value: u64, length: u64) {
-        let clock = match roles.clock.filter(|clock| Some(*clock) != self.default) {
+    fn update(&mut self, clock: Option<u16>, value: u64, length: u64) {
+        let clock = match clock.filter(|clock| Some(*clock) != self.default) {
             Some(other) => self.values.get_mut(usize::from(other)),
             None => self.now.as_mut(),
         };
@@ -119,11 +129,33 @@ impl Clocks {
         }
     }
 
-    /// Values of the clocks that are not the default one.
-    pub(crate) fn others(&self, others: &mut Vec<(u16, u64)>) {
+    /// Brings the clocks up to date that a field with roles is about, now.
+    #[inline]
+    fn update_by(&mut self, field: Field<'_>, roles: Roles, value: u64) {
+        if roles.has(Role::Timestamp) {
+            self.update(roles.clock, value, field.length);
+        }
+        if roles.has_further_clocks() {
+            for update in field.class().clock_updates() {
+                if update.role == Role::Timestamp {
+                    self.update(Some(update.clock), value, field.length);
+                }
+            }
+        }
+    }
+
+    /// Brings the clocks up to date that fields of the packet said for its end, but for the default one.
+    pub(crate) fn end_packet(&mut self) {
+        for (clock, value, length) in std::mem::take(&mut self.at_end) {
+            self.update(Some(clock), value, length);
+        }
+    }
+
+    /// Values of some clocks, but for the default one.
+    pub(crate) fn others(&self, which: &[u16], others: &mut Vec<(u16, u64)>) {
         others.clear();
-        let all = self.values.iter().enumerate();
-        others.extend(all.map(|(i, value)| (i as u16, *value)).filter(|(i, _)| Some(*i) != self.default));
+        let known = |clock: &u16| Some((*clock, *self.values.get(usize::from(*clock))?));
+        others.extend(which.iter().filter(|clock| Some(**clock) != self.default).filter_map(known));
     }
 }
 
@@ -132,7 +164,7 @@ impl Clocks {
 pub(crate) struct PacketInfo {
     /// Index of the data stream class.
     pub(crate) class: usize,
-    pub(crate) stream_id: Option<u64>,
+    pub(crate) stream_id: Option<u128>,
     pub(crate) total: Option<u64>,
     pub(crate) content: Option<u64>,
     pub(crate) begin: Option<u64>,
@@ -182,8 +214,9 @@ impl PacketDecoder<'_> {
         // Nothing is known of the packet's size yet: what ends here is the data.
         let bits = PacketBits { data, content: u64::MAX };
         let mut class_id = 0;
+        let mut updated = Vec::new();
         if let Some(plan) = &self.plans.packet_header {
-            let mut header = HeaderVisitor::default();
+            let mut header = HeaderVisitor::new(clocks);
             let result = plan.walk(bits, &mut position, slots, self.limits, &mut header);
             if let Some((found, bit)) = header.magic.filter(|(found, _)| *found != PACKET_MAGIC) {
                 return Err(PacketError { bit, kind: DamageKind::Magic(found) });
@@ -193,8 +226,13 @@ impl PacketDecoder<'_> {
                 info.is_own = expected == found;
                 info.foreign = (expected != found).then_some((found, bit));
             }
+            if let Some((bits, bit)) = header.wide_id {
+                return Err(PacketError { bit, kind: DamageKind::WideId(bits) });
+            }
             class_id = header.class_id.unwrap_or(0);
             info.stream_id = header.stream_id;
+            info.discarded = header.discarded;
+            updated = header.updated;
             if header.class_id.is_none()
                 && let [only] = self.class.data_streams.as_slice()
             {
@@ -207,7 +245,11 @@ impl PacketDecoder<'_> {
             return Err(PacketError { bit: position.bit, kind: DamageKind::DataStreamClass(class_id) });
         };
         info.class = index;
-        clocks.choose_default(self.class.data_streams[index].default_clock);
+        let default_clock = self.class.data_streams[index].default_clock;
+        clocks.choose_default(default_clock);
+        if clocks.go_on && default_clock.is_some_and(|clock| updated.contains(&clock)) {
+            info.begin = clocks.value();
+        }
         info.begins[1] = position;
         if let Some(plan) = self.plans.data_streams.get(index).and_then(|plans| plans.packet_context.as_ref())
         {
@@ -221,13 +263,22 @@ impl PacketDecoder<'_> {
             }
         }
         info.begins[2] = position;
-        Self::check_lengths(&mut info)?;
+        self.check_lengths(&mut info)?;
         Ok(info)
     }
 
-    fn check_lengths(info: &mut PacketInfo) -> Result<(), PacketError> {
+    /// Whether packets that say no total length reach to the end of their data stream, even if they
+    /// say a content length.
+    fn reaches_to_end(&self) -> bool {
+        self.class.dialect == Dialect::Prop1.title()
+    }
+
+    fn check_lengths(&self, info: &mut PacketInfo) -> Result<(), PacketError> {
         let taken = info.begins[2].bit;
         let error = |kind| Err(PacketError { bit: taken, kind });
+        if let Some(total) = info.total.filter(|total| total % 8 != 0) {
+            return error(DamageKind::PartialByte(total));
+        }
         if let (Some(total), Some(content)) = (info.total, info.content)
             && content > total
         {
@@ -238,27 +289,51 @@ impl PacketDecoder<'_> {
                 return error(DamageKind::PacketTooShort { what, length, taken });
             }
         }
-        info.total = info.total.or(info.content);
-        info.content = info.content.or(info.total);
-        if let Some(total) = info.total.filter(|total| total % 8 != 0) {
-            return error(DamageKind::PartialByte(total));
+        // In PROP-1.0, a packet without a total size is all that its data stream has.
+        if !self.reaches_to_end() {
+            info.total = info.total.or(info.content);
         }
-        Ok(())
+        info.content = info.content.or(info.total);
+        match info.total.filter(|total| total % 8 != 0) {
+            Some(total) => error(DamageKind::PartialByte(total)),
+            None => Ok(()),
+        }
     }
 }
 
-#[derive(Default)]
-struct HeaderVisitor {
+struct HeaderVisitor<'a> {
+    clocks: &'a mut Clocks,
+    /// The clocks that were brought up to date.
+    updated: Vec<u16>,
     magic: Option<(u64, u64)>,
-    class_id: Option<u64>,
-    stream_id: Option<u64>,
+    class_id: Option<u128>,
+    stream_id: Option<u128>,
+    /// How many bits an id takes that is too wide, and where it is.
+    wide_id: Option<(u64, u64)>,
+    discarded: Option<Counter>,
     uuid: [u8; 16],
     uuid_bytes: usize,
     uuid_bit: u64,
     in_uuid: bool,
 }
 
-impl HeaderVisitor {
+impl<'a> HeaderVisitor<'a> {
+    fn new(clocks: &'a mut Clocks) -> Self {
+        Self {
+            clocks,
+            updated: Vec::new(),
+            magic: None,
+            class_id: None,
+            stream_id: None,
+            wide_id: None,
+            discarded: None,
+            uuid: [0; 16],
+            uuid_bytes: 0,
+            uuid_bit: 0,
+            in_uuid: false,
+        }
+    }
+
     fn uuid(&self) -> Option<(Uuid, u64)> {
         (self.uuid_bytes == 16).then(|| (Uuid::from_bytes(self.uuid), self.uuid_bit))
     }
@@ -271,7 +346,7 @@ impl HeaderVisitor {
     }
 }
 
-impl Visitor for HeaderVisitor {
+impl Visitor for HeaderVisitor<'_> {
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
         if self.in_uuid {
             self.push_uuid(value as u8);
@@ -284,10 +359,37 @@ impl Visitor for HeaderVisitor {
             self.magic = Some((value, field.offset));
         }
         if roles.has(Role::DataStreamClassId) {
-            self.class_id = Some(value);
+            self.class_id = Some(value.into());
         }
         if roles.has(Role::DataStreamId) {
-            self.stream_id = Some(value);
+            self.stream_id = Some(value.into());
+        }
+        if roles.has(Role::DiscardedEventCounter) {
+            self.discarded = Some(Counter { value, width: field.length });
+        }
+        if roles.has(Role::Timestamp) || roles.has_further_clocks() {
+            self.updated.extend(roles.clock);
+            self.updated.extend(field.class().clock_updates().iter().map(|update| update.clock));
+            self.clocks.update_by(field, roles, value);
+        }
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let roles = field.node().roles;
+        if let Some(value) = value.as_u128().and_then(|value| u64::try_from(value).ok()) {
+            return self.unsigned(field.with_length(64), value);
+        }
+        if roles.has(Role::DataStreamClassId) || roles.has(Role::DataStreamId) {
+            let id = value.as_u128();
+            if id.is_none() {
+                self.wide_id = Some((field.length, field.offset));
+            }
+            if roles.has(Role::DataStreamClassId) {
+                self.class_id = id;
+            }
+            if roles.has(Role::DataStreamId) {
+                self.stream_id = id;
+            }
         }
     }
 
@@ -311,7 +413,7 @@ impl Visitor for HeaderVisitor {
     }
 }
 
-impl HeaderVisitor {
+impl HeaderVisitor<'_> {
     fn begin_uuid(&mut self, field: Field<'_>) {
         if field.node().roles.has(Role::MetadataStreamUuid) {
             self.in_uuid = true;
@@ -347,25 +449,63 @@ impl Visitor for ContextVisitor<'_> {
         if roles.has(Role::PacketSequenceNumber) {
             self.found.sequence = Some(counter);
         }
-        let is_default = roles.clock.is_none() || roles.clock == self.clocks.default;
-        if roles.has(Role::PacketEndTimestamp) && is_default {
-            self.found.end = Some(value);
-            self.end_length = field.length;
+        if roles.has(Role::PacketEndTimestamp) {
+            self.ends_at(roles.clock, value, field.length);
         }
         if roles.has(Role::Timestamp) {
-            self.clocks.update(roles, value, field.length);
-            if is_default {
+            self.clocks.update(roles.clock, value, field.length);
+            if self.clocks.is_default(roles.clock) {
                 self.found.begin = self.clocks.value();
             }
+        }
+        if roles.has_further_clocks() {
+            self.further_clocks(field, value);
         }
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         // A special field of more than 64 bits: its value counts if it fits.
-        if !field.node().roles.is_empty()
-            && let Some(value) = value.as_i128().and_then(|value| u64::try_from(value).ok())
-        {
+        let roles = field.node().roles;
+        if roles.is_empty() {
+            return;
+        }
+        if let Some(value) = value.as_u128().and_then(|value| u64::try_from(value).ok()) {
             self.unsigned(field.with_length(64), value);
+        } else {
+            // No packet is that large.
+            if roles.has(Role::PacketTotalLength) {
+                self.found.total = Some(u64::MAX / 8 * 8);
+            }
+            if roles.has(Role::PacketContentLength) {
+                self.found.content = Some(u64::MAX / 8 * 8);
+            }
+        }
+    }
+}
+
+impl ContextVisitor<'_> {
+    /// A field says which value a clock has when the packet ends.
+    fn ends_at(&mut self, clock: Option<u16>, value: u64, length: u64) {
+        match clock.filter(|clock| !self.clocks.is_default(Some(*clock))) {
+            None => {
+                self.found.end = Some(value);
+                self.end_length = length;
+            }
+            Some(other) => self.clocks.at_end.push((other, value, length)),
+        }
+    }
+
+    #[cold]
+    fn further_clocks(&mut self, field: Field<'_>, value: u64) {
+        for update in field.class().clock_updates() {
+            if update.role == Role::PacketEndTimestamp {
+                self.ends_at(Some(update.clock), value, field.length);
+                continue;
+            }
+            self.clocks.update(Some(update.clock), value, field.length);
+            if self.clocks.is_default(Some(update.clock)) {
+                self.found.begin = self.clocks.value();
+            }
         }
     }
 }
@@ -373,7 +513,15 @@ impl Visitor for ContextVisitor<'_> {
 /// Takes what event record headers (and mapped fields elsewhere in event records) say.
 pub(crate) struct EventVisitor<'a> {
     pub(crate) clocks: &'a mut Clocks,
-    pub(crate) class_id: Option<u64>,
+    pub(crate) class_id: Option<u128>,
+    /// How many bits an id takes that is too wide, and where it is.
+    pub(crate) wide_id: Option<(u64, u64)>,
+}
+
+impl<'a> EventVisitor<'a> {
+    pub(crate) fn new(clocks: &'a mut Clocks) -> Self {
+        Self { clocks, class_id: None, wide_id: None }
+    }
 }
 
 impl Visitor for EventVisitor<'_> {
@@ -384,18 +532,23 @@ impl Visitor for EventVisitor<'_> {
             return;
         }
         if roles.has(Role::EventRecordClassId) {
-            self.class_id = Some(value);
+            self.class_id = Some(value.into());
         }
-        if roles.has(Role::Timestamp) {
-            self.clocks.update(roles, value, field.length);
-        }
+        self.clocks.update_by(field, roles, value);
     }
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
-        if !field.node().roles.is_empty()
-            && let Some(value) = value.as_i128().and_then(|value| u64::try_from(value).ok())
-        {
+        let roles = field.node().roles;
+        if roles.is_empty() {
+            return;
+        }
+        if let Some(value) = value.as_u128().and_then(|value| u64::try_from(value).ok()) {
             self.unsigned(field.with_length(64), value);
+        } else if roles.has(Role::EventRecordClassId) {
+            self.class_id = value.as_u128();
+            if self.class_id.is_none() {
+                self.wide_id = Some((field.length, field.offset));
+            }
         }
     }
 }

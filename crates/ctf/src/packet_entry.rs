@@ -188,7 +188,8 @@ impl PacketEntry {
     /// The damage of a packet that does not have all of the bits it says, because its file ends or
     /// because another packet begins.
     pub(crate) fn cut_off(&self, name: &str, file_size: u64) -> Option<Damage> {
-        let total = self.total()?;
+        // In PROP-1.0, a packet can say how long its content is and nothing else.
+        let total = self.total().or(self.content())?;
         let available = self.available(file_size).saturating_mul(8);
         let is_overlapped = self.flaws().is_some_and(|flaws| flaws.room.is_some());
         (total > available).then(|| Damage {

@@ -3,6 +3,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher as _, RandomState};
 
 use ichnos_model::{Damage, DamageKind};
 
@@ -134,52 +135,118 @@ fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
 /// Snapshots of a session overlap: a packet that is in several files is read once, from the file
 /// that has most of it. What is damaged before a copy is told nevertheless, and that it is one if it
 /// is in the same file: only damage does that.
+///
+/// The packets are in the order of their begin times, so that copies come one after the other.
 fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Damage> {
     let mut damage = Vec::new();
-    let mut kept: HashMap<_, usize> = HashMap::new();
+    let mut kept = Kept::default();
     let mut all: Vec<PacketEntry> = Vec::with_capacity(packets.len());
     let file_of = |packet: &PacketEntry| files.get(packet.file as usize);
     let available =
         |packet: &PacketEntry| packet.available(file_of(packet).map_or(0, |file| file.bytes.len() as u64));
-    for mut packet in packets.drain(..) {
-        let what = (
-            packet.begin(),
+    let mut rest = packets.drain(..).peekable();
+    while let Some(mut packet) = rest.next() {
+        let begins_like = |other: Option<&PacketEntry>| other.is_some_and(|o| o.begin() == packet.begin());
+        // Of a good file, no two begin at the same time.
+        if !begins_like(all.last()) {
+            kept.clear();
+            if !begins_like(rest.peek()) {
+                all.push(packet);
+                continue;
+            }
+        }
+        let Some(of) = kept.find_or_keep(&packet, &all, files) else {
+            all.push(packet);
+            continue;
+        };
+        let Some(before) = all.get_mut(of) else { continue };
+        if available(&packet) > available(before) {
+            std::mem::swap(before, &mut packet);
+        }
+        damage.extend(packet.damage_before().iter().cloned());
+        if let (true, Some(file)) = (packet.file == before.file, file_of(&packet)) {
+            damage.push(Damage {
+                file: file.name.clone(),
+                stream: None,
+                bit: packet.offset * 8,
+                kind: DamageKind::Copy(before.offset),
+                skipped: available(&packet) * 8,
+            });
+        }
+    }
+    drop(rest);
+    *packets = all;
+    damage
+}
+
+/// What a packet says of itself: end, sizes and counters.
+type Said = [Option<u64>; 5];
+
+/// The packets of one begin time that are no copies, as indexes into those that are kept.
+#[derive(Default)]
+struct Kept {
+    /// Those that have an end and a number: what says the same is the same.
+    numbered: HashMap<Said, usize>,
+    /// Others, also by a hash of their bytes: what says the same need not be the same.
+    by_bytes: HashMap<(Said, u64), usize>,
+    hash: RandomState,
+}
+
+impl Kept {
+    fn clear(&mut self) {
+        self.numbered.clear();
+        self.by_bytes.clear();
+    }
+
+    /// Which of the packets that are kept this one is a copy of. None: of none, it is the next one to
+    /// be kept.
+    fn find_or_keep(
+        &mut self,
+        packet: &PacketEntry,
+        all: &[PacketEntry],
+        files: &[StreamFile],
+    ) -> Option<usize> {
+        let said = [
             packet.end(),
             packet.total(),
             packet.content(),
             packet.sequence().map(|counter| counter.value),
             packet.discarded().map(|counter| counter.value),
-        );
-        // Without an end and a number, equal packets need not be the same.
-        if packet.end().is_none() || packet.sequence().is_none() {
-            all.push(packet);
-            continue;
+        ];
+        let is_numbered = packet.sequence().is_some();
+        if is_numbered && packet.end().is_some() {
+            return match self.numbered.entry(said) {
+                Entry::Occupied(entry) => Some(*entry.get()),
+                Entry::Vacant(entry) => {
+                    entry.insert(all.len());
+                    None
+                }
+            };
         }
-        match kept.entry(what) {
+        // Where the clock does not move within a packet, the next one can have the same events again.
+        if !is_numbered && packet.end() == packet.begin() {
+            return None;
+        }
+        let bytes = bytes_of(packet, files)?;
+        match self.by_bytes.entry((said, self.hash.hash_one(bytes))) {
+            Entry::Occupied(entry) => {
+                let same = all.get(*entry.get()).and_then(|other| bytes_of(other, files)) == Some(bytes);
+                same.then(|| *entry.get())
+            }
             Entry::Vacant(entry) => {
                 entry.insert(all.len());
-                all.push(packet);
-            }
-            Entry::Occupied(entry) => {
-                let before = &mut all[*entry.get()];
-                if available(&packet) > available(before) {
-                    std::mem::swap(before, &mut packet);
-                }
-                damage.extend(packet.damage_before().iter().cloned());
-                if let (true, Some(file)) = (packet.file == before.file, file_of(&packet)) {
-                    damage.push(Damage {
-                        file: file.name.clone(),
-                        stream: None,
-                        bit: packet.offset * 8,
-                        kind: DamageKind::Copy(before.offset),
-                        skipped: available(&packet) * 8,
-                    });
-                }
+                None
             }
         }
     }
-    *packets = all;
-    damage
+}
+
+/// The bytes of a packet, as far as they are there.
+fn bytes_of<'f>(packet: &PacketEntry, files: &'f [StreamFile]) -> Option<&'f [u8]> {
+    let file: &[u8] = &files.get(packet.file as usize)?.bytes;
+    let begin = usize::try_from(packet.offset).ok()?;
+    let size = usize::try_from(packet.available(file.len() as u64)).ok()?;
+    file.get(begin..)?.get(..size)
 }
 
 /// Notes which packets end after the next one has begun: they end there. Those that are out of place

@@ -1,5 +1,7 @@
 //! Faults of known tracers that readers have to know of.
 
+use std::sync::atomic::{AtomicU8, Ordering};
+
 use ichnos_model::{ClockOrigin, TraceClass, TracerQuirk, Value};
 
 use crate::metadata::Dialect;
@@ -99,7 +101,24 @@ impl Quirk {
 
 impl From<Quirk> for TracerQuirk {
     fn from(quirk: Quirk) -> Self {
-        Self { name: quirk.name(), message: quirk.describe() }
+        let relates_clocks = quirk == Quirk::LttngMonotonicClock;
+        Self { name: quirk.name(), message: quirk.describe(), relates_clocks }
+    }
+}
+
+/// The quirks that have changed what was read. Cursors of several threads can note them.
+#[derive(Debug, Default)]
+pub(crate) struct AppliedQuirks(AtomicU8);
+
+impl AppliedQuirks {
+    /// Notes that a quirk has changed what was read.
+    pub(crate) fn note(&self, quirk: Quirk) {
+        self.0.fetch_or(1 << quirk as u8, Ordering::Relaxed);
+    }
+
+    /// Whether a quirk has changed what was read up to now.
+    pub(crate) fn contains(&self, quirk: Quirk) -> bool {
+        self.0.load(Ordering::Relaxed) & (1 << quirk as u8) != 0
     }
 }
 

@@ -330,7 +330,7 @@ impl CtfCursor {
             return None;
         }
         let mut clocks = self.clocks.clone();
-        let mut header = EventVisitor { clocks: &mut clocks, class_id: None };
+        let mut header = EventVisitor::new(&mut clocks);
         plan.walk(bits, &mut at, &self.slots, self.input.limits, &mut header).ok()?;
         clocks.value()
     }
@@ -477,6 +477,7 @@ impl CtfCursor {
                         && first < begin
                     {
                         self.opened.begin = self.input.clock_value(Some(first));
+                        self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
                     }
                     let time = self.opened.begin.map(|begin| begin.nanoseconds);
                     return self.tell(MessageKind::PacketBegin, time);
@@ -525,6 +526,7 @@ impl CtfCursor {
                 }
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
+                    self.clocks.end_packet();
                     let now = self.clocks.value();
                     if let (Some(end), Some(now)) = (self.opened.times.end, now) {
                         let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
@@ -533,6 +535,12 @@ impl CtfCursor {
                         let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
                         if crashed || early {
                             self.opened.end = self.input.clock_value(Some(now));
+                            let quirk = if crashed {
+                                Quirk::LttngCrashPacketEnd
+                            } else {
+                                Quirk::LttngEventAfterPacket
+                            };
+                            self.input.applied_quirks.note(quirk);
                         } else {
                             let last = if self.opened.times.are_mended { self.last_event } else { 0 };
                             let end = end.max(last);

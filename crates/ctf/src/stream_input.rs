@@ -11,7 +11,7 @@ use crate::loss::{discarded_events, discarded_packets};
 use crate::packet::PacketDecoder;
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
-use crate::quirks::Quirk;
+use crate::quirks::{AppliedQuirks, Quirk};
 
 /// A file of a data stream.
 #[derive(Clone, Debug)]
@@ -36,7 +36,9 @@ pub struct StreamInput {
     /// What could not be read at the ends of its files.
     pub rest: Vec<Damage>,
     /// Faults of the tracer to take into account.
-    pub quirks: Vec<Quirk>,
+    pub quirks: Arc<[Quirk]>,
+    /// Those of them that have changed what was read.
+    pub(crate) applied_quirks: AppliedQuirks,
     /// Whether what a packet says can be understood without those before it: known once, as packets
     /// can be many.
     pub(crate) packets_stand_alone: bool,

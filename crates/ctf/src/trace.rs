@@ -5,7 +5,7 @@ use std::collections::btree_map::Entry as Place;
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, Tree};
+use ichnos_io::{Bytes, Entry, FileId, ScanProgress, ScanStep, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
@@ -22,8 +22,10 @@ use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
-use crate::quirks::Quirk;
+use crate::quirks::{AppliedQuirks, Quirk};
+use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
+use crate::small_cursor::SmallCursor;
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
@@ -47,6 +49,8 @@ pub struct OpenOptions {
     pub clock_arithmetic: ClockArithmetic,
     /// Metadata for trees that have none, with the name of its file: a single data stream file.
     pub metadata: Option<(String, Bytes)>,
+    /// Takes how far the search for packets is.
+    pub progress: ScanProgress,
 }
 
 impl Default for OpenOptions {
@@ -60,6 +64,7 @@ impl Default for OpenOptions {
             clock_arithmetic: ClockArithmetic::Exact,
             clock_offset: 0,
             metadata: None,
+            progress: ScanProgress::default(),
         }
     }
 }
@@ -108,12 +113,24 @@ pub struct Opened {
     pub traces: Vec<CtfTrace>,
     /// The traces that cannot.
     pub errors: Vec<TraceError>,
+    /// What was left out though nothing is wrong with it, a sentence each: what is read already under
+    /// another name, and hidden files that look like data stream files.
+    pub notices: Vec<String>,
 }
 
 /// Whether a tree has CTF traces: a file called `metadata` that is none of another format.
 #[must_use]
 pub fn probe(tree: &Tree) -> bool {
-    tree.entries.iter().any(|entry| entry.name() == "metadata")
+    tree.entries.iter().any(is_metadata)
+}
+
+/// Whether a file, or a folder that it lies in, has a name that begins with a dot.
+fn is_hidden(entry: &Entry) -> bool {
+    entry.path.split('/').any(|name| name.starts_with('.'))
+}
+
+fn is_metadata(entry: &Entry) -> bool {
+    entry.name() == "metadata" && entry.repeats().is_none()
 }
 
 /// Opens all CTF traces of some trees, at any depth.
@@ -124,10 +141,17 @@ pub fn probe(tree: &Tree) -> bool {
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<Described> = Vec::new();
-    let mut all: Vec<Folder> = trees.iter().flat_map(|tree| folders(tree, options)).collect();
+    let mut notices = Notices::default();
+    let mut all: Vec<Folder> = Vec::new();
+    for tree in trees {
+        let folders = folders(tree, options);
+        note_links(tree, &folders, &mut notices);
+        opened.notices.extend(folders.iter().filter_map(hidden_data));
+        all.extend(folders);
+    }
     // So that nothing depends on the order of the trees.
     all.sort_by(|a, b| a.path.cmp(&b.path));
-    for folder in all {
+    for folder in without_repetition(all, &mut notices) {
         match folder.describe(options) {
             Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
                 Some(other) => other.join(described),
@@ -136,36 +160,48 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
             Err(error) => opened.errors.push(error),
         }
     }
-    for described in found {
+    for mut described in found {
+        read_files_once(&mut described.folders, &mut notices);
         match described.open(options) {
             Ok(trace) => opened.traces.push(trace),
             Err(error) => opened.errors.push(error),
         }
     }
+    opened.notices.append(&mut notices.finish());
     opened.traces.sort_by(|a, b| (a.trace.class.uuid, &a.path).cmp(&(b.trace.class.uuid, &b.path)));
     opened
 }
 
 /// A folder with metadata.
-struct Folder<'a> {
-    tree: &'a Tree,
-    path: String,
+pub(crate) struct Folder<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) path: String,
     /// The path from the root of the tree on.
-    relative: String,
+    pub(crate) relative: String,
     metadata_name: String,
+    /// Which file the metadata is, and whether it has other names, if it is one.
+    pub(crate) metadata_id: Option<(FileId, bool)>,
     metadata: std::io::Result<Bytes>,
+    /// Why there is only the beginning of the metadata, if that is so.
+    cut_off: Option<String>,
     /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
     packed_data: Option<(u64, u64)>,
-    files: Vec<&'a Entry>,
+    pub(crate) files: Vec<&'a Entry>,
+    /// Size of the files in bytes.
+    bytes: u64,
+    /// Whether some of the files can have other names.
+    pub(crate) has_other_names: bool,
+    /// Files that are none of the trace: their names begin with a dot.
+    pub(crate) hidden: Vec<&'a Entry>,
     /// Indexes of LTTng by the name of the data stream file.
     indexes: BTreeMap<String, &'a Entry>,
     /// Auxiliary streams of PROP-2.0: files whose names end in `.json`.
     auxiliary: Vec<&'a Entry>,
 }
 
-fn shown(tree: &Tree, path: &str) -> String {
+pub(crate) fn shown(tree: &Tree, path: &str) -> String {
     if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
 }
 
@@ -175,24 +211,33 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         path: shown(tree, path),
         relative: path.to_owned(),
         metadata_name,
+        metadata_id: None,
         metadata,
+        cut_off: None,
         packed: None,
         packed_data: None,
         files: Vec::new(),
+        bytes: 0,
+        has_other_names: false,
+        hidden: Vec::new(),
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
     let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
-    let texts = || tree.entries.iter().filter(|entry| entry.name() == "metadata");
+    let texts = || tree.entries.iter().filter(|entry| is_metadata(entry));
     let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
     for entry in texts() {
         let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
-        folders.insert(entry.folder(), Folder { packed: entry.packed().map(|given| (all, given)), ..folder });
+        let status = entry.status();
+        let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
+        let cut_off = entry.cut_off().map(str::to_owned);
+        let packed = entry.packed().map(|given| (all, given));
+        folders.insert(entry.folder(), Folder { cut_off, packed, metadata_id, ..folder });
     }
     if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
         // The metadata is for all that lies next to each other; what it shares no folder with is
         // nothing of it.
-        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none()) {
+        for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
             folders
                 .entry(entry.folder())
                 .or_insert_with(|| folder(entry.folder(), name.clone(), Ok(bytes.clone())));
@@ -204,15 +249,11 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         {
             folder.indexes.insert(stream.to_owned(), entry);
         } else if let Some(folder) = folders.get_mut(entry.folder()) {
-            if entry.name().ends_with(".json") {
-                folder.auxiliary.push(entry);
-            } else if entry.name() != "metadata" {
-                folder.files.push(entry);
-            }
+            folder.add(entry);
         }
     }
     let data = || folders.values().flat_map(|folder| &folder.files);
-    let all = folders.values().map(Folder::bytes).fold(0, u64::saturating_add);
+    let all = folders.values().map(|folder| folder.bytes).fold(0, u64::saturating_add);
     let given = data().find_map(|entry| entry.packed());
     let mut folders: Vec<Folder<'a>> = folders.into_values().collect();
     for folder in &mut folders {
@@ -244,9 +285,25 @@ struct Described<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Size of its data stream files in bytes.
-    fn bytes(&self) -> u64 {
-        self.files.iter().filter_map(|entry| entry.len).fold(0, u64::saturating_add)
+    /// Sorts in what lies in the folder.
+    fn add(&mut self, entry: &'a Entry) {
+        if let Some(first) = entry.repeats() {
+            if entry.name() == "index" {
+                let files = linked_files(self.tree, first).filter(|file| file.folder() == first);
+                let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
+                self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
+            }
+        } else if entry.name().starts_with('.') {
+            self.hidden.push(entry);
+        } else if entry.name().ends_with(".json") {
+            self.auxiliary.push(entry);
+        } else if entry.name() != "metadata" {
+            if let Some(status) = entry.status() {
+                self.bytes = self.bytes.saturating_add(status.size);
+                self.has_other_names |= status.has_other_names;
+            }
+            self.files.push(entry);
+        }
     }
 
     fn describe(self, options: &OpenOptions) -> Result<Described<'a>, TraceError> {
@@ -257,6 +314,12 @@ impl<'a> Folder<'a> {
                 file: file.clone(),
                 diagnostic: Diagnostic::error(TextPlace::default(), message),
             }],
+        };
+        let incomplete = |cause: &str, len: usize| {
+            problem(format!(
+                "only the first {len} bytes of the metadata are there, which is not enough to read them: \
+                 {cause}; get the archive once more"
+            ))
         };
         let bytes = match &self.metadata {
             Ok(bytes) => bytes.clone(),
@@ -287,6 +350,8 @@ impl<'a> Folder<'a> {
                 let mut quirks = Quirk::of(&parsed.trace);
                 quirks.retain(|quirk| !options.without_quirks.contains(quirk));
                 quirks.iter().for_each(|quirk| quirk.correct(&mut parsed.trace));
+                let mut metadata_options = metadata_options;
+                metadata_options.limits.description_bytes = parsed.left;
                 let mut described = Described {
                     class: parsed.trace,
                     quirks,
@@ -296,13 +361,18 @@ impl<'a> Folder<'a> {
                     metadata_name: file,
                     folders: Vec::new(),
                 };
-                described.add_auxiliary(&self.auxiliary, self.tree, &metadata_options);
+                described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
+                described.limits = metadata_options.limits;
                 described.folders.push(self);
                 Ok(described)
             }
-            Err(error) => {
-                Err(TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) })
-            }
+            // What cannot be understood of a text that breaks off is no fault of the text.
+            Err(error) => Err(match &self.cut_off {
+                Some(cause) => incomplete(cause, bytes.len()),
+                None => {
+                    TraceError { path: self.path.clone(), diagnostics: in_file(&file, error.diagnostics) }
+                }
+            }),
         }
     }
 }
@@ -363,8 +433,8 @@ impl<'a> Described<'a> {
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let bytes = self.folders.iter().map(Folder::bytes).fold(0, u64::saturating_add);
-        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes(), folder.packed_data));
+        let bytes = self.folders.iter().map(|folder| folder.bytes).fold(0, u64::saturating_add);
+        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes, folder.packed_data));
         let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let classes = &trace.class.data_streams;
         let packets: Vec<Weight> =
@@ -385,6 +455,11 @@ impl<'a> Described<'a> {
             diagnostics: Vec::new(),
             packets: 0,
             most_packets: options.limits.packets,
+            strict: options.strict,
+            empty: None,
+            small: None,
+            files: 0,
+            progress: &options.progress,
         };
         builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
         for folder in &self.folders {
@@ -396,13 +471,14 @@ impl<'a> Described<'a> {
             }
         }
         let mut diagnostics = self.diagnostics;
+        builder.note_flaws(self.dialect);
         diagnostics.append(&mut builder.diagnostics);
         let damage = std::mem::take(&mut builder.damage);
         let streams = builder.finish(&self.quirks, options.clock_arithmetic);
         Ok(CtfTrace { path, trace, dialect: self.dialect, diagnostics, streams, damage, quirks: self.quirks })
     }
 
-    fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &MetadataOptions) {
+    fn add_auxiliary(&mut self, entries: &[&Entry], tree: &Tree, options: &mut MetadataOptions) {
         if self.dialect != Dialect::Prop2 {
             return;
         }
@@ -431,7 +507,7 @@ impl<'a> Described<'a> {
 }
 
 fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {
-    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    let diagnostic = metadata::plan_diagnostic(error);
     TraceError { path, diagnostics: vec![FileDiagnostic { file: metadata_name.to_owned(), diagnostic }] }
 }
 
@@ -470,8 +546,11 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
         })
 }
 
-/// Which data stream a packet belongs to: its class id, and its id or else its file.
-type StreamKey = (u64, Option<u64>, String);
+/// Number of packets after which the progress of the search for packets is reported again.
+const STRIDE: u64 = 1 << 12;
+
+/// Which data stream a packet belongs to: its class id, and its id or else the number of its file.
+type StreamKey = (u128, Option<u128>, u64);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
@@ -489,6 +568,15 @@ struct Builder<'a> {
     /// How many packets there are, and how many there may be.
     packets: u64,
     most_packets: u64,
+    /// Whether what documents forbid is reported even if nothing is lost by it.
+    strict: bool,
+    /// The first data stream file without any byte, and how many there are.
+    empty: Option<(String, u64)>,
+    /// The file of the first packet of 8 bits at most, and where it is.
+    small: Option<(String, u64)>,
+    /// How many files are done.
+    files: u64,
+    progress: &'a ScanProgress,
 }
 
 #[derive(Default)]
@@ -505,16 +593,19 @@ impl Builder<'_> {
         let bytes = match entry.read() {
             Ok(bytes) => bytes,
             Err(error) => {
-                self.damage.push(Damage {
-                    file: name,
-                    stream: None,
-                    bit: 0,
-                    kind: DamageKind::Unreadable(error.to_string()),
-                    skipped: entry.len.unwrap_or(0).saturating_mul(8),
-                });
+                let kind = match entry.special() {
+                    Some(found) => DamageKind::NotAFile(found),
+                    None => DamageKind::Unreadable(error.to_string()),
+                };
+                let size = entry.status().map_or(0, |status| status.size);
+                let skipped = size.saturating_mul(8);
+                self.damage.push(Damage { file: name, stream: None, bit: 0, kind, skipped });
                 return;
             }
         };
+        if bytes.is_empty() {
+            self.empty.get_or_insert((name.clone(), 0)).1 += 1;
+        }
         if let Some(kind) = self.too_heavy.clone() {
             self.damage.push(Damage {
                 file: name,
@@ -527,8 +618,13 @@ impl Builder<'_> {
         }
         let decoder =
             PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
+        let (progress, files) = (self.progress, self.files);
+        let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
+        progress.report(step(0));
+        self.files += 1;
         let mut last: Option<StreamKey> = None;
-        let from_index = match lttng_index.filter(|_| !bytes.is_empty()) {
+        // An index says where packets are that were not asked for.
+        let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
             Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
             None => None,
         };
@@ -537,7 +633,10 @@ impl Builder<'_> {
                 packets.into_iter().for_each(|found| self.push(found, &name, &bytes, &mut last));
                 None
             }
-            None => index::scan(&decoder, &name, &bytes, |found| {
+            None => index::scan(&decoder, &name, &bytes, &|bytes| progress.report(step(bytes)), |found| {
+                if self.packets % STRIDE == 0 {
+                    progress.report(step(found.entry.offset as usize));
+                }
                 if self.packets >= self.most_packets {
                     return Err(TooMany(self.most_packets));
                 }
@@ -545,6 +644,7 @@ impl Builder<'_> {
                 Ok(())
             }),
         };
+        bytes.release();
         // Zeros in the place of what is missing now are nothing to complain of.
         let rest = lost(&name, &bytes).or(rest);
         if let Some(rest) = rest {
@@ -583,11 +683,12 @@ impl Builder<'_> {
         let key = match last.take() {
             Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
             _ => {
-                let file = if found.stream_id.is_some() { String::new() } else { name.to_owned() };
+                let file = if found.stream_id.is_some() { 0 } else { self.files };
                 let key = (class_id, found.stream_id, file);
-                let stream = self.streams.entry(key.clone()).or_default();
+                let stream = self.streams.entry(key).or_default();
                 stream.class = found.class;
                 if stream.files.last().is_none_or(|file| file.name != name) {
+                    make_room(&mut stream.files);
                     stream.files.push(StreamFile { name: name.to_owned(), bytes: bytes.clone() });
                 }
                 key
@@ -595,11 +696,32 @@ impl Builder<'_> {
         };
         if let Some(stream) = self.streams.get_mut(&key) {
             let mut entry = found.entry;
+            let size = entry.total().unwrap_or(8 * entry.available(bytes.len() as u64));
+            if self.small.is_none() && size <= 8 {
+                self.small = Some((name.to_owned(), entry.offset));
+            }
             entry.file = stream.files.len() as u32 - 1;
+            make_room(&mut stream.packets);
             stream.packets.push(entry);
             self.packets += 1;
         }
         *last = Some(key);
+    }
+
+    /// Reports what documents forbid though all can be read.
+    fn note_flaws(&mut self, dialect: Dialect) {
+        let mut slip = |file: String, message: String| {
+            let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+            self.diagnostics.push(FileDiagnostic { file, diagnostic });
+        };
+        // Tracers leave empty files behind where nothing happened: only strict reading reports them.
+        if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {
+            let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
+            slip(file, format!("the data stream is empty, but must have a packet at least{more}"));
+        }
+        if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
+            slip(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
+        }
     }
 
     /// The limits of each of so many packets.
@@ -612,7 +734,8 @@ impl Builder<'_> {
         let mut limits = self.limits_of_each(self.packets);
         // What was read is read again.
         limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
-        let mut streams = Vec::new();
+        let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
+        let quirks: Arc<[Quirk]> = quirks.into();
         let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
@@ -634,18 +757,30 @@ impl Builder<'_> {
                 }
             };
             streams.push(Arc::new(StreamInput {
-                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
+                packets_stand_alone: packets_stand_alone(&stream, &found.packets, &quirks),
                 stream: Arc::new(stream),
                 records,
                 files: found.files,
                 packets: found.packets,
                 rest: found.rest,
-                quirks: quirks.to_vec(),
+                quirks: Arc::clone(&quirks),
+                applied_quirks: AppliedQuirks::default(),
                 limits,
                 clock_arithmetic,
             }));
         }
+        // Those of a class by their ids, and those without by their files, which come folder by folder.
+        let place = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
+        streams.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         streams
+    }
+}
+
+/// Lets a list grow in such steps that one of a single item, as most are where there are very many, has no
+/// room for more.
+fn make_room<T>(list: &mut Vec<T>) {
+    if list.is_empty() {
+        list.reserve_exact(1);
     }
 }
 
@@ -670,8 +805,22 @@ impl TraceInput for CtfTrace {
         self.quirks.iter().map(|quirk| (*quirk).into()).collect()
     }
 
+    fn applied_quirks(&self) -> Vec<TracerQuirk> {
+        let is_applied =
+            |quirk: &&Quirk| self.streams.iter().any(|stream| stream.applied_quirks.contains(**quirk));
+        self.quirks.iter().filter(is_applied).map(|quirk| (*quirk).into()).collect()
+    }
+
     fn streams(&self) -> Vec<StreamSummary> {
         self.streams.iter().map(|stream| stream.summary()).collect()
+    }
+
+    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
+        self.streams.iter().map(|stream| stream.summary()).for_each(take);
+    }
+
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams.iter().map(|stream| Arc::clone(&stream.stream)).collect()
     }
 
     fn damage(&self) -> &[Damage] {
@@ -679,7 +828,13 @@ impl TraceInput for CtfTrace {
     }
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
-        self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect()
+        /// With this number of data streams and more, most wait for their time, or for nothing.
+        const MANY: usize = 1 << 12;
+        if self.streams.len() < MANY {
+            return self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect();
+        }
+        let window = Arc::new(window);
+        self.streams.iter().map(|stream| SmallCursor::new(stream, &window).boxed_fast()).collect()
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {

@@ -1,8 +1,12 @@
-//! Colours of terminals, as SGR codes.
+//! What text for terminals differs in: colours, as SGR codes, and what is escaped.
+
+use crate::printable::{Escaping, escape_from};
 
 /// The codes that the text sinks use; all empty without colours.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Palette {
+    /// Whether what is not printable is escaped in texts of a trace.
+    pub(crate) printable_only: bool,
     pub(crate) reset: &'static str,
     pub(crate) bold: &'static str,
     pub(crate) green: &'static str,
@@ -38,6 +42,34 @@ impl Palette {
             bright_blue: bright("\x1b[1m\x1b[34m", "\x1b[94m"),
             bright_magenta: bright("\x1b[1m\x1b[35m", "\x1b[95m"),
             bright_cyan: bright("\x1b[1m\x1b[36m", "\x1b[96m"),
+            printable_only: false,
+        }
+    }
+
+    /// The same codes, for text in which all that is not printable is escaped if `printable_only`.
+    pub(crate) fn printable_only(self, printable_only: bool) -> Self {
+        Self { printable_only, ..self }
+    }
+
+    /// What is escaped in lines of logs, which are one line each wherever they go.
+    #[inline]
+    pub(crate) fn log_escaping(&self) -> Escaping {
+        if self.printable_only { Escaping::Unprintable } else { Escaping::Controls }
+    }
+
+    /// Appends a text of a trace.
+    #[inline]
+    pub(crate) fn push(&self, out: &mut Vec<u8>, text: &str) {
+        let begin = out.len();
+        out.extend_from_slice(text.as_bytes());
+        self.escape_from(out, begin);
+    }
+
+    /// Escapes what was appended from `begin` on, if that is wanted.
+    #[inline]
+    pub(crate) fn escape_from(&self, out: &mut Vec<u8>, begin: usize) {
+        if self.printable_only {
+            escape_from(out, begin, Escaping::Unprintable);
         }
     }
 }

@@ -13,6 +13,7 @@ use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Sc
 use crate::color::Palette;
 use crate::number;
 use crate::output::{Output, TextWriter};
+use crate::printable::printable;
 use crate::property::{self, Hidden};
 use fields::{FieldLines, Scratch};
 use text::Lines;
@@ -48,6 +49,8 @@ pub struct DetailsOptions {
     pub color: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
+    /// Texts of the trace with all that is not printable escaped, as text for a terminal has to be.
+    pub printable_only: bool,
 }
 
 impl Default for DetailsOptions {
@@ -65,6 +68,7 @@ impl Default for DetailsOptions {
             uncounted_losses: false,
             color: false,
             color_bright_codes: false,
+            printable_only: false,
         }
     }
 }
@@ -75,7 +79,7 @@ struct TracePart {
     trace: Arc<Trace>,
     streams: Vec<ListedStream>,
     /// How many of them have no id of their own.
-    without_id: u64,
+    without_id: u128,
     /// Whether its classes were written.
     written: bool,
 }
@@ -83,8 +87,8 @@ struct TracePart {
 /// A data stream of a trace that was met.
 #[derive(Clone, Copy, Debug)]
 struct ListedStream {
-    id: u64,
-    class_id: u64,
+    id: u128,
+    class_id: u128,
 }
 
 /// What is known of a data stream.
@@ -156,7 +160,8 @@ impl<W: TextWriter> Details<W> {
         Self {
             output: Output::new(writer),
             warnings: Box::new(io::stderr()),
-            palette: Palette::new(options.color, !options.color_bright_codes),
+            palette: Palette::new(options.color, !options.color_bright_codes)
+                .printable_only(options.printable_only),
             options,
             scratch: Scratch::default(),
             traces: Vec::new(),
@@ -217,7 +222,7 @@ impl<W: TextWriter> Details<W> {
         let trace = &mut self.traces[index];
         // Data streams without an id are numbered.
         let id = stream.id.unwrap_or(trace.without_id);
-        trace.without_id += u64::from(stream.id.is_none());
+        trace.without_id += u128::from(stream.id.is_none());
         trace.streams.push(ListedStream { id, class_id: class.id });
         trace.streams.sort_by_key(|stream| (stream.id, stream.class_id));
         let Palette { cyan, bold, bright_cyan, reset, .. } = self.palette;
@@ -418,9 +423,9 @@ impl<W: TextWriter> Details<W> {
             lines.indent();
             lines.object("Stream");
             lines.push(" (ID ");
-            lines.integer(i128::from(stream.id));
+            lines.unsigned(stream.id);
             lines.push(", Class ID ");
-            lines.integer(i128::from(stream.class_id));
+            lines.unsigned(stream.class_id);
             lines.push(")\n");
         }
     }
@@ -567,7 +572,9 @@ impl<W: TextWriter> Sink for Details<W> {
             Message::DiscardedEvents(discarded) => self.discarded(discarded, "events")?,
             Message::DiscardedPackets(discarded) => self.discarded(discarded, "packets")?,
             Message::StreamEnd(stream) => self.stream_end(stream)?,
-            Message::Damage(damage) => writeln!(self.warnings, "WARNING: {damage}")?,
+            Message::Damage(damage) => {
+                writeln!(self.warnings, "WARNING: {}", printable(&damage.to_string()))?;
+            }
             _ => {}
         }
         Ok(ControlFlow::Continue(()))
@@ -600,7 +607,7 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
         lines.push("`");
     }
     lines.push(if options.compact { " (" } else { " (Class ID " });
-    lines.integer(i128::from(event.class.id));
+    lines.unsigned(event.class.id);
     lines.push(if options.compact { ")\n" } else { "):\n" });
     ClassPart {
         title,

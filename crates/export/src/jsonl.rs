@@ -13,10 +13,12 @@ use ichnos_model::{
     Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
+use crate::integers::Integers;
 use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::property;
 use crate::repeated::Repeated;
+use crate::time::{JsonTime, TimeWriter};
 use fields::{FieldWriter, Scratch, push_string};
 use keys::Keys;
 use opening::Opening;
@@ -31,13 +33,24 @@ pub struct JsonLinesOptions {
     pub packets: bool,
     /// Lines for discarded events, discarded packets and damage.
     pub losses: bool,
-    /// Clock values in cycles, beside nanoseconds.
+    /// Clock values in cycles, beside times.
     pub cycles: bool,
+    /// How times are written: the members `ts` and `time`.
+    pub time: JsonTime,
+    /// How integers are written, wherever they are.
+    pub integers: Integers,
 }
 
 impl Default for JsonLinesOptions {
     fn default() -> Self {
-        Self { streams: true, packets: false, losses: true, cycles: true }
+        Self {
+            streams: true,
+            packets: false,
+            losses: true,
+            cycles: true,
+            time: JsonTime::default(),
+            integers: Integers::default(),
+        }
     }
 }
 
@@ -51,6 +64,7 @@ struct StreamPart {
     /// How the lines of its events open: all but the time; and as it was for an event not long before.
     prefix: Box<[u8]>,
     opening: Option<Opening>,
+    time: TimeWriter,
     /// The keys of event record headers, if they have more than what all events are told with.
     header: Option<Keys>,
     common: Keys,
@@ -73,7 +87,7 @@ impl ClassPart {
         let class = event.class;
         let mut out = Vec::new();
         push_key(&mut out, "id");
-        number::push_unsigned(&mut out, class.id);
+        number::push_id(&mut out, class.id);
         push_text(&mut out, "name", class.name.as_deref());
         push_log_level(&mut out, class);
         Self {
@@ -92,12 +106,14 @@ impl StreamPart {
         out.extend_from_slice(&self.prefix);
         let Some(value) = clock else { return };
         out.extend_from_slice(b",\"ts\":");
-        number::push_i128(out, value.nanoseconds);
+        self.time.push(out, value.nanoseconds);
         let time_end = out.len() - begin;
         if with_cycles {
             out.extend_from_slice(b",\"cycles\":");
             number::push_unsigned(out, value.cycles);
-            self.opening = Opening::new(&out[begin..], value.nanoseconds, time_end, value.cycles);
+            if self.time.is_number() {
+                self.opening = Opening::new(&out[begin..], value.nanoseconds, time_end, value.cycles);
+            }
         }
     }
 
@@ -134,7 +150,7 @@ impl<W: TextWriter> JsonLines<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: JsonLinesOptions) -> Self {
         Self {
-            output: Output::new(writer),
+            output: Output::new(writer).with_integers(options.integers),
             options,
             scratch: Scratch::default(),
             streams: Vec::new(),
@@ -182,6 +198,7 @@ impl<W: TextWriter> JsonLines<W> {
             number,
             prefix: prefix.into_bytes().into(),
             opening: None,
+            time: TimeWriter::new(self.options.time, stream.clock()),
             header: header.map(|plan| Keys::of(Some(plan))),
             common: Keys::of(plans.common_context.as_ref()),
             common_context: Repeated::default(),
@@ -279,7 +296,12 @@ impl<W: TextWriter> JsonLines<W> {
         }
         self.begin(if begins { "packet-begin" } else { "packet-end" }, packet.stream);
         let out = &mut self.output.buffer;
-        push_clock(out, if begins { packet.begin } else { packet.end }, self.options.cycles);
+        if let (Some(value), Some(Some(part))) =
+            (if begins { packet.begin } else { packet.end }, self.streams.get_mut(packet.stream.key as usize))
+        {
+            out.push(b',');
+            push_clock(out, value, &mut part.time, self.options.cycles);
+        }
         let mut numbers = vec![("sequence_number", packet.sequence_number)];
         if !begins {
             // Until a packet has ended, nobody knows these for sure.
@@ -320,14 +342,12 @@ impl<W: TextWriter> JsonLines<W> {
             None => out.extend_from_slice(b"null"),
         }
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
-            if let Some(value) = value {
+            if let (Some(value), Some(Some(part))) =
+                (value, self.streams.get_mut(discarded.stream.key as usize))
+            {
                 push_key(out, name);
-                out.extend_from_slice(b"{\"ts\":");
-                number::push_i128(out, value.nanoseconds);
-                if self.options.cycles {
-                    push_key(out, "cycles");
-                    number::push_unsigned(out, value.cycles);
-                }
+                out.push(b'{');
+                push_clock(out, value, &mut part.time, self.options.cycles);
                 out.push(b'}');
             }
         }
@@ -401,13 +421,10 @@ fn push_text(out: &mut Vec<u8>, name: &str, text: Option<&str>) {
     }
 }
 
-#[inline]
-fn push_clock(out: &mut Vec<u8>, value: Option<ClockValue>, cycles: bool) {
-    let Some(value) = value else {
-        return;
-    };
-    out.extend_from_slice(b",\"ts\":");
-    number::push_i128(out, value.nanoseconds);
+/// Appends the members of a clock value.
+fn push_clock(out: &mut Vec<u8>, value: ClockValue, time: &mut TimeWriter, cycles: bool) {
+    out.extend_from_slice(b"\"ts\":");
+    time.push(out, value.nanoseconds);
     if cycles {
         out.extend_from_slice(b",\"cycles\":");
         number::push_unsigned(out, value.cycles);
@@ -451,7 +468,7 @@ fn push_class(out: &mut Vec<u8>, class: &EventRecordClass, stream: u64) {
     out.extend_from_slice(b"{\"type\":\"event-class\",\"stream\":");
     number::push_unsigned(out, stream);
     push_key(out, "id");
-    number::push_unsigned(out, class.id);
+    number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_log_level(out, class);
     push_text(out, "emf_uri", property::emf_uri(class));
@@ -474,7 +491,7 @@ fn push_uuid(out: &mut Vec<u8>, uuid: Option<Uuid>) {
 fn push_attributes(out: &mut Vec<u8>, attributes: &Attributes) {
     if !attributes.is_empty() {
         push_key(out, "attributes");
-        push_map(out, &attributes.0);
+        push_map(out, attributes.entries());
     }
 }
 
@@ -486,10 +503,10 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
     push_text(out, "name", Some(&stream.name));
     if let Some(id) = stream.id {
         push_key(out, "id");
-        number::push_unsigned(out, id);
+        number::push_id(out, id);
     }
     out.extend_from_slice(b",\"class\":{\"id\":");
-    number::push_unsigned(out, class.id);
+    number::push_id(out, class.id);
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_attributes(out, &class.attributes);
     out.push(b'}');
@@ -499,9 +516,9 @@ fn push_stream(out: &mut Vec<u8>, stream: &DataStream, number: u64) {
         push_key(out, "clock");
         push_clock_class(out, clock);
     }
-    let clocks = stream.trace.class.clocks.iter().enumerate();
-    let default = class.default_clock.map(usize::from);
-    let mut others = clocks.filter(|(i, _)| Some(*i) != default).map(|(_, clock)| clock).peekable();
+    let clocks = &stream.trace.class.clocks;
+    let others = class.other_clocks.iter().filter(|clock| Some(**clock) != class.default_clock);
+    let mut others = others.filter_map(|clock| clocks.get(usize::from(*clock))).peekable();
     if others.peek().is_some() {
         push_key(out, "other_clocks");
         for (i, clock) in others.enumerate() {

@@ -8,21 +8,28 @@
 mod block;
 mod color;
 mod details;
+mod integers;
 mod jsonl;
 mod log;
 mod null;
 mod number;
 mod output;
 mod pretty;
+mod printable;
 mod property;
 mod repeated;
+mod terminal;
 #[cfg(test)]
 mod testing;
 mod time;
 
 pub use details::{Details, DetailsOptions};
+pub use integers::{Integers, with_integers};
 pub use jsonl::{JsonLines, JsonLinesOptions};
 pub use log::{Log, LogForm, LogOptions};
 pub use null::{Null, NullStatistics};
 pub use output::{TextWriter, Undecoded};
 pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState, Seam};
+pub use printable::{is_printable, printable};
+pub use terminal::{TerminalText, TerminalWriter, for_terminal};
+pub use time::{JsonTime, rfc3339};

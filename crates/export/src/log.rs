@@ -17,9 +17,11 @@ use ichnos_model::{
 };
 
 use crate::color::Palette;
+use crate::integers::Integers;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
 use crate::output::{Failures, Output, TextWriter};
+use crate::time::{self, JsonTime};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
 use parts::{Number, NumberPart, Parts, TextPart};
@@ -46,6 +48,20 @@ pub struct LogOptions {
     pub color: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
+    /// Text with all that is not printable escaped, as text for a terminal has to be. Control characters and
+    /// line feeds are escaped in any case.
+    pub printable_only: bool,
+    /// How JSON has the time: the members `timestamp` and `time`.
+    pub time: JsonTime,
+    /// How JSON has integers, wherever they are.
+    pub integers: Integers,
+}
+
+impl LogOptions {
+    /// Whether the times of a data stream are to be written as dates, too.
+    fn has_dates(&self, stream: &DataStream) -> bool {
+        self.time != JsonTime::Nanoseconds && time::has_dates(stream.clock())
+    }
 }
 
 /// What stands before the pairs of a scope.
@@ -66,12 +82,14 @@ struct ClassPart {
     process: Option<Number>,
     /// Its name.
     process_name: Option<String>,
+    /// Whether times are to be written as dates, too.
+    has_dates: bool,
 }
 
 impl ClassPart {
-    fn of(event: &Event<'_>, form: LogForm) -> Self {
+    fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
-        let is_text = form == LogForm::Text;
+        let is_text = options.form == LogForm::Text;
         let means = |meaning| {
             role.is_some_and(|role: &LogRole| role.members.iter().any(|(_, found)| *found == meaning))
         };
@@ -87,7 +105,11 @@ impl ClassPart {
         let skipped = if role.is_none() { 2 } else { 0 };
         let scopes = scopes.into_iter().skip(skipped).filter_map(|scope| {
             let plan = event.plan(scope);
-            let leads = if is_text { Leads::Text(Names::of(plan)) } else { Leads::Json(Keys::of(plan)) };
+            let leads = if is_text {
+                Leads::Text(Names::of(plan, palette.log_escaping()))
+            } else {
+                Leads::Json(Keys::of(plan))
+            };
             Some((Treatments::of(scope, plan, role, shown)?, leads))
         });
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
@@ -103,6 +125,7 @@ impl ClassPart {
             name: role.is_none().then(|| event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
             process,
             process_name: process_name.filter(|_| !means(LogMeaning::ProcessName)),
+            has_dates: options.has_dates(event.stream),
         }
     }
 }
@@ -180,12 +203,15 @@ struct Loss {
     name: String,
     count: u64,
     time: Option<i128>,
+    has_date: bool,
 }
 
 /// What makes a line, besides its parts.
 struct Line<'l> {
     /// Nanoseconds.
     time: Option<i128>,
+    /// Whether the time is to be written as a date, too.
+    has_date: bool,
     level: Option<LogLevel>,
     /// The number of the severity, if it says more than the level.
     raw: Option<i64>,
@@ -222,13 +248,18 @@ impl<W> std::fmt::Debug for Log<W> {
 impl<W: TextWriter> Log<W> {
     /// Writes to `writer`.
     pub fn new(writer: W, options: LogOptions) -> Self {
+        let keeps_bytes = options.printable_only && options.form == LogForm::Text;
         Self {
-            output: Output::new(writer),
-            palette: Palette::new(options.color, !options.color_bright_codes),
+            output: Output::new(writer).with_integers(match options.form {
+                LogForm::Text => Integers::Number,
+                LogForm::Json => options.integers,
+            }),
+            palette: Palette::new(options.color, !options.color_bright_codes)
+                .printable_only(options.printable_only),
+            beginning: Beginning::new(options.time),
             options,
             streams: Vec::new(),
-            sorter: Sorter::default(),
-            beginning: Beginning::default(),
+            sorter: Sorter { parts: Parts::new(keeps_bytes), ..Sorter::default() },
             loss: None,
         }
     }
@@ -261,7 +292,7 @@ impl<W: TextWriter> Log<W> {
             part.classes.resize_with(index + 1, || None);
         }
         if let Some(place) = part.classes.get_mut(index) {
-            *place = Some(Box::new(ClassPart::of(event, self.options.form)));
+            *place = Some(Box::new(ClassPart::of(event, &self.options, &self.palette)));
         }
     }
 
@@ -276,11 +307,12 @@ impl<W: TextWriter> Log<W> {
         let class = match index.and_then(|index| class_of(&self.streams, event, index)) {
             Some(class) => class,
             None => {
-                made = ClassPart::of(event, self.options.form);
+                made = ClassPart::of(event, &self.options, &self.palette);
                 &made
             }
         };
         self.sorter.sort(event, class, &mut self.output.failures);
+        let has_date = class.has_dates;
         let parts = &mut self.sorter.parts;
         let (mut level, mut raw) = (None, None);
         if let Some(role) = event.class.log.as_deref() {
@@ -308,7 +340,7 @@ impl<W: TextWriter> Log<W> {
         }
         let time = event.clock.map(|clock| clock.nanoseconds);
         let Sorter { parts, pairs, .. } = &self.sorter;
-        let line = Line { time, level, raw, parts, pairs, damage: None };
+        let line = Line { time, has_date, level, raw, parts, pairs, damage: None };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
         self.output.flush_if_full()
     }
@@ -329,15 +361,15 @@ impl<W: TextWriter> Log<W> {
         let parts = &mut self.sorter.parts;
         parts.clear();
         parts.number(NumberPart::Dropped, Number::Unsigned(loss.count));
-        self.say(loss.time, LogLevel::Warn, &discarded(&what, &loss.name));
+        self.say(loss.time, loss.has_date, LogLevel::Warn, &discarded(&what, &loss.name));
     }
 
     /// Writes a line that is no event.
-    fn say(&mut self, time: Option<i128>, level: LogLevel, message: &str) {
+    fn say(&mut self, time: Option<i128>, has_date: bool, level: LogLevel, message: &str) {
         let parts = &mut self.sorter.parts;
         parts.say(TextPart::Message, message);
         let damage = (level == LogLevel::Error).then_some(message);
-        let line = Line { time, level: Some(level), raw: None, parts, pairs: &[], damage };
+        let line = Line { time, has_date, level: Some(level), raw: None, parts, pairs: &[], damage };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
     }
 
@@ -345,9 +377,11 @@ impl<W: TextWriter> Log<W> {
         self.tell_loss();
         let time = found.end.or(found.begin).map(|clock: ClockValue| clock.nanoseconds);
         let stream: &DataStream = found.stream;
+        let has_date = self.options.has_dates(stream);
         match found.count {
             Some(count) if what == "event" => {
-                self.loss = Some(Loss { stream: stream.key, name: stream.name.clone(), count, time });
+                self.loss =
+                    Some(Loss { stream: stream.key, name: stream.name.clone(), count, time, has_date });
             }
             count => {
                 let what = match count {
@@ -356,7 +390,7 @@ impl<W: TextWriter> Log<W> {
                     Some(count) => format!("{count} {what}s"),
                 };
                 self.sorter.parts.clear();
-                self.say(time, LogLevel::Warn, &discarded(&what, &stream.name));
+                self.say(time, has_date, LogLevel::Warn, &discarded(&what, &stream.name));
             }
         }
         self.output.flush_if_full()
@@ -366,7 +400,7 @@ impl<W: TextWriter> Log<W> {
         self.tell_loss();
         self.sorter.parts.clear();
         let message = format!("{}: byte {}: {}", damage.file, damage.bit / 8, damage.kind);
-        self.say(None, LogLevel::Error, &message);
+        self.say(None, false, LogLevel::Error, &message);
         self.output.flush_if_full()
     }
 }
@@ -380,7 +414,7 @@ impl Line<'_> {
     fn push(&self, out: &mut Vec<u8>, form: LogForm, palette: &Palette, beginning: &mut Beginning) {
         match form {
             LogForm::Text => self.push_text(out, palette, beginning),
-            LogForm::Json => self.push_json(out),
+            LogForm::Json => self.push_json(out, &mut beginning.dates),
         }
     }
 }

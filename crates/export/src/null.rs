@@ -97,7 +97,7 @@ impl Sink for Null {
     #[inline(always)]
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let Message::Event(event) = message {
-            let mut hash = Hash::new(event.class.id);
+            let mut hash = Hash::new(event.class.id as u64);
             hash.add_clock(event.clock);
             self.failures.note(event.visit_all(&mut hash));
             self.statistics.events += 1;

@@ -51,6 +51,20 @@ pub(crate) fn push_unsigned(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// Appends the id of a class or a data stream as JSON: as all integers, a number up to 64 bits.
+#[inline]
+pub(crate) fn push_id(out: &mut Vec<u8>, id: u128) {
+    match u64::try_from(id) {
+        Ok(id) => push_unsigned(out, id),
+        Err(_) => {
+            let mut buffer = itoa::Buffer::new();
+            out.extend_from_slice(b"{\"$int\":\"");
+            out.extend_from_slice(buffer.format(id).as_bytes());
+            out.extend_from_slice(b"\"}");
+        }
+    }
+}
+
 #[inline(never)]
 fn push_large(out: &mut Vec<u8>, value: u64) {
     const EIGHT: u64 = 100_000_000;
@@ -218,7 +232,11 @@ pub(crate) fn push_grouped(out: &mut Vec<u8>, value: i128) {
     if value < 0 {
         out.push(b'-');
     }
-    let magnitude = value.unsigned_abs();
+    push_grouped_unsigned(out, value.unsigned_abs());
+}
+
+/// The same of an unsigned integer.
+pub(crate) fn push_grouped_unsigned(out: &mut Vec<u8>, magnitude: u128) {
     let mut buffer = itoa::Buffer::new();
     let digits = match u64::try_from(magnitude) {
         Ok(magnitude) => buffer.format(magnitude),

@@ -4,6 +4,8 @@ use std::io::{self, Write};
 
 use ichnos_model::walk::DecodeError;
 
+use crate::integers::{self, Integers};
+
 /// Bytes are handed on when there are more than this, or than four fifths of what the buffer can hold.
 const FULL: usize = 64 << 10;
 
@@ -92,6 +94,8 @@ pub(crate) struct Output<W> {
     full: usize,
     /// How many bytes were handed on.
     written: u64,
+    /// How integers are written, where the text is JSON.
+    integers: Integers,
     pub(crate) failures: Failures,
 }
 
@@ -102,8 +106,14 @@ impl<W: TextWriter> Output<W> {
             buffer: Vec::with_capacity(FULL + (FULL >> 2)),
             full: FULL,
             written: 0,
+            integers: Integers::Number,
             failures: Failures::default(),
         }
+    }
+
+    /// The same for JSON, with integers in this form. The buffer must not end within a value when it is flushed.
+    pub(crate) fn with_integers(self, integers: Integers) -> Self {
+        Self { integers, ..self }
     }
 
     /// Hands the bytes on if there are many.
@@ -113,6 +123,11 @@ impl<W: TextWriter> Output<W> {
     }
 
     fn write_out(&mut self) -> io::Result<()> {
+        if self.integers != Integers::Number {
+            let mut text = Vec::with_capacity(self.buffer.capacity());
+            integers::push(&mut text, &self.buffer, self.integers);
+            self.buffer = text;
+        }
         self.written += self.buffer.len() as u64;
         let result = self.writer.write_text(&mut self.buffer);
         self.full = (self.buffer.capacity() / 5 * 4).max(FULL);

@@ -16,6 +16,7 @@ use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
 use crate::output::{Output, TextWriter};
+use crate::printable::printable;
 use crate::property;
 use crate::repeated::Repeated;
 use crate::time::ClockDisplay;
@@ -165,11 +166,22 @@ pub struct PrettyOptions {
     pub color_warnings: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
     pub color_bright_codes: bool,
+    /// Texts of the trace with all that is not printable escaped, as text for a terminal has to be. Warnings
+    /// always are.
+    pub printable_only: bool,
     /// Accepted so that the option can be given; nothing depends on it, as in the tool that this
     /// output equals.
     pub verbose: bool,
     /// Values of enumerations without a name are split into bits that have one.
     pub enum_flags: bool,
+}
+
+impl PrettyOptions {
+    /// Whether text differs from plain one at all.
+    #[inline]
+    fn is_styled(&self) -> bool {
+        self.color | self.printable_only
+    }
 }
 
 /// What is known of an event record class once and for all.
@@ -251,7 +263,8 @@ impl<W: TextWriter> Pretty<W> {
         Self {
             output: Output::new(writer),
             warnings: Box::new(io::stderr()),
-            palette: Palette::new(options.color, !options.color_bright_codes),
+            palette: Palette::new(options.color, !options.color_bright_codes)
+                .printable_only(options.printable_only),
             clock: ClockDisplay::new(options.clock_seconds, options.clock_date, options.clock_gmt),
             options,
             scratch: Scratch::default(),
@@ -326,7 +339,8 @@ impl<W: TextWriter> Pretty<W> {
         }));
     }
 
-    fn event<const COLOR: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
+    /// Writes the line of an event. `STYLED`: with colours, or with something escaped.
+    fn event<const STYLED: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
         let key = self.prepare(event.stream);
         let has_clock = event.stream.class().default_clock.is_some();
         if has_clock {
@@ -370,7 +384,8 @@ impl<W: TextWriter> Pretty<W> {
             }
             let begin = out.len();
             push_scope_name(out, names.scope, palette, "stream.packet.context");
-            let mut printer = FieldPrinter::<COLOR>::new(out, palette, packet, names.context, flags, scratch);
+            let mut printer =
+                FieldPrinter::<STYLED>::new(out, palette, packet, names.context, flags, scratch);
             let result = event.visit(Scope::PacketContext, &mut printer);
             packet_text.clear();
             packet_text.extend_from_slice(&out[begin..]);
@@ -387,7 +402,7 @@ impl<W: TextWriter> Pretty<W> {
                 }
                 push_scope_name(out, names.scope, palette, "stream.event.context");
                 let mut printer =
-                    FieldPrinter::<COLOR>::new(out, palette, common, names.context, flags, scratch);
+                    FieldPrinter::<STYLED>::new(out, palette, common, names.context, flags, scratch);
                 packet.and(event.visit(Scope::CommonContext, &mut printer))
             });
             if !in_packet {
@@ -412,7 +427,7 @@ impl<W: TextWriter> Pretty<W> {
             first = false;
             push_scope_name(out, names.scope, palette, name);
             let mut printer =
-                FieldPrinter::<COLOR>::new(out, palette, labels, names_members, flags, &mut self.scratch);
+                FieldPrinter::<STYLED>::new(out, palette, labels, names_members, flags, &mut self.scratch);
             self.output.failures.note(event.visit(scope, &mut printer));
         }
         out.push(b'\n');
@@ -520,12 +535,12 @@ impl<W: TextWriter> Pretty<W> {
             }
             _ => out.extend_from_slice(b"(unknown time range)"),
         }
-        write!(out, " in trace \"{}\" ", property::trace_name(stream).unwrap_or("(unknown)"))?;
+        write!(out, " in trace \"{}\" ", printable(property::trace_name(stream).unwrap_or("(unknown)")))?;
         match stream.trace.class.uuid {
             Some(uuid) => write!(out, "(UUID: {uuid}) ")?,
             None => out.extend_from_slice(b"(no UUID) "),
         }
-        let name = if stream.name.is_empty() { "(unknown)" } else { &stream.name };
+        let name = printable(if stream.name.is_empty() { "(unknown)" } else { &stream.name });
         write!(out, "within stream \"{name}\" (stream class ID: {}, ", stream.class().id)?;
         match stream.id {
             Some(id) => write!(out, "stream ID: {id}")?,
@@ -542,14 +557,15 @@ impl<W: TextWriter> Pretty<W> {
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
         let Palette { yellow, bold, reset, .. } =
             Palette::new(self.options.color_warnings, !self.options.color_bright_codes);
-        writeln!(self.warnings, "{yellow}{bold}WARNING{reset}{yellow}: {damage}{reset}")
+        let damage = damage.to_string();
+        writeln!(self.warnings, "{yellow}{bold}WARNING{reset}{yellow}: {}{reset}", printable(&damage))
     }
 }
 
 impl<W: TextWriter> Sink for Pretty<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
-            Message::Event(event) if self.options.color => self.event::<true>(event)?,
+            Message::Event(event) if self.options.is_styled() => self.event::<true>(event)?,
             Message::Event(event) => self.event::<false>(event)?,
             Message::PacketBegin(packet) => {
                 let key = self.prepare(packet.stream);
@@ -643,7 +659,7 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
         if names {
             push_name(&mut out, palette, "trace");
         }
-        out.extend_from_slice(name.as_bytes());
+        palette.push(&mut out, name);
         if names {
             out.extend_from_slice(b", ");
         }
@@ -662,7 +678,7 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
         match trace.environment(name) {
             Some(Value::Text(text)) => {
                 begin(&mut out, title);
-                out.extend_from_slice(text.as_bytes());
+                palette.push(&mut out, text);
             }
             Some(Value::Integer(integer)) => {
                 begin(&mut out, title);
@@ -684,7 +700,7 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
         && let Some(uri) = property::emf_uri(class)
     {
         begin(&mut out, "model.emf.uri");
-        out.extend_from_slice(uri.as_bytes());
+        palette.push(&mut out, uri);
     }
     if shown && !names {
         out.push(b' ');
@@ -697,9 +713,11 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
     }
     match &class.name {
         Some(name) => {
-            for text in [palette.bold, palette.bright_magenta, name, palette.reset] {
+            for text in [palette.bold, palette.bright_magenta] {
                 out.extend_from_slice(text.as_bytes());
             }
+            palette.push(&mut out, name);
+            out.extend_from_slice(palette.reset.as_bytes());
         }
         None => {
             for text in [palette.bold, palette.bright_red, "<unknown>", palette.reset] {

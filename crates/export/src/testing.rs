@@ -106,6 +106,15 @@ impl Fixture {
         Self { stream }
     }
 
+    /// The same with events that are lines of a log.
+    pub(crate) fn with_log(self, role: ichnos_model::LogRole) -> Self {
+        let mut class = TraceClass::clone(&self.stream.trace.class);
+        Arc::make_mut(&mut class.data_streams[0].event_records[0]).log = Some(Arc::new(role));
+        let mut trace = Trace::new(class, "trace", &Limits::default()).unwrap();
+        trace.path = "path/trace".to_owned();
+        Self { stream: DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap() }
+    }
+
     fn scopes<R>(&self, payload: &[u8], f: impl FnOnce(Scopes<'_>) -> R) -> R {
         let mut data = vec![9, 2];
         data.extend_from_slice(payload);

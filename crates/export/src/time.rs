@@ -1,8 +1,8 @@
-//! Clock values as people read them.
+//! Clock values as people read them, and as JSON has them.
 
-use ichnos_model::ClockValue;
-use jiff::Timestamp;
+use ichnos_model::{ClockClass, ClockOrigin, ClockValue};
 use jiff::tz::TimeZone;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::block::Block;
 use crate::number;
@@ -120,6 +120,131 @@ impl ClockDisplay {
     }
 }
 
+/// How JSON has times that count from the Unix epoch. Others have no date: they are nanoseconds in any case.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JsonTime {
+    /// In nanoseconds.
+    #[default]
+    Nanoseconds,
+    /// As a string of RFC 3339 in UTC, with nanoseconds: `2019-08-16T12:08:20.948091100Z`.
+    Iso,
+    /// In nanoseconds, and as such a string in another member.
+    Both,
+}
+
+/// A time in nanoseconds since the Unix epoch as RFC 3339 has it, in UTC and with nanoseconds; None if it is
+/// none of the years from 0 to 9999.
+#[must_use]
+pub fn rfc3339(nanoseconds: i128) -> Option<String> {
+    let mut out = Vec::new();
+    Iso::default().push(&mut out, nanoseconds).then(|| String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Times as RFC 3339 has them.
+#[derive(Debug, Default)]
+struct Iso {
+    /// A second, and how it is written, with the point that the fraction follows.
+    second: Option<(i64, Block)>,
+}
+
+impl Iso {
+    /// Appends a time in nanoseconds since the Unix epoch; false if it is none of a year from 0 to 9999.
+    fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) -> bool {
+        let Ok(second) = i64::try_from(nanoseconds.div_euclid(BILLION)) else { return false };
+        match &self.second {
+            Some((known, text)) if *known == second => text.push(out, false),
+            _ => {
+                // Unlike times that may be shown in any zone, those in UTC reach to the last day of 9999.
+                let epoch = jiff::civil::date(1970, 1, 1).at(0, 0, 0, 0);
+                let civil = epoch.checked_add(SignedDuration::from_secs(second));
+                let Some((civil, year)) =
+                    civil.ok().and_then(|civil| Some((civil, u64::try_from(civil.year()).ok()?)))
+                else {
+                    return false;
+                };
+                let begin = out.len();
+                number::push_padded(out, year, 4);
+                for (lead, part) in [
+                    (b'-', civil.month()),
+                    (b'-', civil.day()),
+                    (b'T', civil.hour()),
+                    (b':', civil.minute()),
+                    (b':', civil.second()),
+                ] {
+                    out.push(lead);
+                    number::push_padded(out, part.unsigned_abs().into(), 2);
+                }
+                out.push(b'.');
+                self.second = Some((second, Block::new(out.get(begin..).unwrap_or_default())));
+            }
+        }
+        number::push_nanoseconds(out, nanoseconds.rem_euclid(BILLION) as u32);
+        out.push(b'Z');
+        true
+    }
+}
+
+/// Writes the times of a clock as members of JSON objects.
+#[derive(Debug)]
+pub(crate) struct TimeWriter {
+    form: JsonTime,
+    iso: Iso,
+}
+
+impl TimeWriter {
+    pub(crate) fn new(form: JsonTime, clock: Option<&ClockClass>) -> Self {
+        Self::of_dates(if has_dates(clock) { form } else { JsonTime::Nanoseconds })
+    }
+
+    /// For clocks that have dates.
+    pub(crate) fn of_dates(form: JsonTime) -> Self {
+        Self { form, iso: Iso::default() }
+    }
+
+    /// Whether times are nothing but a number.
+    #[inline]
+    pub(crate) fn is_number(&self) -> bool {
+        self.form == JsonTime::Nanoseconds
+    }
+
+    /// Appends the value of a member that is the time, and the member `time` behind it if both are wanted.
+    #[inline]
+    pub(crate) fn push(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
+        if self.is_number() {
+            number::push_i128(out, nanoseconds);
+        } else {
+            self.push_with_date(out, nanoseconds);
+        }
+    }
+
+    #[inline(never)]
+    fn push_with_date(&mut self, out: &mut Vec<u8>, nanoseconds: i128) {
+        let begin = out.len();
+        if self.form == JsonTime::Iso {
+            out.push(b'"');
+            if self.iso.push(out, nanoseconds) {
+                return out.push(b'"');
+            }
+            out.truncate(begin);
+        }
+        number::push_i128(out, nanoseconds);
+        if self.form == JsonTime::Both {
+            let end = out.len();
+            out.extend_from_slice(b",\"time\":\"");
+            if self.iso.push(out, nanoseconds) {
+                return out.push(b'"');
+            }
+            out.truncate(end);
+        }
+    }
+}
+
+/// Whether the times of a clock have dates.
+pub(crate) fn has_dates(clock: Option<&ClockClass>) -> bool {
+    clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,5 +285,38 @@ mod tests {
         let mut gmt = ClockDisplay::new(false, false, true);
         assert_eq!(shown(&mut gmt, -1_500_000_000), "-1.500000000");
         assert_eq!(shown(&mut gmt, -1_500_000_000), "00:00:01.500000000");
+    }
+
+    #[test]
+    fn times_of_rfc_3339() {
+        for (nanoseconds, expected) in [
+            (0, Some("1970-01-01T00:00:00.000000000Z")),
+            (1_565_957_300_948_091_100, Some("2019-08-16T12:08:20.948091100Z")),
+            (-1, Some("1969-12-31T23:59:59.999999999Z")),
+            (253_402_300_799_999_999_999, Some("9999-12-31T23:59:59.999999999Z")),
+            (253_402_300_800_000_000_000, None),
+            (-62_167_219_200_000_000_000, Some("0000-01-01T00:00:00.000000000Z")),
+            (-62_167_219_200_000_000_001, None),
+            (i128::MAX, None),
+            (i128::MIN, None),
+        ] {
+            assert_eq!(rfc3339(nanoseconds).as_deref(), expected);
+        }
+        let clock = ClockClass { origin: ClockOrigin::UnixEpoch, ..ClockClass::new("c", 1) };
+        let show = |form, clock: &ClockClass, times: [i128; 2]| {
+            let mut writer = TimeWriter::new(form, Some(clock));
+            times.map(|time| {
+                let mut out = Vec::new();
+                writer.push(&mut out, time);
+                String::from_utf8(out).unwrap()
+            })
+        };
+        let iso = r#""1970-01-01T00:00:01.000000002Z""#;
+        let both = r#"1000000002,"time":"1970-01-01T00:00:01.000000002Z""#;
+        let times = [1_000_000_002, i128::MAX];
+        assert_eq!(show(JsonTime::Nanoseconds, &clock, times)[0], "1000000002");
+        assert_eq!(show(JsonTime::Iso, &clock, times), [iso.to_owned(), i128::MAX.to_string()]);
+        assert_eq!(show(JsonTime::Both, &clock, times), [both.to_owned(), i128::MAX.to_string()]);
+        assert_eq!(show(JsonTime::Both, &ClockClass::new("c", 1), times)[0], "1000000002");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::io;
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -118,6 +119,12 @@ impl<T> Drop for Making<'_, T> {
 /// At most one part more than there are threads is begun and not yet taken, and each has at most `room`
 /// pieces waiting: what all of them hold is bounded, however long a part is.
 ///
+/// If the system refuses some of the threads, the others do all of the work.
+///
+/// # Errors
+/// If the system refuses all of the threads: then nothing was made and nothing was taken, and the caller
+/// can do the work itself.
+///
 /// ```
 /// let squares = |part: usize, outlet: &ichnos_flow::Outlet<usize>| {
 ///     outlet.send(part * part);
@@ -126,8 +133,9 @@ impl<T> Drop for Making<'_, T> {
 /// ichnos_flow::in_order(10, 3, 1, squares, |_, pieces| {
 ///     all.extend(pieces);
 ///     true
-/// });
+/// })?;
 /// assert_eq!(all, [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
+/// # std::io::Result::Ok(())
 /// ```
 pub fn in_order<T: Send>(
     count: usize,
@@ -135,7 +143,7 @@ pub fn in_order<T: Send>(
     room: usize,
     make: impl Fn(usize, &Outlet<T>) + Sync,
     mut take: impl FnMut(usize, Receiver<T>) -> bool,
-) {
+) -> io::Result<()> {
     let state = State { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
     let board = Arc::new(Board { state: Mutex::new(state), changed: Condvar::new() });
     let most_begun = threads.saturating_add(1);
@@ -158,10 +166,14 @@ pub fn in_order<T: Send>(
         }
     };
     std::thread::scope(|scope| {
-        for _ in 0..threads.min(count) {
-            scope.spawn(work);
-        }
         let _ending = Ending(&board);
+        for made in 0..threads.min(count) {
+            match std::thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(_) => {}
+                Err(error) if made == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
         for part in 0..count {
             let mut state = board.lock();
             let pieces = loop {
@@ -175,12 +187,13 @@ pub fn in_order<T: Send>(
             };
             drop(state);
             if !take(part, pieces) {
-                return;
+                break;
             }
             board.lock().taken = part + 1;
             board.changed.notify_all();
         }
-    });
+        Ok(())
+    })
 }
 
 #[cfg(test)]
@@ -208,7 +221,8 @@ mod tests {
                     found.push(piece);
                 }
                 true
-            });
+            })
+            .unwrap();
             let expected: Vec<_> = (0..count).flat_map(|p| (0..p % 7).map(move |i| (p, i))).collect();
             assert_eq!(found, expected);
         }
@@ -226,7 +240,8 @@ mod tests {
         in_order(1000, 4, 2, make, |_, pieces| {
             taken += pieces.iter().take(10).count();
             taken < 30
-        });
+        })
+        .unwrap();
         assert_eq!(taken, 30);
         assert!(made.load(Ordering::SeqCst) <= 3 + 5);
     }

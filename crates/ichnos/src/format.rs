@@ -9,8 +9,16 @@ use ichnos_model::{Diagnostic, FileDiagnostic, TextPlace, TraceInput};
 use crate::OpenOptions;
 use crate::session::Refused;
 
-/// The traces of some trees that a format can read, and those that it cannot.
-pub(crate) type Found = (Vec<Box<dyn TraceInput>>, Vec<Refused>);
+/// What a format finds in some trees.
+#[derive(Default)]
+pub(crate) struct Found {
+    /// The traces that it can read.
+    pub(crate) traces: Vec<Box<dyn TraceInput>>,
+    /// Those that it cannot.
+    pub(crate) refused: Vec<Refused>,
+    /// What was left out though nothing is wrong with it, a sentence each.
+    pub(crate) notices: Vec<String>,
+}
 
 /// Makes a trace of what arrives.
 pub(crate) type Listen = fn(Datagrams, &OpenOptions) -> Result<Box<dyn TraceInput>, PlanError>;
@@ -78,7 +86,7 @@ const CTF: Format = Format {
         let traces = opened.traces.into_iter().map(|trace| Box::new(trace) as _).collect();
         let refused = opened.errors.into_iter();
         let refused = refused.map(|error| Refused { path: error.path, diagnostics: error.diagnostics });
-        (traces, refused.collect())
+        Found { traces, refused: refused.collect(), notices: opened.notices }
     },
 };
 
@@ -133,12 +141,15 @@ const FUCHSIA_LOG: Format = Format {
         let mut found = Found::default();
         for tree in trees {
             match ichnos_fuchsia::reader::LogTrace::open(tree, &options) {
-                Ok(trace) => found.0.push(Box::new(trace)),
+                Ok(trace) => {
+                    found.notices.extend_from_slice(trace.notices());
+                    found.traces.push(Box::new(trace));
+                }
                 Err(error) => {
                     let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
                     let path = tree.name.clone();
                     let diagnostics = vec![FileDiagnostic { file: path.clone(), diagnostic }];
-                    found.1.push(Refused { path, diagnostics });
+                    found.refused.push(Refused { path, diagnostics });
                 }
             }
         }

@@ -12,8 +12,10 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod enclosing;
 mod events;
 mod format;
+mod known_file;
 mod reader;
 mod session;
 
@@ -25,7 +27,7 @@ pub use ichnos_flow as flow;
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_model as model;
-pub use reader::{Merged, Reader};
+pub use reader::{IntersectionError, Merged, Reader};
 pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, UncorrelatedClocks, listen, open};
 
 /// What most programs need.

@@ -1,7 +1,7 @@
 //! What is to be read of a session, as a whole or in parts.
 
 use ichnos_flow::{DamageCursor, Merge};
-use ichnos_model::{BoxedCursor, FastCursor, SplitPoint, Window};
+use ichnos_model::{BoxedCursor, FastCursor, SplitPoint, TraceInput, Window};
 
 use crate::Session;
 
@@ -12,21 +12,94 @@ pub type Merged = Merge;
 /// [`Session::reader`].
 pub struct Reader<'a> {
     pub(crate) session: &'a Session,
-    pub(crate) window: Window,
+    /// What is wanted of each trace.
+    pub(crate) windows: Vec<Window>,
     /// Which data streams are wanted, by trace.
     pub(crate) wanted: Vec<Vec<bool>>,
 }
 
+/// Why the data streams of a trace have no time in common.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum IntersectionError {
+    /// A data stream does not say when it begins and ends.
+    #[error("{trace}: the packets of the data stream {stream} do not say when it begins and ends")]
+    Unknown {
+        /// The trace.
+        trace: String,
+        /// Name of the data stream.
+        stream: String,
+    },
+    /// A data stream ends before another one begins.
+    #[error("{trace}: the data stream {ended} ends before {begun} begins: they have no time in common")]
+    Disjoint {
+        /// The trace.
+        trace: String,
+        /// Name of the data stream that ends first.
+        ended: String,
+        /// Name of the one that begins last.
+        begun: String,
+    },
+}
+
+/// When all data streams of a trace are active, in nanoseconds from the origin, both ends included; None
+/// if it has no packets. The time of a data stream is that of its packets.
+fn intersection(trace: &dyn TraceInput) -> Result<Option<(i128, i128)>, IntersectionError> {
+    let mut latest: Option<(i128, String)> = None;
+    let mut earliest: Option<(i128, String)> = None;
+    for summary in trace.streams() {
+        let stream = summary.stream.name.clone();
+        let Some((begin, end)) = summary.time_range else {
+            if summary.bytes == 0 {
+                continue;
+            }
+            return Err(IntersectionError::Unknown { trace: trace.path().to_owned(), stream });
+        };
+        if latest.as_ref().is_none_or(|(time, _)| begin > *time) {
+            latest = Some((begin, stream.clone()));
+        }
+        if earliest.as_ref().is_none_or(|(time, _)| end < *time) {
+            earliest = Some((end, stream));
+        }
+    }
+    let (Some((begin, begun)), Some((end, ended))) = (latest, earliest) else { return Ok(None) };
+    if begin > end {
+        return Err(IntersectionError::Disjoint { trace: trace.path().to_owned(), ended, begun });
+    }
+    Ok(Some((begin, end)))
+}
+
 impl Reader<'_> {
+    /// Leaves out of each trace what is not in the time in which all of its data streams are active,
+    /// whether these are wanted or not.
+    ///
+    /// # Errors
+    /// If the data streams of a trace have no time in common, or one of them does not say its own.
+    pub fn intersect_streams(&mut self) -> Result<(), IntersectionError> {
+        for (trace, window) in self.session.traces().iter().zip(&mut self.windows) {
+            if let Some((begin, end)) = intersection(trace.as_ref())? {
+                window.begin = Some(window.begin.map_or(begin, |time| time.max(begin)));
+                window.end = Some(window.end.map_or(end, |time| time.min(end)));
+            }
+        }
+        Ok(())
+    }
+
+    /// The traces with what is wanted of them.
+    fn wanted(&self) -> impl Iterator<Item = (&dyn TraceInput, &Vec<bool>, Window)> {
+        let traces = self.session.traces().iter().zip(&self.wanted).zip(&self.windows);
+        traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
+    }
+
     /// All messages, merged by time.
     #[must_use]
     pub fn cursor(&self) -> Merged {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
-        for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
+        for (trace, wanted, window) in self.wanted() {
             if !trace.damage().is_empty() {
                 cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
             }
-            let all = trace.cursors(self.window).into_iter().zip(wanted);
+            let all = trace.cursors(window).into_iter().zip(wanted);
             cursors.extend(all.filter(|(_, is)| **is).map(|(cursor, _)| cursor));
         }
         Merge::new(cursors)
@@ -38,13 +111,13 @@ impl Reader<'_> {
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merged {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
-        for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
+        for (trace, wanted, window) in self.wanted() {
             if !trace.damage().is_empty() {
                 // It has been told at once.
                 cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);
-            cursors.extend(all.filter_map(|(stream, _)| trace.cursor_from(stream, self.window, begin)));
+            cursors.extend(all.filter_map(|(stream, _)| trace.cursor_from(stream, window, begin)));
         }
         Merge::of_begun(cursors)
     }
@@ -61,12 +134,16 @@ impl Reader<'_> {
         const WORTH: u64 = 2;
         let mut all: Vec<SplitPoint> = Vec::new();
         let mut overlap = 0u64;
-        for (trace, wanted) in self.session.traces().iter().zip(&self.wanted) {
+        for (trace, wanted, window) in self.wanted() {
+            let is_in = |cut: &SplitPoint| {
+                window.begin.is_none_or(|begin| cut.time > begin)
+                    && window.end.is_none_or(|end| cut.time < end)
+            };
             for (stream, _) in wanted.iter().enumerate().filter(|(_, is)| **is) {
                 let Some(split_points) = trace.split_points(stream, size / GRAINS) else { return Vec::new() };
                 overlap =
                     overlap.saturating_add(split_points.iter().map(|cut| cut.overlap).max().unwrap_or(0));
-                all.extend(split_points);
+                all.extend(split_points.into_iter().filter(is_in));
             }
         }
         all.sort_by_key(|cut| cut.time);
@@ -74,12 +151,6 @@ impl Reader<'_> {
         let mut parts = Vec::new();
         let mut bytes = 0u64;
         for cut in &all {
-            if self.window.end.is_some_and(|end| cut.time >= end) {
-                break;
-            }
-            if self.window.begin.is_some_and(|begin| cut.time <= begin) {
-                continue;
-            }
             bytes = bytes.saturating_add(cut.bytes);
             if bytes >= size {
                 // Just behind the beginning of a packet: so its beginning belongs to the part before,

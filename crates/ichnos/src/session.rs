@@ -1,14 +1,18 @@
 //! What was opened together, on one time line.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_io::{Datagrams, IoError, IoLimits, Tree};
-use ichnos_model::{ClockClass, DataStream, FileDiagnostic, Limits, TraceInput, Window};
+use ichnos_io::{Datagrams, IoError, IoLimits, ScanProgress, Tree, TreeOptions};
+use ichnos_model::{
+    ClockClass, ClockOrigin, DataStream, FileDiagnostic, Limits, TraceInput, TracerQuirk, Window,
+};
 
+use crate::enclosing::{Opening, without_repetition};
 use crate::format::{FORMATS, Format};
+use crate::known_file::KnownFile;
 use crate::reader::Reader;
 
 /// How to open traces.
@@ -30,9 +34,35 @@ pub struct OpenOptions {
     pub clock_offsets: Vec<(PathBuf, i128)>,
     /// Tell all that is wrong with traces, even what does not matter to reading them.
     pub check: bool,
+    /// Fail if any of several paths cannot be read, rather than leave it out (see
+    /// [`Session::left_out`]).
+    pub require_all: bool,
+    /// Takes how far the opening is.
+    pub progress: ScanProgress,
+    /// Folder of temporary files; see [`TreeOptions::temp_dir`].
+    pub temp_dir: Option<PathBuf>,
+    /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and [`Session::beginnings`].
+    pub beginning: Option<u64>,
 }
 
 impl OpenOptions {
+    /// Has what was said of the clocks of a path hold for what is opened for it.
+    fn place(&mut self, opening: &Opening) {
+        let given = self.clock_offsets.iter().find(|(path, _)| *path == opening.given);
+        if let (true, Some((_, offset))) = (opening.is_alone, given) {
+            self.clock_offsets.push((opening.path.clone(), *offset));
+        }
+    }
+
+    /// How to open trees.
+    fn tree(&self) -> TreeOptions {
+        let mut options = TreeOptions::from(self.io);
+        options.progress = self.progress.clone();
+        options.temp_dir.clone_from(&self.temp_dir);
+        options.beginning = self.beginning;
+        options
+    }
+
     /// Nanoseconds to add to all clocks, whichever format they are of.
     pub fn add_clock_offset(&mut self, nanoseconds: i128) {
         self.ctf.clock_offset = self.ctf.clock_offset.saturating_add(nanoseconds);
@@ -135,6 +165,13 @@ pub enum OpenError {
     /// Two clocks cannot stand on one time line.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
+    /// None of several paths can be read: why, for each of them.
+    #[error("none of the paths can be read: {}", sentences(.0))]
+    Several(Vec<OpenError>),
+}
+
+fn sentences(errors: &[OpenError]) -> String {
+    errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
 /// Two clocks that cannot stand on one time line.
@@ -158,7 +195,10 @@ pub struct UncorrelatedClocks {
 pub struct Session {
     traces: Vec<Box<dyn TraceInput>>,
     refused: Vec<Refused>,
+    left_out: Vec<OpenError>,
     problems: Vec<String>,
+    notices: Vec<String>,
+    beginnings: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
     placed: Vec<PathBuf>,
@@ -168,8 +208,9 @@ pub struct Session {
 /// The path `-` is the standard input.
 ///
 /// # Errors
-/// If a path cannot be read, or nothing was found that can be. What cannot be read *among*
-/// traces that can is told by [`Session::refused`].
+/// If none of the paths can be read, or nothing was found that can be; with
+/// [`OpenOptions::require_all`], if any of the paths cannot be read. Otherwise a path that cannot be
+/// read *among* others that can is in [`Session::left_out`], and a trace in [`Session::refused`].
 pub fn open<P: AsRef<Path>>(
     paths: impl IntoIterator<Item = P>,
     options: &OpenOptions,
@@ -177,18 +218,38 @@ pub fn open<P: AsRef<Path>>(
     let mut session = Session {
         traces: Vec::new(),
         refused: Vec::new(),
+        left_out: Vec::new(),
         problems: Vec::new(),
+        notices: Vec::new(),
+        beginnings: Vec::new(),
         assume_correlated: options.assume_correlated,
-        placed: options.clock_offsets.iter().map(|(path, _)| path.clone()).collect(),
+        placed: Vec::new(),
     };
-    let paths: Vec<P> = paths.into_iter().collect();
+    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options)).collect();
+    let mut options = options.clone();
     let mut trees = Vec::new();
-    for path in without_repetition(&paths) {
+    for opening in without_repetition(openings) {
+        let path = &*opening.path;
         let tree = if path == Path::new("-") {
-            Tree::from_reader("stdin", std::io::stdin().lock(), &options.io)?
+            Tree::from_reader_with("stdin", std::io::stdin().lock(), &options.tree())
         } else {
-            Tree::open(path, &options.io)?
+            let mut options = options.tree();
+            options.depth = opening.is_alone.then_some(1);
+            Tree::open_with(path, &options)
         };
+        let mut tree = match tree {
+            Ok(tree) => tree,
+            Err(error) => {
+                session.leave_out(error.into(), &options)?;
+                continue;
+            }
+        };
+        session.notices.extend(opening.notice());
+        options.place(&opening);
+        opening.restrict(&mut tree);
+        let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
+        let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
+        session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
         if let Some((given, _)) = &options.ctf.metadata
             && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
@@ -198,9 +259,18 @@ pub fn open<P: AsRef<Path>>(
         }
         trees.push(tree);
     }
-    session.add(&trees, options)?;
-    if session.traces.is_empty() && !session.refused.is_empty() {
-        return Err(OpenError::Refused(session.refused));
+    session.placed = options.clock_offsets.iter().map(|(path, _)| path.clone()).collect();
+    session.add(&trees, &options)?;
+    if session.traces.is_empty() {
+        let mut errors = session.left_out;
+        if !session.refused.is_empty() {
+            errors.push(OpenError::Refused(session.refused));
+        }
+        return match errors.len() {
+            0 => Ok(Session { left_out: Vec::new(), refused: Vec::new(), ..session }),
+            1 => Err(errors.remove(0)),
+            _ => Err(OpenError::Several(errors)),
+        };
     }
     session.traces.sort_by(|a, b| (a.trace().class.uuid, a.path()).cmp(&(b.trace().class.uuid, b.path())));
     Ok(session)
@@ -221,7 +291,10 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
     Ok(Session {
         traces: vec![trace],
         refused: Vec::new(),
+        left_out: Vec::new(),
         problems: Vec::new(),
+        notices: Vec::new(),
+        beginnings: Vec::new(),
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     })
@@ -229,49 +302,58 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 
 /// Why there is nothing to read in a tree.
 fn no_trace(tree: &Tree) -> OpenError {
-    let hint = match tree.entries.as_slice() {
-        [] if !tree.problems.is_empty() => tree.problems.join("; "),
+    /// How many files of a folder or archive are looked at.
+    const LOOKED_AT: usize = 100;
+    let known = match tree.entries.as_slice() {
+        [only] => KnownFile::of(only).map(|known| format!("this is {known}")),
+        several => several.iter().take(LOOKED_AT).find_map(|entry| {
+            let known = KnownFile::of(entry).filter(|known| known.is_trace)?;
+            Some(format!("`{}` is {known}", entry.path))
+        }),
+    };
+    let problems = tree.problems.join("; ");
+    let mut hint = match tree.entries.as_slice() {
+        [] if !problems.is_empty() => problems.clone(),
         [] => "it is empty".to_owned(),
         [only] if only.len == Some(0) => "it is an empty file".to_owned(),
-        [only] => format!(
+        [only] => known.unwrap_or_else(|| format!(
             "`{}` is none of the formats that ichnos knows by itself; a single data stream file of CTF needs \
              `--metadata FILE`, and `--from FORMAT` reads a file that is too damaged to be recognised",
             only.name()
-        ),
+        )),
         several => {
-            format!("none of its {} files is called `metadata`, as that of a CTF trace is", several.len())
+            let known = known.map(|known| format!("; {known}")).unwrap_or_default();
+            format!(
+                "none of its {} files is called `metadata`, as that of a CTF trace is{known}",
+                several.len()
+            )
         }
     };
+    // That may be why nothing is found.
+    if !tree.entries.is_empty() && !problems.is_empty() {
+        hint = format!("{hint}; {problems}");
+    }
     OpenError::NoTrace { path: tree.name.clone(), hint }
 }
 
-/// The paths without those that were there before, or lie in a folder that is read as a whole: no
-/// event should come twice.
-fn without_repetition<P: AsRef<Path>>(paths: &[P]) -> Vec<&Path> {
-    let real: Vec<Option<PathBuf>> = paths.iter().map(|path| path.as_ref().canonicalize().ok()).collect();
-    let is_hidden = |path: &Path| path.iter().any(|name| name.to_string_lossy().starts_with('.'));
-    let is_covered = |i: usize, path: &Path| {
-        real.iter().enumerate().any(|(j, other)| {
-            let Some(rest) = other.as_ref().and_then(|other| path.strip_prefix(other).ok()) else {
-                return false;
-            };
-            if rest.as_os_str().is_empty() { j < i } else { path.is_dir() && !is_hidden(rest) }
-        })
-    };
-    let paths = paths.iter().map(AsRef::as_ref).zip(&real).enumerate();
-    let kept = paths.filter(|(i, (_, real))| !real.as_ref().is_some_and(|real| is_covered(*i, real)));
-    kept.map(|(_, (path, _))| path).collect()
-}
-
 impl Session {
+    /// Notes that a path cannot be read.
+    fn leave_out(&mut self, error: OpenError, options: &OpenOptions) -> Result<(), OpenError> {
+        if options.require_all {
+            return Err(error);
+        }
+        self.left_out.push(error);
+        Ok(())
+    }
+
     fn add(&mut self, trees: &[Tree], options: &OpenOptions) -> Result<(), OpenError> {
         let is_wanted = |format: &Format| options.format.as_ref().is_none_or(|name| name == format.name);
         let format_of = |tree: &Tree| {
             FORMATS.iter().position(|format| is_wanted(format) && (format.probe)(tree, options))
         };
         let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
-        if let Some(unknown) = formats.iter().position(Option::is_none) {
-            return Err(no_trace(&trees[unknown]));
+        for (tree, _) in trees.iter().zip(&formats).filter(|(_, format)| format.is_none()) {
+            self.leave_out(no_trace(tree), options)?;
         }
         for (i, format) in FORMATS.iter().enumerate() {
             let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
@@ -285,9 +367,11 @@ impl Session {
             for (offset, trees) in by_offset {
                 let mut options = options.clone();
                 options.add_clock_offset(offset);
-                let (traces, refused) = (format.open)(&trees, &options);
-                self.traces.extend(traces);
-                self.refused.extend(refused);
+                options.ctf.progress = options.progress.clone();
+                let mut found = (format.open)(&trees, &options);
+                self.traces.append(&mut found.traces);
+                self.refused.append(&mut found.refused);
+                self.notices.append(&mut found.notices);
             }
         }
         Ok(())
@@ -305,10 +389,30 @@ impl Session {
         &self.refused
     }
 
+    /// Why paths that were to be opened are left out: they cannot be read, or there is no trace.
+    #[must_use]
+    pub fn left_out(&self) -> &[OpenError] {
+        &self.left_out
+    }
+
     /// What is wrong with folders and archives, a sentence each.
     #[must_use]
     pub fn problems(&self) -> &[String] {
         &self.problems
+    }
+
+    /// What people should know of what was read and what was not, though nothing is wrong with it, a
+    /// sentence each: a trace that is there twice is read once.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
+    }
+
+    /// The files of which only the beginning was read, as [`OpenOptions::beginning`] has it. What is at
+    /// the end of such a file is damaged, or missing: its data stream seems to end there.
+    #[must_use]
+    pub fn beginnings(&self) -> &[String] {
+        &self.beginnings
     }
 
     /// Whether somebody has said where the clocks of a trace are.
@@ -322,7 +426,7 @@ impl Session {
     pub fn uncorrelated(&self) -> Option<UncorrelatedClocks> {
         let traces = self.traces.iter().enumerate();
         let streams: Vec<(usize, Arc<DataStream>)> = traces
-            .flat_map(|(i, trace)| trace.streams().into_iter().map(move |summary| (i, summary.stream)))
+            .flat_map(|(i, trace)| trace.data_streams().into_iter().map(move |stream| (i, stream)))
             .collect();
         self.uncorrelated_among(streams.iter().map(|(trace, stream)| (*trace, stream)))
     }
@@ -354,6 +458,39 @@ impl Session {
             second: name(second),
             second_trace: path(second),
         })
+    }
+
+    /// Known faults of tracers that have changed what was read up to now, with the indexes of their traces.
+    #[must_use]
+    pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
+        let is_related = self.is_related_by_quirks();
+        let relates = |quirk: &TracerQuirk| quirk.relates_clocks && is_related;
+        let of = |trace: &dyn TraceInput| {
+            let related = trace.quirks().into_iter().filter(relates);
+            trace.applied_quirks().into_iter().chain(related).collect::<Vec<_>>()
+        };
+        let traces = self.traces.iter().enumerate();
+        traces.flat_map(|(i, trace)| of(trace.as_ref()).into_iter().map(move |quirk| (i, quirk))).collect()
+    }
+
+    /// Whether clocks of several traces stand on one time line because of faults of tracers only.
+    fn is_related_by_quirks(&self) -> bool {
+        if self.traces.len() < 2 || self.assume_correlated {
+            return false;
+        }
+        let mut clocks: Vec<ClockClass> = Vec::new();
+        for (_, trace) in self.traces.iter().enumerate().filter(|(i, _)| !self.is_placed(*i)) {
+            let is_changed = trace.quirks().iter().any(|quirk| quirk.relates_clocks);
+            let streams = trace.streams();
+            let used: BTreeSet<u16> =
+                streams.iter().filter_map(|summary| summary.stream.class().default_clock).collect();
+            let all = &trace.trace().class.clocks;
+            for clock in used.iter().filter_map(|index| all.get(usize::from(*index))) {
+                let origin = if is_changed { ClockOrigin::Unknown } else { clock.origin.clone() };
+                clocks.push(ClockClass { origin, ..clock.clone() });
+            }
+        }
+        first_uncorrelated(&clocks.iter().collect::<Vec<_>>()).is_some()
     }
 
     /// All messages in the window, merged by time.
@@ -390,8 +527,11 @@ impl Session {
             .traces
             .iter()
             .map(|trace| {
-                let streams = trace.streams().into_iter().map(|summary| summary.stream);
-                streams.map(|stream| (Arc::clone(&stream), wants(&stream))).collect()
+                let wants = |stream: Arc<DataStream>| {
+                    let is_wanted = wants(&stream);
+                    (stream, is_wanted)
+                };
+                trace.data_streams().into_iter().map(wants).collect()
             })
             .collect();
         let streams = wanted.iter().enumerate().flat_map(|(trace, streams)| {
@@ -403,7 +543,7 @@ impl Session {
             return Err(uncorrelated.into());
         }
         let wanted = wanted.iter().map(|streams| streams.iter().map(|(_, is)| *is).collect()).collect();
-        Ok(Reader { session: self, window, wanted })
+        Ok(Reader { session: self, windows: vec![window; self.traces.len()], wanted })
     }
 }
 
@@ -426,8 +566,6 @@ fn first_uncorrelated(clocks: &[&ClockClass]) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::ClockOrigin;
-
     use super::*;
 
     fn clock(uid: Option<&str>, origin: ClockOrigin) -> ClockClass {

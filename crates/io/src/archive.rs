@@ -1,166 +1,155 @@
 //! The members of archives.
 
-use std::collections::BTreeMap;
-use std::io::{Cursor, Read};
+use std::ops::Range;
 
-use crate::decompress::{Budget, Packing};
-use crate::{Bytes, IoError};
+use crate::decompress::Budget;
+use crate::links::Link;
+use crate::{Bytes, IoError, IoLimits};
 
-/// A member: its content, or why there is none.
-pub(crate) type Content = Result<Bytes, String>;
+/// How many problems of single members are listed; the others are counted.
+const LISTED: usize = 100;
 
-/// What an archive holds: paths without `.` and `..`, hidden names left out.
+/// The content of a member.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    /// A part of the archive itself.
+    Bytes(Bytes),
+    /// A part of what was unpacked.
+    Unpacked(Range<u64>),
+    /// Only the beginning, and why.
+    Cut(Box<(Content, String)>),
+    /// Only the beginning, as no more was asked for, and the size of it all.
+    Beginning(Box<(Content, u64)>),
+    /// It is there, but this is why it cannot be read.
+    Broken(Box<str>),
+    Link(Box<Link>),
+}
+
+impl Content {
+    pub(crate) fn cut(self, problem: String) -> Self {
+        Self::Cut(Box::new((self, problem)))
+    }
+
+    /// With parts of the archive for parts of what was unpacked of it.
+    fn in_place(self, unpacked: &Bytes) -> Self {
+        let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+        match self {
+            Self::Unpacked(range) => Self::Bytes(unpacked.slice(place(range.start)..place(range.end))),
+            Self::Cut(cut) => cut.0.in_place(unpacked).cut(cut.1),
+            Self::Beginning(beginning) => {
+                Self::Beginning(Box::new((beginning.0.in_place(unpacked), beginning.1)))
+            }
+            other => other,
+        }
+    }
+}
+
+/// What an archive holds.
 #[derive(Default)]
 pub(crate) struct Members {
-    pub(crate) files: BTreeMap<String, Content>,
+    /// By path, which has no `.` and `..` in it.
+    pub(crate) files: Vec<(String, Content)>,
     /// What is wrong with the archive as a whole.
     pub(crate) problems: Vec<String>,
+    /// What is wrong with single members, and how many more of that there is.
+    listed: Vec<String>,
+    more: usize,
 }
 
 impl Members {
-    fn insert(&mut self, path: &str, content: Content, budget: &Budget<'_>) -> Result<(), IoError> {
+    pub(crate) fn insert(
+        &mut self,
+        path: &str,
+        content: Content,
+        budget: &Budget<'_>,
+    ) -> Result<(), IoError> {
         match sanitised(path) {
-            Sanitised::Path(path) => {
-                // As unpacking would: of two members of a name the later one stays.
-                self.files.insert(path, content);
-            }
-            Sanitised::Hidden => {}
+            Sanitised::Path(path) => self.files.push((path, content)),
+            Sanitised::Root => {}
             Sanitised::Outside => {
-                self.problems
-                    .push(format!("left out the member {path:?}: its path leads out of the archive"));
+                self.add_problem(|| {
+                    format!("left out the member {path:?}: its path leads out of the archive")
+                });
             }
         }
-        if self.files.len() + self.problems.len() > budget.limits.entries {
-            return Err(too_many(budget));
+        if self.files.len() + self.listed.len() + self.more > budget.options.limits.entries {
+            return Err(too_many(budget.path, &budget.options.limits));
         }
         Ok(())
     }
+
+    /// Adds what is wrong with a member.
+    pub(crate) fn add_problem(&mut self, problem: impl FnOnce() -> String) {
+        if self.listed.len() < LISTED {
+            self.listed.push(problem());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    /// All members, with parts of `unpacked` for contents that were unpacked and with the contents of
+    /// others for links. `bytes`: size of the archive, which bounds what following links may cost.
+    pub(crate) fn finish(mut self, unpacked: &Bytes, bytes: u64) -> Self {
+        // As unpacking would: of two members of a name the later one stays.
+        self.files.reverse();
+        self.files.sort_by(|a, b| a.0.cmp(&b.0));
+        self.files.dedup_by(|later, first| later.0 == first.0);
+        self.follow_links(bytes);
+        self.files.shrink_to_fit();
+        for (_, content) in &mut self.files {
+            let found = std::mem::replace(content, Content::Broken(Box::default()));
+            *content = found.in_place(unpacked);
+        }
+        self.problems.append(&mut self.listed);
+        if self.more > 0 {
+            let more = std::mem::take(&mut self.more);
+            self.problems.push(format!("{more} more members are left out for reasons like these"));
+        }
+        self
+    }
 }
 
-pub(crate) fn too_many(budget: &Budget<'_>) -> IoError {
-    IoError::Limit {
-        path: budget.path.to_owned(),
-        what: "the number of files",
-        limit: budget.limits.entries as u64,
-    }
+pub(crate) fn too_many(path: &str, limits: &IoLimits) -> IoError {
+    IoError::Limit { path: path.to_owned(), what: "the number of files", limit: limits.entries as u64 }
+}
+
+/// What is wrong with a member that the end of the archive cuts off; `end`: where that is.
+pub(crate) fn cut_off(end: u64, is_unpacked: bool, path: &str, missing: Option<u64>) -> String {
+    let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
+    let missing = missing.map(|missing| format!(", of which {missing} bytes are missing"));
+    format!(
+        "the archive is truncated: it ends at byte {end}{unpacked}, within the member {path:?}{}",
+        missing.unwrap_or_default()
+    )
 }
 
 enum Sanitised {
     Path(String),
-    Hidden,
+    /// It is the archive's root.
+    Root,
     Outside,
 }
 
 /// Makes the path of a member relative to the archive's root.
 fn sanitised(path: &str) -> Sanitised {
-    let mut names: Vec<&str> = Vec::new();
-    for name in path.split(['/', '\\']) {
+    let mut names = String::with_capacity(path.len());
+    for name in path.split(SEPARATORS) {
         match name {
             "" | "." => {}
             ".." => return Sanitised::Outside,
-            name if name.starts_with('.') => return Sanitised::Hidden,
-            name => names.push(name),
-        }
-    }
-    if names.is_empty() { Sanitised::Hidden } else { Sanitised::Path(names.join("/")) }
-}
-
-/// The members of a tar archive. They are parts of `bytes`: nothing is copied.
-pub(crate) fn tar(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoError> {
-    let mut members = Members::default();
-    let mut links: Vec<(String, String)> = Vec::new();
-    let mut archive = tar::Archive::new(Cursor::new(&**bytes));
-    let damaged = |error: std::io::Error| IoError::Damaged {
-        path: budget.path.to_owned(),
-        what: Packing::Tar.name(),
-        problem: error.to_string(),
-    };
-    let entries = archive.entries_with_seek().map_err(damaged)?;
-    let mut count = 0;
-    for entry in entries {
-        count += 1;
-        if count > budget.limits.entries {
-            return Err(too_many(budget));
-        }
-        let mut entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                // There is no next header to look for: what was found before is kept.
-                members
-                    .problems
-                    .push(format!("the tar archive breaks off: {error}; what comes before is read"));
-                break;
-            }
-        };
-        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-        let kind = entry.header().entry_type();
-        if kind.is_gnu_sparse() {
-            budget.allows(entry.size())?;
-            let (content, error) = budget.read(&mut entry)?;
-            let content = match error {
-                Some(error) => Err(error.to_string()),
-                None => Ok(content.into()),
-            };
-            members.insert(&path, content, budget)?;
-        } else if kind.is_file() || kind.is_contiguous() {
-            let begin = usize::try_from(entry.raw_file_position()).unwrap_or(usize::MAX);
-            let end = begin.saturating_add(usize::try_from(entry.size()).unwrap_or(usize::MAX));
-            if end > bytes.len() {
-                let missing = end - bytes.len();
-                members
-                    .problems
-                    .push(format!("the tar archive is cut off: {missing} bytes of {path:?} are missing"));
-            }
-            members.insert(&path, Ok(bytes.slice(begin..end)), budget)?;
-        } else if kind.is_hard_link()
-            && let Some(target) = entry.link_name_bytes()
-        {
-            links.push((path, String::from_utf8_lossy(&target).into_owned()));
-        }
-    }
-    for (path, target) in links {
-        let Sanitised::Path(target) = sanitised(&target) else { continue };
-        if let Some(Ok(content)) = members.files.get(&target) {
-            let content = content.clone();
-            members.insert(&path, Ok(content), budget)?;
-        }
-    }
-    Ok(members)
-}
-
-/// The members of a zip archive, unpacked.
-pub(crate) fn zip(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoError> {
-    let mut members = Members::default();
-    let mut archive = zip::ZipArchive::new(Cursor::new(&**bytes)).map_err(|error| IoError::Damaged {
-        path: budget.path.to_owned(),
-        what: Packing::Zip.name(),
-        problem: error.to_string(),
-    })?;
-    if archive.len() > budget.limits.entries {
-        return Err(too_many(budget));
-    }
-    for index in 0..archive.len() {
-        let name = match archive.name_for_index(index) {
-            Some(Ok(name)) => name.into_owned(),
-            _ => format!("member {index}"),
-        };
-        match archive.by_index(index) {
-            Ok(mut file) => {
-                if !file.is_file() {
-                    continue;
+            name => {
+                if !names.is_empty() {
+                    names.push('/');
                 }
-                let (content, error) = budget.read(file.by_ref())?;
-                let content = match error {
-                    Some(error) => Err(format!("cannot be unpacked: {error}")),
-                    None => Ok(content.into()),
-                };
-                members.insert(&name, content, budget)?;
+                names.push_str(name);
             }
-            Err(error) => members.insert(&name, Err(format!("cannot be unpacked: {error}")), budget)?,
         }
     }
-    Ok(members)
+    if names.is_empty() { Sanitised::Root } else { Sanitised::Path(names) }
 }
+
+/// What is between the names of a path.
+pub(crate) const SEPARATORS: [char; 2] = ['/', '\\'];
 
 #[cfg(test)]
 mod tests {
@@ -170,14 +159,14 @@ mod tests {
     fn paths_stay_inside() {
         let path = |path| match sanitised(path) {
             Sanitised::Path(path) => path,
-            Sanitised::Hidden => "(hidden)".to_owned(),
+            Sanitised::Root => "(root)".to_owned(),
             Sanitised::Outside => "(outside)".to_owned(),
         };
         assert_eq!(path("./a//b/./c"), "a/b/c");
         assert_eq!(path("/etc/passwd"), "etc/passwd");
         assert_eq!(path("a/../../b"), "(outside)");
         assert_eq!(path("..\\b"), "(outside)");
-        assert_eq!(path("a/.git/x"), "(hidden)");
-        assert_eq!(path("./"), "(hidden)");
+        assert_eq!(path("a/.git/x"), "a/.git/x");
+        assert_eq!(path("./"), "(root)");
     }
 }

@@ -63,6 +63,19 @@ impl Bytes {
         Ok(bytes.into())
     }
 
+    /// The first bytes of a plain file, at most `most`: for looking at what it is.
+    pub(crate) fn beginning_of_file(path: &Path, most: usize) -> io::Result<Self> {
+        plain(&std::fs::metadata(path)?)?;
+        let mut bytes = room_for(most as u64)?;
+        File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
+        Ok(bytes.into())
+    }
+
+    /// The content of a file of this process that has no name.
+    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+        Ok(Self::of_storage(Storage::Mapped(Mapping::of_temporary(file)?)))
+    }
+
     fn of_storage(storage: Storage) -> Self {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {
@@ -96,6 +109,25 @@ impl Bytes {
         let _ = at;
     }
 
+    /// These bytes were looked at and are not needed soon. Where they are a part of a mapped file, as the
+    /// members of an archive are, the system need not keep them in the memory of this process: once enough
+    /// parts were released, pages are given back, and read again when they are looked at again.
+    ///
+    /// This is for going through very many members; it costs next to nothing.
+    pub fn release(&self) {
+        if let Storage::Mapped(mapping) = &*self.storage
+            && self.len < mapping.len()
+        {
+            mapping.release(self.len);
+        }
+    }
+
+    /// The sparse file that these bytes are a part of, and where in it they begin.
+    pub(crate) fn sparse_file(&self) -> Option<(File, usize)> {
+        let Storage::Mapped(mapping) = &*self.storage else { return None };
+        Some((mapping.sparse_file()?, self.begin.addr().get() - mapping.as_ptr().addr()))
+    }
+
     /// Which of these bytes could not be read and are zeros instead, from the first to the last one:
     /// their file has become shorter since it was mapped, or its device fails. Empty if all is well.
     ///
@@ -127,7 +159,11 @@ impl Bytes {
 /// The length of a sparse file can be anything: what memory does not have is an error, no abort.
 fn room_for(len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX))?;
+    let reserved = bytes.try_reserve_exact(usize::try_from(len).unwrap_or(usize::MAX));
+    reserved.map_err(|_| {
+        let message = format!("there is not enough memory to hold {len} bytes of it");
+        io::Error::new(io::ErrorKind::OutOfMemory, message)
+    })?;
     Ok(bytes)
 }
 
@@ -235,6 +271,22 @@ mod tests {
         assert_eq!(bytes.lost(), 100_010..200_000);
         assert!(early.lost().is_empty());
         assert!(Bytes::from(vec![1]).look_for_loss().is_empty());
+    }
+
+    #[test]
+    fn released_bytes_are_still_there() {
+        let folder = Folder::new("released");
+        let path = folder.join("file");
+        std::fs::write(&path, vec![7; 40 << 20]).unwrap();
+        let bytes = Bytes::of_file(&path).unwrap();
+        for i in 0..40 {
+            let part = bytes.slice(i << 20..(i + 1) << 20);
+            assert!(part.iter().all(|byte| *byte == 7));
+            part.release();
+        }
+        assert!(bytes.iter().all(|byte| *byte == 7) && bytes.look_for_loss().is_empty());
+        bytes.release();
+        Bytes::from(vec![1]).release();
     }
 
     #[test]

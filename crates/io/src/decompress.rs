@@ -2,9 +2,11 @@
 
 use std::cell::Cell;
 use std::io::{self, BufRead, BufReader, Read};
+use std::path::PathBuf;
 use std::rc::Rc;
 
-use crate::{IoError, IoLimits};
+use crate::store::Store;
+use crate::{Bytes, IoError, ScanStep, TreeOptions};
 
 /// What the dictionary of an xz stream may take.
 const XZ_MEMORY: u64 = 512 << 20;
@@ -79,15 +81,28 @@ fn is_tar(head: &[u8]) -> bool {
 /// How many bytes one tree has become so far, and out of how many.
 pub(crate) struct Budget<'a> {
     pub(crate) path: &'a str,
-    pub(crate) limits: &'a IoLimits,
+    pub(crate) options: &'a TreeOptions,
     used: u64,
+    /// How many of these bytes are in memory.
+    in_memory: u64,
     /// Size of the archive or compressed file, as far as it was read; None: nothing is packed.
     packed: Option<u64>,
+    /// How many packed bytes were read, and how many there are if that is known.
+    arrived: u64,
+    total: Option<u64>,
 }
 
 impl<'a> Budget<'a> {
-    pub(crate) fn new(path: &'a str, limits: &'a IoLimits, packed: Option<u64>) -> Self {
-        Self { path, limits, used: 0, packed }
+    pub(crate) fn new(path: &'a str, options: &'a TreeOptions, packed: Option<u64>) -> Self {
+        Self {
+            path,
+            options,
+            used: 0,
+            in_memory: 0,
+            packed,
+            arrived: 0,
+            total: packed.filter(|size| *size > 0),
+        }
     }
 
     /// Size of what was packed.
@@ -95,42 +110,61 @@ impl<'a> Budget<'a> {
         self.packed
     }
 
-    /// Reads all of `reader`. An error of the reader after the first byte is returned as text beside
-    /// what could be read.
-    pub(crate) fn read(&mut self, reader: impl Read) -> Result<(Vec<u8>, Option<io::Error>), IoError> {
-        self.read_counting(reader, || None)
+    /// Notes how many packed bytes were read so far.
+    pub(crate) fn arrived(&mut self, packed: Option<u64>) {
+        self.packed = self.packed.max(packed);
+        self.arrived = self.arrived.max(packed.unwrap_or(0));
     }
 
-    /// Reads all of `reader`, which unpacks what it counts in `consumed`.
-    fn read_counting(
-        &mut self,
-        mut reader: impl Read,
-        consumed: impl Fn() -> Option<u64>,
-    ) -> Result<(Vec<u8>, Option<io::Error>), IoError> {
-        const STEP: u64 = 64 << 10;
-        let mut bytes = Vec::new();
-        loop {
-            let before = bytes.len() as u64;
-            let result = reader.by_ref().take(STEP).read_to_end(&mut bytes);
-            let grown = bytes.len() as u64 - before;
-            self.packed = self.packed.max(consumed());
-            self.allows(grown)?;
-            self.used = self.used.saturating_add(grown);
-            match result {
-                Err(error) => return Ok((bytes, Some(error))),
-                Ok(_) if grown < STEP => return Ok((bytes, None)),
-                Ok(_) => {}
-            }
+    /// How many bytes more may be kept in memory.
+    pub(crate) fn in_memory(&self) -> u64 {
+        self.options.memory_bytes.saturating_sub(self.in_memory)
+    }
+
+    /// Notes that this number of bytes stays in memory.
+    pub(crate) fn keep_in_memory(&mut self, bytes: u64) {
+        self.in_memory = self.in_memory.saturating_add(bytes);
+    }
+
+    /// The folder of temporary files.
+    pub(crate) fn temporary(&self) -> PathBuf {
+        self.options.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
+    }
+
+    /// The error of a temporary file.
+    pub(crate) fn temporary_failed(&self, source: io::Error) -> IoError {
+        IoError::Temporary {
+            path: self.path.to_owned(),
+            folder: self.temporary().to_string_lossy().into_owned(),
+            source,
         }
+    }
+
+    /// The error of memory that cannot be had, which was to hold this number of bytes.
+    pub(crate) fn no_memory(&self, bytes: u64) -> IoError {
+        IoError::Memory { path: self.path.to_owned(), bytes }
+    }
+
+    /// Notes that this number of bytes more was unpacked.
+    pub(crate) fn take(&mut self, bytes: u64) -> Result<(), IoError> {
+        self.allows(bytes)?;
+        let before = self.used / SAID_EVERY;
+        self.used = self.used.saturating_add(bytes);
+        if self.used / SAID_EVERY != before {
+            let step = ScanStep::Unpacked { unpacked: self.used, packed: self.arrived, total: self.total };
+            self.options.progress.report(step);
+        }
+        Ok(())
     }
 
     /// Whether so many bytes more may come.
     pub(crate) fn allows(&self, bytes: u64) -> Result<(), IoError> {
+        let limits = &self.options.limits;
         let used = self.used.saturating_add(bytes);
-        if used > self.limits.decompressed_bytes {
+        if used > limits.decompressed_bytes {
             return Err(self.exceeded());
         }
-        match self.packed.map(|packed| (packed, self.limits.unpacked(packed))) {
+        match self.packed.map(|packed| (packed, limits.unpacked(packed))) {
             Some((packed, limit)) if used > limit => {
                 Err(IoError::Ratio { path: self.path.to_owned(), packed, limit })
             }
@@ -142,68 +176,107 @@ impl<'a> Budget<'a> {
         IoError::Limit {
             path: self.path.to_owned(),
             what: "the number of unpacked bytes",
-            limit: self.limits.decompressed_bytes,
+            limit: self.options.limits.decompressed_bytes,
         }
+    }
+
+    /// The error of data that cannot be read at all.
+    pub(crate) fn damaged(&self, what: &'static str, problem: impl ToString) -> IoError {
+        IoError::Damaged { path: self.path.to_owned(), what, problem: problem.to_string() }
     }
 }
 
-/// Unpacks all of `reader`. Data that end early or break off are returned as far as they go, with
-/// what is wrong.
+/// How often it is said how far the work is, in unpacked bytes.
+const SAID_EVERY: u64 = 1 << 20;
+
+/// What was unpacked.
+pub(crate) struct Unpacked {
+    pub(crate) bytes: Bytes,
+    /// Why there is not more of it, if there should be.
+    pub(crate) problem: Option<String>,
+    /// There may be more, which was not asked for.
+    pub(crate) goes_on: bool,
+}
+
+/// Unpacks all of `reader`, or the first `beginning` bytes. Data that end early or break off are
+/// returned as far as they go, with what is wrong.
 pub(crate) fn unpack(
     packing: Packing,
     reader: impl Read,
+    beginning: Option<u64>,
     budget: &mut Budget<'_>,
-) -> Result<(Vec<u8>, Option<String>), IoError> {
+) -> Result<Unpacked, IoError> {
     let (counter, arrived) = (Rc::new(Cell::new(0u64)), Rc::new(Cell::new(0u64)));
     let reader = Counting { reader, counter: Rc::clone(&arrived) };
     let reader = BufReader::with_capacity(256 << 10, reader);
     let reader = Counting { reader, counter: Rc::clone(&counter) };
     // What has come is a better measure than what is used of it: what comes first may be zeros.
     let consumed = || Some(arrived.get());
-    let (bytes, error) = match packing {
-        Packing::Gzip => budget.read_counting(flate2::bufread::MultiGzDecoder::new(reader), consumed)?,
+    let mut store = Store::default();
+    let most = beginning.unwrap_or(u64::MAX);
+    let error = store.read_counting(decoder(packing, reader, budget)?.take(most), budget, consumed)?;
+    let (what, end) = (packing.name(), counter.get());
+    let problem = error.map(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => {
+            format!("the file is truncated: it ends at byte {end}, within the {what}")
+        }
+        _ => format!("the {what} cannot be unpacked beyond byte {end} of the file: {error}"),
+    });
+    match problem {
+        Some(problem) if store.is_empty() => Err(budget.damaged(what, problem)),
+        Some(problem) => Ok(Unpacked {
+            bytes: store.finish(budget)?,
+            problem: Some(format!("{problem}; what comes before is read")),
+            goes_on: false,
+        }),
+        None => {
+            // Whether more would have come is not worth a look.
+            let goes_on = store.len() == most;
+            Ok(Unpacked { bytes: store.finish(budget)?, problem: None, goes_on })
+        }
+    }
+}
+
+/// What unpacks compressed data.
+pub(crate) fn decoder<'r>(
+    packing: Packing,
+    reader: impl BufRead + 'r,
+    budget: &Budget<'_>,
+) -> Result<Box<dyn Read + 'r>, IoError> {
+    Ok(match packing {
+        Packing::Gzip => Box::new(flate2::bufread::MultiGzDecoder::new(reader)),
         Packing::Zstd => {
-            let decoder = zstd::stream::read::Decoder::with_buffer(reader)
-                .map_err(|error| IoError::system(budget.path, "file", error))?;
-            budget.read_counting(decoder, consumed)?
+            let decoder = zstd::stream::read::Decoder::with_buffer(reader);
+            Box::new(decoder.map_err(|error| IoError::system(budget.path, "file", error))?)
         }
         Packing::Xz => {
             let flags = liblzma::stream::CONCATENATED;
-            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags).map_err(|error| {
-                IoError::Damaged {
-                    path: budget.path.to_owned(),
-                    what: packing.name(),
-                    problem: error.to_string(),
-                }
-            })?;
-            budget.read_counting(liblzma::bufread::XzDecoder::new_stream(reader, stream), consumed)?
+            let stream = liblzma::stream::Stream::new_stream_decoder(XZ_MEMORY, flags)
+                .map_err(|error| budget.damaged(packing.name(), error))?;
+            Box::new(liblzma::bufread::XzDecoder::new_stream(reader, stream))
         }
         Packing::Bzip2 | Packing::Zip | Packing::Tar => {
             return Err(IoError::Unsupported { path: budget.path.to_owned(), what: packing.name() });
         }
-    };
-    match error {
-        Some(error) if bytes.is_empty() => Err(IoError::Damaged {
-            path: budget.path.to_owned(),
-            what: packing.name(),
-            problem: error.to_string(),
-        }),
-        Some(error) => {
-            let problem = format!(
-                "the {} cannot be unpacked beyond byte {} ({error}); what comes before is read",
-                packing.name(),
-                counter.get()
-            );
-            Ok((bytes, Some(problem)))
+    })
+}
+
+/// The size of what compressed data unpack to, modulo 2^32, if they say it. Data that were put together
+/// of several say that of one of them.
+pub(crate) fn said_size(packing: Packing, bytes: &[u8]) -> Option<u32> {
+    match packing {
+        Packing::Gzip => bytes.last_chunk().map(|size| u32::from_le_bytes(*size)),
+        Packing::Zstd => {
+            zstd::zstd_safe::get_frame_content_size(bytes).ok().flatten().map(|size| size as u32)
         }
-        None => Ok((bytes, None)),
+        _ => None,
     }
 }
 
 /// Counts what is taken from a reader.
-struct Counting<R> {
-    reader: R,
-    counter: Rc<Cell<u64>>,
+pub(crate) struct Counting<R> {
+    pub(crate) reader: R,
+    pub(crate) counter: Rc<Cell<u64>>,
 }
 
 impl<R: Read> Read for Counting<R> {

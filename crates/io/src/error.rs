@@ -28,6 +28,24 @@ pub enum IoError {
         /// What it is.
         found: &'static str,
     },
+    /// There is not enough memory for what is read.
+    #[error("{path}: there is not enough memory to hold {bytes} bytes of it")]
+    Memory {
+        /// What was read.
+        path: String,
+        /// How many bytes were to be held at once.
+        bytes: u64,
+    },
+    /// Unpacked data cannot be written to a temporary file.
+    #[error("{path}: unpacked data cannot be kept in a temporary file in {folder}: {source}")]
+    Temporary {
+        /// What was read.
+        path: String,
+        /// The folder of the temporary file.
+        folder: String,
+        /// What the system says.
+        source: io::Error,
+    },
     /// A limit was reached.
     #[error("{path}: {what} is more than the limit of {limit}")]
     Limit {
@@ -77,6 +95,18 @@ pub enum IoError {
 }
 
 impl IoError {
+    /// The name of the limit that was reached, a member of [`IoLimits`](crate::IoLimits), if that is what is
+    /// wrong.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Limit { what, .. } if what.contains("files") => Some("entries"),
+            Self::Limit { .. } => Some("decompressed_bytes"),
+            Self::Ratio { .. } => Some("ratio"),
+            _ => None,
+        }
+    }
+
     pub(crate) fn system(path: impl Into<String>, what: &'static str, source: io::Error) -> Self {
         let path = path.into();
         match source.kind() {

@@ -5,7 +5,8 @@
 //! arrives at a socket.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
-//! `bytes.rs`, and what guards it in `bus_error.rs`.
+//! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `holes.rs`, `signals.rs` and
+//! `standard_output.rs`.
 //!
 //! # Files that change while they are read
 //! Large plain files are mapped. Of files that grow, as those of a running tracer do, what was there
@@ -23,18 +24,34 @@ mod bus_error;
 mod bytes;
 mod datagrams;
 mod decompress;
+mod entry;
 mod error;
+mod holes;
 mod limits;
+mod links;
 mod mapping;
 mod output;
+mod scan;
+#[cfg(unix)]
+mod signals;
+mod standard_output;
+mod store;
+mod tar_archive;
 mod tree;
+mod walk;
+mod zip_archive;
 
 pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};
+pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
+pub use holes::DataRanges;
 pub use limits::IoLimits;
 pub use output::{Output, create};
-pub use tree::{Entry, Tree};
+pub use scan::{ScanProgress, ScanStep};
+#[cfg(unix)]
+pub use signals::ignores_signal;
+pub use tree::{Tree, TreeOptions};
 
 #[cfg(test)]
 mod testing;

@@ -4,6 +4,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::ops::{Deref, Range};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use memmap2::Mmap;
 
@@ -17,13 +18,26 @@ pub(crate) struct Mapping {
     #[cfg(unix)]
     guard: Guard,
     bytes: Mmap,
-    path: PathBuf,
-    identity: Identity,
+    /// Where the file is, to ask for its length and its holes; None: no other process can reach it.
+    place: Option<(PathBuf, Identity)>,
+    /// Whether it takes less room than it is long.
+    is_sparse: bool,
+    /// Bytes that were looked at since their pages were given back last.
+    looked_at: AtomicUsize,
 }
 
 impl Mapping {
     /// Maps all of `file`, which is at `path`.
     pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
+        Self::at(file, Some((path.to_owned(), identity(metadata))), is_sparse(metadata))
+    }
+
+    /// Maps all of a file of this process that has no name.
+    pub(crate) fn of_temporary(file: &File) -> io::Result<Self> {
+        Self::at(file, None, false)
+    }
+
+    fn at(file: &File, place: Option<(PathBuf, Identity)>, is_sparse: bool) -> io::Result<Self> {
         // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks that
         // nobody changes the bytes meanwhile. No process can promise that for another one; all
         // readers of this workspace therefore check what they load each time, keep no assumption
@@ -34,9 +48,36 @@ impl Mapping {
             #[cfg(unix)]
             guard: Guard::new(&bytes),
             bytes,
-            path: path.to_owned(),
-            identity: identity(metadata),
+            place,
+            is_sparse,
+            looked_at: AtomicUsize::new(0),
         })
+    }
+
+    /// Gives pages back to the system once enough bytes of the file were looked at.
+    pub(crate) fn release(&self, bytes: usize) {
+        /// What is around these bytes counts, too: what is read at once, and headers in archives.
+        const LEAST: usize = 1 << 10;
+        const ENOUGH: usize = 8 << 20;
+        let bytes = bytes.max(LEAST);
+        if self.looked_at.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes) < ENOUGH {
+            return;
+        }
+        self.looked_at.store(0, Ordering::Relaxed);
+        #[cfg(unix)]
+        {
+            // SAFETY: no byte is changed by it. The mapping is of a file and was never written to, so that
+            // a page that is given back is read from the file again when it is looked at next; the pages
+            // that `bus_error` has put in the place of lost ones are zeros before and after.
+            let _ = unsafe { self.bytes.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+        }
+    }
+
+    /// The file, to ask where its holes are. None: it has none, or there is another file in its place.
+    pub(crate) fn sparse_file(&self) -> Option<File> {
+        let (path, known) = self.place.as_ref().filter(|_| self.is_sparse)?;
+        let file = File::open(path).ok()?;
+        (identity(&file.metadata().ok()?) == *known).then_some(file)
     }
 
     /// The bytes that were found missing, from the first to the last one; zeros are in their place.
@@ -53,9 +94,10 @@ impl Mapping {
     /// Zeros behind its end cause no fault up to the end of the page, so that [`Mapping::lost`]
     /// alone does not know of them.
     pub(crate) fn look_for_loss(&self) {
-        let Ok(metadata) = std::fs::metadata(&self.path) else { return };
+        let Some((path, known)) = &self.place else { return };
+        let Ok(metadata) = std::fs::metadata(path) else { return };
         // What was put in the place of the file is another one: this one is still there.
-        if identity(&metadata) != self.identity {
+        if identity(&metadata) != *known {
             return;
         }
         let len = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
@@ -84,6 +126,18 @@ type Identity = (u64, u64);
 fn identity(metadata: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
+}
+
+#[cfg(unix)]
+fn is_sparse(metadata: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    // Blocks of 512 bytes, whatever those of the file system are.
+    metadata.blocks().saturating_mul(512) < metadata.len()
+}
+
+#[cfg(not(unix))]
+fn is_sparse(_: &Metadata) -> bool {
+    false
 }
 
 #[cfg(not(unix))]

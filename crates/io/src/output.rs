@@ -1,9 +1,11 @@
 //! Where results go.
 
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
+
+use crate::standard_output;
 
 const BUFFER: usize = 256 << 10;
 
@@ -14,11 +16,16 @@ const BUFFER: usize = 256 << 10;
 /// device, a pipe) is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a folder.
+/// If the file cannot be created, or is a folder; if the program was started without a standard output.
 pub fn create(path: Option<&Path>) -> io::Result<Output> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path),
-        _ => Ok(Output { writer: Some(BufWriter::with_capacity(BUFFER, stdout()?)), replace: None }),
+        _ if standard_output::was_closed() => Err(io::Error::other("the standard output is closed")),
+        _ => {
+            let is_terminal = io::stdout().is_terminal();
+            let writer = Some(BufWriter::with_capacity(BUFFER, stdout()?));
+            Ok(Output { writer, replace: None, is_terminal })
+        }
     }
 }
 
@@ -32,7 +39,8 @@ fn create_file(path: &Path) -> io::Result<Output> {
         Ok(metadata) if metadata.is_file() => Some(metadata),
         Ok(_) => {
             let file = OpenOptions::new().write(true).open(path).map_err(with_path)?;
-            return Ok(Output { writer: Some(writer(file)), replace: None });
+            let is_terminal = file.is_terminal();
+            return Ok(Output { writer: Some(writer(file)), replace: None, is_terminal });
         }
         Err(_) => None,
     };
@@ -47,7 +55,8 @@ fn create_file(path: &Path) -> io::Result<Output> {
             Err(error) => return Err(with_path(error)),
         }
     };
-    let output = Output { writer: Some(writer(file)), replace: Some(Replace { temporary, target }) };
+    let replace = Some(Replace { temporary, target });
+    let output = Output { writer: Some(writer(file)), replace, is_terminal: false };
     if let (Some(old), Some(replace)) = (old, &output.replace) {
         fs::set_permissions(&replace.temporary, old.permissions()).map_err(with_path)?;
     }
@@ -86,6 +95,7 @@ pub struct Output {
     /// None once it is finished.
     writer: Option<BufWriter<Box<dyn Write + Send>>>,
     replace: Option<Replace>,
+    is_terminal: bool,
 }
 
 struct Replace {
@@ -94,6 +104,26 @@ struct Replace {
 }
 
 impl Output {
+    /// Whether it is a terminal: then not everything should be written as it is.
+    #[must_use]
+    pub fn is_terminal(&self) -> bool {
+        self.is_terminal
+    }
+
+    /// What is written here goes nowhere.
+    #[must_use]
+    pub fn nowhere() -> Self {
+        Self { writer: Some(BufWriter::new(Box::new(io::sink()))), replace: None, is_terminal: false }
+    }
+
+    /// Leaves a file as it was; what is no plain file gets what is left.
+    ///
+    /// # Errors
+    /// If something cannot be written.
+    pub fn discard(self) -> io::Result<()> {
+        if self.replace.is_none() { self.finish() } else { Ok(()) }
+    }
+
     /// Writes what is left and puts the file at its place.
     ///
     /// # Errors
@@ -185,6 +215,19 @@ mod tests {
         assert_eq!(names(&folder).len(), 1);
         drop(output);
         assert!(names(&folder).is_empty());
+    }
+
+    #[test]
+    fn leaves_the_old_file_when_discarded() {
+        let folder = Folder::new("discarded");
+        let path = folder.join("out");
+        fs::write(&path, b"old").unwrap();
+        let mut output = create(Some(&path)).unwrap();
+        output.write_all(b"new").unwrap();
+        output.discard().unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"old");
+        assert_eq!(names(&folder), ["out"]);
+        Output::nowhere().discard().unwrap();
     }
 
     #[test]

@@ -59,7 +59,7 @@ fn lttng_header() -> (Arc<FieldClass>, Vec<u8>) {
                 31,
             ),
         ],
-        selector: FieldLocation::absolute(Scope::Payload, ["id"]),
+        selector: Box::new(FieldLocation::absolute(Scope::Payload, ["id"])),
         alignment: 1,
     };
     let mut class = (*structure(vec![("id", unsigned(5, 1)), ("v", variant)])).clone();

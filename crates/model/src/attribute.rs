@@ -54,28 +54,80 @@ impl Value {
 }
 
 /// The attributes of one object: namespaces and their values, in the order they were written.
+///
+/// Most objects have none, and there can be millions of objects: then it is a single word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Attributes(pub Vec<(String, Value)>);
+pub struct Attributes(Option<Box<Entries>>);
+
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Entries(Vec<(String, Value)>);
 
 impl Attributes {
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.entries().is_empty()
+    }
+
+    /// Namespaces and values.
+    pub fn iter(&self) -> std::slice::Iter<'_, (String, Value)> {
+        self.entries().iter()
+    }
+
+    /// Namespaces and values, as a list.
+    #[must_use]
+    pub fn entries(&self) -> &[(String, Value)] {
+        self.0.as_ref().map_or(&[], |entries| &entries.0)
     }
 
     /// The value under a namespace.
     #[must_use]
     pub fn get(&self, namespace: &str) -> Option<&Value> {
-        self.0.iter().find(|(key, _)| key == namespace).map(|(_, value)| value)
+        self.iter().find(|(key, _)| key == namespace).map(|(_, value)| value)
     }
 
     /// Sets the value under a namespace.
     pub fn set(&mut self, namespace: impl Into<String>, value: Value) {
         let namespace = namespace.into();
-        match self.0.iter_mut().find(|(key, _)| *key == namespace) {
+        let entries = &mut self.0.get_or_insert_default().0;
+        match entries.iter_mut().find(|(key, _)| *key == namespace) {
             Some((_, old)) => *old = value,
-            None => self.0.push((namespace, value)),
+            None => entries.push((namespace, value)),
         }
+    }
+}
+
+impl<'a> IntoIterator for &'a Attributes {
+    type Item = &'a (String, Value);
+    type IntoIter = std::slice::Iter<'a, (String, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl IntoIterator for Attributes {
+    type Item = (String, Value);
+    type IntoIter = std::vec::IntoIter<(String, Value)>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.map(|entries| entries.0).unwrap_or_default().into_iter()
+    }
+}
+
+impl Extend<(String, Value)> for Attributes {
+    fn extend<I: IntoIterator<Item = (String, Value)>>(&mut self, entries: I) {
+        let mut entries = entries.into_iter().peekable();
+        if entries.peek().is_some() {
+            self.0.get_or_insert_default().0.extend(entries);
+        }
+    }
+}
+
+impl FromIterator<(String, Value)> for Attributes {
+    fn from_iter<I: IntoIterator<Item = (String, Value)>>(entries: I) -> Self {
+        let mut attributes = Self::default();
+        attributes.extend(entries);
+        attributes
     }
 }

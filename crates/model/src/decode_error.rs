@@ -53,10 +53,26 @@ pub enum DecodeErrorKind {
     /// The length of a string is no multiple of the size of its code units.
     #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
     BrokenCodeUnit(u64, u64),
-    /// A text begins within a byte, which only PROP-1.0 allows: its document does not say how the
-    /// bits of such a text lie, since texts have no byte order.
+    /// A text that begins with its length begins within a byte.
     #[error("a text begins within a byte")]
     TextWithinByte,
+    /// A string that a zero ends has none in the content of its packet.
+    #[error("the string has no end within its packet")]
+    EndlessString,
+    /// Another field gives a text, a BLOB or an array a length that the content of the packet has
+    /// no room for.
+    #[error("a length of {length} {unit} does not fit in the {left} bits left")]
+    LengthBeyond {
+        /// The length.
+        length: u64,
+        /// "elements" or "bytes".
+        unit: &'static str,
+        /// Bits of content that are left where the field begins.
+        left: u64,
+    },
+    /// A field that says a length, and that may be signed in PROP-1.0, is below 0.
+    #[error("a length cannot be {0}")]
+    NegativeLength(i128),
     /// Arrays have too many elements without any bits.
     #[error("a packet has more than {0} array elements of zero size, and one for each bit before")]
     TooManyEmptyElements(u64),
@@ -75,4 +91,17 @@ pub enum DecodeErrorKind {
     /// The size of a field overflows.
     #[error("a field is larger than any packet can be")]
     Overflow,
+}
+
+impl DecodeErrorKind {
+    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is what is
+    /// wrong.
+    #[must_use]
+    pub const fn limit(self) -> Option<&'static str> {
+        match self {
+            Self::OversizedInteger(_) => Some("integer_bits"),
+            Self::TooManyEmptyElements(_) => Some("zero_size_elements"),
+            _ => None,
+        }
+    }
 }

@@ -42,12 +42,23 @@ pub struct Diagnostic {
     pub expected: Option<String>,
     /// What was found instead.
     pub found: Option<String>,
+    /// Which limit was reached, if that is what is wrong: the name of a member of
+    /// [`Limits`](crate::Limits).
+    pub limit: Option<&'static str>,
 }
 
 impl Diagnostic {
     /// A problem at a place.
     pub fn new(severity: Severity, place: TextPlace, message: impl Into<String>) -> Self {
-        Self { severity, place, within: Vec::new(), message: message.into(), expected: None, found: None }
+        Self {
+            severity,
+            place,
+            within: Vec::new(),
+            message: message.into(),
+            expected: None,
+            found: None,
+            limit: None,
+        }
     }
 
     /// An [error](Severity::Error) at a place.
@@ -70,6 +81,13 @@ impl Diagnostic {
     pub fn expected(mut self, expected: impl Into<String>, found: impl Into<String>) -> Self {
         self.expected = Some(expected.into());
         self.found = Some(found.into());
+        self
+    }
+
+    /// Says which limit was reached, by its name in [`Limits`](crate::Limits).
+    #[must_use]
+    pub fn limit(mut self, limit: &'static str) -> Self {
+        self.limit = Some(limit);
         self
     }
 

@@ -1,9 +1,11 @@
 //! Field classes: everything that CTF 2 can describe, and what the other formats add.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use crate::{Attributes, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles};
+use crate::wide_integer::names_of;
+use crate::{Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, Wide, WideRange};
 
 /// Describes fields: sequences of bits in a packet, and what they mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,8 @@ pub struct FieldClass {
     pub kind: FieldKind,
     /// What the field means to decoding.
     pub roles: Roles,
+    /// Clocks that the field brings up to date besides the one of its roles.
+    pub clock_updates: Option<Arc<[ClockUpdate]>>,
     /// What the producer adds.
     pub attributes: Attributes,
     /// Where it was declared.
@@ -25,6 +29,7 @@ impl FieldClass {
         Self {
             kind,
             roles: Roles::NONE,
+            clock_updates: None,
             attributes: Attributes::default(),
             declared_at: DeclaredAt::default(),
         }
@@ -105,6 +110,33 @@ impl FieldClass {
             FieldKind::Array { minimum_alignment, .. } => *minimum_alignment,
             FieldKind::Optional { .. } => 1,
             FieldKind::Variant { alignment, .. } | FieldKind::Union { alignment, .. } => *alignment,
+        }
+    }
+
+    /// Clocks that the field brings up to date besides the one of its roles.
+    #[must_use]
+    pub fn clock_updates(&self) -> &[ClockUpdate] {
+        self.clock_updates.as_deref().unwrap_or_default()
+    }
+
+    /// Has the field bring one more clock up to date: the one of its roles if they name none yet.
+    pub fn add_clock_update(&mut self, update: ClockUpdate) {
+        if self.roles.clock.is_none_or(|clock| clock == update.clock) {
+            self.roles.insert(update.role);
+            self.roles.clock = Some(update.clock);
+        } else if !self.clock_updates().contains(&update) {
+            self.roles.note_further_clocks();
+            self.clock_updates = Some(self.clock_updates().iter().copied().chain([update]).collect());
+        }
+    }
+
+    /// What the field means if it is an integer.
+    #[must_use]
+    pub fn integer(&self) -> Option<&IntegerProperties> {
+        match &self.kind {
+            FieldKind::Integer { integer, .. }
+            | FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => Some(integer),
+            _ => None,
         }
     }
 
@@ -191,8 +223,8 @@ pub enum FieldKind {
         encoding: StringEncoding,
         /// Where it ends.
         length: StringLength,
-        /// Alignment in bits, at least 8; only PROP-1.0 has less. A text must begin at a byte
-        /// nevertheless: no document says in which order the bits of one lie that does not.
+        /// Alignment in bits, at least 8; only PROP-1.0 has less. The bytes of a text that begins
+        /// within a byte are in the byte order of the field before it.
         alignment: u64,
     },
     /// Bytes.
@@ -229,7 +261,7 @@ pub enum FieldKind {
         /// Class of the field.
         field: Arc<FieldClass>,
         /// Which field says whether it is there.
-        selector: FieldLocation,
+        selector: Box<FieldLocation>,
         /// Of which values of the selector it is there; None: the selector is a boolean.
         ranges: Option<RangeSet>,
     },
@@ -238,7 +270,7 @@ pub enum FieldKind {
         /// The classes.
         options: Vec<VariantOption>,
         /// Which field selects the option.
-        selector: FieldLocation,
+        selector: Box<FieldLocation>,
         /// Alignment in bits (1 but for PROP-1.0).
         alignment: u64,
     },
@@ -259,6 +291,27 @@ pub enum FieldKind {
     /// than 64, other fields can have their length in them, or be selected by them, as an unsigned
     /// integer.
     Padding(BitField),
+}
+
+impl FieldKind {
+    /// Whether there are neither other classes nor names in it.
+    pub(crate) fn is_plain(&self) -> bool {
+        match self {
+            Self::BitArray(_)
+            | Self::Boolean(_)
+            | Self::Float(_)
+            | Self::Padding(_)
+            | Self::String { .. }
+            | Self::Blob { .. }
+            | Self::Null { .. } => true,
+            Self::Integer { integer, .. }
+            | Self::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                integer.mappings.is_none()
+            }
+            Self::VariableLength { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// Layout of a fixed-length field of bits.
@@ -346,6 +399,23 @@ pub struct IntegerProperties {
     pub preferred_base: DisplayBase,
     /// Names of values. None: a plain integer; some, even if empty: an enumeration.
     pub mappings: Option<Mappings>,
+    /// The ranges of the mappings that reach beyond 128 bits with their sign, if there are any.
+    pub wide_ranges: Option<Arc<Vec<WideRange>>>,
+}
+
+impl IntegerProperties {
+    /// The ranges of the mappings that reach beyond 128 bits with their sign.
+    #[must_use]
+    pub fn wide_ranges(&self) -> &[WideRange] {
+        self.wide_ranges.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// The names of a value of more than 64 bits, in the order of the mappings.
+    #[must_use]
+    pub fn names_of_wide(&self, value: Wide<'_>) -> Vec<&str> {
+        let mappings = self.mappings.as_ref();
+        mappings.map(|mappings| names_of(mappings, self.wide_ranges(), value)).unwrap_or_default()
+    }
 }
 
 /// Base to show an integer in.
@@ -442,7 +512,7 @@ pub enum StringLength {
     /// After this many bytes; the text ends before the first U+0000, if any.
     Static(u64),
     /// After as many bytes as another field says.
-    Dynamic(FieldLocation),
+    Dynamic(Box<FieldLocation>),
     /// After as many bytes as the field itself says in an unsigned integer that it begins with. A
     /// U+0000 does not end the text.
     Prefixed {
@@ -459,7 +529,7 @@ pub enum Length {
     /// Always this many.
     Static(u64),
     /// As many as another field says.
-    Dynamic(FieldLocation),
+    Dynamic(Box<FieldLocation>),
 }
 
 /// A field of a structure or a union.
@@ -467,9 +537,9 @@ pub enum Length {
 pub struct Member {
     /// Name, as it is shown.
     pub name: String,
-    /// Name, as field locations spell it, where that differs: CTF 1.8 producers put an underscore
+    /// Whether field locations spell the name with an underscore before it: CTF 1.8 producers put one
     /// before names that could be reserved words, and readers take it away again.
-    pub raw_name: Option<String>,
+    pub has_underscore: bool,
     /// Class of the field.
     pub class: Arc<FieldClass>,
     /// What the producer adds.
@@ -479,13 +549,28 @@ pub struct Member {
 impl Member {
     /// A member of this name and class.
     pub fn new(name: impl Into<String>, class: impl Into<Arc<FieldClass>>) -> Self {
-        Self { name: name.into(), raw_name: None, class: class.into(), attributes: Attributes::default() }
+        Self {
+            name: name.into(),
+            has_underscore: false,
+            class: class.into(),
+            attributes: Attributes::default(),
+        }
     }
 
     /// The name that field locations use.
     #[must_use]
-    pub fn location_name(&self) -> &str {
-        self.raw_name.as_deref().unwrap_or(&self.name)
+    pub fn location_name(&self) -> Cow<'_, str> {
+        if self.has_underscore { Cow::Owned(format!("_{}", self.name)) } else { Cow::Borrowed(&self.name) }
+    }
+
+    /// Whether field locations call it so.
+    #[must_use]
+    pub fn is_called(&self, location_name: &str) -> bool {
+        if self.has_underscore {
+            location_name.strip_prefix('_') == Some(&self.name)
+        } else {
+            *self.name == *location_name
+        }
     }
 }
 

@@ -36,6 +36,8 @@ pub struct TracerQuirk {
     pub name: &'static str,
     /// One sentence for people, without the final full stop.
     pub message: &'static str,
+    /// Whether all that it changes is which other clocks a clock of the trace stands on one time line with.
+    pub relates_clocks: bool,
 }
 
 impl std::fmt::Display for TracerQuirk {
@@ -105,8 +107,24 @@ pub trait TraceInput: Send + Sync {
     /// Known faults of the tracer that are taken into account.
     fn quirks(&self) -> Vec<TracerQuirk>;
 
+    /// Those of them that have changed what was read of its data streams up to now: the tracer did what
+    /// it is known for. Without those that only relate clocks.
+    fn applied_quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
+
     /// Its data streams, in the order in which ties of time are broken.
     fn streams(&self) -> Vec<StreamSummary>;
+
+    /// Takes the same summaries, one after the other: there can be very many.
+    fn for_each_stream(&self, take: &mut dyn FnMut(StreamSummary)) {
+        self.streams().into_iter().for_each(take);
+    }
+
+    /// Its data streams alone, in the same order.
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        self.streams().into_iter().map(|summary| summary.stream).collect()
+    }
 
     /// Whether its event record classes are only known once all of it has been read: see
     /// [`Trace::late_classes`].

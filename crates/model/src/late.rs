@@ -1,7 +1,8 @@
 //! Event record classes that are only met while reading.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
 use crate::plan::{EventRecordPlans, PlanError, TracePlans};
 use crate::{DataStreamClass, EventRecordClass, Limits, TraceClass};
@@ -20,21 +21,40 @@ pub struct LateClass {
 /// shared by all cursors.
 ///
 /// Whether two records are of one class is up to the reader, who has a key for each: two of the same key
-/// are. Cursors keep the classes that they got, so that this is asked once per class and cursor.
-#[derive(Debug)]
+/// are. Classes are kept in one of two ways:
+/// - compiled ([`LateClasses::intern`]), which takes some thousand bytes each;
+/// - as their keys ([`LateClasses::index`]), if those say all there is to know: then a class takes little more
+///   than its key, is [compiled](LateClasses::get) when it is needed, and stays so as long as somebody has it.
 pub struct LateClasses {
     /// How many classes the trace declares, which have the indexes before.
     declared: usize,
     limits: Limits,
+    describe: OnceLock<Describe>,
     inner: Mutex<Inner>,
 }
 
+/// Makes a class of its key.
+type Describe = Box<dyn Fn(&[u8]) -> EventRecordClass + Send + Sync>;
+
 #[derive(Debug, Default)]
 struct Inner {
-    classes: Vec<Arc<LateClass>>,
-    by_key: HashMap<Box<[u8]>, usize>,
+    classes: Vec<Entry>,
+    by_key: HashMap<Arc<[u8]>, u32>,
     /// What all classes take, in units of about a field class.
     size: u64,
+}
+
+#[derive(Debug)]
+struct Entry {
+    key: Arc<[u8]>,
+    class: Class,
+}
+
+#[derive(Debug)]
+enum Class {
+    Kept(Arc<LateClass>),
+    /// What it was when it was needed last.
+    OfKey(Weak<LateClass>),
 }
 
 /// How many bytes of keys count as much as a field class.
@@ -42,7 +62,12 @@ const KEY_BYTES: u64 = 64;
 
 impl LateClasses {
     pub(crate) fn new(declared: usize, limits: &Limits) -> Self {
-        Self { declared, limits: *limits, inner: Mutex::default() }
+        Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::default() }
+    }
+
+    /// Says how a class is made of its key, for [`LateClasses::index`]. Only the first time counts.
+    pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
+        let _ = self.describe.set(Box::new(describe));
     }
 
     /// The class of this key; if it is met for the first time, `make` makes it. None if there are as
@@ -77,46 +102,115 @@ impl LateClasses {
         make: impl FnOnce() -> EventRecordClass,
         is_bounded: bool,
     ) -> Result<Option<Arc<LateClass>>, PlanError> {
-        let mut inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut inner = self.lock();
         if let Some(index) = inner.by_key.get(key) {
-            return Ok(inner.classes.get(*index).cloned());
+            let index = *index as usize;
+            return self.compiled(&mut inner, index);
         }
-        let count = inner.classes.len() as u64;
-        if is_bounded
-            && (count >= self.limits.late_event_record_classes || inner.size >= self.limits.field_classes)
-        {
+        if is_bounded && self.is_full(&inner) {
             return Ok(None);
         }
-        let class = Arc::new(make());
-        let (mut plans, slots) = compile(&class, &self.limits)?;
-        plans.index = Some(self.declared + inner.classes.len());
-        let nodes = [&plans.specific_context, &plans.payload];
+        let index = self.declared + inner.classes.len();
+        let class = Arc::new(compile(make(), index, &self.limits)?);
+        let nodes = [&class.plans.specific_context, &class.plans.payload];
         let nodes: usize = nodes.into_iter().flatten().map(|plan| plan.nodes().count()).sum();
-        inner.size = inner.size.saturating_add(nodes as u64 + key.len() as u64 / KEY_BYTES);
-        let class = Arc::new(LateClass { plans, slots });
-        let index = inner.classes.len();
-        inner.by_key.insert(key.into(), index);
-        inner.classes.push(Arc::clone(&class));
+        inner.push(key, Class::Kept(Arc::clone(&class)), nodes as u64);
         Ok(Some(class))
     }
 
-    /// The classes that were met up to now, in the order of their indexes.
+    /// The index of the class of this key, for [`LateClasses::get`]; it is that of all classes that are met
+    /// while reading, from 0 on. If it is met for the first time, it is kept as its key. None if there are as
+    /// many as the [`Limits`] allow, or if they are as large, unless that `is_last`: one of a handful that
+    /// are for all records.
+    pub fn index(&self, key: &[u8], is_last: bool) -> Option<usize> {
+        let mut inner = self.lock();
+        if let Some(index) = inner.by_key.get(key) {
+            return Some(*index as usize);
+        }
+        if !is_last && self.is_full(&inner) {
+            return None;
+        }
+        inner.push(key, Class::OfKey(Weak::new()), 1);
+        inner.classes.len().checked_sub(1)
+    }
+
+    /// The class of this index, compiled. None if there is no such class, or if it is kept as its key and
+    /// nothing [says](LateClasses::describe_with) how it is made of that.
+    ///
+    /// # Errors
+    /// If the class cannot be compiled.
+    pub fn get(&self, index: usize) -> Result<Option<Arc<LateClass>>, PlanError> {
+        self.compiled(&mut self.lock(), index)
+    }
+
+    /// How many classes were met up to now.
     #[must_use]
-    pub fn all(&self) -> Vec<Arc<LateClass>> {
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner).classes.clone()
+    pub fn count(&self) -> usize {
+        self.lock().classes.len()
+    }
+
+    /// The class of this index as it is described; see [`LateClasses::get`].
+    #[must_use]
+    pub fn described(&self, index: usize) -> Option<Arc<EventRecordClass>> {
+        let key = match self.lock().classes.get(index)? {
+            Entry { class: Class::Kept(class), .. } => return Some(Arc::clone(&class.plans.class)),
+            Entry { key, .. } => Arc::clone(key),
+        };
+        Some(Arc::new(self.describe.get()?(&key)))
+    }
+
+    fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<LateClass>>, PlanError> {
+        let Some(entry) = inner.classes.get_mut(index) else { return Ok(None) };
+        let weak = match &mut entry.class {
+            Class::Kept(class) => return Ok(Some(Arc::clone(class))),
+            Class::OfKey(weak) => weak,
+        };
+        if let Some(class) = weak.upgrade() {
+            return Ok(Some(class));
+        }
+        let Some(describe) = self.describe.get() else { return Ok(None) };
+        let class = Arc::new(compile(describe(&entry.key), self.declared + index, &self.limits)?);
+        *weak = Arc::downgrade(&class);
+        Ok(Some(class))
+    }
+
+    fn is_full(&self, inner: &Inner) -> bool {
+        inner.classes.len() as u64 >= self.limits.late_event_record_classes
+            || inner.size >= self.limits.field_classes
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-/// The plans of a class that needs nothing of the scopes before it, and how many slots they use.
-fn compile(class: &Arc<EventRecordClass>, limits: &Limits) -> Result<(EventRecordPlans, usize), PlanError> {
-    let event_records = vec![Arc::clone(class)];
+impl fmt::Debug for LateClasses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LateClasses").field("declared", &self.declared).field("inner", &self.inner).finish()
+    }
+}
+
+impl Inner {
+    fn push(&mut self, key: &[u8], class: Class, size: u64) {
+        // There can be no more keys than there is memory for.
+        let Ok(index) = u32::try_from(self.classes.len()) else { return };
+        let key: Arc<[u8]> = key.into();
+        self.size = self.size.saturating_add(size + key.len() as u64 / KEY_BYTES);
+        self.by_key.insert(Arc::clone(&key), index);
+        self.classes.push(Entry { key, class });
+    }
+}
+
+/// A class that needs nothing of the scopes before it, compiled.
+fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<LateClass, PlanError> {
+    let event_records = vec![Arc::new(class)];
     let stream = DataStreamClass { event_records, ..DataStreamClass::default() };
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
     let plans = TracePlans::compile(&trace, limits)?;
     let slots = plans.slots();
     let stream = plans.data_streams.into_iter().next().and_then(Arc::into_inner);
-    let plans = stream.and_then(|stream| stream.event_records.into_iter().next());
-    Ok((plans.unwrap_or_default(), slots))
+    let plans = stream.and_then(|stream| stream.event_records.into_iter().next()).unwrap_or_default();
+    Ok(LateClass { plans: EventRecordPlans { index: Some(index), ..plans }, slots })
 }
 
 #[cfg(test)]
@@ -148,7 +242,7 @@ mod tests {
         let again = late.intern(b"a", || unreachable!()).unwrap().unwrap();
         assert!(Arc::ptr_eq(&first, &again));
         assert_eq!((first.plans.index, second.plans.index), (Some(1), Some(2)));
-        assert_eq!(late.all().len(), 2);
+        assert_eq!(late.count(), 2);
         assert_eq!(trace.event_records(0).count(), 3);
         assert!(trace.late_classes(1).is_none());
     }
@@ -169,5 +263,30 @@ mod tests {
         let late = small.late_classes(0).unwrap();
         assert!(late.intern(&[0; 1000], || class(5)).unwrap().is_some());
         assert!(late.intern(b"b", || class(1)).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_class_of_a_key_is_made_when_it_is_needed() {
+        let limits = Limits { late_event_record_classes: 2, ..Limits::default() };
+        let trace = trace(&limits);
+        let late = trace.late_classes(0).unwrap();
+        let first = late.index(b"a", false).unwrap();
+        assert!(late.get(first).unwrap().is_none());
+        late.describe_with(|key| class(key.len()));
+        let second = late.index(b"bb", false).unwrap();
+        assert_eq!((first, second, late.index(b"a", false)), (0, 1, Some(0)));
+        assert!(late.index(b"c", false).is_none());
+        assert_eq!(late.index(b"last", true), Some(2));
+        let members = |index: usize| {
+            late.get(index).unwrap().unwrap().plans.payload.as_ref().unwrap().nodes().count() - 1
+        };
+        assert_eq!((members(0), members(1), members(2)), (1, 2, 4));
+        // It is the same as long as somebody has it.
+        let one = late.get(1).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&one, &late.get(1).unwrap().unwrap()));
+        assert_eq!(one.plans.index, Some(2));
+        assert!(Arc::ptr_eq(&one, &late.intern(b"bb", || unreachable!()).unwrap().unwrap()));
+        assert_eq!(trace.event_records(0).count(), 4);
+        assert!(late.get(3).unwrap().is_none());
     }
 }

@@ -26,6 +26,7 @@ mod locate;
 mod location;
 mod log;
 mod meaning;
+pub mod memory;
 mod message;
 mod part;
 mod place;
@@ -44,6 +45,7 @@ mod value;
 mod visitor;
 pub mod walk;
 mod weight;
+mod wide_integer;
 
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
@@ -63,7 +65,7 @@ pub use head::{Head, MessageKind, sort_key};
 pub use input::{FileDiagnostic, SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
-pub use locate::LocationProblem;
+pub use locate::{LocationProblem, LocationRule};
 pub use location::{FieldLocation, LocationStep, Scope};
 pub use log::{
     LevelScale, LevelStep, LogComponent, LogLevel, LogMeaning, LogMember, LogRole, LogSeverity, LogText,
@@ -71,10 +73,10 @@ pub use log::{
 pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
 pub use message::{BrokenRule, Damage, DamageKind, Discarded, Message, Sink};
 pub use place::{DeclaredAt, TextPlace};
-pub use range::{IntegerRange, Mapping, Mappings, RangeSet};
+pub use range::{IntegerRange, Mapping, Mappings, MappingsBuilder, RangeSet, Ranges};
 pub use record_cursor::{NextRecord, Record, RecordCursor, RecordSource};
 pub use record_trace::RecordTrace;
-pub use role::{Role, Roles};
+pub use role::{ClockUpdate, Role, Roles};
 pub use selectors::Selectors;
 pub use stack::{Frame, StackTable};
 pub use stream::{DataStream, Trace};
@@ -83,3 +85,4 @@ pub use uuid::Uuid;
 pub use value::{Real, Text, Wide};
 pub use visitor::{Field, Skip, Visitor};
 pub use weight::Weight;
+pub use wide_integer::{WideInteger, WideRange};

@@ -7,6 +7,12 @@
 pub struct Limits {
     /// Size of a metadata text in bytes. Default: 256 MiB.
     pub metadata_bytes: u64,
+    /// Memory that the description of one trace may take, in bytes: its classes, what is compiled of
+    /// them, and what reading the metadata takes meanwhile, about. Default: 256 MiB.
+    pub description_bytes: u64,
+    /// Memory, in bytes, that the description may take however short the metadata are; longer ones may
+    /// take ten times their size. See [`Limits::for_metadata`]. Default: 32 MiB.
+    pub few_description_bytes: u64,
     /// Depth of nested field classes and of nested JSON or TSDL blocks. Default: 64.
     pub depth: u32,
     /// Number of field classes of one trace after aliases were expanded. Default: 1,048,576.
@@ -27,11 +33,11 @@ pub struct Limits {
     /// Field classes of one root field whose fields may have no bits: an event record can have all
     /// of them in a single bit. Default: 65,536.
     pub empty_fields: u64,
-    /// Fields that packets and event records may have for each bit of the data of a trace; names and
-    /// labels that are very long count, too. See [`Weight`](crate::Weight). Default: 4.
-    pub fields_per_bit: u64,
-    /// Fields that all data of a trace may have beyond that. Default: 65,536.
+    /// Fields that all data of a trace may have, however short it is. Default: 1,048,576.
     pub few_fields: u64,
+    /// Fields that packets and event records may have beyond that for each bit of the data of a trace;
+    /// names and labels that are very long count, too. See [`Weight`](crate::Weight). Default: 4.
+    pub fields_per_bit: u64,
     /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
     pub packets: u64,
     /// Problems kept per metadata text; the rest is counted only. Default: 100.
@@ -42,6 +48,8 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             metadata_bytes: 256 << 20,
+            description_bytes: 256 << 20,
+            few_description_bytes: 32 << 20,
             depth: 64,
             field_classes: 1 << 20,
             few_field_classes: 1 << 12,
@@ -51,12 +59,15 @@ impl Default for Limits {
             zero_size_elements: 1 << 12,
             empty_fields: 1 << 16,
             fields_per_bit: 4,
-            few_fields: 1 << 16,
+            few_fields: 1 << 20,
             packets: 1 << 24,
             diagnostics: 100,
         }
     }
 }
+
+/// How many bytes of memory the description may take for each byte of long metadata.
+const MEMORY: u64 = 10;
 
 impl Limits {
     /// The limits for a metadata text of `bytes` bytes. Where it was packed, `packed` is the size of all
@@ -69,6 +80,8 @@ impl Limits {
             Some((all, given)) if given < all => share(allowed(given), bytes, all),
             _ => allowed(bytes),
         });
+        let allowed = bytes.saturating_mul(MEMORY).max(self.few_description_bytes);
+        self.description_bytes = self.description_bytes.min(allowed);
         self
     }
 
@@ -107,13 +120,21 @@ mod tests {
     }
 
     #[test]
+    fn short_metadata_have_short_descriptions() {
+        let most = |bytes| Limits::default().for_metadata(bytes, None).description_bytes;
+        assert_eq!((most(0), most(3 << 20), most(10 << 20)), (32 << 20, 32 << 20, 100 << 20));
+        assert_eq!((most(60 << 20), most(u64::MAX)), (256 << 20, 256 << 20));
+    }
+
+    #[test]
     fn packed_data_has_few_fields() {
+        const FEW: u64 = 1 << 20;
         let most = |bytes, packed| Limits::default().fields(bytes, packed);
-        assert_eq!((most(0, None), most(1000, None)), (65_536, 65_536 + 32_000));
+        assert_eq!((most(0, None), most(1000, None)), (FEW, FEW + 32_000));
         assert_eq!(most(u64::MAX, None), u64::MAX);
         // Eight times larger are not too many, a hundred times are.
-        assert_eq!(most(8000, Some((8000, 1000))), 65_536 + 8 * 32_000);
-        assert_eq!(most(100_000, Some((100_000, 1000))), 65_536 + 8 * 32_000);
-        assert_eq!(most(25_000, Some((100_000, 1000))), (65_536 + 8 * 32_000) / 4);
+        assert_eq!(most(8000, Some((8000, 1000))), FEW + 8 * 32_000);
+        assert_eq!(most(100_000, Some((100_000, 1000))), FEW + 8 * 32_000);
+        assert_eq!(most(25_000, Some((100_000, 1000))), (FEW + 8 * 32_000) / 4);
     }
 }

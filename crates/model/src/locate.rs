@@ -7,8 +7,8 @@ use std::sync::Arc;
 
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot};
 use crate::{
-    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Member, Scope,
-    StringLength, TextPlace, TraceClass, VariableLengthValue,
+    DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Mappings, Member,
+    RangeSet, Ranges, Scope, StringLength, TextPlace, TraceClass, VariableLengthValue, VariantOption,
 };
 
 /// A field location that leads to no field that fits.
@@ -44,6 +44,20 @@ impl fmt::Display for LocationProblem {
     }
 }
 
+/// A rule about located fields that one document has and others do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LocationRule {
+    /// The field is in the same array element as the one that needs it (PROP-2.0).
+    SameElement,
+    /// The field is in the same optional as the one that needs it (PROP-2.0).
+    SameOptional,
+    /// The field is in no optional of another root field (PROP-2.0).
+    NoOptional,
+    /// A selector that is unsigned selects nothing by values below 0.
+    NoNegativeRange,
+}
+
 /// What a located field is needed for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
@@ -66,11 +80,41 @@ struct Found {
     scope: Scope,
     /// What that field can be: there are several where a variant is on the way.
     targets: Vec<NodeId>,
+    /// If there are several, and each selects the options of a variant by other values: those of this
+    /// one, by option.
+    choices: Option<Vec<RangeSet>>,
+}
+
+impl Found {
+    /// Notes the slot in the field that needs it.
+    fn connect(&self, plan: &mut Plan, slot: Slot) {
+        match &self.choices {
+            Some(choices) => plan.add_choices(self.dependent, slot, choices),
+            None => plan.set_slot(self.dependent, slot),
+        }
+    }
 }
 
 /// Steps that locating may take, for each field class that the limits allow: many fields whose
 /// locations lead through variants of many options could take forever.
 const STEPS: u64 = 16;
+
+/// What each range that selects by one of several selectors costs of these steps: it takes memory.
+const CHOICE_STEPS: usize = 64;
+
+/// More broken rules than these are not looked for: these are enough for a person to read.
+const MOST_BROKEN_RULES: usize = 256;
+
+/// Of how many fields that a location may lead to such rules are looked at.
+const MOST_TARGETS: usize = 16;
+
+/// What is wrong with field locations.
+struct Problems<'a> {
+    /// The rules that are looked at.
+    rules: &'a [LocationRule],
+    all: Vec<LocationProblem>,
+    broken_rules: Vec<(LocationRule, LocationProblem)>,
+}
 
 /// First finds everything, then gives out slots: those of the packet header come first, then those
 /// of the other scopes that event record classes share, so that each class can use the same numbers
@@ -80,9 +124,10 @@ pub(crate) fn locate_all(
     mut packet_header: Option<&mut Plan>,
     data_streams: &mut [DataStreamPlans],
     limits: &Limits,
-) -> Result<(), PlanError> {
+    rules: &[LocationRule],
+) -> Result<Vec<(LocationRule, LocationProblem)>, PlanError> {
     let most = limits.field_classes.saturating_mul(STEPS).max(1);
-    let mut problems = Vec::new();
+    let mut problems = Problems { rules, all: Vec::new(), broken_rules: Vec::new() };
     let mut in_header = Vec::new();
     let scopes = [packet_header.as_deref(), None, None, None, None, None];
     let names = MemberNames { by_class: RefCell::default(), steps: Cell::new(most) };
@@ -96,15 +141,15 @@ pub(crate) fn locate_all(
     if names.steps.get() == 0 {
         return Err(PlanError::Steps(most));
     }
-    if !problems.is_empty() {
-        return Err(PlanError::Locations(problems));
+    if !problems.all.is_empty() {
+        return Err(PlanError::Locations(problems.all));
     }
     let mut of_trace = Slots::after(0);
     for found in in_header.iter().chain(streams.iter().flatten()) {
         if found.scope == Scope::PacketHeader {
             let slot = of_trace.of(found, packet_header.as_deref_mut())?;
             if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut packet_header) {
-                header.set_slot(found.dependent, slot);
+                found.connect(header, slot);
             }
         }
     }
@@ -124,13 +169,13 @@ pub(crate) fn locate_all(
                 };
                 let slot = slots.of(found, stream.scope_mut(found.scope, found.event))?;
                 if let Some(plan) = stream.scope_mut(found.own_scope, found.event) {
-                    plan.set_slot(found.dependent, slot);
+                    found.connect(plan, slot);
                 }
             }
             stream.slots = stream.slots.max(usize::from(own.next));
         }
     }
-    Ok(())
+    Ok(problems.broken_rules)
 }
 
 impl Found {
@@ -188,7 +233,7 @@ fn find_in_stream(
     class: &DataStreamClass,
     stream: &DataStreamPlans,
     header: Option<&Plan>,
-    problems: &mut Vec<LocationProblem>,
+    problems: &mut Problems<'_>,
 ) -> Vec<Found> {
     let mut all = Vec::new();
     let shared = [
@@ -223,7 +268,7 @@ fn find(
     event: Option<usize>,
     within: &[String],
     all: &mut Vec<Found>,
-    problems: &mut Vec<LocationProblem>,
+    problems: &mut Problems<'_>,
 ) {
     let Some(plan) = scopes[scope as usize] else { return };
     for id in 0..plan.nodes.len() as NodeId {
@@ -234,23 +279,60 @@ fn find(
         let search = Search { names, scopes, scope, plan, dependent: id, location, need };
         match search.run() {
             Ok((target_scope, targets)) => {
-                all.push(Found { event, own_scope: scope, dependent: id, scope: target_scope, targets });
+                let found = |targets, choices| Found {
+                    event,
+                    own_scope: scope,
+                    dependent: id,
+                    scope: target_scope,
+                    targets,
+                    choices,
+                };
+                if problems.broken_rules.len() < MOST_BROKEN_RULES
+                    && !problems.rules.is_empty()
+                    && let Some((rule, reason)) = search.broken_rule(target_scope, &targets)
+                    && problems.rules.contains(&rule)
+                {
+                    let trouble = Trouble {
+                        place: location.declared_at.0,
+                        reason: reason.to_owned(),
+                        expected: "",
+                        found: String::new(),
+                    };
+                    let problem = problem(trouble, within, scope, plan, id, location);
+                    problems.broken_rules.push((rule, problem));
+                }
+                match search.choices(target_scope, &targets) {
+                    Some(choices) => {
+                        let each = targets.into_iter().zip(choices);
+                        all.extend(each.map(|(target, choices)| found(vec![target], Some(choices))));
+                    }
+                    None => all.push(found(targets, None)),
+                }
             }
-            Err(trouble) => {
-                let mut within = within.to_vec();
-                within.push(scope.to_string());
-                within.extend(path_names(plan, id));
-                problems.push(LocationProblem {
-                    place: trouble.place,
-                    location_place: location.declared_at.0,
-                    within,
-                    location: location.clone(),
-                    reason: trouble.reason,
-                    expected: trouble.expected,
-                    found: trouble.found,
-                });
-            }
+            Err(trouble) => problems.all.push(problem(trouble, within, scope, plan, id, location)),
         }
+    }
+}
+
+fn problem(
+    trouble: Trouble,
+    within: &[String],
+    scope: Scope,
+    plan: &Plan,
+    id: NodeId,
+    location: &FieldLocation,
+) -> LocationProblem {
+    let mut within = within.to_vec();
+    within.push(scope.to_string());
+    within.extend(path_names(plan, id));
+    LocationProblem {
+        place: trouble.place,
+        location_place: location.declared_at.0,
+        within,
+        location: location.clone(),
+        reason: trouble.reason,
+        expected: trouble.expected,
+        found: trouble.found,
     }
 }
 
@@ -306,10 +388,10 @@ struct Trouble {
     found: String,
 }
 
-/// The names of the members of large structures: searching each time would take members times
-/// locations.
+/// The members of large structures, as indexes in the order of their names: searching each time would
+/// take members times locations.
 struct MemberNames {
-    by_class: RefCell<HashMap<*const FieldClass, HashMap<Box<str>, usize>>>,
+    by_class: RefCell<HashMap<*const FieldClass, Vec<u32>>>,
     /// How many more steps finding fields may take; at 0 all that is found counts for nothing.
     steps: Cell<u64>,
 }
@@ -321,15 +403,23 @@ impl MemberNames {
     /// Index of the first member called `name` of a class with these members.
     fn index(&self, class: &Arc<FieldClass>, members: &[Member], name: &str) -> Option<usize> {
         if members.len() <= Self::FEW {
-            return members.iter().position(|member| member.location_name() == name);
+            return members.iter().position(|member| member.is_called(name));
         }
         let mut all = self.by_class.borrow_mut();
         // Classes stay where they are as long as their plans are made.
-        let names = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
-            let names = members.iter().enumerate().rev();
-            names.map(|(index, member)| (member.location_name().into(), index)).collect()
+        let order = all.entry(Arc::as_ptr(class)).or_insert_with(|| {
+            let mut order: Vec<u32> = (0..).take(members.len()).collect();
+            order.sort_by_key(|index| &members[*index as usize].name);
+            order
         });
-        names.get(name).copied()
+        let find = |name: &str, has_underscore: bool| {
+            let begin = order.partition_point(|index| *members[*index as usize].name < *name);
+            let same = order[begin..].iter().map(|index| (*index as usize, &members[*index as usize]));
+            let mut same = same.take_while(|(_, member)| *member.name == *name);
+            same.find(|(_, member)| member.has_underscore == has_underscore).map(|(index, _)| index)
+        };
+        let found = [find(name, false), name.strip_prefix('_').and_then(|name| find(name, true))];
+        found.into_iter().flatten().min()
     }
 }
 
@@ -395,6 +485,79 @@ impl Search<'_> {
         targets.sort_unstable();
         targets.dedup();
         Ok((scope, targets))
+    }
+
+    /// A rule that the field does not keep; first of all the one that all documents have.
+    fn broken_rule(&self, scope: Scope, targets: &[NodeId]) -> Option<(LocationRule, &'static str)> {
+        let plan = self.scopes[scope as usize]?;
+        // Some of very many are enough: they are much alike.
+        let targets = targets.get(..MOST_TARGETS).unwrap_or(targets);
+        let ranges: &mut dyn Iterator<Item = &RangeSet> = match &self.plan.node(self.dependent).class.kind {
+            FieldKind::Optional { ranges, .. } => &mut ranges.iter(),
+            FieldKind::Variant { options, .. } => &mut options.iter().map(|option| &option.ranges),
+            _ => &mut std::iter::empty(),
+        };
+        let is_unsigned = |id: &NodeId| plan.node(*id).class.integer().is_some_and(|it| !it.signed);
+        if !self.location.any_option
+            && targets.iter().all(is_unsigned)
+            && ranges.flat_map(|set| &set.0).any(|range| range.lower < 0)
+        {
+            let reason = "a range begins below 0, but the selector field is unsigned";
+            return Some((LocationRule::NoNegativeRange, reason));
+        }
+        if scope != self.scope {
+            let is_in_optional =
+                |id: NodeId| ancestors(plan, id).any(|id| matches!(plan.node(id).op, Op::Optional { .. }));
+            return targets.iter().any(|id| is_in_optional(*id)).then_some((
+                LocationRule::NoOptional,
+                "a field of another root field must not be in an optional",
+            ));
+        }
+        let encloses = |around: NodeId, id: NodeId| ancestors(plan, id).any(|other| other == around);
+        let all_in = |around: NodeId| targets.iter().all(|id| encloses(around, *id));
+        ancestors(plan, self.dependent).find_map(|around| match plan.node(around).op {
+            Op::StaticArray { .. } | Op::DynamicArray { .. } if !all_in(around) => Some((
+                LocationRule::SameElement,
+                "a field within an array needs one that is not in the same element",
+            )),
+            Op::Optional { .. } if !all_in(around) => Some((
+                LocationRule::SameOptional,
+                "a field within an optional needs one that is not in the same optional",
+            )),
+            _ => None,
+        })
+    }
+
+    /// By target and option, the values that select the option: where the rules of PROP-1.0 hold, those
+    /// that have its name as their label. None: they are the same for all targets.
+    fn choices(&self, scope: Scope, targets: &[NodeId]) -> Option<Vec<Vec<RangeSet>>> {
+        let FieldKind::Variant { options, .. } = &self.plan.node(self.dependent).class.kind else {
+            return None;
+        };
+        let plan = self.scopes[scope as usize]?;
+        if targets.len() < 2 || !self.location.any_option {
+            return None;
+        }
+        let mut choices: Vec<Vec<RangeSet>> = Vec::with_capacity(targets.len());
+        for target in targets {
+            let mappings = plan.node(*target).class.integer().and_then(|integer| integer.mappings.as_ref());
+            let (labels, ranges) = mappings.map_or((0, 0), |mappings| (mappings.len(), mappings.ranges()));
+            self.count(CHOICE_STEPS * (1 + options.len() + labels + ranges));
+            if self.names.steps.get() == 0 {
+                return None;
+            }
+            let by_label: HashMap<&str, Ranges<'_>> = mappings
+                .into_iter()
+                .flat_map(Mappings::iter)
+                .map(|label| (label.name, label.ranges))
+                .collect();
+            let of_option = |option: &VariantOption| {
+                let label = option.name.as_deref().and_then(|name| by_label.get(name));
+                label.map(|ranges| ranges.to_set()).unwrap_or_default()
+            };
+            choices.push(options.iter().map(of_option).collect());
+        }
+        choices.windows(2).any(|pair| pair[0] != pair[1]).then_some(choices)
     }
 
     fn count(&self, steps: usize) {
@@ -555,7 +718,7 @@ impl Search<'_> {
         );
         let (fits, what, expected) = match self.need {
             Need::Length => (
-                is_hidden || integer.is_some_and(|integer| !integer.signed),
+                is_hidden || integer.is_some_and(|integer| !integer.signed || self.location.any_option),
                 "the length field is not an unsigned integer",
                 "an unsigned integer",
             ),
@@ -583,6 +746,11 @@ impl Search<'_> {
         targets.push(id);
         Ok(())
     }
+}
+
+/// The nodes around a node, from the inside out.
+fn ancestors(plan: &Plan, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
+    std::iter::successors(plan.node(id).parent, |id| plan.node(*id).parent)
 }
 
 fn unreachable_element(plan: &Plan, id: NodeId) -> Trouble {

@@ -79,8 +79,10 @@ pub struct FieldLocation {
     /// Steps from there, at least one, the last one to a member; only PROP-1.0 allows none
     /// (then the location is the root field itself).
     pub path: Vec<LocationStep>,
-    /// Whether the path need not fit all options of the variants it leads through, but at least
-    /// one: if another one is selected, decoding ends there. Only PROP-1.0 allows it.
+    /// Whether the rules of PROP-1.0 hold, and of no other document: the path need not fit all
+    /// options of the variants it leads through, but at least one (if another one is selected,
+    /// decoding ends there); a length may be signed; and if the selector of a variant can be one of
+    /// several enumerations, each selects by its own labels.
     pub any_option: bool,
     /// Where it is written.
     pub declared_at: DeclaredAt,

@@ -139,21 +139,24 @@ pub enum DamageKind {
     },
     /// A packet names a data stream class that the metadata does not have.
     #[error("there is no data stream class {0} in the metadata")]
-    DataStreamClass(u64),
+    DataStreamClass(u128),
     /// A packet belongs to another data stream than the index of its file says.
     #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
     OtherDataStream {
         /// Id of the data stream class that the packet names.
-        class: u64,
+        class: u128,
     },
     /// An event record names a class that the metadata does not have.
     #[error("there is no event record class {id} in data stream class {data_stream_class}")]
     EventRecordClass {
         /// Id of the data stream class.
-        data_stream_class: u64,
+        data_stream_class: u128,
         /// Id that the event record names.
-        id: u64,
+        id: u128,
     },
+    /// An id takes more bits than ids can have.
+    #[error("the id takes {0} bits, more than the limit of 128")]
+    WideId(u64),
     /// The content of a packet is longer than the packet.
     #[error("the packet's content of {content} bits is longer than the packet of {total} bits")]
     ContentBeyondTotal {
@@ -277,6 +280,12 @@ pub enum DamageKind {
     /// A file cannot be read.
     #[error("{0}")]
     Unreadable(String),
+    /// Zeros where a packet should begin, most of them in holes of a sparse file: they were never written.
+    #[error("zeros where a packet should begin: {0} bytes of the file were never written (holes)")]
+    Hole(u64),
+    /// What is there is no file, but "a pipe", "a device" and so on.
+    #[error("this is {0}, not a file: it is left out")]
+    NotAFile(&'static str),
     /// A file could be read when it was opened, and cannot be read any more from here on.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",
@@ -287,6 +296,20 @@ pub enum DamageKind {
         /// place of the missing bytes.
         told: bool,
     },
+}
+
+impl DamageKind {
+    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits), if that is what is
+    /// wrong.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        match self {
+            Self::Field(kind) => kind.limit(),
+            Self::TooManyFields { .. } => Some("fields_per_bit"),
+            Self::TooManyPackets(_) => Some("packets"),
+            _ => None,
+        }
+    }
 }
 
 /// A rule of a format that is broken. Unless it is `fatal`, all is read as if it were not.

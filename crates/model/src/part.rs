@@ -141,7 +141,7 @@ impl Load {
     fn of(node: &Node, bits: &Bits, bit: u64) -> Self {
         let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
         let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
-        match (bits.kind, node.saves.len()) {
+        match (bits.kind, node.saves().len()) {
             _ if bits.length > 64 => Self::Any,
             (BitsKind::Unsigned, 0) if is_simple => Self::Unsigned,
             (BitsKind::Signed, 0) if is_simple => Self::Signed,
@@ -241,7 +241,7 @@ impl Plan {
     /// Layout of the node if every instance that begins aligned has the same.
     pub(crate) fn layout(&self, id: NodeId, layouts: &[Option<Layout>]) -> Option<Layout> {
         let node = self.node(id);
-        let saves = !node.saves.is_empty();
+        let saves = !node.saves().is_empty();
         let size = |size: u64| Some(Layout { size, saves, order: Order::Any });
         match &node.op {
             Op::Bits(bits) => {
@@ -290,7 +290,7 @@ impl Plan {
         let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);
         let (load, length, more) = match &node.op {
             Op::Bits(bits) => {
-                let slot = node.saves.first().map_or(0, |slot| u32::from(*slot));
+                let slot = node.saves().first().map_or(0, |slot| u32::from(*slot));
                 (Load::of(node, bits, bit), bits.length, slot)
             }
             Op::StaticText(StringEncoding::Utf8, length) => (Load::Text, 0, u32::try_from(*length).ok()?),

@@ -9,7 +9,8 @@
 use std::sync::Arc;
 
 use crate::leap::Leaps;
-use crate::locate::{self, LocationProblem};
+use crate::locate::{self, LocationProblem, LocationRule};
+use crate::memory::{Budget, allocated};
 use crate::part::{Elements, Layout, Part, Parts, join};
 use crate::selectors::Selectors;
 use crate::walk::Slots;
@@ -39,15 +40,34 @@ pub struct Node {
     /// Alignment in bits.
     pub(crate) alignment: u64,
     pub(crate) op: Op,
-    /// Slots that take the value.
-    pub(crate) saves: Vec<Slot>,
-    /// Slots that become unknown when this field (an optional or a variant) begins.
-    pub(crate) clears: Vec<Slot>,
+    /// Of few fields: others that need them.
+    links: Option<Box<Links>>,
     pub(crate) parent: Option<NodeId>,
     is_option: bool,
 }
 
+/// The slots that a field is about.
+#[derive(Debug, Default)]
+struct Links {
+    /// Those that take the value.
+    saves: Vec<Slot>,
+    /// Those that become unknown when this field (an optional or a variant) begins.
+    clears: Vec<Slot>,
+}
+
 impl Node {
+    /// Slots that take the value.
+    #[inline]
+    pub(crate) fn saves(&self) -> &[Slot] {
+        self.links.as_ref().map_or(&[], |links| &links.saves)
+    }
+
+    /// Slots that become unknown when this field (an optional or a variant) begins.
+    #[inline]
+    pub(crate) fn clears(&self) -> &[Slot] {
+        self.links.as_ref().map_or(&[], |links| &links.clears)
+    }
+
     /// Alignment of the field in bits.
     #[must_use]
     pub fn alignment(&self) -> u64 {
@@ -57,7 +77,7 @@ impl Node {
     /// The slots that take the field's value, because other fields need it.
     #[must_use]
     pub fn saved_in(&self) -> &[u16] {
-        &self.saves
+        self.saves()
     }
 
     /// Whether the field is an option of a variant: its name, if it has one, is the option's.
@@ -71,7 +91,7 @@ impl Node {
     /// Whether other fields need this one to be decoded: it says a length or selects.
     #[must_use]
     pub fn is_needed(&self) -> bool {
-        !self.saves.is_empty()
+        !self.saves().is_empty()
     }
 }
 
@@ -90,9 +110,17 @@ pub(crate) enum Op {
     StaticArray { element: NodeId, length: u64, elements: Option<Elements> },
     DynamicArray { element: NodeId, length: Slot, elements: Option<Elements> },
     Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
-    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot },
+    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot, choices: Vec<Choices> },
     Union { members: Vec<NodeId> },
     Null,
+}
+
+/// What the options of a variant are selected by, if the selector is the field of this slot: one of
+/// several, of which only one is decoded.
+#[derive(Debug)]
+pub(crate) struct Choices {
+    pub(crate) slot: Slot,
+    pub(crate) selectors: Selectors,
 }
 
 /// Fixed-length bits.
@@ -195,9 +223,14 @@ impl Plan {
     }
 
     /// Builds the tree of nodes; slots and runs come later.
-    pub(crate) fn tree(root: &Arc<FieldClass>, budget: &mut u64, limits: &Limits) -> Result<Self, PlanError> {
+    pub(crate) fn tree(
+        root: &Arc<FieldClass>,
+        budget: &mut Left,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
         let mut plan = Self { nodes: Vec::new(), fixed: None, leaps: None };
         plan.add(None, root, None, budget, limits.depth, limits)?;
+        plan.nodes.shrink_to_fit();
         Ok(plan)
     }
 
@@ -206,11 +239,11 @@ impl Plan {
         name: Option<&str>,
         class: &Arc<FieldClass>,
         parent: Option<NodeId>,
-        budget: &mut u64,
+        budget: &mut Left,
         depth: u32,
         limits: &Limits,
     ) -> Result<NodeId, PlanError> {
-        *budget = budget.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        budget.take(name, class, limits)?;
         let depth = depth.checked_sub(1).ok_or(PlanError::Depth(limits.depth))?;
         let id = self.nodes.len() as NodeId;
         self.nodes.push(Node {
@@ -219,8 +252,7 @@ impl Plan {
             roles: class.roles,
             alignment: 1,
             op: Op::Null,
-            saves: Vec::new(),
-            clears: Vec::new(),
+            links: None,
             parent,
             is_option: false,
         });
@@ -329,7 +361,7 @@ impl Plan {
                     nodes.push(node);
                 }
                 let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
-                Op::Variant { options: nodes, selectors, selector: NO_SLOT }
+                Op::Variant { options: nodes, selectors, selector: NO_SLOT, choices: Vec::new() }
             }
             FieldKind::Union { members, alignment: a } => {
                 alignment = *a;
@@ -361,14 +393,21 @@ impl Plan {
         }
     }
 
+    /// Has a variant select its options by these values, if the field of this slot is decoded.
+    pub(crate) fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
+        if let Op::Variant { choices, .. } = &mut self.nodes[id as usize].op {
+            choices.push(Choices { slot, selectors: Selectors::new(options) });
+        }
+    }
+
     /// Has the node save its value, and the optionals and variants around it forget an old one.
     pub(crate) fn save(&mut self, id: NodeId, slot: Slot) {
-        self.nodes[id as usize].saves.push(slot);
+        self.nodes[id as usize].links.get_or_insert_default().saves.push(slot);
         let mut parent = self.nodes[id as usize].parent;
         while let Some(id) = parent {
             let node = &mut self.nodes[id as usize];
-            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears.contains(&slot) {
-                node.clears.push(slot);
+            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears().contains(&slot) {
+                node.links.get_or_insert_default().clears.push(slot);
             }
             parent = node.parent;
         }
@@ -382,8 +421,9 @@ impl Plan {
     pub(crate) fn finish(&mut self, limits: &Limits) -> Result<Vec<Option<Layout>>, PlanError> {
         let count = self.nodes.len();
         for node in &mut self.nodes {
+            let saved = !node.saves().is_empty();
             if let Op::Bits(bits) = &mut node.op {
-                bits.saved = !node.saves.is_empty();
+                bits.saved = saved;
             }
         }
         for id in 0..count {
@@ -404,7 +444,8 @@ impl Plan {
             if let Op::Structure { members, .. } = &self.nodes[id].op {
                 let mut parts = Parts::new(self.nodes[id].alignment);
                 members.iter().for_each(|id| parts.add(self, *id, layouts[*id as usize]));
-                let parts = parts.finish();
+                let mut parts = parts.finish();
+                parts.shrink_to_fit();
                 if let Op::Structure { parts: place, .. } = &mut self.nodes[id].op {
                     *place = parts;
                 }
@@ -447,6 +488,40 @@ pub fn align(offset: u64, alignment: u64) -> Option<u64> {
     Some(offset.checked_add(alignment - 1)? & !(alignment - 1))
 }
 
+/// What plans may still take.
+pub(crate) struct Left {
+    /// How many more field classes there may be.
+    classes: u64,
+    memory: Budget,
+}
+
+impl Left {
+    fn new(limits: &Limits) -> Self {
+        Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
+    }
+
+    /// Takes what a node takes.
+    fn take(&mut self, name: Option<&str>, class: &FieldClass, limits: &Limits) -> Result<(), PlanError> {
+        self.classes = self.classes.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        let ranges = match &class.kind {
+            FieldKind::Variant { options, .. } => options.iter().map(|option| option.ranges.0.len()).sum(),
+            _ => 0,
+        };
+        // With its place in the parts of the structure around, and what is found out of it meanwhile.
+        let node = size_of::<Node>() + size_of::<Part>() + size_of::<Option<Layout>>() + 16;
+        let name = name.map_or(0, |name| allocated(name.len()));
+        self.take_memory(node as u64 + name + 48 * ranges as u64, limits)
+    }
+
+    fn take_memory(&mut self, bytes: u64, limits: &Limits) -> Result<(), PlanError> {
+        if self.memory.take(bytes) { Ok(()) } else { Err(PlanError::Description(limits.description_bytes)) }
+    }
+}
+
+/// Memory that an event record class takes beside its classes and nodes: its plans, and what readers know of
+/// it.
+const EVENT_RECORD_CLASS: u64 = size_of::<EventRecordPlans>() as u64 + 200;
+
 /// Why no plan can be made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -454,6 +529,11 @@ pub enum PlanError {
     /// More field classes than allowed.
     #[error("more than {0} field classes after aliases were expanded")]
     FieldClasses(u64),
+    /// It takes more memory than allowed, in bytes.
+    #[error(
+        "the description takes too much memory: what is compiled of it does not fit into the {0} bytes that are left of the limit"
+    )]
+    Description(u64),
     /// More fields of one root field may have no bits than allowed.
     #[error("more than {0} fields of one root field may have no bits at all")]
     EmptyFields(u64),
@@ -469,6 +549,23 @@ pub enum PlanError {
     /// A field location leads to no fitting field.
     #[error("{}", .0[0])]
     Locations(Vec<LocationProblem>),
+    /// What is to be added to the times of this clock puts them out of the range of 64-bit nanoseconds.
+    #[error("the offset of the clock `{0}` gets out of range")]
+    ClockOffset(String),
+}
+
+impl PlanError {
+    /// The name of the limit that was reached, a member of [`Limits`]; None if it was none that can be set.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::FieldClasses(_) | Self::Steps(_) => "field_classes",
+            Self::Description(_) => "description_bytes",
+            Self::EmptyFields(_) => "empty_fields",
+            Self::Depth(_) => "depth",
+            Self::Slots | Self::Locations(_) | Self::ClockOffset(_) => return None,
+        })
+    }
 }
 
 /// The plans of a trace.
@@ -534,32 +631,47 @@ impl TracePlans {
     /// If a field location leads to no field that fits (all of them are told), or if the classes
     /// exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
-        let mut budget = limits.field_classes;
-        let mut tree = |class: &Option<Arc<FieldClass>>| {
-            class.as_ref().map(|class| Plan::tree(class, &mut budget, limits)).transpose()
+        Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)
+    }
+
+    /// The same, and where field locations do not keep these rules, though all can be decoded: up to 256
+    /// such places.
+    ///
+    /// # Errors
+    /// As [`TracePlans::compile`].
+    pub fn compile_by_rules(
+        trace: &TraceClass,
+        limits: &Limits,
+        rules: &[LocationRule],
+    ) -> Result<(Self, Vec<(LocationRule, LocationProblem)>), PlanError> {
+        let mut left = Left::new(limits);
+        let tree = |class: &Option<Arc<FieldClass>>, left: &mut Left| {
+            class.as_ref().map(|class| Plan::tree(class, left, limits)).transpose()
         };
-        let mut packet_header = tree(&trace.packet_header)?;
+        let mut packet_header = tree(&trace.packet_header, &mut left)?;
         let mut data_streams: Vec<DataStreamPlans> = Vec::new();
         for class in &trace.data_streams {
             let mut stream = DataStreamPlans {
-                packet_context: tree(&class.packet_context)?,
-                event_record_header: tree(&class.event_record_header)?,
-                common_context: tree(&class.common_context)?,
+                packet_context: tree(&class.packet_context, &mut left)?,
+                event_record_header: tree(&class.event_record_header, &mut left)?,
+                common_context: tree(&class.common_context, &mut left)?,
                 event_records: Vec::new(),
                 slots: 0,
             };
             for (index, class) in class.event_records.iter().enumerate() {
+                left.take_memory(EVENT_RECORD_CLASS, limits)?;
                 stream.event_records.push(EventRecordPlans {
                     class: Arc::clone(class),
                     index: Some(index),
-                    specific_context: tree(&class.specific_context)?,
-                    payload: tree(&class.payload)?,
+                    specific_context: tree(&class.specific_context, &mut left)?,
+                    payload: tree(&class.payload, &mut left)?,
                     joined: None,
                 });
             }
             data_streams.push(stream);
         }
-        locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits)?;
+        let broken_rules =
+            locate::locate_all(trace, packet_header.as_mut(), &mut data_streams, limits, rules)?;
         let finish = |plan: &mut Option<Plan>| {
             plan.as_mut().map(|plan| plan.finish(limits)).transpose().map(Option::unwrap_or_default)
         };
@@ -586,7 +698,7 @@ impl TracePlans {
         }
         let data_streams = data_streams.into_iter().map(Arc::new).collect();
         let nothing = Plan { nodes: Vec::new(), fixed: None, leaps: None };
-        Ok(Self { packet_header, data_streams, nothing })
+        Ok((Self { packet_header, data_streams, nothing }, broken_rules))
     }
 
     /// How many values are kept at most for other fields.

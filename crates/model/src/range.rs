@@ -1,6 +1,7 @@
 //! Integer ranges, and the names that map onto them.
 
 use std::fmt;
+use std::sync::Arc;
 
 /// A closed range of integers (CTF2-SPEC-2.0, "Integer range set").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -73,51 +74,371 @@ impl fmt::Display for RangeSet {
 
 /// A name for a set of values: a mapping of an integer field class, or a flag of a bit map
 /// (then the ranges are of bit indexes).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Mapping {
+#[derive(Clone, Copy, Debug)]
+pub struct Mapping<'a> {
     /// The name.
-    pub name: String,
+    pub name: &'a str,
     /// The values, or bit indexes, that it names.
-    pub ranges: RangeSet,
+    pub ranges: Ranges<'a>,
+}
+
+/// The ranges of a [`Mapping`], in the order they were written; they may overlap.
+#[derive(Clone, Copy, Debug)]
+pub struct Ranges<'a>(Slice<'a>);
+
+#[derive(Clone, Copy, Debug)]
+enum Slice<'a> {
+    Narrow(&'a [(i64, i64)]),
+    Wide(&'a [IntegerRange]),
+}
+
+impl<'a> Ranges<'a> {
+    /// The ranges.
+    pub fn iter(self) -> impl Iterator<Item = IntegerRange> + 'a {
+        let (narrow, wide): (&[_], &[_]) = match self.0 {
+            Slice::Narrow(ranges) => (ranges, &[]),
+            Slice::Wide(ranges) => (&[], ranges),
+        };
+        let widened = |(lower, upper): &(i64, i64)| IntegerRange {
+            lower: i128::from(*lower),
+            upper: i128::from(*upper),
+        };
+        narrow.iter().map(widened).chain(wide.iter().copied())
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(self) -> usize {
+        match self.0 {
+            Slice::Narrow(ranges) => ranges.len(),
+            Slice::Wide(ranges) => ranges.len(),
+        }
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(self) -> bool {
+        self.len() == 0
+    }
+
+    /// Whether `value` lies in any of the ranges.
+    #[inline]
+    #[must_use]
+    pub fn contains(self, value: i128) -> bool {
+        match self.0 {
+            Slice::Narrow(ranges) => i64::try_from(value)
+                .is_ok_and(|value| ranges.iter().any(|(lower, upper)| *lower <= value && value <= *upper)),
+            Slice::Wide(ranges) => ranges.iter().any(|range| range.contains(value)),
+        }
+    }
+
+    /// A set of the same ranges.
+    #[must_use]
+    pub fn to_set(self) -> RangeSet {
+        RangeSet(self.iter().collect())
+    }
+}
+
+impl fmt::Display for Ranges<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (i, range) in self.iter().enumerate() {
+            if i > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{range}")?;
+        }
+        Ok(())
+    }
 }
 
 /// The mappings of an integer field class, or the flags of a bit map, in the order they were
 /// written. Those of two names may overlap.
+///
+/// Clones share their memory. There can be millions of names: each takes its length and, mostly, 24 bytes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Mappings(pub Vec<Mapping>);
+pub struct Mappings(Arc<Table>);
+
+/// All names one after the other, and all ranges one after the other.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+struct Table {
+    names: String,
+    ends: Vec<End>,
+    ranges: Numbers,
+}
+
+/// Where a mapping ends, among all names and all ranges.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct End {
+    name: u32,
+    ranges: u32,
+}
+
+/// Ranges, in half of the memory as long as all of them have bounds of 64 bits.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Numbers {
+    Narrow(Vec<(i64, i64)>),
+    Wide(Vec<IntegerRange>),
+}
+
+impl Default for Numbers {
+    fn default() -> Self {
+        Self::Narrow(Vec::new())
+    }
+}
+
+impl Numbers {
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(ranges) => ranges.len(),
+            Self::Wide(ranges) => ranges.len(),
+        }
+    }
+
+    fn push(&mut self, range: IntegerRange) {
+        match self {
+            Self::Narrow(ranges) => match (i64::try_from(range.lower), i64::try_from(range.upper)) {
+                (Ok(lower), Ok(upper)) => ranges.push((lower, upper)),
+                _ => {
+                    let all = Ranges(Slice::Narrow(ranges)).iter().chain([range]).collect();
+                    *self = Self::Wide(all);
+                }
+            },
+            Self::Wide(ranges) => ranges.push(range),
+        }
+    }
+}
 
 impl Mappings {
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.ends.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.ends.is_empty()
+    }
+
+    /// How many ranges all names have together.
+    #[must_use]
+    pub fn ranges(&self) -> usize {
+        self.0.ranges.len()
+    }
+
+    /// Whether the two are the same in memory: clones of one.
+    #[must_use]
+    pub fn is_clone_of(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// The mapping of this index.
+    #[inline]
+    #[must_use]
+    pub fn get(&self, index: usize) -> Option<Mapping<'_>> {
+        Some(Mapping { name: self.name_at(index)?, ranges: self.ranges_at(index)? })
+    }
+
+    fn name_at(&self, index: usize) -> Option<&str> {
+        let [begin, end] = self.bounds(index)?;
+        self.0.names.get(begin.name as usize..end.name as usize)
+    }
+
+    #[inline]
+    fn ranges_at(&self, index: usize) -> Option<Ranges<'_>> {
+        let [begin, end] = self.bounds(index)?;
+        let ranges = begin.ranges as usize..end.ranges as usize;
+        Some(Ranges(match &self.0.ranges {
+            Numbers::Narrow(all) => Slice::Narrow(all.get(ranges)?),
+            Numbers::Wide(all) => Slice::Wide(all.get(ranges)?),
+        }))
+    }
+
+    /// Where the mapping of this index begins, and where it ends.
+    #[inline]
+    fn bounds(&self, index: usize) -> Option<[End; 2]> {
+        let end = *self.0.ends.get(index)?;
+        let begin = index.checked_sub(1).and_then(|before| self.0.ends.get(before));
+        Some([begin.copied().unwrap_or_default(), end])
+    }
+
+    /// The mappings.
+    pub fn iter(&self) -> impl Iterator<Item = Mapping<'_>> {
+        (0..self.len()).filter_map(|index| self.get(index))
+    }
+
     /// The names of `value`, in order.
     pub fn names_of(&self, value: i128) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .filter(move |mapping| mapping.ranges.contains(value))
-            .map(|mapping| mapping.name.as_str())
+        let is_of = move |index: &usize| self.ranges_at(*index).is_some_and(|ranges| ranges.contains(value));
+        (0..self.len()).filter(is_of).filter_map(|index| self.name_at(index))
     }
 
     /// The names of the flags that are set in `bits` (bit 0 is the least significant one): a flag
     /// is set if any of its bits is (CTF2-SPEC-2.0, "Fixed-length bit map field class").
     pub fn flags_of(&self, bits: u64) -> impl Iterator<Item = &str> {
-        self.0
-            .iter()
-            .filter(move |flag| {
-                flag.ranges.0.iter().any(|range| {
-                    let lower = range.lower.clamp(0, 64) as u32;
-                    let upper = range.upper.clamp(-1, 63);
-                    if upper < i128::from(lower) {
-                        return false;
-                    }
-                    let width = upper as u32 - lower + 1;
-                    let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
-                    (bits >> lower) & mask != 0
-                })
+        let is_set = move |flag: &Mapping<'_>| {
+            flag.ranges.iter().any(|range| {
+                let lower = range.lower.clamp(0, 64) as u32;
+                let upper = range.upper.clamp(-1, 63);
+                if upper < i128::from(lower) {
+                    return false;
+                }
+                let width = upper as u32 - lower + 1;
+                let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+                (bits >> lower) & mask != 0
             })
-            .map(|flag| flag.name.as_str())
+        };
+        self.iter().filter(is_set).map(|flag| flag.name)
     }
 
-    /// The ranges of the mapping called `name`.
+    /// The ranges of the first mapping called `name`.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&RangeSet> {
-        self.0.iter().find(|mapping| mapping.name == name).map(|mapping| &mapping.ranges)
+    pub fn ranges_of(&self, name: &str) -> Option<Ranges<'_>> {
+        self.iter().find(|mapping| mapping.name == name).map(|mapping| mapping.ranges)
+    }
+}
+
+impl<N: AsRef<str>> FromIterator<(N, RangeSet)> for Mappings {
+    /// Each name with its ranges.
+    fn from_iter<I: IntoIterator<Item = (N, RangeSet)>>(mappings: I) -> Self {
+        let mut builder = MappingsBuilder::default();
+        for (name, ranges) in mappings {
+            if builder.add_name(name.as_ref()) {
+                ranges.0.into_iter().for_each(|range| builder.add_range(range));
+            }
+        }
+        builder.finish()
+    }
+}
+
+/// Makes [`Mappings`], one name after the other.
+#[derive(Debug, Default)]
+pub struct MappingsBuilder {
+    table: Table,
+    /// Further ranges of names that are not the last one, by the index of the name.
+    late: Vec<(u32, IntegerRange)>,
+}
+
+impl MappingsBuilder {
+    /// How many names there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.table.ends.len()
+    }
+
+    /// Whether there is no name yet.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.table.ends.is_empty()
+    }
+
+    /// The name of this index.
+    #[must_use]
+    pub fn name(&self, index: usize) -> Option<&str> {
+        let end = self.table.ends.get(index)?;
+        let begin = index.checked_sub(1).and_then(|before| self.table.ends.get(before));
+        self.table.names.get(begin.map_or(0, |begin| begin.name as usize)..end.name as usize)
+    }
+
+    /// Adds a name without ranges. False: there is no room for it, since all names together would
+    /// have 4 GiB.
+    pub fn add_name(&mut self, name: &str) -> bool {
+        let end = self.table.names.len().checked_add(name.len()).and_then(|end| u32::try_from(end).ok());
+        let (Some(end), Ok(ranges)) = (end, u32::try_from(self.table.ranges.len())) else { return false };
+        self.table.names.push_str(name);
+        self.table.ends.push(End { name: end, ranges });
+        true
+    }
+
+    /// Adds a range to the name that was added last, if there is one.
+    pub fn add_range(&mut self, range: IntegerRange) {
+        if let Some(end) = self.table.ends.last_mut()
+            && let Some(ranges) = end.ranges.checked_add(1)
+        {
+            self.table.ranges.push(range);
+            end.ranges = ranges;
+        }
+    }
+
+    /// Adds a range to the name of this index, behind those that it has.
+    pub fn add_range_to(&mut self, index: usize, range: IntegerRange) {
+        if index + 1 == self.len() {
+            self.add_range(range);
+        } else if let Ok(index) = u32::try_from(index) {
+            self.late.push((index, range));
+        }
+    }
+
+    /// The mappings.
+    #[must_use]
+    pub fn finish(mut self) -> Mappings {
+        if !self.late.is_empty() {
+            let mut late = std::mem::take(&mut self.late);
+            // Stable: those of one name stay in order.
+            late.sort_by_key(|(index, _)| *index);
+            let mut late = late.into_iter().peekable();
+            let before = Mappings(Arc::new(std::mem::take(&mut self.table)));
+            for (index, mapping) in before.iter().enumerate() {
+                self.add_name(mapping.name);
+                mapping.ranges.iter().for_each(|range| self.add_range(range));
+                while let Some((_, range)) = late.next_if(|(late, _)| *late as usize == index) {
+                    self.add_range(range);
+                }
+            }
+        }
+        self.table.names.shrink_to_fit();
+        self.table.ends.shrink_to_fit();
+        match &mut self.table.ranges {
+            Numbers::Narrow(ranges) => ranges.shrink_to_fit(),
+            Numbers::Wide(ranges) => ranges.shrink_to_fit(),
+        }
+        Mappings(Arc::new(self.table))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn set(ranges: &[(i128, i128)]) -> RangeSet {
+        RangeSet(ranges.iter().map(|(lower, upper)| IntegerRange { lower: *lower, upper: *upper }).collect())
+    }
+
+    fn listed(mappings: &Mappings) -> Vec<String> {
+        mappings.iter().map(|mapping| format!("{} = {}", mapping.name, mapping.ranges)).collect()
+    }
+
+    #[test]
+    fn mappings_of_any_width_are_kept() {
+        let narrow: Mappings =
+            [("a", set(&[(1, 2), (4, 4)])), ("", set(&[])), ("b", set(&[(-1, 3)]))].into_iter().collect();
+        assert_eq!(listed(&narrow), ["a = 1..2, 4", " = ", "b = -1..3"]);
+        assert_eq!(narrow.names_of(2).collect::<Vec<_>>(), ["a", "b"]);
+        assert_eq!(narrow.names_of(1 << 64).count(), 0);
+        assert_eq!(narrow.ranges_of("a").map(Ranges::to_set), Some(set(&[(1, 2), (4, 4)])));
+        let wide: Mappings = [("a", set(&[(1, 2)])), ("b", set(&[(0, i128::MAX)])), ("c", set(&[(7, 7)]))]
+            .into_iter()
+            .collect();
+        assert_eq!(
+            listed(&wide),
+            ["a = 1..2".to_owned(), format!("b = 0..{}", i128::MAX), "c = 7".to_owned()]
+        );
+        assert_eq!(wide.names_of(1 << 64).collect::<Vec<_>>(), ["b"]);
+        assert_eq!(wide.names_of(7).collect::<Vec<_>>(), ["b", "c"]);
+    }
+
+    #[test]
+    fn ranges_can_come_later() {
+        let mut builder = MappingsBuilder::default();
+        builder.add_range(IntegerRange::single(9));
+        for (index, value) in [(0, 1), (1, 2), (0, 3), (2, 4), (1, 5), (0, 6), (2, 7)] {
+            if index == builder.len() {
+                assert!(builder.add_name(&format!("n{index}")));
+            }
+            builder.add_range_to(index, IntegerRange::single(value));
+        }
+        assert_eq!(builder.name(1), Some("n1"));
+        assert_eq!(listed(&builder.finish()), ["n0 = 1, 3, 6", "n1 = 2, 5", "n2 = 4, 7"]);
     }
 }

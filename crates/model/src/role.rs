@@ -72,6 +72,19 @@ impl Role {
     }
 }
 
+/// The bit of [`Roles`] that no role has: the field class has [`ClockUpdate`]s.
+const FURTHER_CLOCKS: u16 = 1 << 15;
+
+/// A clock that a field brings up to date besides the one of its [`Roles`]: in PROP-1.0, one field
+/// can be tagged for several clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ClockUpdate {
+    /// [`Role::Timestamp`], or [`Role::PacketEndTimestamp`]: when the packet ends.
+    pub role: Role,
+    /// The clock class, as an index into the clock classes of the trace.
+    pub clock: u16,
+}
+
 impl fmt::Display for Role {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
@@ -113,6 +126,19 @@ impl Roles {
     /// Adds a role.
     pub const fn insert(&mut self, role: Role) {
         self.bits |= role.bit();
+    }
+
+    /// Whether the field class has further clock updates; see
+    /// [`FieldClass::clock_updates`](crate::FieldClass::clock_updates).
+    #[inline]
+    #[must_use]
+    pub const fn has_further_clocks(self) -> bool {
+        self.bits & FURTHER_CLOCKS != 0
+    }
+
+    /// Notes that the field class has further clock updates.
+    pub(crate) const fn note_further_clocks(&mut self) {
+        self.bits |= FURTHER_CLOCKS;
     }
 
     /// Takes a role away.

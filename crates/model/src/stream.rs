@@ -52,8 +52,8 @@ impl Trace {
         data_stream_class: usize,
     ) -> impl Iterator<Item = Arc<EventRecordClass>> + '_ {
         let declared = self.class.data_streams.get(data_stream_class).map(|class| &class.event_records[..]);
-        let late = self.late.get(data_stream_class).map(LateClasses::all).unwrap_or_default();
-        let late = late.into_iter().map(|late| Arc::clone(&late.plans.class));
+        let late = self.late.get(data_stream_class);
+        let late = late.into_iter().flat_map(|late| (0..late.count()).filter_map(|i| late.described(i)));
         declared.unwrap_or_default().iter().cloned().chain(late)
     }
 
@@ -62,9 +62,9 @@ impl Trace {
     pub fn class_with_late(&self) -> TraceClass {
         let mut class = self.class.clone();
         for (stream, late) in class.data_streams.iter_mut().zip(&self.late) {
-            let mut late = late.all();
-            late.sort_by_key(|late| late.plans.class.id);
-            stream.event_records.extend(late.iter().map(|late| Arc::clone(&late.plans.class)));
+            let mut late: Vec<_> = (0..late.count()).filter_map(|index| late.described(index)).collect();
+            late.sort_by_key(|class| class.id);
+            stream.event_records.extend(late);
         }
         class
     }
@@ -116,7 +116,7 @@ pub struct DataStream {
     /// Its class, as an index into [`TraceClass::data_streams`].
     pub class_index: usize,
     /// Its id within its class, if it has one.
-    pub id: Option<u64>,
+    pub id: Option<u128>,
     /// What the stream is called where it lies, for instance the path of its (first) file.
     pub name: String,
     /// A small number that no other data stream of an open trace has: for who keeps something for each data
@@ -132,7 +132,7 @@ impl DataStream {
     pub fn new(
         trace: Arc<Trace>,
         class_index: usize,
-        id: Option<u64>,
+        id: Option<u128>,
         name: impl Into<String>,
     ) -> Option<Self> {
         trace.class.data_streams.get(class_index)?;

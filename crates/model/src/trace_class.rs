@@ -59,7 +59,7 @@ impl TraceClass {
 
     /// The data stream class of this id.
     #[must_use]
-    pub fn data_stream(&self, id: u64) -> Option<&DataStreamClass> {
+    pub fn data_stream(&self, id: u128) -> Option<&DataStreamClass> {
         self.data_streams.iter().find(|class| class.id == id)
     }
 
@@ -74,7 +74,7 @@ impl TraceClass {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DataStreamClass {
     /// Id within the trace.
-    pub id: u64,
+    pub id: u128,
     /// Namespace of the name.
     pub namespace: Option<String>,
     /// Name.
@@ -83,6 +83,8 @@ pub struct DataStreamClass {
     pub uid: Option<String>,
     /// Default clock: an index into [`TraceClass::clocks`].
     pub default_clock: Option<u16>,
+    /// Further clocks of its data streams: indexes into [`TraceClass::clocks`].
+    pub other_clocks: Vec<u16>,
     /// Class of packet contexts: a structure.
     pub packet_context: Option<Arc<FieldClass>>,
     /// Class of event record headers: a structure.
@@ -112,7 +114,7 @@ impl DataStreamClass {
 
     /// The event record classes by id.
     #[must_use]
-    pub fn event_records_by_id(&self) -> HashMap<u64, &Arc<EventRecordClass>> {
+    pub fn event_records_by_id(&self) -> HashMap<u128, &Arc<EventRecordClass>> {
         self.event_records.iter().map(|class| (class.id, class)).collect()
     }
 }
@@ -133,7 +135,7 @@ impl EventRecordClass {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct EventRecordClass {
     /// Id within the data stream class.
-    pub id: u64,
+    pub id: u128,
     /// Namespace of the name.
     pub namespace: Option<String>,
     /// Name.

@@ -112,6 +112,14 @@ impl Wide<'_> {
         ((value < 0) == (fill != 0)).then_some(value)
     }
 
+    /// The value if it is not below 0 and fits.
+    #[must_use]
+    pub fn as_u128(&self) -> Option<u128> {
+        let word = |i: usize| u128::from(self.words.get(i).copied().unwrap_or(0));
+        let fits = !self.is_negative() && self.words.iter().skip(2).all(|word| *word == 0);
+        fits.then(|| word(1) << 64 | word(0))
+    }
+
     /// Appends the value in decimal.
     pub fn write_decimal(&self, out: &mut Vec<u8>) {
         let mut words = self.magnitude(out);

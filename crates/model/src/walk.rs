@@ -1,5 +1,7 @@
 //! Carries out a decode plan on the bits of a packet.
 
+mod length;
+
 use std::cell::Cell;
 
 pub use crate::bits::{Word, first_word, read_bits};
@@ -291,10 +293,6 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
     }
 
-    fn length(&self, slot: Slot) -> Result<u64, DecodeError> {
-        Ok(u64::try_from(self.slot(slot)?).unwrap_or(u64::MAX))
-    }
-
     fn save(&self, slots: &[Slot], value: i128) {
         save(self.slots, slots, value);
     }
@@ -319,10 +317,18 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Variable(op) => self.variable(field, *op),
             Op::NullTerminated(encoding) => self.null_terminated(field, *encoding),
             Op::StaticText(encoding, length) => self.text(field, *encoding, *length),
-            Op::DynamicText(encoding, slot) => self.text(field, *encoding, self.length(*slot)?),
+            Op::DynamicText(encoding, slot) => {
+                let length = self.length(*slot)?;
+                self.check_length(length)?;
+                self.text(field, *encoding, length)
+            }
             Op::PrefixedText(encoding, prefix) => self.prefixed_text(field, *encoding, *prefix),
             Op::StaticBlob(length) => self.blob(field, *length),
-            Op::DynamicBlob(slot) => self.blob(field, self.length(*slot)?),
+            Op::DynamicBlob(slot) => {
+                let length = self.length(*slot)?;
+                self.check_length(length)?;
+                self.blob(field, length)
+            }
             Op::Structure { parts, .. } => self.structure(field, parts),
             Op::StaticArray { element, length, elements } => self.array(field, *element, *length, *elements),
             Op::DynamicArray { element, length, elements } => {
@@ -331,8 +337,11 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Optional { field: inner, selector, ranges } => {
                 self.optional(field, *inner, *selector, ranges.as_ref())
             }
-            Op::Variant { options, selectors, selector } => {
-                self.variant(field, options, selectors, *selector)
+            Op::Variant { options, selectors, selector, choices } => {
+                let found = choices.iter().find(|choices| self.slot(choices.slot).is_ok());
+                let (selectors, selector) =
+                    found.map_or((selectors, *selector), |found| (&found.selectors, found.slot));
+                self.variant(field, options, selectors, selector)
             }
             Op::Union { members } => self.union(field, members),
             Op::Null => {
@@ -399,12 +408,12 @@ impl<'a, V: Visitor> Walk<'a, V> {
         }
         let wide = Wide { words: &words, length: bits.length, signed };
         let is_true = words.iter().any(|word| *word != 0);
-        if !field.node().saves.is_empty() {
+        if !field.node().saves().is_empty() {
             let value = match bits.kind {
                 BitsKind::Boolean => i128::from(is_true),
                 _ => wide.as_i128().unwrap_or(i128::MAX).max(LEAST),
             };
-            self.save(&field.node().saves, value);
+            self.save(field.node().saves(), value);
         }
         if V::WANTS_VALUES {
             match bits.kind {
@@ -471,7 +480,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         let length = groups * 7;
         let field = field.with_length(length);
         self.at = self.at.at_byte((begin as u64 + groups) * 8);
-        if !V::WANTS_VALUES && field.node().saves.is_empty() {
+        if !V::WANTS_VALUES && field.node().saves().is_empty() {
             return Ok(());
         }
         if !wide.is_empty() {
@@ -486,7 +495,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             };
             if !fits {
                 let wide = Wide { words: &wide, length, signed };
-                self.save(&field.node().saves, wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
+                self.save(field.node().saves(), wide.as_i128().unwrap_or(i128::MAX).max(LEAST));
                 if V::WANTS_VALUES {
                     match op {
                         VariableOp::Boolean => self.visitor.boolean(field, true, wide.words[0]),
@@ -505,7 +514,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
             VariableOp::Boolean => i128::from(low != 0),
             _ => i128::from(low),
         };
-        self.save(&field.node().saves, value);
+        self.save(field.node().saves(), value);
         if V::WANTS_VALUES {
             match op {
                 VariableOp::Unsigned => self.visitor.unsigned(field, low),
@@ -527,14 +536,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
         if content.checked_add(unit).is_none_or(|size| size > left) {
             if content == usize::MAX {
                 if self.bits.content <= self.data.len() as u64 * 8 {
-                    // All the data there is would be too little.
-                    return self.beyond(data.len() as u64 * 8);
+                    return self.error(DecodeErrorKind::EndlessString);
                 }
                 // The data ends before the string: what is missing is the next code unit.
                 self.at.bit += (data.len() / unit * unit * 8) as u64;
                 return self.beyond(unit as u64 * 8);
             }
-            return self.beyond((content + unit) as u64 * 8);
+            return self.error(DecodeErrorKind::EndlessString);
         }
         self.at = self.at.at_byte(self.at.bit + (content + unit) as u64 * 8);
         if V::WANTS_VALUES {
@@ -546,9 +554,13 @@ impl<'a, V: Visitor> Walk<'a, V> {
 
     #[inline(never)]
     fn text(&mut self, field: Field<'a>, encoding: StringEncoding, length: u64) -> Result<(), DecodeError> {
+        let shifted;
         let raw = match length {
             0 => &[],
-            _ if self.at.bit % 8 != 0 => return self.error(DecodeErrorKind::TextWithinByte),
+            _ if self.at.bit % 8 != 0 => {
+                shifted = self.take_within_byte(length)?;
+                &*shifted
+            }
             _ => self.take(length)?,
         };
         let unit = encoding.unit();
@@ -628,12 +640,16 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 tell_elements(self.visitor, field.with_offset(begin), elements, bytes);
             }
             if fit < length {
-                return self.beyond(size * 8);
+                let beyond: Result<(), DecodeError> = self.beyond(size * 8);
+                return beyond.map_err(|error| self.element_error(error, field, length, begin, true));
             }
         } else {
+            let begin = self.at.bit;
             for _ in 0..length {
                 let before = self.at.bit;
-                self.node(element)?;
+                if let Err(error) = self.node(element) {
+                    return Err(self.element_error(error, field, length, begin, false));
+                }
                 if self.at.bit == before {
                     // All arrays of a packet together: many small ones are as much work as a large
                     // one, and nested ones would multiply what each may have.
@@ -661,7 +677,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         ranges: Option<&RangeSet>,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
-        self.save(&field.node().clears, UNKNOWN);
+        self.save(field.node().clears(), UNKNOWN);
         let present = match ranges {
             None => selector != 0,
             Some(ranges) => ranges.contains(selector),
@@ -687,7 +703,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         selector: Slot,
     ) -> Result<(), DecodeError> {
         let selector = self.slot(selector)?;
-        self.save(&field.node().clears, UNKNOWN);
+        self.save(field.node().clears(), UNKNOWN);
         let found = selectors.select(selector);
         let Some((index, option)) = found.and_then(|index| Some((index, options.get(index)?))) else {
             return self.error(DecodeErrorKind::InvalidSelector(selector));
@@ -755,7 +771,7 @@ pub(crate) fn tell_bits<V: Visitor>(
             BitsKind::Boolean => i128::from(value != 0),
             _ => i128::from(value),
         };
-        save(slots, &field.node().saves, value);
+        save(slots, field.node().saves(), value);
     }
     if !V::WANTS_VALUES {
         return;

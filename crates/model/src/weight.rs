@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::{
-    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Mappings, StringLength, TraceClass,
-    VariableLengthValue,
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, Length,
+    Mappings, StringLength, TraceClass, VariableLengthValue, WideInteger,
 };
 
 /// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
@@ -118,27 +118,76 @@ fn name_weight(name: &str) -> u64 {
     ((name.len() + 5 * escaped) / NAME) as u64
 }
 
-fn longest<'a>(names: impl Iterator<Item = &'a String>) -> u64 {
-    names.map(|name| name_weight(name)).max().unwrap_or(0)
+fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
+    names.map(name_weight).max().unwrap_or(0)
 }
 
 /// What the names of values cost: one value can have all of them.
 fn mapping_weight(mappings: &Mappings) -> u64 {
-    let ranges = || mappings.0.iter().flat_map(|mapping| &mapping.ranges.0);
-    let mut ends: Vec<(i128, i64)> =
-        ranges().flat_map(|range| [(range.lower, 1), (range.upper.saturating_add(1), -1)]).collect();
+    let most = most_at_once(mappings);
+    let longest = longest(mappings.iter().map(|mapping| mapping.name));
+    let names = most.saturating_mul(1 + longest);
+    // One name is what a number has, too.
+    names.saturating_sub(1).saturating_add((mappings.ranges() / RANGES) as u64)
+}
+
+/// How many names a value can have at most.
+fn most_at_once(mappings: &Mappings) -> u64 {
+    let ranges = || mappings.iter().flat_map(|mapping| mapping.ranges.iter());
+    // Mostly they come in order, and each value has one; there can be millions.
+    let mut last = None;
+    let in_order = |range: IntegerRange| last.replace(range.upper).is_none_or(|last| last < range.lower);
+    if ranges().all(in_order) {
+        return u64::from(mappings.ranges() > 0);
+    }
+    if let Some(mut ends) = ends(ranges(), mappings.ranges(), |bound| i64::try_from(bound).ok()) {
+        return widest(&mut ends);
+    }
+    ends(ranges(), mappings.ranges(), Some).map_or(0, |mut ends| widest(&mut ends))
+}
+
+/// Where ranges begin (true) and behind which values they end (false); None if a bound does not fit.
+fn ends<T>(
+    ranges: impl Iterator<Item = IntegerRange>,
+    count: usize,
+    bound: impl Fn(i128) -> Option<T>,
+) -> Option<Vec<(T, bool)>> {
+    let mut ends = Vec::with_capacity(count.saturating_mul(2));
+    for range in ranges {
+        ends.push((bound(range.lower)?, true));
+        ends.push((bound(range.upper.saturating_add(1))?, false));
+    }
+    Some(ends)
+}
+
+/// How many ranges are open at once at most.
+fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
     // At the same value one ends before the other begins.
     ends.sort_unstable();
     let mut open = 0i64;
-    let most = ends.iter().map(|(_, step)| {
-        open += step;
+    let most = ends.iter().map(|(_, begins)| {
+        open += if *begins { 1 } else { -1 };
         open
     });
-    let most = most.max().unwrap_or(0).unsigned_abs();
-    let longest = longest(mappings.0.iter().map(|mapping| &mapping.name));
-    let names = most.saturating_mul(1 + longest);
-    // One name is what a number has, too.
-    names.saturating_sub(1).saturating_add((ranges().count() / RANGES) as u64)
+    most.max().unwrap_or(0).unsigned_abs()
+}
+
+/// The same of the names of values that only wide integers have.
+fn wide_weight(integer: &IntegerProperties) -> u64 {
+    let (Some(mappings), ranges) = (&integer.mappings, integer.wide_ranges()) else { return 0 };
+    let mut begins: Vec<&WideInteger> = ranges.iter().map(|range| &range.lower).collect();
+    let mut ends: Vec<&WideInteger> = ranges.iter().map(|range| &range.upper).collect();
+    begins.sort_unstable();
+    ends.sort_unstable();
+    // Before each that begins, those end that lie below it.
+    let mut ended = 0;
+    let mut most = 0;
+    for (begun, begin) in begins.iter().enumerate() {
+        ended += ends[ended..].iter().take_while(|end| end < &begin).count();
+        most = most.max(begun + 1 - ended);
+    }
+    let longest = longest(mappings.iter().map(|mapping| mapping.name));
+    (most as u64).saturating_mul(1 + longest).saturating_add((ranges.len() / RANGES) as u64)
 }
 
 #[derive(Default)]
@@ -157,6 +206,10 @@ impl Weigher {
     }
 
     fn of(&mut self, class: &Arc<FieldClass>) -> Weight {
+        // Most classes have nothing to look at: there can be too many to keep a list of them.
+        if class.kind.is_plain() {
+            return self.of_kind(&class.kind);
+        }
         if let Some(known) = self.known.get(&Arc::as_ptr(class)) {
             return *known;
         }
@@ -166,23 +219,26 @@ impl Weigher {
     }
 
     fn of_kind(&mut self, kind: &FieldKind) -> Weight {
-        let names = |mappings: &Option<Mappings>| mappings.as_ref().map_or(0, mapping_weight);
+        let names = |integer: &IntegerProperties| {
+            let of_mappings = integer.mappings.as_ref().map_or(0, mapping_weight);
+            of_mappings.saturating_add(wide_weight(integer))
+        };
         match kind {
             FieldKind::BitArray(bits)
             | FieldKind::Boolean(bits)
             | FieldKind::Float(bits)
             | FieldKind::Padding(bits) => Weight::field_of(bits.length),
             FieldKind::BitMap { bits, flags } => {
-                let longest = longest(flags.0.iter().map(|flag| &flag.name));
-                let names = (flags.0.len() as u64).saturating_mul(1 + longest);
+                let longest = longest(flags.iter().map(|flag| flag.name));
+                let names = (flags.len() as u64).saturating_mul(1 + longest);
                 Weight::field_of(bits.length).and(Weight::fields(names))
             }
             FieldKind::Integer { bits, integer } => {
-                Weight::field_of(bits.length).and(Weight::fields(names(&integer.mappings)))
+                Weight::field_of(bits.length).and(Weight::fields(names(integer)))
             }
             FieldKind::VariableLength { value, .. } => match value {
                 VariableLengthValue::Integer(integer) => {
-                    Weight::field_of(8).and(Weight::fields(names(&integer.mappings)))
+                    Weight::field_of(8).and(Weight::fields(names(integer)))
                 }
                 VariableLengthValue::BitArray | VariableLengthValue::Boolean => Weight::field_of(8),
             },
@@ -243,10 +299,7 @@ impl Weigher {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{
-        BitField, ByteOrder, DeclaredAt, FieldLocation, IntegerProperties, IntegerRange, Mapping, Member,
-        RangeSet,
-    };
+    use crate::{BitField, ByteOrder, DeclaredAt, FieldLocation, IntegerProperties, Member, RangeSet};
 
     fn nowhere() -> FieldLocation {
         FieldLocation {
@@ -258,11 +311,9 @@ mod tests {
     }
 
     fn integer(bits: u64, ranges: &[(i128, i128)]) -> Arc<FieldClass> {
-        let mapping = |(lower, upper): &(i128, i128)| Mapping {
-            name: "x".to_owned(),
-            ranges: RangeSet(vec![IntegerRange { lower: *lower, upper: *upper }]),
-        };
-        let mappings = Some(Mappings(ranges.iter().map(mapping).collect()));
+        let range = |(lower, upper): &(i128, i128)| IntegerRange { lower: *lower, upper: *upper };
+        let mappings = ranges.iter().map(|bounds| ("x", RangeSet(vec![range(bounds)])));
+        let mappings = Some(mappings.collect());
         let integer = IntegerProperties { mappings, ..IntegerProperties::default() };
         let bits = BitField::new(bits, ByteOrder::LittleEndian, 1);
         Arc::new(FieldClass::new(FieldKind::Integer { bits, integer }))
@@ -276,7 +327,7 @@ mod tests {
     fn array(element: &Arc<FieldClass>, length: Option<u64>) -> Arc<FieldClass> {
         let length = match length {
             Some(length) => Length::Static(length),
-            None => Length::Dynamic(nowhere()),
+            None => Length::Dynamic(Box::new(nowhere())),
         };
         let element = Arc::clone(element);
         Arc::new(FieldClass::new(FieldKind::Array {
@@ -339,7 +390,7 @@ mod tests {
         for _ in 0..20 {
             class = Arc::new(FieldClass::new(FieldKind::Optional {
                 field: structure(&[&class]),
-                selector: nowhere(),
+                selector: Box::new(nowhere()),
                 ranges: None,
             }));
         }

@@ -4,7 +4,7 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet};
+use crate::support::{Folder, METADATA, Run, ichnos, packet, recorded};
 
 /// A trace of a good data stream and a bad one.
 fn beside(bad: &[u8]) -> Folder {
@@ -171,4 +171,48 @@ fn stale_indexes() {
     run(&folder, "info", &[]).expect(0, &[]).prints(&told);
     let json = run(&folder, "check", &["--json"]).expect(0, &[]).json();
     assert_eq!((&json["warnings"], &json["findings"][0]["kind"]), (&1.into(), &"index".into()));
+}
+
+/// Without sequence numbers, only its bytes say that a packet is a copy.
+#[test]
+fn a_packet_that_was_copied_is_read_once() {
+    let (one, next) = (packet(&[2_000, 4_000], 0), packet(&[6_000, 8_000], 0));
+    let expected = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000];
+    for bad in [[&*one, &one, &next].concat(), [&*one, &next, &one].concat(), [&*one, &next, &next].concat()]
+    {
+        let folder = beside(&bad);
+        let copy = "the packet is a copy of the one at byte ";
+        let cat = run(&folder, "cat", &["--format=jsonl"]).expect(3, &["bad: byte ", copy]);
+        assert_eq!(times(&cat.out), expected);
+        assert!(!cat.err.contains("clock"), "{}", cat.err);
+        run(&folder, "check", &[]).expect(1, &[]).prints(&[copy]);
+    }
+    // As long as one byte is another one, they are two packets.
+    let mut other = one.clone();
+    *other.last_mut().unwrap() ^= 1;
+    let cat = run(&beside(&[&*one, &other, &next].concat()), "cat", &["--format=jsonl"]);
+    assert_eq!(times(&cat.expect(3, &["the next one begins at 2000"]).out).len(), 10);
+    // Where the clock stands still, a packet can repeat.
+    let still = packet(&[2_000, 2_000], 0);
+    let cat = run(&beside(&[&*still, &still, &next].concat()), "cat", &["--format=jsonl"]).expect(0, &[]);
+    assert_eq!(times(&cat.out).len(), 10);
+}
+
+#[test]
+fn a_recorded_packet_that_was_copied_is_read_once() {
+    let Some(trace) = recorded("ctf/real/tracecompass/hello-lost") else { return };
+    let folder = Folder::new("hello-lost");
+    for file in fs::read_dir(&trace).unwrap() {
+        let file = file.unwrap();
+        fs::write(folder.join(file.file_name()), fs::read(file.path()).unwrap()).unwrap();
+    }
+    let events = |folder: &Folder| run(folder, "cat", &["--format=jsonl"]);
+    let before = times(&events(&folder).out);
+    // The second packet behind itself: both have 4096 bytes.
+    let stream = fs::read(trace.join("channel1_2")).unwrap();
+    let (head, tail) = stream.split_at(8192);
+    fs::write(folder.join("channel1_2"), [head, &head[4096..], tail].concat()).unwrap();
+    let after = events(&folder).expect(3, &["channel1_2: byte 8192", "is a copy of the one at byte 4096"]);
+    assert_eq!(times(&after.out), before);
+    assert!(!after.err.contains("clock"), "{}", after.err);
 }

@@ -45,15 +45,17 @@ fn no_trace() {
     fs::write(folder.join("empty-file"), b"").unwrap();
     run("empty-file").expect(2, &["an empty file"]);
     fs::write(folder.join("text"), b"hello").unwrap();
-    run("text").expect(2, &["none of the formats", "ichnos formats"]);
+    run("text").expect(2, &["this is a text file, which ichnos does not read", "ichnos formats"]);
+    fs::write(folder.join("bytes"), [0xc3; 64]).unwrap();
+    run("bytes").expect(2, &["none of the formats", "ichnos formats"]);
     fs::create_dir(folder.join("other")).unwrap();
     fs::write(folder.join("other/metadata.txt"), METADATA).unwrap();
     run("other").expect(2, &["called exactly `metadata`", "metadata.txt"]);
     let trace = trace("no-trace-stream");
-    ichnos([OsStr::new("cat"), trace.join("stream_a").as_os_str()])
-        .expect(2, &["--metadata FILE", "the file lies in a trace"]);
-    fs::create_dir(trace.join("index")).unwrap();
-    ichnos([OsStr::new("cat"), trace.join("index").as_os_str()]).expect(2, &["did you mean"]);
+    fs::create_dir(trace.join("below")).unwrap();
+    ichnos([OsStr::new("cat"), trace.join("below").as_os_str()]).expect(2, &["did you mean"]);
+    fs::remove_file(trace.join("metadata")).unwrap();
+    ichnos([OsStr::new("cat"), trace.join("stream_a").as_os_str()]).expect(2, &["--metadata FILE"]);
 }
 
 #[test]
@@ -167,7 +169,9 @@ fn damaged_streams() {
 #[test]
 fn no_data_streams() {
     let folder = trace("no-data-streams");
-    let metadata = folder.join("metadata");
+    let alone = Folder::new("no-data-streams-alone");
+    let metadata = alone.join("metadata");
+    fs::write(&metadata, METADATA).unwrap();
     for verb in ["info", "cat", "check"] {
         ichnos([OsStr::new(verb), metadata.as_os_str()]).expect(0, &["note: ", "no data streams"]);
         assert_eq!(ichnos([OsStr::new(verb), OsStr::new("-q"), metadata.as_os_str()]).expect(0, &[]).err, "");

@@ -118,16 +118,19 @@ fn each_flag_sets_its_limit() {
         "struct{}b,c,d,e,f,g,h;",
         &"bcdefgh".chars().map(|c| format!("struct{{}}{c};")).collect::<String>(),
     );
-    let files = tsdl(&fields, &[7; 4000]);
-    assert_eq!(cat(&files, &["--limit-fields-per-bit", "10"]).expect(0, &[]).out.lines().count(), 32_000);
-    let too_many = "32000 bits of such event records could have 320000 fields, more than the limit of 193536";
-    cat(&files, &[]).expect(3, &[too_many, "4,000 bytes skipped"]);
+    let files = tsdl(&fields, &[7; 40_000]);
+    let ten = ["--limit-fields-per-bit", "10", "--limit", "5"];
+    assert_eq!(cat(&files, &ten).expect(0, &[]).out.lines().count(), 5);
+    let too_many =
+        "320000 bits of such event records could have 3200000 fields, more than the limit of 2328576";
+    cat(&files, &[]).expect(3, &[too_many, "40,000 bytes skipped", "--limit-fields-per-bit"]);
     cat(&files, &["--strict"]).expect(2, &[too_many]);
     run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--limit-fields-per-bit"]);
     cat(&files, &["--limit-empty-fields", "3"]).expect(2, &["more than 3 fields"]);
     let files = tsdl(PACKETS, &[8; 10]);
     cat(&files, &[]).expect(0, &[]);
     cat(&files, &["--limit-packets", "9"]).expect(3, &["more than 9 packets"]);
+    cat(&files, &["--limit-description", "500"]).expect(2, &["takes more than 500 bytes of memory"]);
     let files = tsdl("stream{};?;?;?;", &[]);
     let few = cat(&files, &["--limit-problems", "1"]).expect(2, &[]).err;
     assert!(few.lines().count() < cat(&files, &[]).err.lines().count(), "{few}");
@@ -158,8 +161,9 @@ fn each_flag_sets_its_limit() {
         ichnos(["info", path.to_str().unwrap(), flag, value]).expect(code, &[part]);
     };
     let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
+    of(archive(90_000), "--limit-ratio", "2000", 0, "");
     // So much out of so little may not have so many fields, either.
-    of(archive(90_000), "--limit-ratio", "2000", 3, "");
+    of(archive(900_000), "--limit-ratio", "2000", 3, "");
     of(archive(90_000), "--limit-ratio", "2", 2, "--limit-ratio");
     of(archive(9000), "--limit-unpacked", "4K", 2, "--limit-unpacked");
     of(archive(9), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
@@ -168,6 +172,70 @@ fn each_flag_sets_its_limit() {
     let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
     of(deep(), "--limit-folders", "2", 0, "");
     of(deep(), "--limit-folders", "1", 3, "left out, it is more than 1 folders deep");
+}
+
+/// Whichever limit is reached, the message names the option that raises it.
+#[test]
+fn a_limit_names_its_option() {
+    let named = |verb: &str, files: &Files, code: i32, option: &str, given: &[&str]| {
+        let run = run(verb, files, given).expect(code, &[]);
+        let advice = format!("if you trust the input, raise the limit with {option}");
+        let text = format!("{}{}", run.out, run.err);
+        assert!(text.contains(&advice), "{verb} {given:?}: {text}");
+        assert!(!text.contains("record the trace again"), "{verb} {given:?}: {text}");
+    };
+    let event = |fields: &str| tsdl(&format!("stream{{}};event{{fields:=struct{{{fields}}};}};"), &[7; 10]);
+    let json = |class: &str| spec2(&structure(&[("a", class)]), &[7; 10]);
+    let integer = "integer{size=8;}a;";
+    let empties = (0..9).map(|i| format!("struct{{}}e{i};")).collect::<String>();
+    let nested = event("struct{struct{struct{integer{size=8;}a;}b;}c;}d;");
+    for (option, value, files) in [
+        ("--limit-metadata", "50", event(integer)),
+        ("--limit-description", "500", event(integer)),
+        ("--limit-description", "2000", event(integer)),
+        ("--limit-description", "500", json(BIT)),
+        ("--limit-depth", "2", nested),
+        ("--limit-depth", "1", json(EMPTY)),
+        ("--limit-field-classes", "1", event(integer)),
+        ("--limit-field-classes", "1", json(BIT)),
+        ("--limit-event-classes", "1", tsdl("stream{};event{id=0;};event{id=1;};", &[])),
+        ("--limit-integer", "7", event(integer)),
+        ("--limit-integer", "7", json(&BIT.replace(":1,", ":8,"))),
+        ("--limit-empty-fields", "3", event(&format!("{integer}{empties}"))),
+    ] {
+        named("cat", &files, 2, option, &[option, value]);
+        named("info", &files, 2, option, &[option, value]);
+        named("check", &files, 1, option, &[option, value]);
+    }
+    let variable = r#"{"type":"variable-length-unsigned-integer"}"#;
+    for (option, value, files) in [
+        ("--limit-packets", "9", tsdl(PACKETS, &[8; 10])),
+        ("--limit-integer", "8", spec2(&structure(&[("a", variable)]), &[0xff, 0xff, 1])),
+        ("--limit-empty-elements", "3", event("integer{size=8;}a;struct{}b[1000];")),
+    ] {
+        named("cat", &files, 3, option, &[option, value]);
+        named("check", &files, 1, option, &[option, value]);
+    }
+    let deep: Files = tsdl(PACKETS, &[8]);
+    let folder = Folder::new("limits");
+    for (name, bytes) in &deep {
+        std::fs::write(folder.join(name), bytes).unwrap();
+    }
+    std::fs::create_dir_all(folder.join("a/b/c")).unwrap();
+    let path = folder.to_str().unwrap();
+    let advice = |option: &str| format!("raise the limit with {option}");
+    ichnos(["info", path, "--limit-folders", "1"]).expect(3, &[&advice("--limit-folders")]);
+    ichnos(["check", path, "--limit-folders", "1"]).expect(1, &[]).prints(&[&advice("--limit-folders")]);
+    ichnos(["info", path, "--limit-files", "1"]).expect(2, &[&advice("--limit-files")]);
+}
+
+/// Few fields without bits are read however few bits there are.
+#[test]
+fn small_traces_may_have_many_fields_without_bits() {
+    let empties = many(100, |i| format!("struct{{}}e{i};"));
+    let files =
+        tsdl(&format!("stream{{}};event{{fields:=struct{{integer{{size=8;}}a;{empties}}};}};"), &[7; 1000]);
+    assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 1000);
 }
 
 #[test]
@@ -627,4 +695,125 @@ fn measured() {
         }
     }
     println!("at most {} kB, and {:.2} s ({})", spent().0, worst.0, worst.1);
+}
+
+/// Texts of `size` bytes of which nearly each byte is kept, in the dialects of CTF.
+fn greedy(size: usize) -> Vec<(&'static str, String)> {
+    // Names of five bytes, all of them different.
+    let name = |number: usize| {
+        let digits = [26 * 26 * 26 * 26, 26 * 26 * 26, 26 * 26, 26, 1];
+        digits.iter().map(|place| char::from(b'a' + (number / place % 26) as u8)).collect::<String>()
+    };
+    let filled = |part: &dyn Fn(usize) -> String| {
+        let mut text = String::with_capacity(size + 64);
+        let mut number = 0;
+        while text.len() < size {
+            text += &part(number);
+            number += 1;
+        }
+        text
+    };
+    let head = "/* CTF 1.8 */\ntrace{major=1;minor=8;byte_order=le;};typealias integer{size=64;}:=u;";
+    let end = "stream{};event{fields:=struct{u v;};};";
+    let of_event = |fields: String| format!("{head}stream{{}};event{{fields:=struct{{u v;{fields}}};}};");
+    let rs = '\u{1e}';
+    let preamble = format!("{rs}{{\"type\":\"preamble\",\"version\":2}}");
+    let stream = format!("{rs}{{\"type\":\"data-stream-class\"}}");
+    let u8 = r#"{"type":"fixed-length-unsigned-integer","length":8,"byte-order":"little-endian"}"#;
+    let member = |class: &str| {
+        let members =
+            format!(r#"{{"type":"structure","member-classes":[{{"name":"v","field-class":{class}}}]}}"#);
+        format!("{preamble}{stream}{rs}{{\"type\":\"event-record-class\",\"payload-field-class\":{members}}}")
+    };
+    let attributes = |values: String| {
+        format!("{rs}{{\"type\":\"preamble\",\"version\":2,\"attributes\":{{\"a\":[{values}0]}}}}{stream}")
+    };
+    let labels = filled(&|n| format!("\"{}\":[[1,2]],", name(n)));
+    vec![
+        ("environment", format!("{head}env{{{}}};{end}", filled(&|n| format!("{}=1;", name(n))))),
+        (
+            "labels",
+            of_event(format!("enum:u{{{}}}e;", filled(&|n| format!("{},", name(n))).trim_end_matches(','))),
+        ),
+        ("members", of_event(filled(&|n| format!("u {};", name(n))))),
+        ("sequences", of_event(filled(&|n| format!("u {}[v];", name(n))))),
+        ("lengths", of_event(format!("u a{};", "[1]".repeat(size / 3)))),
+        ("paths", of_event(format!("u a[{}v];", "a.".repeat(size / 2)))),
+        ("aliases", format!("{head}{}{end}", filled(&|n| format!("typealias u:={};", name(n))))),
+        ("typedefs", format!("{head}{}{end}", filled(&|n| format!("typedef u {};", name(n))))),
+        ("event record classes", format!("{head}stream{{}};{}", filled(&|n| format!("event{{id={n};}};")))),
+        ("data stream classes", format!("{head}{}", filled(&|n| format!("stream{{id={n};}};")))),
+        ("call sites", format!("{head}{}{end}", filled(&|_| "callsite{a=1;};".to_owned()))),
+        ("comments", format!("{head}{}{end}", filled(&|_| "/* a */ ;\n".to_owned()))),
+        ("problems", format!("{head}{}", filled(&|_| "?;".to_owned()))),
+        (
+            "JSON labels",
+            member(&format!("{},\"mappings\":{{{}\"b\":[[1,2]]}}}}", u8.trim_end_matches('}'), labels)),
+        ),
+        ("JSON ones", attributes(filled(&|_| "1,".to_owned()))),
+        ("JSON maps", attributes(filled(&|_| "{\"a\":1},".to_owned()))),
+        ("JSON escapes", attributes(format!("\"{}\",", filled(&|_| "\\u00e9\\n".to_owned())))),
+        ("JSON fragments", format!("{preamble}{}", filled(&|_| format!("{rs}{{}}")))),
+        (
+            "JSON event record classes",
+            format!(
+                "{preamble}{stream}{}",
+                filled(&|n| format!("{rs}{{\"type\":\"event-record-class\",\"id\":{n}}}"))
+            ),
+        ),
+        ("PROP-2.0", format!("[{{\"type\":\"preamble\",\"version\":2}},{}0]", filled(&|_| "1,".to_owned()))),
+        (
+            "PROP-1.0",
+            format!(
+                "[\"CTF 2\",{{\"fragment\":\"trace-class\",\"user-attrs\":{{\"a\":[{}0]}}}}]",
+                filled(&|_| "1,".to_owned())
+            ),
+        ),
+    ]
+}
+
+/// Size of the texts that are measured.
+const GREEDY: usize = 4 << 20;
+
+#[test]
+fn metadata_take_no_more_than_twelve_times_their_size() {
+    if std::env::var_os("ASAN_OPTIONS").is_some() {
+        eprintln!("skipped: the address sanitizer takes memory for itself");
+        return;
+    }
+    let folder = Folder::new("greedy");
+    for (name, text) in greedy(GREEDY) {
+        std::fs::create_dir(folder.join(name)).unwrap();
+        std::fs::write(folder.join(name).join("metadata"), text).unwrap();
+        std::fs::write(folder.join(name).join("s"), [1; 8]).unwrap();
+    }
+    // A process of its own, which is small and has no other children.
+    let test = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "limits::greedy_measured", "--nocapture"])
+        .env(MEASURED, &*folder)
+        .status();
+    assert!(test.unwrap().success());
+}
+
+/// Runs a verb on each of the texts in the folder that [`MEASURED`] names, which are all of one size.
+#[cfg(target_os = "linux")]
+#[test]
+fn greedy_measured() {
+    use nix::sys::resource::{UsageWho, getrusage};
+
+    let Some(folder) = std::env::var_os(MEASURED) else { return };
+    for case in std::fs::read_dir(folder).unwrap() {
+        let case = case.unwrap().path();
+        let begin = std::time::Instant::now();
+        let mut command = command();
+        command.arg("info").arg(&case).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let code = command.status().unwrap().code();
+        assert!(matches!(code, Some(0 | 2 | 3)), "{}: {code:?}", case.display());
+        // The most of all up to now, in kB; the program itself takes some, too.
+        let kilobytes = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss() as usize;
+        if std::env::var_os("ICHNOS_COSTS").is_some() {
+            println!("{kilobytes} kB {:.1} s {code:?} {}", begin.elapsed().as_secs_f64(), case.display());
+        }
+        assert!(kilobytes * 1024 <= 12 * GREEDY + (12 << 20), "{}: {kilobytes} kB", case.display());
+    }
 }

@@ -174,7 +174,7 @@ fn events_with_a_log_level_are_lines() {
     assert!(
         run.out.starts_with(
             "[1795252931.955521][11290][11296][][hello] INFO: hello:greeting balance=0 hash=0 port=8000 \
-         text=say \"héllo\"\t0\\0\\n load=0 half_load=0 mood=CALM first_two=[0, 0] samples=[] initials=say\n"
+         text=say \"héllo\"\\t0\\0\\n load=0 half_load=0 mood=CALM first_two=[0, 0] samples=[] initials=say\n"
         ),
         "{}",
         run.out

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::PathBuf;
 
+use ichnos_fuchsia::log::Encoder;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Run, command, ichnos, ichnos_with, recorded, root};
@@ -122,7 +123,7 @@ fn options_of_formats() {
     ichnos(["info", "-O", "boot", log]).expect(2, &["FORMAT.OPTION=VALUE"]);
     ichnos(["formats"]).expect(0, &[]).prints(&["-O fuchsia-log.severity-scale"]);
     let readme = root().join("README.md");
-    ichnos(["info", path(&readme)]).expect(2, &["none of the formats"]);
+    ichnos(["info", path(&readme)]).expect(2, &["this is a text file"]);
     ichnos(["info", "--count", "--from", "fuchsia-log", path(&readme)])
         .expect(3, &[])
         .prints(&["record-type"]);
@@ -154,6 +155,96 @@ fn damage_and_rules() {
     assert_eq!((&findings[1]["rule"], &findings[1]["record"]), (&json!("record-reserved"), &json!(2)));
     assert_eq!(findings[1]["byte"], json!(second + 6));
     ichnos(["cat", "--strict", file]).expect(2, &["argument-type-unknown"]);
+}
+
+/// Records such as programs write.
+fn records(count: u64) -> Vec<Vec<u8>> {
+    let record = |index: u64| {
+        let mut buffer = [0; 256];
+        let mut encoder = Encoder::new(&mut buffer);
+        let message = format!("valve {index} is open");
+        let event = ichnos_fuchsia::log::Event {
+            timestamp: index as i64,
+            severity: 0x30,
+            pid: 1_103,
+            tid: 1_105,
+            message: Some(&message),
+            arguments: &[("bar", ichnos_fuchsia::log::Value::Unsigned(index))],
+            ..Default::default()
+        };
+        encoder.event(&event).unwrap();
+        encoder.written().to_vec()
+    };
+    (0..count).map(record).collect()
+}
+
+/// One byte removed in record 101 of 500, wherever: the other 499 are printed, at places that are no
+/// multiples of 8 bytes.
+#[test]
+fn a_missing_byte_loses_one_record() {
+    let folder = Folder::new("cut");
+    let file = folder.join("a.log");
+    let records = records(500);
+    let begin: usize = records[..100].iter().map(Vec::len).sum();
+    let whole = records.concat();
+    for at in (begin..begin + records[100].len()).step_by(13) {
+        let mut bytes = whole.clone();
+        bytes.remove(at);
+        fs::write(&file, bytes).unwrap();
+        let run = ichnos(["cat", "-fjsonl", path(&file)]).expect(3, &["in record 101"]);
+        let times: Vec<u64> =
+            events(&run).iter().map(|event| event["payload"]["bar"].as_u64().unwrap()).collect();
+        let expected: Vec<u64> = (0..500).filter(|index| *index != 100).collect();
+        assert_eq!(times, expected, "byte {}", at - begin);
+        let check = ichnos(["check", "--json", path(&file)]).expect(1, &[]).json();
+        assert_eq!(check["findings"].as_array().unwrap().len(), 1);
+        assert_eq!(check["findings"][0]["byte"].as_u64().unwrap() / 8, begin as u64 / 8);
+    }
+}
+
+/// Each distinct list of names takes no more than 2 kB.
+#[cfg(target_os = "linux")]
+#[test]
+fn classes_of_records_take_little_memory() {
+    use nix::sys::resource::{UsageWho, getrusage};
+
+    const COUNT: usize = 8_000;
+    if std::env::var_os("ASAN_OPTIONS").is_some() {
+        eprintln!("skipped: the address sanitizer takes memory for itself");
+        return;
+    }
+    let folder = Folder::new("classes");
+    let file = folder.join("a.log");
+    let write = |distinct: usize| {
+        let mut buffer = vec![0; 512];
+        let mut bytes = Vec::new();
+        for index in 0..COUNT {
+            let mut encoder = Encoder::new(&mut buffer);
+            let mut record = encoder.begin(index as i64, 0x30).unwrap();
+            record.argument("pid", 7u64).unwrap();
+            record.argument("tid", 8u64).unwrap();
+            record.argument("message", "the valve is open").unwrap();
+            for name in ["bar", "celsius", "count"] {
+                record.argument(&*format!("{name}_{:05}", index % distinct), 5u64).unwrap();
+            }
+            record.finish();
+            bytes.extend_from_slice(encoder.written());
+        }
+        fs::write(&file, bytes).unwrap();
+    };
+    // The most memory of any child so far in kB, of which the file is a part.
+    let run = |arguments: &[&str]| {
+        ichnos(arguments.iter().copied().chain([path(&file)])).expect(0, &[]);
+        getrusage(UsageWho::RUSAGE_CHILDREN).unwrap().max_rss()
+    };
+    write(3_000);
+    let before = run(&["cat", "-fnull"]).max(run(&["info", "--count"]));
+    write(COUNT);
+    for arguments in [&["cat", "-fnull"][..], &["info", "--count"]] {
+        let each = (run(arguments) - before) * 1024 / (COUNT as i64 - 3_000);
+        eprintln!("{arguments:?}: {each} bytes");
+        assert!(each <= 2_000, "{arguments:?}: {each} bytes");
+    }
 }
 
 #[test]

@@ -4,18 +4,32 @@
 // Helpers of tests are tests.
 #![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
 
+mod archives;
 mod cat;
 mod damaged;
 mod differential;
 mod documents;
+mod endings;
 mod errors;
+mod habits;
 mod inspect;
+mod intersection;
+mod json_forms;
 mod limits;
 mod log_lines;
 mod logs;
+mod options;
+mod paths;
 mod quirks;
 mod recorded;
+mod strict;
 mod structure;
 mod support;
+#[cfg(target_os = "linux")]
+mod terminal;
+#[cfg(target_os = "linux")]
+mod threads;
+mod trees;
 #[cfg(unix)]
 mod truncated;
+mod unmatched;

@@ -26,7 +26,7 @@ fn trace(name: &str) -> Folder {
 /// were printed, and what was told.
 fn print(folder: &Folder, options: &[&str], len: u64) -> (u64, String) {
     let mut child = command()
-        .args(["cat", "--clock-seconds"])
+        .arg("cat")
         .args(options)
         .arg(&**folder)
         .stdin(Stdio::null())

@@ -2,19 +2,34 @@
 
 use std::sync::Arc;
 
-use ichnos_model::plan::{Node, Plan, PlanError, TracePlans};
+use ichnos_model::plan::{Node, Plan, PlanError, TracePlans, align};
 use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Limits, Role, Scope, TextPlace, TraceClass,
-    VariableLengthValue,
+    Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope, StringLength, TextPlace,
+    TraceClass,
 };
 
-use super::Problems;
+use super::{Dialect, Problems};
 
-/// Checks that fields can be located, that fields with roles are of the right kind, and that
-/// event records have bits.
-pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems) {
-    let plans = match TracePlans::compile(trace, limits) {
-        Ok(plans) => plans,
+/// Checks that fields can be located, that fields with roles are of the right kind, that the members of
+/// unions can be of one size, and that event records have bits.
+pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, problems: &mut Problems) {
+    let rules: &[LocationRule] = match dialect {
+        Dialect::Prop2 => &[
+            LocationRule::NoNegativeRange,
+            LocationRule::NoOptional,
+            LocationRule::SameElement,
+            LocationRule::SameOptional,
+        ],
+        _ => &[LocationRule::NoNegativeRange],
+    };
+    let plans = match TracePlans::compile_by_rules(trace, limits, rules) {
+        Ok((plans, broken_rules)) => {
+            for (_, problem) in broken_rules {
+                let message = format!("field location {}: {}", problem.location, problem.reason);
+                problems.add(Diagnostic::slip(problem.place, message).within(problem.within));
+            }
+            plans
+        }
         Err(PlanError::Locations(wrong)) => {
             for problem in wrong {
                 let message = format!("field location {}: {}", problem.location, problem.reason);
@@ -26,10 +41,12 @@ pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems
             }
             return;
         }
-        Err(error) => return problems.error(TextPlace::default(), error.to_string()),
+        Err(error) => return problems.add(plan_diagnostic(&error)),
     };
+    let mut unions = UnionSizes { left: MOST_UNION_STEPS };
     if let Some(plan) = &plans.packet_header {
         check_roles(plan, Scope::PacketHeader, &[], problems);
+        unions.check(plan, Scope::PacketHeader, &[], problems);
     }
     for (class, plans) in trace.data_streams.iter().zip(&plans.data_streams) {
         let within = [format!("data stream class {}", class.id)];
@@ -40,19 +57,118 @@ pub(super) fn check(trace: &TraceClass, limits: &Limits, problems: &mut Problems
         for (scope, plan) in scopes {
             if let Some(plan) = plan {
                 check_roles(plan, scope, &within, problems);
+                unions.check(plan, scope, &within, problems);
             }
         }
-        let is_empty = |plan: &Option<Plan>| plan.as_ref().is_none_or(|plan| plan.fixed_size() == Some(0));
-        if is_empty(&plans.event_record_header) && is_empty(&plans.common_context) {
-            for (event, plans) in class.event_records.iter().zip(&plans.event_records) {
-                if is_empty(&plans.specific_context) && is_empty(&plans.payload) {
-                    let message = "its event records would be empty: no bits at all";
-                    let within = [within[0].clone(), format!("event record class {}", event.id)];
-                    let place = TextPlace { line: 1, column: 1, offset: 0 };
-                    problems.add(Diagnostic::slip(place, message).within(within.into()));
+        if let Some(plan) = &plans.common_context {
+            unions.check(plan, Scope::CommonContext, &within, problems);
+        }
+        let is_empty = |class: &Option<Arc<FieldClass>>| class.as_ref().is_none_or(|it| !can_have_bits(it));
+        let is_shared_empty = is_empty(&class.event_record_header) && is_empty(&class.common_context);
+        for (event, plans) in class.event_records.iter().zip(&plans.event_records) {
+            let within = [within[0].clone(), format!("event record class {}", event.id)];
+            let scopes =
+                [(Scope::SpecificContext, &plans.specific_context), (Scope::Payload, &plans.payload)];
+            for (scope, plan) in scopes {
+                if let Some(plan) = plan {
+                    unions.check(plan, scope, &within, problems);
                 }
             }
+            if is_shared_empty && is_empty(&event.specific_context) && is_empty(&event.payload) {
+                let message = "its event records would be empty: no bits at all";
+                // In CTF 1.8, other readers place this at the beginning of the text: nothing that is
+                // written in the block is wrong.
+                let start = TextPlace { line: 1, column: 1, offset: 0 };
+                let place = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
+                problems.add(Diagnostic::slip(place, message).within(within.into()));
+            }
         }
+    }
+}
+
+/// Whether an instance can have any bits.
+fn can_have_bits(class: &FieldClass) -> bool {
+    match &class.kind {
+        FieldKind::String { length: StringLength::Static(length), .. }
+        | FieldKind::Blob { length: Length::Static(length), .. } => *length > 0,
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().any(|member| can_have_bits(&member.class))
+        }
+        FieldKind::Array { length: Length::Static(0), .. } | FieldKind::Null { .. } => false,
+        FieldKind::Array { element, .. } => can_have_bits(element),
+        FieldKind::Optional { field, .. } => can_have_bits(field),
+        FieldKind::Variant { options, .. } => options.iter().any(|option| can_have_bits(&option.class)),
+        _ => true,
+    }
+}
+
+/// How many classes are looked at, at most, to find out the sizes of the members of unions.
+const MOST_UNION_STEPS: u32 = 1 << 20;
+
+/// Finds unions whose members cannot be of one size (CTF2-PROP-1.0, "Encode a value as a union field").
+struct UnionSizes {
+    left: u32,
+}
+
+impl UnionSizes {
+    fn check(&mut self, plan: &Plan, scope: Scope, within: &[String], problems: &mut Problems) {
+        for node in plan.nodes() {
+            let FieldKind::Union { members, alignment } = &node.class.kind else { continue };
+            let mut sizes = Vec::with_capacity(members.len());
+            for member in members {
+                sizes.extend(self.end(&member.class, 0, *alignment).map(|size| (size, &member.name)));
+            }
+            let Some((first, name)) = sizes.first() else { continue };
+            let Some((other, other_name)) = sizes.iter().find(|(size, _)| size != first) else { continue };
+            let message = format!(
+                "the members of a union take different numbers of bits: `{name}` {first}, `{other_name}` {other}"
+            );
+            let mut within = within.to_vec();
+            within.push(scope.to_string());
+            within.extend(node.name.as_ref().map(|name| format!("member `{name}`")));
+            problems.add(Diagnostic::slip(node.class.declared_at.0, message).within(within));
+        }
+    }
+
+    /// Where an instance ends that begins at bit `at`, of which it is known that it is a multiple of
+    /// `alignment` bits away from there that bit 0 is. None: not always at the same place.
+    fn end(&mut self, class: &FieldClass, at: u64, alignment: u64) -> Option<u64> {
+        self.left = self.left.checked_sub(1)?;
+        let own = class.alignment();
+        if own > alignment {
+            return None;
+        }
+        let at = align(at, own)?;
+        match &class.kind {
+            FieldKind::BitArray(bits)
+            | FieldKind::BitMap { bits, .. }
+            | FieldKind::Boolean(bits)
+            | FieldKind::Integer { bits, .. }
+            | FieldKind::Float(bits) => at.checked_add(bits.length),
+            FieldKind::String { length: StringLength::Static(bytes), .. }
+            | FieldKind::Blob { length: Length::Static(bytes), .. } => at.checked_add(bytes.checked_mul(8)?),
+            FieldKind::Null { .. } => Some(at),
+            FieldKind::Structure { members, .. } => {
+                members.iter().try_fold(at, |at, member| self.end(&member.class, at, alignment))
+            }
+            FieldKind::Array { length: Length::Static(0), .. } => Some(at),
+            FieldKind::Array { element, length: Length::Static(length), .. } => {
+                let first = align(at, element.alignment())?;
+                let size = self.end(element, first, alignment)?.checked_sub(first)?;
+                let stride = align(size, element.alignment())?;
+                first.checked_add(stride.checked_mul(length - 1)?)?.checked_add(size)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Why there is no plan, as a problem of the whole metadata.
+pub(crate) fn plan_diagnostic(error: &PlanError) -> Diagnostic {
+    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    match error.limit() {
+        Some(limit) => diagnostic.limit(limit),
+        None => diagnostic,
     }
 }
 
@@ -91,11 +207,7 @@ fn wrong(role: Role, node: &Node, plan: &Plan) -> Option<&'static str> {
 }
 
 fn is_unsigned(class: &FieldClass) -> bool {
-    match &class.kind {
-        FieldKind::Integer { integer, .. } => !integer.signed,
-        FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => !integer.signed,
-        _ => false,
-    }
+    class.integer().is_some_and(|integer| !integer.signed)
 }
 
 fn is_uuid(class: &FieldClass) -> bool {

@@ -6,13 +6,17 @@
 //! ```
 
 mod check;
+mod clocks;
 mod dialect;
 pub mod json;
+mod memory;
+mod name_index;
 pub mod packetized;
 mod problems;
 mod read;
 pub mod tsdl;
 
+pub(crate) use check::plan_diagnostic;
 pub use dialect::Dialect;
 pub use problems::Problems;
 pub use read::{add_auxiliary_streams, parse};
@@ -40,6 +44,8 @@ pub struct Metadata {
     pub dialect: Dialect,
     /// Slips and notes, in the order of their places.
     pub diagnostics: Vec<Diagnostic>,
+    /// About how much of [`Limits::description_bytes`] is left, in bytes, for what is made of the classes.
+    pub left: u64,
 }
 
 /// Why a metadata text cannot be read.

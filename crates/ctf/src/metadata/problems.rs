@@ -1,22 +1,73 @@
-//! Collects the problems of a metadata text, each with what encloses it.
+//! Collects the problems of a metadata text, each with what encloses it; one of them can be that the
+//! description takes too much memory.
 
+use ichnos_model::memory::Budget;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPlace};
 
-/// The problems found so far, and where the reader is.
-#[derive(Debug, Default)]
+/// The problems found so far, where the reader is, and how much memory it may still take.
+#[derive(Debug)]
 pub struct Problems {
     diagnostics: Vec<Diagnostic>,
     within: Vec<String>,
     most: usize,
     left_out: usize,
     errors: usize,
+    budget: Budget,
+    is_exhausted: bool,
 }
 
 impl Problems {
     /// No problem yet; at most [`Limits::diagnostics`] are kept.
     #[must_use]
     pub fn new(limits: &Limits) -> Self {
-        Self { most: limits.diagnostics.max(1), ..Self::default() }
+        Self {
+            diagnostics: Vec::new(),
+            within: Vec::new(),
+            most: limits.diagnostics.max(1),
+            left_out: 0,
+            errors: 0,
+            budget: Budget::new(limits.description_bytes),
+            is_exhausted: false,
+        }
+    }
+
+    /// Counts memory, in bytes, that something is about to take against [`Limits::description_bytes`].
+    /// False: it is too much, which is reported once as an error at `place`; nothing more is to be read.
+    #[inline]
+    pub fn charge(&mut self, bytes: u64, place: TextPlace) -> bool {
+        self.budget.take(bytes) || self.exhausted(place)
+    }
+
+    #[cold]
+    fn exhausted(&mut self, place: TextPlace) -> bool {
+        if !std::mem::replace(&mut self.is_exhausted, true) {
+            let most = self.budget.most();
+            let message = format!("the description takes more than {most} bytes of memory, the limit");
+            self.limit(place, "description_bytes", message);
+        }
+        false
+    }
+
+    /// Counts memory as free again.
+    pub fn release(&mut self, bytes: u64) {
+        self.budget.give_back(bytes);
+    }
+
+    /// Whether [`Problems::charge`] has refused something.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.is_exhausted
+    }
+
+    /// How many bytes of memory may still be taken.
+    #[must_use]
+    pub fn bytes_left(&self) -> u64 {
+        self.budget.left()
+    }
+
+    /// Adds an error: a limit, by its name in [`Limits`], was reached.
+    pub fn limit(&mut self, place: TextPlace, limit: &'static str, message: impl Into<String>) {
+        self.add(Diagnostic::error(place, message).limit(limit));
     }
 
     /// Does `work` within something, so that problems met there say so.

@@ -2,7 +2,12 @@
 
 use ichnos_model::{Diagnostic, Severity, TextPlace, TraceClass};
 
-use super::{Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, json, packetized, tsdl};
+use super::{
+    Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
+};
+
+/// What some editors put in front of texts: U+FEFF in UTF-8.
+const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Reads a metadata text, in packets or plain, of the dialect of the options or of the one that
 /// its content shows.
@@ -14,6 +19,7 @@ pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, Metada
     let mut problems = Problems::new(&options.limits);
     let mut dialect = options.dialect;
     let trace = read(bytes, options, &mut dialect, &mut problems);
+    let left = problems.bytes_left();
     let mut diagnostics = problems.into_diagnostics();
     let refused = |diagnostic: &Diagnostic| {
         diagnostic.severity == Severity::Error || (options.strict && diagnostic.severity == Severity::Slip)
@@ -23,7 +29,7 @@ pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, Metada
             if trace.dialect.is_empty() {
                 dialect.title().clone_into(&mut trace.dialect);
             }
-            Ok(Metadata { trace, dialect, diagnostics })
+            Ok(Metadata { trace, dialect, diagnostics, left })
         }
         _ => {
             if diagnostics.is_empty() {
@@ -44,8 +50,8 @@ fn read(
     let whole = TextPlace::default();
     if bytes.len() as u64 > limits.metadata_bytes {
         let most = limits.metadata_bytes;
-        problems
-            .error(whole, format!("the metadata has {} bytes, more than the limit of {most}", bytes.len()));
+        let message = format!("the metadata has {} bytes, more than the limit of {most}", bytes.len());
+        problems.limit(whole, "metadata_bytes", message);
         return None;
     }
     if bytes.is_empty() {
@@ -59,15 +65,27 @@ fn read(
         unpacked = packetized::unpack(bytes, limits, problems)?;
         packet_uuid = Some(unpacked.uuid);
         text = &unpacked.text;
+        if !problems.charge(text.len() as u64, whole) {
+            return None;
+        }
+    }
+    if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
+        // All documents say with what a text begins, and none names this.
+        let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
+        let severity = if options.strict { Severity::Slip } else { Severity::Note };
+        let start = TextPlace { line: 1, column: 1, offset: 0 };
+        problems.add(Diagnostic::new(severity, start, message));
+        text = rest;
     }
     let found = *dialect.get_or_insert_with(|| json::recognise(text).unwrap_or(Dialect::Ctf18));
     let errors = problems.errors();
-    let trace = match found {
+    let mut trace = match found {
         Dialect::Ctf18 => tsdl::parse(text, limits, problems),
         Dialect::Prop1 => json::parse_prop1(text, limits, problems),
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;
+    clocks::note_other_clocks(&mut trace, found);
     if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
         && packets != trace
         && !packets.is_nil()
@@ -78,23 +96,28 @@ fn read(
         );
     }
     if problems.errors() == errors {
-        check::check(&trace, limits, problems);
+        // What was unpacked is not needed any more, and what is compiled goes away again.
+        let mut limits = *limits;
+        limits.description_bytes = problems.bytes_left();
+        check::check(&trace, found, &limits, problems);
     }
     Some(trace)
 }
 
 /// Adds what auxiliary streams say (PROP-2.0, "Auxiliary stream"): each is a text with the name
-/// of its file. Gives the problems with the index of the text that they are in.
+/// of its file. Gives the problems with the index of the text that they are in. What they take of
+/// [`Limits::description_bytes`] is taken off.
 pub fn add_auxiliary_streams(
     trace: &mut TraceClass,
     texts: &[&[u8]],
-    options: &MetadataOptions,
+    options: &mut MetadataOptions,
 ) -> Vec<(usize, Diagnostic)> {
     let mut all = Vec::new();
     let mut streams = Vec::new();
     for (i, text) in texts.iter().enumerate() {
         let mut problems = Problems::new(&options.limits);
         streams.extend(json::parse_aux_stream(text, &options.limits, &mut problems));
+        options.limits.description_bytes = problems.bytes_left();
         all.extend(problems.into_diagnostics().into_iter().map(|diagnostic| (i, diagnostic)));
     }
     let mut problems = Problems::new(&options.limits);

@@ -304,7 +304,7 @@ fn packet(dump: &mut Dump<'_>, plans: &TracePlans, limits: WalkLimits, data: &[u
         };
     walk(dump, Scope::PacketHeader, &plans.packet_header, bits, &mut at)?;
     let id = dump.class_id.unwrap_or(0);
-    let stream = match trace.data_streams.iter().position(|class| class.id == id) {
+    let stream = match trace.data_streams.iter().position(|class| class.id == id.into()) {
         Some(index) => Some((&trace.data_streams[index], &plans.data_streams[index])),
         None if trace.data_streams.is_empty() => None,
         None => return Err(Ended(at.bit, format!("no data stream class {id}"))),
@@ -371,7 +371,7 @@ fn packet(dump: &mut Dump<'_>, plans: &TracePlans, limits: WalkLimits, data: &[u
         dump.event_id = None;
         walk(dump, Scope::EventRecordHeader, &plans.event_record_header, bits, &mut at)?;
         let id = dump.event_id.unwrap_or(0);
-        let Some(index) = class.event_records.iter().position(|class| class.id == id) else {
+        let Some(index) = class.event_records.iter().position(|class| class.id == id.into()) else {
             return Err(Ended(at.bit, format!("no event record class {id}")));
         };
         let event = &class.event_records[index];

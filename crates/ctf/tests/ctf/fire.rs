@@ -57,7 +57,7 @@ fn read(trace: &CtfTrace) -> Told {
                     match numbers.0[..] {
                         [packet, index, sum] if u64::from(check(packet as u32, index as u32)) == sum => {
                             let event = (packet as u32, index as u32);
-                            let is_own = stream.stream.id == Some(STREAM);
+                            let is_own = stream.stream.id == Some(STREAM.into());
                             if is_own && latest > head.nanoseconds() {
                                 told.held_up.push(event.0);
                             }

@@ -876,3 +876,27 @@ fn a_file_of_magic_numbers() {
     assert_eq!(events(&told).len(), 6);
     assert_eq!(damage(&told).len() + trace.damage().len(), 1);
 }
+
+/// Packets that all begin at the same time, and could all be copies of all others.
+#[test]
+fn a_file_of_copies() {
+    const COUNT: u32 = 10_000;
+    let metadata = r#"/* CTF 1.8 */
+        typealias integer { size = 8; map = clock.c.value; } := time;
+        trace { major = 1; minor = 8; byte_order = le; };
+        clock { name = c; };
+        stream { packet.context := struct {
+            time timestamp_begin; time timestamp_end; integer { size = 8; } packet_size; }; };
+        event { fields := struct { integer { size = 32; align = 8; } a; }; };"#;
+    let packet = |value: u32| [&[1, 2, 7 * 8], &value.to_le_bytes()[..]].concat();
+    for (what, distinct) in [("equal packets", 1), ("packets that differ", COUNT), ("pairs", COUNT / 2)] {
+        let stream: Vec<u8> = (0..COUNT).flat_map(|n| packet(n % distinct)).collect();
+        let (events, copies) = quick(what, || {
+            let trace = trace(metadata.as_bytes(), &[("stream", &stream)]);
+            let told = told(&trace);
+            let copies = damage(&told).into_iter().filter(|one| matches!(one.kind, DamageKind::Copy(_)));
+            (events(&told).len(), copies.count())
+        });
+        assert_eq!((events, copies), (distinct as usize, (COUNT - distinct) as usize), "{what}");
+    }
+}

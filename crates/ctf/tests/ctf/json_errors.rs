@@ -357,7 +357,7 @@ fn prop1_keeps_its_own_rules() {
         ),
         (
             fields(r#"{"name": "e", "field-type": {"field-type": "enum", "size": 8, "members": {"a": [{"base": 2, "value": "12"}]}}}"#),
-            "expected the digits of an integer of base 2",
+            "expected the digits, of base 2, of an integer",
         ),
         (fields(r#"{"name": "u", "field-type": {"field-type": "union", "fields": []}}"#), "expected at least one field"),
         (fields(r#"{"name": "a", "field-type": {"field-type": "array", "element-field-type": {"field-type": "string"}}}"#), "the property `length` is missing"),

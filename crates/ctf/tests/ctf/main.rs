@@ -14,9 +14,11 @@ mod json_errors;
 mod json_fixtures;
 mod json_suite;
 mod metadata_suite;
+mod other_suites;
 mod prop1_values;
 mod prop2_values;
 mod properties;
+mod proposal_cases;
 mod reading;
 mod stream_failures;
 #[allow(dead_code)]

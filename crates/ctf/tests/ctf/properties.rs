@@ -169,7 +169,7 @@ impl Maker {
             0 => self.structure(depth - 1, path, known).0,
             n @ (1 | 2) => {
                 let length = match self.location(known, NeededKind::Length) {
-                    Some(location) if n == 2 => Length::Dynamic(location),
+                    Some(location) if n == 2 => Length::Dynamic(Box::new(location)),
                     _ => Length::Static(self.random.below(4)),
                 };
                 FieldKind::Array {
@@ -184,7 +184,7 @@ impl Maker {
                 if let (Some(selector), true) =
                     (self.location(known, NeededKind::Boolean), self.random.chance(50))
                 {
-                    return FieldKind::Optional { field, selector, ranges: None };
+                    return FieldKind::Optional { field, selector: Box::new(selector), ranges: None };
                 }
                 match self.location(known, NeededKind::Selector) {
                     Some(selector) => {
@@ -193,7 +193,7 @@ impl Maker {
                             IntegerRange { lower, upper: lower + 1 },
                             IntegerRange::single(100),
                         ]);
-                        FieldKind::Optional { field, selector, ranges: Some(ranges) }
+                        FieldKind::Optional { field, selector: Box::new(selector), ranges: Some(ranges) }
                     }
                     None => self.leaf(),
                 }
@@ -213,7 +213,7 @@ impl Maker {
                     lower = upper + 1;
                 }
                 let alignment = self.alignment(1);
-                FieldKind::Variant { options, selector, alignment }
+                FieldKind::Variant { options, selector: Box::new(selector), alignment }
             }
             6 => {
                 let length = 1 + self.random.below(64);
@@ -234,11 +234,11 @@ impl Maker {
             _ => match self.location(known, NeededKind::Length) {
                 Some(location) if self.random.chance(50) => FieldKind::String {
                     encoding: StringEncoding::Utf8,
-                    length: StringLength::Dynamic(location),
+                    length: StringLength::Dynamic(Box::new(location)),
                     alignment: self.alignment(8),
                 },
                 Some(location) => FieldKind::Blob {
-                    length: Length::Dynamic(location),
+                    length: Length::Dynamic(Box::new(location)),
                     media_type: String::new(),
                     alignment: self.alignment(8),
                 },

@@ -15,7 +15,7 @@ pub type Fields = Vec<(String, String)>;
 /// A message.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Told {
-    StreamBegin(Option<u64>),
+    StreamBegin(Option<u128>),
     StreamEnd,
     PacketBegin(Facts),
     PacketEnd,
@@ -40,7 +40,7 @@ pub struct Facts {
 /// An event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Happened {
-    pub id: u64,
+    pub id: u128,
     pub nanoseconds: Option<i128>,
     pub cycles: Option<u64>,
     pub others: Vec<(u16, u64)>,

@@ -213,16 +213,16 @@ fn write_clock_class(
 /// Those that only carry properties that are written anyway are left out.
 fn write_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
     let shown = |(namespace, _): &&(String, Value)| namespace != "babeltrace.org,2020";
-    if attributes.0.iter().any(|entry| shown(&entry)) {
-        let shown = attributes.0.iter().filter(shown).cloned().collect();
-        write_open_attributes(lines, &Attributes(shown));
+    if attributes.iter().any(|entry| shown(&entry)) {
+        let shown: Attributes = attributes.iter().filter(shown).cloned().collect();
+        write_open_attributes(lines, &shown);
         lines.push("\n");
     }
 }
 
 fn write_open_attributes(lines: &mut Lines<'_>, attributes: &Attributes) {
     lines.property_line("User attributes");
-    lines.map(&attributes.0);
+    lines.map(attributes.entries());
 }
 
 fn write_range(lines: &mut Lines<'_>, range: IntegerRange) {
@@ -236,8 +236,8 @@ fn write_range(lines: &mut Lines<'_>, range: IntegerRange) {
 }
 
 /// Writes ranges in order, each after a space.
-fn write_ranges<'a>(lines: &mut Lines<'_>, sets: impl IntoIterator<Item = &'a RangeSet>) {
-    let mut ranges: Vec<IntegerRange> = sets.into_iter().flat_map(|set| set.0.iter().copied()).collect();
+fn write_ranges(lines: &mut Lines<'_>, ranges: impl Iterator<Item = IntegerRange>) {
+    let mut ranges: Vec<IntegerRange> = ranges.collect();
     ranges.sort_by_key(|range| (range.lower, range.upper));
     for range in ranges {
         lines.push(" ");
@@ -245,18 +245,33 @@ fn write_ranges<'a>(lines: &mut Lines<'_>, sets: impl IntoIterator<Item = &'a Ra
     }
 }
 
-/// The mappings by name; those of one name are one.
-fn by_name(mappings: &Mappings) -> Vec<(&str, Vec<&RangeSet>)> {
-    let mut all: Vec<(&str, Vec<&RangeSet>)> = Vec::new();
-    let mut sorted: Vec<_> = mappings.0.iter().collect();
-    sorted.sort_by(|a, b| a.name.as_bytes().cmp(b.name.as_bytes()));
-    for mapping in sorted {
-        match all.last_mut() {
-            Some((name, ranges)) if *name == mapping.name => ranges.push(&mapping.ranges),
-            _ => all.push((&mapping.name, vec![&mapping.ranges])),
-        }
+/// Mappings by name; those of one name are one. There can be millions.
+struct ByName<'m> {
+    mappings: &'m Mappings,
+    /// Their indexes, sorted by name.
+    order: Vec<u32>,
+}
+
+impl<'m> ByName<'m> {
+    fn new(mappings: &'m Mappings) -> Self {
+        let mut order: Vec<u32> = (0u32..).take(mappings.len()).collect();
+        order.sort_by_key(|index| mappings.get(*index as usize).map(|mapping| mapping.name.as_bytes()));
+        Self { mappings, order }
     }
-    all
+
+    fn name(&self, index: u32) -> &'m str {
+        self.mappings.get(index as usize).map_or("", |mapping| mapping.name)
+    }
+
+    /// The indexes of the mappings of each name.
+    fn iter(&self) -> impl Iterator<Item = &[u32]> {
+        self.order.chunk_by(|a, b| self.name(*a) == self.name(*b))
+    }
+
+    fn ranges(&self, indexes: &[u32]) -> impl Iterator<Item = IntegerRange> {
+        let mappings = indexes.iter().filter_map(|index| self.mappings.get(*index as usize));
+        mappings.flat_map(|mapping| mapping.ranges.iter())
+    }
 }
 
 fn push_count(lines: &mut Lines<'_>, count: usize, what: &str) {
@@ -372,7 +387,7 @@ impl<'a> ClassWriter<'a> {
                     }
                 }
                 LocationStep::Member(name) => {
-                    let member = class.and_then(|class| find_member(class, &|m| m.location_name() == name));
+                    let member = class.and_then(|class| find_member(class, &|m| m.is_called(name)));
                     path.push(member.map_or(name, |member| &member.name));
                     class = member.map(|member| &*member.class);
                 }
@@ -430,11 +445,11 @@ impl<'a> ClassWriter<'a> {
                 self.simple(lines, class, "Boolean", "");
             }
             FieldKind::BitMap { flags, .. } => {
-                let flags = by_name(flags);
+                let flags = ByName::new(flags);
                 lines.colored(lines.palette.blue, "Bit array");
                 // The reference output has no opening parenthesis here.
                 lines.push(" ");
-                push_count(lines, flags.len(), "flag");
+                push_count(lines, flags.iter().count(), "flag");
                 lines.push(")");
                 self.mappings(lines, class, "Flags", &flags);
             }
@@ -509,22 +524,16 @@ impl<'a> ClassWriter<'a> {
         lines.indent += 2;
     }
 
-    fn mappings(
-        &mut self,
-        lines: &mut Lines<'_>,
-        class: &FieldClass,
-        title: &str,
-        mappings: &[(&str, Vec<&RangeSet>)],
-    ) {
-        if mappings.is_empty() {
+    fn mappings(&mut self, lines: &mut Lines<'_>, class: &FieldClass, title: &str, mappings: &ByName<'_>) {
+        if mappings.order.is_empty() {
             self.attributes(lines, class);
             return;
         }
         let indent = self.begin_list(lines, class, title);
-        for (name, ranges) in mappings {
+        for of_name in mappings.iter() {
             lines.push("\n");
-            lines.property_line(name);
-            write_ranges(lines, ranges.iter().copied());
+            lines.property_line(of_name.first().map_or("", |index| mappings.name(*index)));
+            write_ranges(lines, mappings.ranges(of_name));
         }
         lines.indent -= indent;
     }
@@ -558,9 +567,9 @@ impl<'a> ClassWriter<'a> {
                 self.attributes(lines, class);
             }
             Some(mappings) => {
-                let mappings = by_name(mappings);
+                let mappings = ByName::new(mappings);
                 lines.push(", ");
-                push_count(lines, mappings.len(), "mapping");
+                push_count(lines, mappings.iter().count(), "mapping");
                 lines.push(")");
                 self.mappings(lines, class, "Mappings", &mappings);
             }
@@ -722,7 +731,7 @@ impl<'a> ClassWriter<'a> {
             None => lines.boolean_line("Selector is reversed", false),
             Some(ranges) => {
                 lines.property_line("Selector ranges");
-                write_ranges(lines, [ranges]);
+                write_ranges(lines, ranges.0.iter().copied());
                 lines.push("\n");
             }
         }
@@ -771,7 +780,7 @@ impl<'a> ClassWriter<'a> {
                 }
             }
             if target.is_seen() {
-                write_ranges(lines, [&option.ranges]);
+                write_ranges(lines, option.ranges.0.iter().copied());
                 lines.push(":");
             }
             self.described(lines, &option.class, &option.attributes, name, " ");

@@ -61,7 +61,7 @@ impl<'a> FieldLines<'a> {
             Around::Alone => return true,
             Around::Structure => {
                 self.line();
-                self.push(field.name().unwrap_or_default());
+                self.palette.push(self.out, field.name().unwrap_or_default());
             }
             Around::Array(count) => {
                 let index = *count;
@@ -231,10 +231,12 @@ impl Visitor for FieldLines<'_> {
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         if self.begin_value(field) {
+            let begin = self.out.len();
             match value.encoding {
                 StringEncoding::Utf8 => self.out.extend_from_slice(value.bytes),
                 _ => self.push(&value.to_str_lossy()),
             }
+            self.palette.escape_from(self.out, begin);
             self.end_value();
         }
     }

@@ -1,7 +1,6 @@
 use ichnos_model::{
     Attributes, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length,
-    LocationStep, Mapping, Mappings, RangeSet, StringEncoding, StringLength, VariableLengthValue,
-    VariantOption,
+    LocationStep, Mappings, RangeSet, StringEncoding, StringLength, VariableLengthValue, VariantOption,
 };
 
 use super::*;
@@ -115,12 +114,12 @@ fn payload(members: Vec<(&str, Arc<FieldClass>)>, bytes: &[u8]) -> (String, Stri
 
 #[test]
 fn scalars() {
-    let base =
-        |signed, preferred_base| integer(32, IntegerProperties { signed, preferred_base, mappings: None });
-    let mapping = |name: &str, lower, upper| Mapping { name: name.to_owned(), ranges: range(lower, upper) };
-    let mappings = Mappings(vec![mapping("B", 0, 0), mapping("A", 2, 9), mapping("B", -5, -1)]);
+    let base = |signed, preferred_base| {
+        integer(32, IntegerProperties { signed, preferred_base, ..IntegerProperties::default() })
+    };
+    let mappings = Mappings::from_iter([("B", range(0, 0)), ("A", range(2, 9)), ("B", range(-5, -1))]);
     let enumeration = IntegerProperties { signed: true, mappings: Some(mappings), ..Default::default() };
-    let flags = Mappings(vec![mapping("S", 1, 3), mapping("M", 7, 7)]);
+    let flags = Mappings::from_iter([("S", range(1, 3)), ("M", range(7, 7))]);
     let string = FieldKind::String {
         encoding: StringEncoding::Utf8,
         length: StringLength::NullTerminated,
@@ -200,17 +199,17 @@ fn compounds_and_locations() {
     };
     let variant = FieldKind::Variant {
         options: vec![option(Some("x"), 2, u8_class()), option(None, 3, structure(vec![]))],
-        selector: FieldLocation::absolute(Scope::Payload, ["n"]),
+        selector: Box::new(FieldLocation::absolute(Scope::Payload, ["n"])),
         alignment: 1,
     };
     let inner = structure(vec![
         ("m", u8_class()),
-        ("up", class(array(Length::Dynamic(relative(&[None, Some("n")]))))),
-        ("here", class(array(Length::Dynamic(relative(&[Some("m")]))))),
+        ("up", class(array(Length::Dynamic(Box::new(relative(&[None, Some("n")])))))),
+        ("here", class(array(Length::Dynamic(Box::new(relative(&[Some("m")])))))),
     ]);
     let optional = FieldKind::Optional {
         field: u8_class(),
-        selector: FieldLocation::absolute(Scope::PacketContext, ["cpu"]),
+        selector: Box::new(FieldLocation::absolute(Scope::PacketContext, ["cpu"])),
         ranges: Some(range(2, 4)),
     };
     let members = [

@@ -21,15 +21,16 @@ pub(crate) fn push_indent(out: &mut Vec<u8>, indent: usize) {
 }
 
 impl Lines<'_> {
+    /// Appends a text that is none of the trace.
     pub(crate) fn push(&mut self, text: &str) {
         self.out.extend_from_slice(text.as_bytes());
     }
 
+    /// Appends a text in a colour; it may be one of the trace.
     pub(crate) fn colored(&mut self, color: &str, text: &str) {
-        let reset = self.palette.reset;
-        for text in [color, text, reset] {
-            self.push(text);
-        }
+        self.push(color);
+        self.palette.push(self.out, text);
+        self.push(self.palette.reset);
     }
 
     pub(crate) fn indent(&mut self) {
@@ -77,6 +78,12 @@ impl Lines<'_> {
         self.push(self.palette.reset);
     }
 
+    pub(crate) fn unsigned(&mut self, value: u128) {
+        self.push(self.palette.bold);
+        number::push_grouped_unsigned(self.out, value);
+        self.push(self.palette.reset);
+    }
+
     pub(crate) fn boolean(&mut self, value: bool) {
         self.push(self.palette.bold);
         if value {
@@ -117,7 +124,7 @@ impl Lines<'_> {
     }
 
     /// Namespace, unique identifier and id in parentheses, as far as there are any.
-    pub(crate) fn identity(&mut self, namespace: Option<&str>, uid: Option<&str>, id: Option<u64>) {
+    pub(crate) fn identity(&mut self, namespace: Option<&str>, uid: Option<&str>, id: Option<u128>) {
         let mut separator = " (";
         for (name, value) in [("Namespace", namespace), ("UID", uid)] {
             if let Some(value) = value {
@@ -130,7 +137,7 @@ impl Lines<'_> {
         if let Some(id) = id {
             self.push(separator);
             self.push("ID ");
-            self.integer(i128::from(id));
+            self.unsigned(id);
             separator = ", ";
         }
         if separator == ", " {
@@ -158,7 +165,7 @@ impl Lines<'_> {
                 self.push(self.palette.bold);
                 match text.parse::<f64>() {
                     Ok(value) => number::push_fixed(self.out, value),
-                    Err(_) => self.push(text),
+                    Err(_) => self.palette.push(self.out, text),
                 }
                 self.push(self.palette.reset);
             }

@@ -173,16 +173,15 @@ impl Visitor for FieldWriter<'_> {
                 let end = i128::from(value.length);
                 self.names(
                     flags
-                        .0
                         .iter()
                         .filter(|flag| {
-                            flag.ranges.0.iter().any(|range| {
+                            flag.ranges.iter().any(|range| {
                                 let lower = range.lower.clamp(0, end) as u64;
                                 let upper = range.upper.clamp(-1, end - 1);
                                 (lower..(upper + 1) as u64).any(is_set)
                             })
                         })
-                        .map(|flag| flag.name.as_str()),
+                        .map(|flag| flag.name),
                 );
                 self.out.push(b'}');
             }
@@ -193,14 +192,13 @@ impl Visitor for FieldWriter<'_> {
                 self.wide_value(value);
                 self.out.push(b'}');
             }
-            (_, Some(mappings)) => {
+            (_, Some(_)) => {
                 self.push("{\"value\":");
                 self.wide_value(value);
                 self.push(",\"labels\":");
-                match value.as_i128() {
-                    Some(value) => self.names(mappings.names_of(value)),
-                    None => self.push("[]"),
-                }
+                let integer = field.class().integer();
+                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
+                self.names(names.into_iter());
                 self.out.push(b'}');
             }
             (_, None) => self.wide_value(value),

@@ -1,6 +1,6 @@
 use ichnos_model::{
-    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mapping,
-    Mappings, RangeSet, Role, StringEncoding, StringLength,
+    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mappings,
+    RangeSet, Role, StringEncoding, StringLength,
 };
 
 use super::*;
@@ -50,7 +50,7 @@ fn all_lines() {
 #[test]
 fn everything_about_classes() {
     let text = |text: &str| Some(text.to_owned());
-    let attributes = |name: &str| Attributes(vec![(name.to_owned(), Value::Array(vec![Value::Null]))]);
+    let attributes = |name: &str| Attributes::from_iter([(name.to_owned(), Value::Array(vec![Value::Null]))]);
     let uuid = |byte: u8| Some(Uuid::from_bytes([byte; 16]));
     let fixture = Fixture::with(structure(vec![("a", u8_class())]), |trace| {
         (trace.namespace, trace.name, trace.uid, trace.uuid) = (text("tn"), text("t"), text("tu"), uuid(1));
@@ -63,6 +63,7 @@ fn everything_about_classes() {
             ClockOrigin::Named { namespace: text("on"), name: "o".to_owned(), uid: "ou".to_owned() };
         clock.attributes = attributes("of the clock");
         trace.clocks.push(ClockClass::new("second", 7));
+        trace.data_streams[0].other_clocks.push(1);
         let stream = &mut trace.data_streams[0];
         (stream.namespace, stream.name, stream.uid) = (text("sn"), text("s"), text("su"));
         stream.attributes = attributes("of the stream");
@@ -149,17 +150,14 @@ fn numbers() {
 
 #[test]
 fn everything_else() {
-    let mapping = |name: &str, lower, upper| Mapping {
-        name: name.to_owned(),
-        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
-    };
-    let mappings = Mappings(vec![mapping("B\"", 0, 9), mapping("A", 1, 1)]);
+    let set = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    let mappings = Mappings::from_iter([("B\"", set(0, 9)), ("A", set(1, 1))]);
     let enumeration = IntegerProperties { mappings: Some(mappings.clone()), ..IntegerProperties::default() };
     let string = |length| class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
     let blob = FieldKind::Blob { length: Length::Static(2), media_type: "x/y".to_owned(), alignment: 8 };
     let optional = |value| FieldKind::Optional {
         field: u8_class(),
-        selector: FieldLocation::absolute(Scope::Payload, ["e"]),
+        selector: Box::new(FieldLocation::absolute(Scope::Payload, ["e"])),
         ranges: Some(RangeSet(vec![IntegerRange::single(value)])),
     };
     let array = FieldKind::Array {
@@ -224,4 +222,62 @@ fn headers_with_fields_of_their_own() {
         print_header(true)
     );
     assert!(!print_header(false).contains("header"), "{}", print_header(false));
+}
+
+/// For readers that keep 53 bits of a number, and for people who read dates.
+#[test]
+fn integers_and_times_in_other_forms() {
+    let hex = || integer(64, IntegerProperties::default());
+    let fixture = Fixture::new(structure(vec![("9007199254740993", hex()), ("b", hex())]));
+    let bytes = [(1u64 << 53) + 1, (1 << 53) - 1].map(u64::to_le_bytes).concat();
+    let show = |integers, time| {
+        let options = JsonLinesOptions { packets: true, integers, time, ..JsonLinesOptions::default() };
+        let out = Shared::default();
+        let mut sink = JsonLines::new(out.clone(), options);
+        fixture.begin(&mut sink);
+        fixture.packet(&mut sink, 1000, true);
+        fixture.event(&mut sink, 1_565_957_300_948_091_100, &bytes);
+        fixture.event(&mut sink, 1_565_957_300_948_091_101, &bytes);
+        send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
+        fixture.end(&mut sink);
+        let text = out.text();
+        let mut lines = text.lines().map(str::to_owned).filter(|line| !line.contains("event-class"));
+        [lines.next().unwrap(), lines.nth(1).unwrap(), lines.next().unwrap(), lines.next().unwrap()]
+    };
+    let [begin, first, second, lost] = show(Integers::Number, JsonTime::Iso);
+    assert!(begin.contains(r#""frequency":1000000000,"#), "{begin}");
+    for (line, digit) in [(first, 0), (second, 1)] {
+        assert!(
+            line.starts_with(&format!(
+                r#"{{"type":"event","stream":0,"ts":"2019-08-16T12:08:20.94809110{digit}Z","cycles":15659573009480911"#
+            )),
+            "{line}"
+        );
+    }
+    assert_eq!(
+        lost,
+        r#"{"type":"discarded-events","stream":0,"count":5,"begin":{"ts":"1970-01-01T00:00:01.000000000Z","cycles":1000000000},"end":{"ts":"1970-01-01T00:00:02.000000000Z","cycles":2000000000}}"#
+    );
+    let [begin, first, _, _] = show(Integers::Auto, JsonTime::Both);
+    assert!(begin.contains(r#""frequency":1000000000,"#), "{begin}");
+    assert_eq!(
+        first,
+        r#"{"type":"event","stream":0,"ts":"1565957300948091100","time":"2019-08-16T12:08:20.948091100Z","cycles":"1565957300948091100","id":3,"name":"ev","log_level":"warning","payload":{"9007199254740993":"9007199254740993","b":9007199254740991}}"#
+    );
+    let [begin, _, second, _] = show(Integers::String, JsonTime::Nanoseconds);
+    assert!(begin.contains(r#""frequency":"1000000000","offset_seconds":"0","#), "{begin}");
+    assert_eq!(
+        second,
+        r#"{"type":"event","stream":"0","ts":"1565957300948091101","cycles":"1565957300948091101","id":"3","name":"ev","log_level":"warning","payload":{"9007199254740993":"9007199254740993","b":"9007199254740991"}}"#
+    );
+}
+
+/// A clock that counts from elsewhere has no dates.
+#[test]
+fn times_without_dates() {
+    let fixture = Fixture::with(structure(vec![]), |trace| trace.clocks[0].origin = ClockOrigin::Unknown);
+    for time in [JsonTime::Iso, JsonTime::Both] {
+        let options = JsonLinesOptions { time, ..JsonLinesOptions::default() };
+        assert_eq!(print(&fixture, options, &[]), print(&fixture, JsonLinesOptions::default(), &[]));
+    }
 }

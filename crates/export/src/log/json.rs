@@ -6,14 +6,17 @@ use super::Line;
 use super::parts::Number;
 use crate::jsonl::fields::{push_string, push_utf8};
 use crate::number;
+use crate::time::TimeWriter;
 
 impl Line<'_> {
-    pub(super) fn push_json(&self, out: &mut Vec<u8>) {
+    /// `dates` writes the time if it has one.
+    pub(super) fn push_json(&self, out: &mut Vec<u8>, dates: &mut TimeWriter) {
         let parts = self.parts;
         out.extend_from_slice(b"{\"moniker\":");
         push_utf8(out, parts.component().unwrap_or_default());
         out.extend_from_slice(b",\"version\":1,\"data_source\":\"Logs\",\"metadata\":{\"timestamp\":");
         match self.time.map(u64::try_from) {
+            Some(_) if self.has_date => dates.push(out, self.time.unwrap_or_default()),
             Some(Ok(time)) => number::push_unsigned(out, time),
             Some(Err(_)) => number::push_i128(out, self.time.unwrap_or_default()),
             // There has to be one.

@@ -5,27 +5,30 @@ use std::io::Write;
 use ichnos_model::plan::Plan;
 use ichnos_model::{Field, FieldKind, Real, Text, Visitor, Wide};
 
-use super::parts::push_lossy;
+use super::parts::push_utf8;
 use crate::block::Block;
 use crate::jsonl::keys::mappings;
 use crate::number;
+use crate::printable::{Escaping, escape_from};
 
 /// What stands before the fields of a scope: ` name=`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Names {
     /// By index of the node.
     names: Vec<Block>,
+    /// What is escaped in them and in values.
+    escaping: Escaping,
 }
 
 impl Names {
-    pub(super) fn of(plan: Option<&Plan>) -> Self {
+    pub(super) fn of(plan: Option<&Plan>, escaping: Escaping) -> Self {
         let names = plan.into_iter().flat_map(Plan::nodes).map(|node| {
             let mut name = vec![b' '];
-            push_word(&mut name, node.name.as_deref().unwrap_or_default().as_bytes());
+            push_text(&mut name, node.name.as_deref().unwrap_or_default().as_bytes(), escaping);
             name.push(b'=');
             Block::new(&name)
         });
-        Self { names: names.collect() }
+        Self { names: names.collect(), escaping }
     }
 }
 
@@ -102,7 +105,7 @@ impl<'a> PairWriter<'a> {
             if std::mem::replace(&mut any, true) {
                 self.out.push(b'|');
             }
-            push_word(self.out, name.as_bytes());
+            push_text(self.out, name.as_bytes(), self.names.escaping);
         }
         any
     }
@@ -140,7 +143,9 @@ impl Visitor for PairWriter<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.lead(field);
-        if !value.as_i128().is_some_and(|number| self.label(field, number)) {
+        let integer = field.class().integer();
+        let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
+        if !self.names(names.into_iter()) {
             value.write_decimal(self.out);
         }
     }
@@ -178,8 +183,8 @@ impl Visitor for PairWriter<'_> {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
         self.lead(field);
         let begin = self.out.len();
-        push_lossy(self.out, value);
-        escape_word_from(self.out, begin);
+        push_utf8(self.out, value, self.names.escaping == Escaping::Unprintable);
+        escape_from(self.out, begin, self.names.escaping);
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
@@ -247,87 +252,10 @@ impl Visitor for PairWriter<'_> {
     }
 }
 
-/// Appends UTF-8 text of which terminals obey nothing: control characters become `\x` and two digits. Tabs
-/// and line feeds are left as they are.
-#[inline]
-pub(super) fn push_text(out: &mut Vec<u8>, text: &[u8]) {
+/// Appends UTF-8 text that stays on its line.
+#[inline(always)]
+pub(super) fn push_text(out: &mut Vec<u8>, text: &[u8], escaping: Escaping) {
     let begin = out.len();
     out.extend_from_slice(text);
-    escape_from(out, begin, |byte| matches!(byte, 0..=8 | 11..=31 | 127));
-}
-
-/// As [`push_text`], but text that is to stay on its line: line feeds become `\n`.
-#[inline]
-pub(super) fn push_word(out: &mut Vec<u8>, text: &[u8]) {
-    let begin = out.len();
-    out.extend_from_slice(text);
-    escape_word_from(out, begin);
-}
-
-#[inline]
-fn escape_word_from(out: &mut Vec<u8>, begin: usize) {
-    escape_from(out, begin, |byte| matches!(byte, 0..=8 | 10..=31 | 127));
-}
-
-/// Escapes what was appended from `begin` on.
-#[inline]
-fn escape_from(out: &mut Vec<u8>, begin: usize, is_escaped: impl Fn(u8) -> bool) {
-    if has_control(out.get(begin..).unwrap_or_default()) {
-        escape(out, begin, is_escaped);
-    }
-}
-
-/// Whether there is a control character of ASCII in a text.
-#[inline]
-fn has_control(text: &[u8]) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let has_control = |word: u64| {
-        let delete = word ^ (ONES * 0x7f);
-        let found = word.wrapping_sub(ONES * 0x20) & !word | delete.wrapping_sub(ONES) & !delete;
-        found & (ONES << 7) != 0
-    };
-    let (words, rest) = text.as_chunks();
-    match (text.first_chunk(), text.last_chunk()) {
-        _ if !words.is_empty() => {
-            words.iter().any(|word| has_control(u64::from_le_bytes(*word)))
-                || text.last_chunk().is_some_and(|last| has_control(u64::from_le_bytes(*last)))
-        }
-        // They may overlap.
-        (Some(first), Some(last)) => {
-            has_control(u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32)
-        }
-        _ => rest.iter().any(u8::is_ascii_control),
-    }
-}
-
-#[cold]
-fn escape(out: &mut Vec<u8>, begin: usize, is_escaped: impl Fn(u8) -> bool) {
-    for byte in out.split_off(begin) {
-        match byte {
-            _ if !is_escaped(byte) => out.push(byte),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            _ => {
-                out.extend_from_slice(b"\\x");
-                number::push_hex_bytes(out, &[byte]);
-            }
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::has_control;
-
-    #[test]
-    fn control_characters_are_found_wherever_they_are() {
-        for length in 0..20 {
-            for place in 0..length {
-                for byte in 0..=255u8 {
-                    let mut text = vec![b'\xe4'; length];
-                    text[place] = byte;
-                    assert_eq!(has_control(&text), byte.is_ascii_control(), "{text:?}");
-                }
-            }
-        }
-    }
+    escape_from(out, begin, escaping);
 }

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-use ichnos_model::Text;
+use ichnos_model::{StringEncoding, Text};
 
 /// A number as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,18 +71,25 @@ pub(super) struct Parts {
     component: Option<Span>,
     component_url: Option<Span>,
     tags: Vec<Span>,
-    /// UTF-8.
+    /// UTF-8, unless bytes are kept.
     texts: Vec<u8>,
+    /// Whether bytes that are no UTF-8 stay as they are: they are escaped later.
+    keeps_bytes: bool,
 }
 
 impl Parts {
+    /// `keeps_bytes`: bytes of texts that are no UTF-8 stay as they are, for who escapes them later.
+    pub(super) fn new(keeps_bytes: bool) -> Self {
+        Self { keeps_bytes, ..Self::default() }
+    }
+
     /// Forgets everything.
     #[inline]
     pub(super) fn clear(&mut self) {
         let (mut tags, mut texts) = (std::mem::take(&mut self.tags), std::mem::take(&mut self.texts));
         tags.clear();
         texts.clear();
-        *self = Self { tags, texts, ..Self::default() };
+        *self = Self { tags, texts, keeps_bytes: self.keeps_bytes, ..Self::default() };
     }
 
     #[inline]
@@ -100,7 +107,7 @@ impl Parts {
     #[inline]
     pub(super) fn text(&mut self, part: TextPart, text: Text<'_>) {
         let begin = self.texts.len();
-        push_lossy(&mut self.texts, text);
+        push_utf8(&mut self.texts, text, self.keeps_bytes);
         self.note(part, begin);
     }
 
@@ -176,11 +183,12 @@ impl fmt::Write for Renderer<'_> {
     }
 }
 
-/// Appends a text as UTF-8, with U+FFFD for what is broken.
+/// Appends a text as UTF-8, with U+FFFD for what is broken, or its bytes as they are if they are kept.
 #[inline]
-pub(super) fn push_lossy(out: &mut Vec<u8>, text: Text<'_>) {
+pub(super) fn push_utf8(out: &mut Vec<u8>, text: Text<'_>, keeps_bytes: bool) {
     match text.as_str() {
         Some(text) => out.extend_from_slice(text.as_bytes()),
+        None if keeps_bytes && text.encoding == StringEncoding::Utf8 => out.extend_from_slice(text.bytes),
         None => out.extend_from_slice(text.to_str_lossy().as_bytes()),
     }
 }

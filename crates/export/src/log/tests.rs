@@ -2,7 +2,7 @@ use std::fmt;
 
 use ichnos_model::{
     Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, LevelScale,
-    LevelStep, LogText, Mapping, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
+    LevelStep, LogText, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
 };
 
 use super::*;
@@ -184,10 +184,10 @@ fn optional_members() {
     let optional = |field| {
         class(FieldKind::Optional {
             field,
-            selector: ichnos_model::FieldLocation {
+            selector: Box::new(ichnos_model::FieldLocation {
                 origin: None,
                 ..ichnos_model::FieldLocation::absolute(Scope::Payload, ["is".to_owned()])
-            },
+            }),
             ranges: None,
         })
     };
@@ -205,10 +205,8 @@ fn optional_members() {
 
 #[test]
 fn values() {
-    let mappings = Mappings(vec![
-        Mapping { name: "ON".to_owned(), ranges: RangeSet(vec![IntegerRange::single(1)]) },
-        Mapping { name: "FIRST".to_owned(), ranges: RangeSet(vec![IntegerRange::single(1)]) },
-    ]);
+    let one = || RangeSet(vec![IntegerRange::single(1)]);
+    let mappings = Mappings::from_iter([("ON", one()), ("FIRST", one())]);
     let state = IntegerProperties { mappings: Some(mappings), ..IntegerProperties::default() };
     let nested = structure(vec![("a", u8_class()), ("b", structure(vec![("c", text_class())]))]);
     let members = vec![
@@ -234,7 +232,7 @@ fn values() {
     );
 }
 
-/// Messages may have several lines, all else stays on its own; and a terminal obeys none of it.
+/// Each event is one line, whatever it says; and a terminal obeys none of it.
 #[test]
 fn control_characters() {
     let members = vec![
@@ -244,10 +242,11 @@ fn control_characters() {
         ("bad", text_class(), None),
     ];
     let fixture = fixture_of(members, |_| {});
-    let [text, json] = lines(&fixture, 0, b"one\n\ttwo\x1b[31m\x7f\0a\nb\0c\r\nd\0\xff\xc3\xa4\0");
+    let [text, json] =
+        lines(&fixture, 0, b"one\n\ttwo\x1b[31m\x7f\0a\nb\0c\r\nd\0\xff\xc3\xa4\xc2\x9b\xe2\x80\xae\0");
     assert_eq!(
         text,
-        "[00000.000000][][][][a\\nb] INFO: one\n\ttwo\\x1b[31m\\x7f k\\n=c\\x0d\\nd bad=\u{fffd}ä"
+        "[00000.000000][][][][a\\nb] INFO: one\\n\\ttwo\\x1b[31m\\x7f k\\n=c\\r\\nd bad=\u{fffd}ä\\u{9b}\u{202e}"
     );
     assert!(json.contains(r#""value":"one\n\ttwo\u001b[31m"#), "{json}");
 }
@@ -335,4 +334,40 @@ fn colors_are_those_of_the_severity() {
     fixture.event(&mut sink, 0, &[40]);
     fixture.end(&mut sink);
     assert_eq!(out.text(), "\x1b[33m[00000.000000][][][] WARN: <missing message>\x1b[0m\n");
+}
+
+#[test]
+fn json_with_dates_and_integers_as_strings() {
+    let fixture = fixture_of(vec![("n", u8_class(), None)], |_| {});
+    let show = |time, integers| {
+        let out = Shared::default();
+        let options = LogOptions { form: LogForm::Json, time, integers, ..LogOptions::default() };
+        let mut sink = Log::new(out.clone(), options);
+        fixture.event(&mut sink, 1_565_957_300_948_091_100, &[7]);
+        send(&mut sink, &Message::DiscardedPackets(fixture.discarded(Some(3))));
+        fixture.end(&mut sink);
+        let text = out.text();
+        let metadata = |line: &str| {
+            let begin = line.find("\"timestamp\":").unwrap();
+            line[begin..line.find(",\"severity\"").unwrap()].to_owned()
+        };
+        assert_eq!(text.contains(r#""version":"1""#), integers == Integers::String, "{text}");
+        assert_eq!(text.contains(r#""keys":{"n":"7"}"#), integers == Integers::String, "{text}");
+        text.lines().map(metadata).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        show(JsonTime::Iso, Integers::Number),
+        [
+            r#""timestamp":"2019-08-16T12:08:20.948091100Z""#,
+            r#""timestamp":"1970-01-01T00:00:02.000000000Z""#
+        ]
+    );
+    assert_eq!(
+        show(JsonTime::Both, Integers::Auto),
+        [
+            r#""timestamp":"1565957300948091100","time":"2019-08-16T12:08:20.948091100Z""#,
+            r#""timestamp":2000000000,"time":"1970-01-01T00:00:02.000000000Z""#
+        ]
+    );
+    assert_eq!(show(JsonTime::Nanoseconds, Integers::String)[1], r#""timestamp":"2000000000""#);
 }

@@ -3,11 +3,12 @@
 use ichnos_model::LogLevel;
 
 use super::Line;
-use super::pairs::{push_text, push_word};
+use super::pairs::push_text;
 use super::parts::{Number, Parts};
 use crate::block::Block;
 use crate::color::Palette;
 use crate::number;
+use crate::time::{JsonTime, TimeWriter};
 
 /// Seconds have so many digits at least.
 const SECOND_DIGITS: usize = 5;
@@ -20,17 +21,22 @@ pub(super) struct Beginning {
     /// Process and thread, and how they are written: `][1][2][`.
     thread: (Option<Number>, Option<Number>),
     thread_text: Block,
-}
-
-impl Default for Beginning {
-    fn default() -> Self {
-        Self { seconds: None, thread: (None, None), thread_text: Block::new(b"][][][") }
-    }
+    /// The times of lines of JSON, if they have dates.
+    pub(super) dates: TimeWriter,
 }
 
 impl Beginning {
+    pub(super) fn new(time: JsonTime) -> Self {
+        Self {
+            seconds: None,
+            thread: (None, None),
+            thread_text: Block::new(b"][][]["),
+            dates: TimeWriter::of_dates(time),
+        }
+    }
+
     #[inline]
-    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts) {
+    fn push(&mut self, out: &mut Vec<u8>, time: Option<i128>, parts: &Parts, palette: &Palette) {
         match time.map(u64::try_from) {
             Some(Ok(time)) => {
                 let second = time / 1_000_000_000;
@@ -51,7 +57,7 @@ impl Beginning {
                 push_number(out, process);
             }
             out.extend_from_slice(b"][");
-            push_word(out, name);
+            push_text(out, name, palette.log_escaping());
             return out.extend_from_slice(b"][");
         }
         match self.thread == (parts.process, parts.thread) {
@@ -89,16 +95,16 @@ impl Line<'_> {
         let parts = self.parts;
         let color = self.level.map_or("", |level| color(level, palette));
         out.extend_from_slice(color.as_bytes());
-        beginning.push(out, self.time, parts);
+        beginning.push(out, self.time, parts, palette);
         let component = parts.component();
         if let Some(component) = component {
-            push_word(out, component);
+            push_text(out, component, palette.log_escaping());
         }
         out.push(b']');
         let mut lead = b'[';
         for tag in parts.tags().filter(|tag| Some(*tag) != component) {
             out.push(lead);
-            push_word(out, tag);
+            push_text(out, tag, palette.log_escaping());
             lead = b',';
         }
         if lead == b',' {
@@ -111,7 +117,7 @@ impl Line<'_> {
         }
         if let Some(file) = parts.file() {
             out.extend_from_slice(b" [");
-            push_word(out, file);
+            push_text(out, file, palette.log_escaping());
             if let Some(line) = parts.line {
                 out.push(b'(');
                 push_number(out, line);
@@ -121,7 +127,7 @@ impl Line<'_> {
         }
         out.push(b' ');
         match parts.message() {
-            Some(message) => push_text(out, message),
+            Some(message) => push_text(out, message, palette.log_escaping()),
             None => out.extend_from_slice(b"<missing message>"),
         }
         out.extend_from_slice(self.pairs);

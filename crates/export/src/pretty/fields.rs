@@ -26,8 +26,8 @@ pub(crate) struct Scratch {
     around: Vec<Around>,
 }
 
-/// Writes the fields of one scope. `COLOR`: with colours.
-pub(crate) struct FieldPrinter<'a, const COLOR: bool> {
+/// Writes the fields of one scope. `STYLED`: with colours, or with something escaped.
+pub(crate) struct FieldPrinter<'a, const STYLED: bool> {
     pub(crate) out: &'a mut Vec<u8>,
     pub(crate) palette: &'a Palette,
     pub(crate) labels: &'a Labels,
@@ -39,7 +39,7 @@ pub(crate) struct FieldPrinter<'a, const COLOR: bool> {
     around: Around,
 }
 
-impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
+impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
     pub(crate) fn new(
         out: &'a mut Vec<u8>,
         palette: &'a Palette,
@@ -106,14 +106,14 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
 
     #[inline]
     fn bold(&mut self) {
-        if COLOR {
+        if STYLED {
             self.push(self.palette.bold);
         }
     }
 
     #[inline]
     fn reset(&mut self) {
-        if COLOR {
+        if STYLED {
             self.push(self.palette.reset);
         }
     }
@@ -127,7 +127,7 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
     }
 
     fn unknown(&mut self) {
-        if COLOR {
+        if STYLED {
             self.push(self.palette.bold);
             self.push(self.palette.bright_red);
         }
@@ -140,8 +140,12 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
         if !self.lead(field) {
             return;
         }
-        static PLAIN: IntegerProperties =
-            IntegerProperties { signed: false, preferred_base: DisplayBase::Decimal, mappings: None };
+        static PLAIN: IntegerProperties = IntegerProperties {
+            signed: false,
+            preferred_base: DisplayBase::Decimal,
+            mappings: None,
+            wide_ranges: None,
+        };
         let (length, integer) = match &field.class().kind {
             FieldKind::Integer { bits, integer } => (bits.length, integer),
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => (64, integer),
@@ -206,12 +210,11 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
         let mut found: Vec<Vec<&str>> = Vec::new();
         for bit in (0..64).filter(|bit| value >> bit & 1 == 1) {
             let bit = 1i128 << bit;
-            let is_bit = |range: &ichnos_model::IntegerRange| range.lower == bit && range.upper == bit;
+            let is_bit = |range: ichnos_model::IntegerRange| range.lower == bit && range.upper == bit;
             let labels: Vec<&str> = mappings
-                .0
                 .iter()
-                .filter(|mapping| mapping.ranges.0.iter().any(is_bit))
-                .map(|mapping| mapping.name.as_str())
+                .filter(|mapping| mapping.ranges.iter().any(is_bit))
+                .map(|mapping| mapping.name)
                 .collect();
             if labels.is_empty() {
                 return self.unknown();
@@ -247,7 +250,11 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
 
     fn label(&mut self, label: &str) {
         self.bold();
+        let begin = self.out.len();
         push_escaped(self.out, label.as_bytes());
+        if STYLED {
+            self.palette.escape_from(self.out, begin);
+        }
         self.reset();
     }
 
@@ -267,10 +274,10 @@ impl<'a, const COLOR: bool> FieldPrinter<'a, COLOR> {
     }
 }
 
-impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
+impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     #[inline]
     fn unsigned(&mut self, field: Field<'_>, value: u64) {
-        if !COLOR && self.decimal(field) {
+        if !STYLED && self.decimal(field) {
             number::push_unsigned(self.out, value);
         } else {
             self.integer(field, value, false);
@@ -279,7 +286,7 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
 
     #[inline]
     fn signed(&mut self, field: Field<'_>, value: i64) {
-        if !COLOR && self.decimal(field) {
+        if !STYLED && self.decimal(field) {
             number::push_signed(self.out, value);
         } else {
             self.integer(field, value as u64, true);
@@ -312,14 +319,14 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
             let is_set = |bit: u64| {
                 value.words.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
             };
-            let set = flags.0.iter().filter(|flag| {
-                flag.ranges.0.iter().any(|range| {
+            let set = flags.iter().filter(|flag| {
+                flag.ranges.iter().any(|range| {
                     let lower = range.lower.clamp(0, i128::from(value.length)) as u64;
                     let upper = range.upper.clamp(-1, i128::from(value.length) - 1);
                     (lower..(upper + 1) as u64).any(is_set)
                 })
             });
-            let names = set.map(|flag| flag.name.as_str()).collect();
+            let names = set.map(|flag| flag.name).collect();
             self.flags(names);
         }
     }
@@ -362,9 +369,14 @@ impl<const COLOR: bool> Visitor for FieldPrinter<'_, COLOR> {
             return;
         }
         self.bold();
+        let begin = self.out.len();
         match value.encoding {
             ichnos_model::StringEncoding::Utf8 => push_escaped(self.out, value.bytes),
             _ => push_escaped(self.out, value.to_str_lossy().as_bytes()),
+        }
+        if STYLED {
+            // The escapes of C are for bytes of ASCII only.
+            self.palette.escape_from(self.out, begin);
         }
         self.reset();
     }

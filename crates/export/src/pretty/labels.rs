@@ -35,7 +35,9 @@ impl Labels {
             let mut lead = b", ".to_vec();
             if names {
                 let (begin, end) = if color { (palette.cyan, palette.reset) } else { ("", "") };
-                for text in [begin, node.name.as_deref().unwrap_or_default(), end, " = "] {
+                lead.extend_from_slice(begin.as_bytes());
+                palette.push(&mut lead, node.name.as_deref().unwrap_or_default());
+                for text in [end, " = "] {
                     lead.extend_from_slice(text.as_bytes());
                 }
             }

@@ -1,6 +1,6 @@
 use ichnos_model::{
     ClockValue, Damage, DamageKind, DisplayBase, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
-    Length, Mapping, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,
+    Length, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,
     VariantOption,
 };
 
@@ -8,11 +8,8 @@ use super::*;
 use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
 
 fn mappings(names: &[(&str, i128, i128)]) -> Mappings {
-    let mapping = |(name, lower, upper): &(&str, i128, i128)| Mapping {
-        name: (*name).to_owned(),
-        ranges: RangeSet(vec![IntegerRange { lower: *lower, upper: *upper }]),
-    };
-    Mappings(names.iter().map(mapping).collect())
+    let set = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    names.iter().map(|(name, lower, upper)| (*name, set(*lower, *upper))).collect()
 }
 
 fn gmt() -> PrettyOptions {
@@ -105,7 +102,7 @@ fn packet_contexts_are_kept_for_the_packet_only() {
 #[test]
 fn integers() {
     let base = |length, signed, preferred_base| {
-        integer(length, IntegerProperties { signed, preferred_base, mappings: None })
+        integer(length, IntegerProperties { signed, preferred_base, ..IntegerProperties::default() })
     };
     let members = vec![
         ("hex", base(8, true, DisplayBase::Hexadecimal)),
@@ -202,11 +199,14 @@ fn compound_fields() {
     };
     let variant = FieldKind::Variant {
         options: vec![option("x", 2, structure(vec![("in", u8_class())])), option("y", 3, u8_class())],
-        selector: location("n"),
+        selector: Box::new(location("n")),
         alignment: 1,
     };
-    let optional =
-        |ranges| FieldKind::Optional { field: u8_class(), selector: location("n"), ranges: Some(ranges) };
+    let optional = |ranges| FieldKind::Optional {
+        field: u8_class(),
+        selector: Box::new(location("n")),
+        ranges: Some(ranges),
+    };
     let variable = FieldKind::VariableLength {
         value: VariableLengthValue::Integer(IntegerProperties::default()),
         alignment: 8,
@@ -214,7 +214,7 @@ fn compound_fields() {
     let blob = FieldKind::Blob { length: Length::Static(2), media_type: "x/y".to_owned(), alignment: 8 };
     let members = vec![
         ("n", u8_class()),
-        ("dyn", class(element(Length::Dynamic(location("n"))))),
+        ("dyn", class(element(Length::Dynamic(Box::new(location("n")))))),
         ("empty", class(element(Length::Static(0)))),
         ("v", class(variant)),
         ("some", class(optional(range(2)))),

@@ -121,6 +121,10 @@ impl<'a> Attribution<'a> {
                 let at = text_at + byte as u64;
                 return Err(LogError::new(Rule::ExtendedUtf8, record, at, 0, found.into()));
             }
+            if let Some((byte, found)) = bytes.iter().enumerate().find(|(_, byte)| byte.is_ascii_control()) {
+                let at = text_at + byte as u64;
+                report(LogError::new(Rule::ExtendedControl, record, at, 0, (*found).into()));
+            }
             let padding = own.last().map_or(0, load) & padding_bits(length);
             if padding != 0 {
                 let at = text_at + length as u64;

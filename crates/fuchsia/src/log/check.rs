@@ -91,18 +91,6 @@ impl Record<'_> {
         first
     }
 
-    /// Whether its arguments are such that it is no accident that they can be read: there is nothing
-    /// wrong with them but what careless writers do.
-    pub(super) fn is_believable(&self) -> bool {
-        let mut arguments = self.arguments();
-        let mut is_believable = true;
-        let mut note = |error: LogError| {
-            is_believable &= matches!(error.rule, Rule::MessageUtf8 | Rule::NamePadding | Rule::ValuePadding);
-        };
-        while arguments.next_examined(&mut note).is_some() {}
-        is_believable
-    }
-
     fn empty(&self, argument: &Argument<'_>, rule: Rule) -> LogError {
         LogError::new(rule, self.offset(), self.offset() + argument.offset() as u64, 1, 0)
     }

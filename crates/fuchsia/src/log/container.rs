@@ -22,13 +22,20 @@ impl Framing {
         }
         let probed = prefix.get(..PROBED).unwrap_or(prefix);
         let is_whole = is_whole && probed.len() == prefix.len();
-        let first = |framing: Self, end: usize| Framer::new(framing, 0).first(probed, end, is_whole);
-        let records = first(Self::Records, probed.len());
+        let framer = |framing: Self| Framer::new(framing, 0);
+        let records = framer(Self::Records).first(probed, probed.len(), is_whole);
         // The first datagram comes before its content, which may be a record.
-        let datagrams = first(Self::Datagrams, records.unwrap_or(probed.len()));
+        let before = records.map_or(probed.len(), |(begin, _)| begin);
+        let first = framer(Self::Datagrams).first(probed, before, is_whole);
+        // Its length may be damaged: then there is one behind that record.
+        let next = records.map(|(_, end)| end).filter(|end| {
+            let holds = |framing: Self| framer(framing).holds(probed, *end, is_whole);
+            *end < probed.len() && holds(Self::Datagrams) && !holds(Self::Records)
+        });
+        let datagrams = first.map(|(begin, _)| begin).or(next);
         match (datagrams, records) {
             (Some(_), _) => Some(Self::Datagrams),
-            (None, Some(record)) => {
+            (None, Some((record, _))) => {
                 let extended = Framer::new(Self::ExtendedRecords, 0).holds(probed, record, is_whole);
                 Some(if extended { Self::ExtendedRecords } else { Self::Records })
             }

@@ -122,6 +122,8 @@ rules! {
         "the moniker and the URL of an extended record have at most 32,767 bytes each";
     ExtendedUtf8, "extended-utf8", true, Unit::Found("the byte"),
         "the moniker and the URL of an extended record are UTF-8";
+    ExtendedControl, "extended-control", false, Unit::Found("the byte"),
+        "the moniker and the URL of an extended record have no control characters";
     ExtendedPadding, "extended-padding", false, Unit::Bits,
         "the moniker and the URL of an extended record are padded with zeros";
 
@@ -136,6 +138,10 @@ rules! {
     LegacyOutOfBounds, "legacy-out-of-bounds", true, Unit::AtLeast("bytes"),
         "tags and message of a packet end within it";
 
+    ArgumentAlone, "argument-alone", true, Unit::Found("the header"),
+        "an argument is within a record";
+    RecordOverlap, "record-overlap", true, Unit::AtMost("bytes"),
+        "a message ends before the next one begins";
     FrameTruncated, "frame-truncated", true, Unit::AtLeast("bytes"),
         "a datagram is as long as the length before it says";
     FrameLength, "frame-length", true, Unit::AtMost("bytes"),

@@ -3,11 +3,11 @@
 use core::cmp::Ordering;
 use core::fmt;
 
-use super::argument::size_words;
-use super::attribution::Attribution;
 use super::error::{LogError, Rule};
-use super::message::{Message, is_plausible};
+use super::message::{Message, is_plausible, is_usual};
+use super::proof::{self, Budget, Proof};
 use super::record::{RECORD_HEADER, Record};
+use super::unit::{LENGTH, Unit};
 use super::word::load;
 
 /// How messages follow each other in a file or a stream.
@@ -22,17 +22,6 @@ pub enum Framing {
     /// any padding.
     Datagrams,
 }
-
-/// The longest datagram that a length may stand for, in bytes: an extended record may be longer than
-/// what the sockets take.
-const MAX_FRAME: usize = 64 << 10;
-
-/// Size of the length before a datagram.
-const LENGTH: usize = 4;
-
-/// How many chains of messages are followed to see whether one leads to the end of something. All of a
-/// message may look like messages.
-const MAX_CHAINS: u32 = 16;
 
 /// How far the sizes of neighbours that cannot be read are followed, in bytes.
 const MAX_RUN: usize = 64 << 10;
@@ -58,16 +47,27 @@ impl core::error::Error for Damage {}
 
 /// Takes bytes apart into messages, wherever the bytes come from: it keeps none of them.
 ///
-/// What it finds does not depend on how the input is cut into pieces. After something that cannot be
-/// read, it goes on behind it if its size is believable - if a message, or the end of the input, follows
-/// there -, and else at the next place where a message begins: for records, at the next word. What can
-/// be read but breaks a rule is a message unless there is one within it that breaks none: then a part of
-/// it is missing, and the next message was taken for the rest.
+/// What it finds does not depend on how the input is cut into pieces, nor on where in it messages begin:
+/// after damage, that may be any byte. What each message, and each thing that cannot be read, is worth is
+/// decided together with what follows:
+/// - What can be read is a message if another one, or the end of the input, follows. It is none if the next
+///   message begins within it: then a part of it is missing, and the next one was taken for the rest.
+/// - What cannot be read ends where its size says if a message, or the end of the input, is there; else where
+///   the next message begins.
+///
+/// So a message is known only when 8 bytes behind it are (12 in [`Framing::Datagrams`]), or the end.
+///
+/// No byte is looked at more than a few times: where very many places turn out not to be the beginning of a
+/// message only after a long look, further ones are passed by.
 #[derive(Clone, Debug)]
 pub struct Framer {
     framing: Framing,
     offset: u64,
     lost: Option<Lost>,
+    doubt: Option<Doubt>,
+    /// Up to here, sizes of what cannot be read lead from one to the next, and nothing else begins.
+    good: u64,
+    budget: Budget,
 }
 
 /// A place that could not be read, from where on the next good place is looked for.
@@ -75,6 +75,19 @@ pub struct Framer {
 struct Lost {
     offset: u64,
     error: LogError,
+}
+
+/// What is known of something of which it is not known whether it ends where it says.
+#[derive(Clone, Copy, Debug)]
+struct Doubt {
+    /// Whether there is something good at its end.
+    is_end_good: Option<bool>,
+    /// Up to where no message begins, from its beginning on.
+    looked: usize,
+    /// How far the sizes of its neighbours lead.
+    run: usize,
+    /// Whether they lead to something good.
+    is_run_good: bool,
 }
 
 /// What [`Framer::step`] has done.
@@ -94,35 +107,65 @@ impl Step<'_> {
     }
 }
 
-/// What is at a place.
-enum Unit<'a> {
-    /// A message, and its size with all that belongs to it. With an error if it breaks a rule.
-    Message(Message<'a>, usize, Option<LogError>),
-    /// That takes so many bytes to tell.
-    Unknown(usize),
-    /// Something that cannot be read, and where it ends if its size is right.
-    Broken(LogError, Option<usize>),
-}
-
 /// Whether something is so.
 enum Verdict<T = ()> {
     Yes(T),
     No,
-    /// That takes so many bytes to tell.
+    /// It takes this many bytes to say.
     Unknown(usize),
+}
+
+/// What something looks like by itself.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Sight {
+    /// A message that breaks no rule, and whether that is no accident.
+    Right(bool),
+    /// The same that breaks a rule.
+    Wrong(bool),
+    /// It cannot be read.
+    Broken,
+}
+
+/// What becomes of something doubtful.
+enum Outcome {
+    /// It is the message that it looks like.
+    Message,
+    /// It ends here.
+    End(usize),
+    /// A message begins here, within it.
+    Within(usize),
+    /// It ends further on than these bytes.
+    Lost(usize),
+}
+
+/// Which messages count that begin within something doubtful.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    Any,
+    /// Those behind which there is one that ends where it ends.
+    ToEnd,
+    /// Those behind which there is one that begins before its end and ends behind it. Then that is not
+    /// where it ends.
+    AcrossEnd,
 }
 
 impl Framer {
     /// Begins at byte `offset` of the input.
     #[must_use]
     pub const fn new(framing: Framing, offset: u64) -> Self {
-        Self { framing, offset, lost: None }
+        Self { framing, offset, lost: None, doubt: None, good: 0, budget: Budget::new() }
     }
 
     /// Where the input of the next [`Framer::step`] begins, in bytes.
     #[must_use]
     pub const fn offset(&self) -> u64 {
         self.offset
+    }
+
+    /// Goes on at byte `offset` of the input, where a message ends that was read in another way.
+    #[cfg(feature = "reader")]
+    pub(crate) const fn go_on_at(&mut self, offset: u64) {
+        self.offset = offset;
     }
 
     /// Looks at the bytes from [`Framer::offset`] on. `is_last` says that there are no more behind them.
@@ -134,8 +177,10 @@ impl Framer {
         // What happens nearly always comes first.
         if self.framing == Framing::Records
             && self.lost.is_none()
-            && let Ok((record, _)) = Record::read(input, self.offset)
+            && let Ok((record, rest)) = Record::read(input, self.offset)
+            && record.size_words() > RECORD_HEADER
             && record.is_plain()
+            && (rest.first_chunk().is_some_and(|next| is_usual(load(next))) || is_last && rest.is_empty())
         {
             let consumed = record.as_bytes().len();
             self.offset += consumed as u64;
@@ -146,107 +191,193 @@ impl Framer {
     }
 
     fn other_step<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
-        if self.lost.is_none() {
-            if input.is_empty() {
-                return Step::wait(1);
-            }
-            let found = match self.unit(input, 0, is_last) {
-                Unit::Message(message, size, None) => Ok((message, size)),
-                Unit::Message(message, size, Some(error)) => match self.within(input, is_last, size) {
-                    Verdict::No => Ok((message, size)),
-                    Verdict::Yes(next) => Err((error, next)),
-                    Verdict::Unknown(needed) => return Step::wait(needed),
-                },
-                Unit::Unknown(needed) => return Step::wait(needed),
-                Unit::Broken(error, end) => match self.behind(input, is_last, end) {
-                    Verdict::Yes(next) => Err((error, next)),
-                    Verdict::Unknown(needed) => return Step::wait(needed),
-                    Verdict::No => {
-                        self.lost = Some(Lost { offset: self.offset, error });
-                        return self.search(input, is_last);
-                    }
-                },
-            };
-            let offset = self.offset;
-            let (consumed, found) = match found {
-                Ok((message, size)) => (size, Ok(message)),
-                Err((error, next)) => (next, Err(Damage { offset, skipped: next as u64, error })),
-            };
-            self.offset += consumed as u64;
-            return Step { consumed, found: Some(found), needed: 0 };
+        if self.lost.is_some() {
+            return self.search(input, is_last);
         }
-        self.search(input, is_last)
-    }
-
-    /// Where in `input`, before `end`, the first message begins that can be no accident.
-    pub(super) fn first(&self, input: &[u8], end: usize, is_last: bool) -> Option<usize> {
-        let mut places = (0..end).step_by(self.stride());
-        places.find(|at| matches!(self.verdict(input, *at, is_last), Verdict::Yes(())))
-    }
-
-    /// Whether there is a message at `at`.
-    pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
-        matches!(self.unit(input, at, is_last), Unit::Message(..))
-    }
-
-    /// How far apart the places are where a message can begin.
-    const fn stride(&self) -> usize {
-        match self.framing {
-            Framing::Records | Framing::ExtendedRecords => 8,
-            Framing::Datagrams => 1,
+        if input.is_empty() {
+            return Step::wait(1);
         }
-    }
-
-    /// What there is at `at`.
-    #[inline]
-    fn unit<'a>(&self, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
-        let (bytes, offset) = (input.get(at..).unwrap_or_default(), self.offset + at as u64);
-        match self.framing {
-            Framing::Datagrams => datagram(bytes, offset, is_last),
-            framing => record(framing, bytes, offset, is_last),
-        }
-    }
-
-    /// Where to go on behind something that cannot be read and says that it ends at `end`; no, if the
-    /// next good place has to be looked for everywhere.
-    #[cold]
-    fn behind(&self, input: &[u8], is_last: bool, end: Option<usize>) -> Verdict<usize> {
-        let Some(end) = end else { return Verdict::No };
-        match self.is_good(input, end, is_last) {
-            Verdict::Yes(()) => match self.within(input, is_last, end) {
-                Verdict::No => Verdict::Yes(end),
-                next => next,
+        let (message, end, error) = match Unit::read(self.framing, input, self.offset, is_last) {
+            Unit::Unknown(needed) => return Step::wait(needed),
+            Unit::Message(message, size, error) => (Some(message), Some(size), error),
+            Unit::Broken(error, end) => (None, end, Some(error)),
+        };
+        let sight = match &message {
+            None => Sight::Broken,
+            Some(message) if error.is_none() => Sight::Right(proof::is_probable(message, None)),
+            Some(message) => Sight::Wrong(proof::is_probable(message, error.as_ref())),
+        };
+        let outcome = match end {
+            None => Outcome::Lost(1),
+            Some(end) => match self.outcome(input, is_last, end, sight) {
+                Verdict::Yes(outcome) => outcome,
+                Verdict::No => Outcome::Lost(1),
+                Verdict::Unknown(needed) => return Step::wait(needed),
             },
-            Verdict::Unknown(needed) => Verdict::Unknown(needed),
-            Verdict::No => self.before_neighbours(input, is_last, end),
-        }
+        };
+        self.doubt = None;
+        let offset = self.offset;
+        let overlap = |at: usize| {
+            let size = end.unwrap_or(at) as u64;
+            LogError::new(Rule::RecordOverlap, offset, offset + at as u64, at as u64, size)
+        };
+        let consumed = match outcome {
+            Outcome::Message => end.unwrap_or(1),
+            Outcome::End(at) | Outcome::Within(at) | Outcome::Lost(at) => at.min(input.len()),
+        };
+        self.budget.gain(consumed);
+        self.offset += consumed as u64;
+        let error = error.unwrap_or_else(|| overlap(consumed));
+        let found = match (outcome, message) {
+            (Outcome::Message, Some(message)) => Ok(message),
+            (Outcome::Lost(_), _) => {
+                self.lost = Some(Lost { offset, error });
+                let mut step = self.search(input.get(consumed..).unwrap_or_default(), is_last);
+                step.consumed += consumed;
+                return step;
+            }
+            _ => Err(Damage { offset, skipped: consumed as u64, error }),
+        };
+        Step { consumed, found: Some(found), needed: 0 }
     }
 
-    /// As [`Framer::behind`], if nothing good is at `end`: what is there may be something else that cannot
-    /// be read, which is told on its own if the sizes of all such neighbours lead to a good place, and no
-    /// message begins before that.
-    #[cold]
-    fn before_neighbours(&self, input: &[u8], is_last: bool, end: usize) -> Verdict<usize> {
-        let mut good = end;
-        loop {
-            match self.is_good(input, good, is_last) {
-                Verdict::Yes(()) => break,
+    /// What becomes of what is at the beginning of the input and says that it ends at `end`.
+    #[inline(never)]
+    fn outcome(&mut self, input: &[u8], is_last: bool, end: usize, sight: Sight) -> Verdict<Outcome> {
+        if matches!(sight, Sight::Right(_)) {
+            match self.is_followed(input, end, is_last) {
+                Verdict::Yes(()) => return Verdict::Yes(Outcome::Message),
                 Verdict::Unknown(needed) => return Verdict::Unknown(needed),
                 Verdict::No => {}
             }
-            match self.unit(input, good, is_last) {
-                Unit::Broken(_, Some(size)) if good < MAX_RUN && self.has_header(input, good) => good += size,
-                _ => return Verdict::No,
+        } else if sight == Sight::Broken && self.offset + end as u64 <= self.good {
+            return Verdict::Yes(Outcome::End(end));
+        }
+        let mut doubt = match self.doubt {
+            Some(doubt) => doubt,
+            None => {
+                self.budget.spend(end);
+                Doubt { is_end_good: None, looked: 1, run: end, is_run_good: false }
+            }
+        };
+        let outcome = self.outcome_of_doubt(&mut doubt, input, is_last, end, sight);
+        self.doubt = Some(doubt);
+        outcome
+    }
+
+    /// Whether what follows a message at `end` is what mostly follows one.
+    #[inline]
+    fn is_followed(&self, input: &[u8], end: usize, is_last: bool) -> Verdict {
+        let rest = input.get(end..).unwrap_or_default();
+        if is_last && rest.is_empty() {
+            return Verdict::Yes(());
+        }
+        let (length, rest) = match self.framing {
+            Framing::Datagrams => match rest.split_first_chunk::<LENGTH>() {
+                Some((length, rest)) => (Some(u32::from_le_bytes(*length)), rest),
+                None if is_last => return Verdict::No,
+                None => return Verdict::Unknown(end + LENGTH + 8),
+            },
+            _ => (None, rest),
+        };
+        match rest.first_chunk() {
+            Some(header) => match follows(length, load(header)) {
+                true => Verdict::Yes(()),
+                false => Verdict::No,
+            },
+            None if is_last => Verdict::No,
+            None => Verdict::Unknown(end + length.map_or(0, |_| LENGTH) + 8),
+        }
+    }
+
+    fn outcome_of_doubt(
+        &mut self,
+        doubt: &mut Doubt,
+        input: &[u8],
+        is_last: bool,
+        end: usize,
+        sight: Sight,
+    ) -> Verdict<Outcome> {
+        let is_end_good = match doubt.is_end_good {
+            Some(is_good) => is_good,
+            None => match self.paid(|framer, budget| framer.is_good(budget, input, end, is_last)) {
+                Verdict::Yes(()) => true,
+                Verdict::No => false,
+                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+            },
+        };
+        doubt.is_end_good = Some(is_end_good);
+        let is_readable = match sight {
+            Sight::Right(_) if is_end_good => return Verdict::Yes(Outcome::Message),
+            Sight::Right(_) => true,
+            Sight::Wrong(is_probable) => is_probable || is_end_good,
+            Sight::Broken => false,
+        };
+        let wanted = match (sight, is_end_good) {
+            (Sight::Right(false) | Sight::Wrong(false), _) => Wanted::Any,
+            (_, true) => Wanted::ToEnd,
+            (Sight::Broken, false) => Wanted::Any,
+            (_, false) => Wanted::AcrossEnd,
+        };
+        match self.look(&mut doubt.looked, input, is_last, end, wanted) {
+            Verdict::Yes(at) => return Verdict::Yes(Outcome::Within(at)),
+            Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+            Verdict::No => {}
+        }
+        if is_readable {
+            return Verdict::Yes(Outcome::Message);
+        } else if is_end_good {
+            return Verdict::Yes(Outcome::End(end));
+        }
+        match self.follow_neighbours(doubt, input, is_last) {
+            Verdict::Yes(()) => {}
+            Verdict::No => return Verdict::Yes(Outcome::Lost(end)),
+            Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+        }
+        match self.look(&mut doubt.looked, input, is_last, doubt.run, Wanted::Any) {
+            Verdict::Yes(_) => Verdict::Yes(Outcome::Lost(end)),
+            Verdict::Unknown(needed) => Verdict::Unknown(needed),
+            Verdict::No => {
+                self.good = self.offset + doubt.run as u64;
+                Verdict::Yes(Outcome::End(end))
             }
         }
-        for at in (self.stride()..good).step_by(self.stride()) {
-            match self.verdict(input, at, is_last) {
-                Verdict::No => {}
-                Verdict::Unknown(needed) => return Verdict::Unknown(at + needed),
-                Verdict::Yes(()) => return Verdict::No,
+    }
+
+    /// Does what is paid for, but for nothing where it takes more bytes.
+    fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut Budget) -> Verdict<T>) -> Verdict<T> {
+        let mut budget = self.budget;
+        let verdict = work(self, &mut budget);
+        if !matches!(verdict, Verdict::Unknown(_)) {
+            self.budget = budget;
+        }
+        verdict
+    }
+
+    /// Whether the sizes of what cannot be read lead from one to the next up to a good place.
+    fn follow_neighbours(&mut self, doubt: &mut Doubt, input: &[u8], is_last: bool) -> Verdict {
+        while !doubt.is_run_good {
+            let at = doubt.run;
+            let size = self.paid(|framer, budget| {
+                match framer.is_good(budget, input, at, is_last) {
+                    Verdict::Yes(()) => return Verdict::Yes(0),
+                    Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                    Verdict::No if at >= MAX_RUN || budget.is_spent() => return Verdict::No,
+                    Verdict::No => {}
+                }
+                match framer.unit(budget, input, at, is_last) {
+                    Unit::Broken(_, Some(size)) if framer.has_header(input, at) => Verdict::Yes(size),
+                    _ => Verdict::No,
+                }
+            });
+            match size {
+                Verdict::Yes(0) => doubt.is_run_good = true,
+                Verdict::Yes(size) => doubt.run += size,
+                Verdict::No => return Verdict::No,
+                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
             }
         }
-        Verdict::Yes(end)
+        Verdict::Yes(())
     }
 
     /// Whether what is at `at` and cannot be read begins as a message does.
@@ -255,77 +386,156 @@ impl Framer {
         self.framing == Framing::Datagrams || header.is_some_and(|header| is_plausible(load(header)))
     }
 
-    /// Whether a message, or the end of the input, is at `at`.
-    fn is_good(&self, input: &[u8], at: usize, is_last: bool) -> Verdict<()> {
+    /// Where a message begins from `looked` on, before `end`. Notes up to where none does.
+    fn look(
+        &mut self,
+        looked: &mut usize,
+        input: &[u8],
+        is_last: bool,
+        end: usize,
+        wanted: Wanted,
+    ) -> Verdict<usize> {
+        while *looked < end {
+            let to = end.min(input.len());
+            let candidate = proof::next_candidate(self.framing, input, *looked, to, is_last);
+            let at = candidate.unwrap_or_else(|(at, _)| at);
+            self.budget.gain(at.saturating_sub(*looked));
+            *looked = at.max(*looked);
+            match candidate {
+                Err((_, needed)) => return Verdict::Unknown(needed),
+                Ok(at) if at >= to => return Verdict::No,
+                Ok(_) => {}
+            }
+            let found = self.paid(|framer, budget| {
+                budget.gain(1);
+                match budget.of_place(|budget| framer.is_proven(budget, input, at, is_last)) {
+                    Verdict::Yes(()) if wanted == Wanted::Any => Verdict::Yes(true),
+                    // Going on from another place would get nowhere else.
+                    Verdict::Yes(()) => match framer.passage(budget, input, at, end, is_last) {
+                        Verdict::Yes(last) if (wanted == Wanted::ToEnd) == (last == end) => {
+                            Verdict::Yes(true)
+                        }
+                        Verdict::Unknown(needed) => Verdict::Unknown(needed),
+                        _ => Verdict::No,
+                    },
+                    Verdict::No => Verdict::Yes(false),
+                    Verdict::Unknown(needed) => Verdict::Unknown(needed),
+                }
+            });
+            match found {
+                Verdict::Yes(true) => return Verdict::Yes(at),
+                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                Verdict::No => *looked = end,
+                Verdict::Yes(false) => *looked = at + 1,
+            }
+        }
+        Verdict::No
+    }
+
+    /// Where the messages from `begin` on, and those behind what between them cannot be read, get to at
+    /// `end` or behind it; no if there is nothing before `end` that gets there.
+    fn passage(
+        &self,
+        budget: &mut Budget,
+        input: &[u8],
+        begin: usize,
+        end: usize,
+        is_last: bool,
+    ) -> Verdict<usize> {
+        let mut at = begin;
+        while at < end {
+            if budget.is_spent() {
+                return Verdict::No;
+            }
+            match self.unit(budget, input, at, is_last) {
+                Unit::Message(_, size, _) => at += size,
+                Unit::Unknown(needed) => return Verdict::Unknown(at + needed),
+                Unit::Broken(..) => loop {
+                    at = match proof::next_candidate(self.framing, input, at + 1, end, is_last) {
+                        Ok(next) if next < end => next,
+                        Ok(_) => return Verdict::No,
+                        Err((_, needed)) => return Verdict::Unknown(needed),
+                    };
+                    match budget.of_place(|budget| self.is_proven(budget, input, at, is_last)) {
+                        Verdict::Yes(()) => break,
+                        Verdict::No => {}
+                        Verdict::Unknown(needed) => return Verdict::Unknown(needed),
+                    }
+                },
+            }
+        }
+        Verdict::Yes(at)
+    }
+
+    /// What there is at `at`.
+    fn unit<'a>(&self, budget: &mut Budget, input: &'a [u8], at: usize, is_last: bool) -> Unit<'a> {
+        let bytes = input.get(at..).unwrap_or_default();
+        budget.read(self.framing, bytes, self.offset + at as u64, is_last)
+    }
+
+    /// Whether a message, or the end of the input, is at `at`, where something says that it ends.
+    fn is_good(&self, budget: &mut Budget, input: &[u8], at: usize, is_last: bool) -> Verdict {
         match at.cmp(&input.len()) {
             Ordering::Less => {}
             Ordering::Equal if is_last => return Verdict::Yes(()),
             Ordering::Greater if is_last => return Verdict::No,
             _ => return Verdict::Unknown(at + 1),
         }
-        match self.unit(input, at, is_last) {
-            Unit::Message(_, _, Some(LogError { rule: Rule::TrailingBytes, .. })) => Verdict::No,
-            Unit::Message(message, ..) if is_like_boolean(&message) => Verdict::No,
-            Unit::Message(..) => Verdict::Yes(()),
+        if budget.is_spent() {
+            return Verdict::No;
+        }
+        match self.unit(budget, input, at, is_last) {
+            Unit::Message(message, size, error) => {
+                let proof = proof::is_good(&message, error.as_ref());
+                self.with_follower(budget, proof, input, at + size, is_last)
+            }
             Unit::Unknown(needed) => Verdict::Unknown(at + needed),
             Unit::Broken(..) => Verdict::No,
         }
     }
 
-    /// Where a message begins within what is at the beginning of the input and says that it ends at
-    /// `end`. If there is a good place at `end`, only one counts from which messages lead there: it is one
-    /// of them that said so.
-    #[cold]
-    fn within(&self, input: &[u8], is_last: bool, end: usize) -> Verdict<usize> {
-        let mut is_end_good = None;
-        // Messages that lead elsewhere: where the next one of the last such chain is, and how many chains.
-        let (mut elsewhere, mut chains) = (0, 0);
-        for at in (self.stride()..end).step_by(self.stride()) {
-            match self.verdict(input, at, is_last) {
-                Verdict::No => continue,
-                Verdict::Unknown(needed) => return Verdict::Unknown(at + needed),
-                Verdict::Yes(()) => {}
-            }
-            match is_end_good.get_or_insert_with(|| self.is_good(input, end, is_last)) {
-                Verdict::No => return Verdict::Yes(at),
-                Verdict::Unknown(needed) => return Verdict::Unknown(*needed),
-                Verdict::Yes(()) => {}
-            }
-            while elsewhere != 0 && elsewhere < at {
-                elsewhere = self.next_right(input, elsewhere, is_last).unwrap_or(0);
-            }
-            if elsewhere == at {
-                continue;
-            }
-            match self.leads(input, at, end, is_last) {
-                Verdict::No if chains == MAX_CHAINS => return Verdict::No,
-                Verdict::No => (elsewhere, chains) = (at, chains + 1),
-                Verdict::Unknown(needed) => return Verdict::Unknown(needed),
-                Verdict::Yes(()) => return Verdict::Yes(at),
-            }
+    /// Whether a message begins at `at`, of which nothing is known yet: it must be no accident that there
+    /// is what can be read as one.
+    fn is_proven(&self, budget: &mut Budget, input: &[u8], at: usize, is_last: bool) -> Verdict {
+        if budget.is_spent() {
+            return Verdict::No;
         }
-        Verdict::No
-    }
-
-    /// Where the message at `at`, which breaks no rule, ends.
-    fn next_right(&self, input: &[u8], at: usize, is_last: bool) -> Option<usize> {
-        match self.unit(input, at, is_last) {
-            Unit::Message(_, size, None) => Some(at + size),
-            _ => None,
+        match self.unit(budget, input, at, is_last) {
+            Unit::Message(message, size, error) => {
+                let proof = Proof::of(&message, error.as_ref());
+                self.with_follower(budget, proof, input, at + size, is_last)
+            }
+            Unit::Unknown(needed) => Verdict::Unknown(at + needed),
+            Unit::Broken(..) => Verdict::No,
         }
     }
 
-    /// Whether nothing but messages are between these places.
-    fn leads(&self, input: &[u8], begin: usize, end: usize, is_last: bool) -> Verdict<()> {
-        let mut at = begin;
-        while at < end {
-            match self.unit(input, at, is_last) {
-                Unit::Message(_, size, None) => at += size,
-                Unit::Unknown(needed) => return Verdict::Unknown(at + needed),
-                _ => return Verdict::No,
-            }
+    /// Whether a message that proves so much by itself is one, if this is where it ends.
+    fn with_follower(
+        &self,
+        budget: &mut Budget,
+        proof: Proof,
+        input: &[u8],
+        end: usize,
+        is_last: bool,
+    ) -> Verdict {
+        match proof {
+            Proof::None => return Verdict::No,
+            Proof::Strong => return Verdict::Yes(()),
+            Proof::Weak => {}
         }
-        if at == end { Verdict::Yes(()) } else { Verdict::No }
+        let rest = input.get(end..).unwrap_or_default();
+        if is_last && rest.is_empty() {
+            return Verdict::Yes(());
+        }
+        match self.unit(budget, input, end, is_last) {
+            Unit::Message(message, _, error) => match Proof::of(&message, error.as_ref()) {
+                Proof::None => Verdict::No,
+                _ => Verdict::Yes(()),
+            },
+            Unit::Unknown(needed) => Verdict::Unknown(end + needed),
+            Unit::Broken(..) => Verdict::No,
+        }
     }
 
     /// Looks for the next good place.
@@ -334,17 +544,17 @@ impl Framer {
         let Some(Lost { offset, error }) = self.lost else {
             return Step::wait(1);
         };
-        // Not where it was lost.
-        let mut at = if offset == self.offset { self.stride().min(input.len()) } else { 0 };
-        let needed = loop {
-            if at >= input.len() {
-                break 1;
+        let mut at = 0;
+        let needed = match self.look(&mut at, input, is_last, input.len(), Wanted::Any) {
+            Verdict::Yes(found) => {
+                at = found;
+                0
             }
-            match self.verdict(input, at, is_last) {
-                Verdict::Yes(()) => break 0,
-                Verdict::No => at = (at + self.stride()).min(input.len()),
-                Verdict::Unknown(needed) => break needed,
+            Verdict::No => {
+                at = input.len();
+                1
             }
+            Verdict::Unknown(needed) => needed - at,
         };
         self.offset += at as u64;
         let mut step = Step { consumed: at, found: None, needed };
@@ -355,148 +565,35 @@ impl Framer {
         step
     }
 
-    /// Whether a message begins at `at`, of which nothing is known yet: it must be no accident that there
-    /// is what can be read as one.
-    fn verdict(&self, input: &[u8], at: usize, is_last: bool) -> Verdict {
-        let bytes = input.get(at..).unwrap_or_default();
-        let (payload, header) = match self.framing {
-            Framing::Datagrams => (LENGTH, bytes.get(LENGTH..)),
-            _ => (0, Some(bytes)),
-        };
-        // Most places can be told from a word.
-        let Some(header) = header.and_then(|bytes| bytes.first_chunk::<8>()) else {
-            return if is_last { Verdict::No } else { Verdict::Unknown(payload + 8) };
-        };
-        let header = load(header);
-        if self.framing != Framing::Datagrams && !is_plausible(header) {
-            return Verdict::No;
-        }
-        let (message, size) = match self.unit(input, at, is_last) {
-            Unit::Message(_, _, Some(LogError { rule: Rule::TrailingBytes, .. })) => return Verdict::No,
-            Unit::Message(message, size, _) => (message, size),
-            Unit::Unknown(needed) => return Verdict::Unknown(needed),
-            Unit::Broken(..) => return Verdict::No,
-        };
-        let follows = |is_good: &dyn Fn(usize) -> Verdict| match bytes.len() - size {
-            0 if is_last => Verdict::Yes(()),
-            0..8 if is_last => Verdict::No,
-            0..8 => Verdict::Unknown(size + 8),
-            _ => is_good(at + size),
-        };
-        match message {
-            Message::Record { record, .. } => {
-                if !is_plausible(record.header()) || !record.is_believable() {
-                    Verdict::No
-                } else if record.size_words() > RECORD_HEADER || self.framing == Framing::Datagrams {
-                    Verdict::Yes(())
-                } else if is_like_boolean(&message) {
-                    Verdict::No
-                } else {
-                    follows(&|next| {
-                        let next = input.get(next..).and_then(|bytes| bytes.first_chunk::<8>());
-                        match next.is_some_and(|next| is_plausible(load(next))) {
-                            true => Verdict::Yes(()),
-                            false => Verdict::No,
-                        }
-                    })
-                }
+    /// Where in `input`, before `end`, the first message begins that can be no accident, and where it ends.
+    pub(super) fn first(mut self, input: &[u8], end: usize, is_last: bool) -> Option<(usize, usize)> {
+        let mut looked = 0;
+        loop {
+            match self.look(&mut looked, input, is_last, end, Wanted::Any) {
+                Verdict::Yes(at) => match self.unit(&mut Budget::new(), input, at, is_last) {
+                    Unit::Message(_, size, _) => return Some((at, at + size)),
+                    _ => return None,
+                },
+                Verdict::No => return None,
+                // More than there is cannot be asked for.
+                Verdict::Unknown(_) => looked += 1,
             }
-            // There is little about a packet that can be wrong.
-            Message::Legacy(_) => follows(&|next| match self.unit(input, next, is_last) {
-                Unit::Message(..) => Verdict::Yes(()),
-                Unit::Unknown(needed) => Verdict::Unknown(size + needed),
-                Unit::Broken(..) => Verdict::No,
-            }),
         }
+    }
+
+    /// Whether there is a message at `at`.
+    pub(super) fn holds(&self, input: &[u8], at: usize, is_last: bool) -> bool {
+        matches!(self.unit(&mut Budget::new(), input, at, is_last), Unit::Message(..))
     }
 }
 
-/// Whether it looks like an argument that is a boolean: a record without arguments and severity.
-fn is_like_boolean(message: &Message<'_>) -> bool {
-    matches!(message, Message::Record { record, .. }
-        if record.size_words() == RECORD_HEADER && record.raw_severity() == 0)
-}
-
-/// The record at the beginning of `bytes`.
-#[inline]
-fn record(framing: Framing, bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
-    let (record, behind) = match Record::read(bytes, offset) {
-        Ok(read) => read,
-        Err(error) => return incomplete_record(bytes, error, is_last),
+/// Whether a header, with the length of its datagram before it if there is one, is what mostly follows a
+/// message.
+#[inline(always)]
+pub(crate) const fn follows(length: Option<u32>, header: u64) -> bool {
+    let is_length = match length {
+        Some(length) => length as usize == super::argument::size_words(header) * 8,
+        None => true,
     };
-    let size = record.as_bytes().len();
-    let broken = match record.first_broken() {
-        Some(error) if error.rule.is_fatal() => {
-            return Unit::Broken(error, (framing == Framing::Records).then_some(size));
-        }
-        broken => broken,
-    };
-    if framing == Framing::Records || is_last && behind.is_empty() {
-        return Unit::Message(Message::Record { record, behind: &[] }, size, broken);
-    }
-    match Attribution::read_extended(behind, offset, offset + size as u64, &mut |_| {}) {
-        Ok((_, rest)) => {
-            let own = behind.len() - rest.len();
-            let behind = behind.get(..own).unwrap_or_default();
-            Unit::Message(Message::Record { record, behind }, size + own, broken)
-        }
-        Err(error) if error.rule == Rule::ExtendedTruncated && !is_last => {
-            Unit::Unknown(size + error.expected as usize)
-        }
-        Err(error) => Unit::Broken(error, None),
-    }
-}
-
-/// What it means that there is no record at the beginning of `bytes`.
-#[cold]
-fn incomplete_record<'a>(bytes: &'a [u8], error: LogError, is_last: bool) -> Unit<'a> {
-    let needed = match error.rule {
-        Rule::RecordHeaderTruncated => Some(8),
-        Rule::TimestampTruncated => Some(16),
-        Rule::RecordTruncated => Some(error.expected as usize),
-        _ => None,
-    };
-    if let (Some(needed), false) = (needed, is_last) {
-        return Unit::Unknown(needed);
-    }
-    // Even if the type is wrong, the size may be right.
-    let header = bytes.first_chunk::<8>().map_or(0, load);
-    let size = size_words(header);
-    let end = (size >= RECORD_HEADER).then_some(size * 8);
-    Unit::Broken(error, end)
-}
-
-/// The datagram at the beginning of `bytes`, with its length before it.
-fn datagram(bytes: &[u8], offset: u64, is_last: bool) -> Unit<'_> {
-    let found = bytes.len() as u64;
-    let truncated = |needed: usize| match is_last {
-        true => {
-            let error = LogError::new(Rule::FrameTruncated, offset, offset, needed as u64, found);
-            Unit::Broken(error, None)
-        }
-        false => Unit::Unknown(needed),
-    };
-    let Some((length, behind)) = bytes.split_first_chunk::<LENGTH>() else { return truncated(LENGTH) };
-    let length = u32::from_le_bytes(*length) as usize;
-    if length == 0 || length > MAX_FRAME {
-        let most = MAX_FRAME as u64;
-        return Unit::Broken(LogError::new(Rule::FrameLength, offset, offset, most, length as u64), None);
-    }
-    let Some(payload) = behind.get(..length) else { return truncated(LENGTH + length) };
-    match Message::read(payload, offset + LENGTH as u64) {
-        Ok(message) => {
-            let at = offset + LENGTH as u64;
-            let broken = match &message {
-                Message::Record { record, .. } => message.trailing().or_else(|| record.first_broken()),
-                // Nobody minds what is behind the message, but it may be the next packets.
-                Message::Legacy(packet) if packet.size() + 1 != length => {
-                    let (end, behind) = (packet.size() as u64 + 1, (length - packet.size() - 1) as u64);
-                    Some(LogError::new(Rule::TrailingBytes, at, at + end, 0, behind))
-                }
-                Message::Legacy(_) => None,
-            };
-            Unit::Message(message, LENGTH + length, broken)
-        }
-        Err(error) => Unit::Broken(error, Some(LENGTH + length)),
-    }
+    is_length && is_usual(header)
 }

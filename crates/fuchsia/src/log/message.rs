@@ -107,7 +107,7 @@ impl<'a> Message<'a> {
 
 /// Whether the first word cannot be the koid of a process, which has none of these bits: those of the
 /// severity of a record, without the highest one.
-fn has_severity(bytes: &[u8]) -> bool {
+pub(super) fn has_severity(bytes: &[u8]) -> bool {
     bytes.first_chunk::<8>().is_some_and(|word| load(word) >> 56 & 0x7f != 0)
 }
 
@@ -122,4 +122,12 @@ fn looks_like_record(bytes: &[u8]) -> bool {
 pub(crate) const fn is_plausible(header: u64) -> bool {
     const RESERVED: u64 = 0xff << 48;
     header & (RESERVED | 0xf) == LOG_RECORD && size_words(header) >= RECORD_HEADER
+}
+
+/// Whether a word is what the header of a record mostly is: there is a severity, of the lower half, too.
+#[inline(always)]
+pub(crate) const fn is_usual(header: u64) -> bool {
+    // The type, the severity and the reserved bits: 0x9, 0x01 to 0x80, 0x00.
+    let bits = header.rotate_left(16) as u32 & 0xf_ffff;
+    bits.wrapping_sub(0x9_0100) & 0xffff_80ff == 0
 }

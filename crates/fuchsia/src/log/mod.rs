@@ -52,19 +52,25 @@ mod framing;
 mod legacy;
 mod message;
 mod printf;
+mod proof;
 mod record;
 mod severity;
 #[cfg(feature = "std")]
 mod splitter;
 mod text;
+mod unit;
 pub(crate) mod word;
 
+#[cfg(feature = "reader")]
+pub(crate) use argument::kind;
 pub use argument::{Argument, Arguments, Meaning, Value};
 pub use attribution::{ARCHIVIST_URL, Attribution, Control};
 pub use check::CheckOptions;
 pub use container::Messages;
 pub use encoder::{EncodeError, Encoder, Event, MAX_TEXT, RecordEncoder, add_dropped_count};
 pub use error::{LogError, Rule};
+#[cfg(feature = "reader")]
+pub(crate) use framing::follows;
 pub use framing::{Damage, Framer, Framing, Step};
 pub use legacy::{Packet, SeverityScale};
 pub use message::Message;

@@ -5,12 +5,13 @@ use std::sync::{Arc, LazyLock};
 use ichnos_model::{
     Attributes, BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
     FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogMeaning, LogRole,
-    LogSeverity, LogText, Mapping, Mappings, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TraceClass, Value as Attribute,
+    LogSeverity, LogText, MappingsBuilder, Member, RangeSet, Scope, StringEncoding, StringLength, TraceClass,
+    Value as Attribute,
 };
 
 use super::{Clock, OpenOptions, text};
-use crate::log::{Argument, Meaning, Message, Record, Role, SeverityScale, Value};
+use crate::log::kind;
+use crate::log::{Argument, Encoder, Meaning, Message, Record, Role, SeverityScale, Value};
 
 /// Names of what is behind an extended record: as the archivist has them when it appends them as
 /// arguments.
@@ -64,6 +65,9 @@ pub(super) fn trace_class(options: &OpenOptions) -> TraceClass {
     }
 }
 
+/// The bit of the type of an argument in a key that makes it the marker of printf.
+const MARKER: u8 = 0x40;
+
 /// What a message is, as far as that makes its class.
 #[derive(Clone, Copy)]
 pub(super) enum Form<'a> {
@@ -94,22 +98,61 @@ impl<'a> Form<'a> {
         };
         key.push(first | u8::from(record.tag() != 0) | u8::from(record.is_control()) << 1);
         for (role, argument) in record.roles() {
-            let kind = argument.value.kind() | if role == Role::Marker { 0x40 } else { 0 };
+            let kind = argument.value.kind() | if role == Role::Marker { MARKER } else { 0 };
             key.push(kind);
             key.extend_from_slice(&(argument.name.len() as u16).to_le_bytes());
             key.extend_from_slice(argument.name.as_bytes());
         }
     }
+}
 
-    /// The class of such messages.
-    pub(super) fn class(&self, key: &[u8], options: &OpenOptions) -> EventRecordClass {
-        let class = match self {
-            Self::Record(record) => record_class(record, false),
-            Self::Extended(record) => record_class(record, true),
-            Self::Legacy(tags) => packet_class(*tags, options.severity_scale),
+/// The class of messages with a key that [`Form::write_key`] wrote, or of [`ANY_KEY`].
+pub(super) fn class_of(key: &[u8], scale: SeverityScale) -> EventRecordClass {
+    let class = match key {
+        ANY_KEY => any_class(),
+        [0x80, tags] => packet_class(*tags, scale),
+        [flags, arguments @ ..] => {
+            // All that counts is in a record of the same names and types, whatever its values are.
+            // An argument of three bytes in a key, without a name, has two words in a record.
+            let mut bytes = vec![0; 16 + 6 * arguments.len()];
+            let mut encoder = Encoder::new(&mut bytes);
+            let length = match write_record(&mut encoder, *flags, arguments) {
+                Some(()) => encoder.written().len(),
+                None => 0,
+            };
+            match Record::read(bytes.get(..length).unwrap_or_default(), 0) {
+                Ok((record, _)) => record_class(&record, flags & 4 != 0),
+                Err(_) => EventRecordClass::default(),
+            }
+        }
+        [] => EventRecordClass::default(),
+    };
+    EventRecordClass { id: id_of(key).into(), ..class }
+}
+
+/// Writes a record of which the key has these flags and arguments.
+fn write_record(encoder: &mut Encoder<'_>, flags: u8, mut arguments: &[u8]) -> Option<()> {
+    let mut record = encoder.begin(0, 0).ok()?;
+    record.set_tag((flags & 1).into());
+    record.set_control(flags & 2 != 0);
+    while let [kind, low, high, rest @ ..] = arguments {
+        let (name, rest) = rest.split_at_checked(u16::from_le_bytes([*low, *high]).into())?;
+        arguments = rest;
+        // What is not the marker of printf must not become it.
+        let number = u64::from(kind & MARKER == 0);
+        let value = match kind & !MARKER {
+            kind::NULL => Value::Null,
+            kind::SIGNED => Value::Signed(0),
+            kind::UNSIGNED => Value::Unsigned(number),
+            kind::FLOAT => Value::Float(0.0),
+            kind::TEXT => "".into(),
+            kind::BOOL => Value::Bool(false),
+            _ => return None,
         };
-        EventRecordClass { id: id_of(key), ..class }
+        record.argument(core::str::from_utf8(name).ok()?, value).ok()?;
     }
+    record.finish();
+    Some(())
 }
 
 /// The id of a class depends on nothing but its key, so that it is the same wherever it is met first: the
@@ -132,6 +175,15 @@ fn bits(length: u64, alignment: u64) -> BitField {
 }
 
 fn padding(length: u64, alignment: u64) -> Arc<FieldClass> {
+    // The headers and names of most arguments.
+    const FEW: u64 = 8;
+    static WORDS: LazyLock<Vec<Arc<FieldClass>>> =
+        LazyLock::new(|| (0..FEW).map(|words| new_padding(words * WORD, WORD)).collect());
+    let shared = WORDS.get((length / WORD) as usize).filter(|_| length % WORD == 0 && alignment == WORD);
+    shared.map_or_else(|| new_padding(length, alignment), Arc::clone)
+}
+
+fn new_padding(length: u64, alignment: u64) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(FieldKind::Padding(bits(length, alignment))))
 }
 
@@ -174,21 +226,22 @@ static SHARED: LazyLock<Shared> = LazyLock::new(|| Shared {
 /// A severity: the number, with the name that it counts as.
 fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass> {
     let (least, most) = if signed { (i64::from(i32::MIN), i64::from(i32::MAX)) } else { (0, 0xff) };
-    let mut mappings: Vec<Mapping> = Vec::new();
+    let mut mappings = MappingsBuilder::default();
     let mut lower = least;
     for step in scale.0 {
         let upper = step.up_to.min(most);
         let range = IntegerRange { lower: lower.into(), upper: upper.into() };
-        match mappings.iter_mut().find(|mapping| mapping.name == step.level.name()) {
-            Some(mapping) => mapping.ranges.0.push(range),
-            None => {
-                mappings.push(Mapping { name: step.level.name().to_owned(), ranges: RangeSet(vec![range]) })
-            }
+        let name = step.level.name();
+        let known = (0..mappings.len()).find(|index| mappings.name(*index) == Some(name));
+        if let Some(index) = known {
+            mappings.add_range_to(index, range);
+        } else if mappings.add_name(name) {
+            mappings.add_range(range);
         }
         lower = upper.saturating_add(1);
     }
     let integer =
-        IntegerProperties { signed, mappings: Some(Mappings(mappings)), ..IntegerProperties::default() };
+        IntegerProperties { signed, mappings: Some(mappings.finish()), ..IntegerProperties::default() };
     Arc::new(FieldClass::new(FieldKind::Integer { bits: layout, integer }))
 }
 
@@ -232,6 +285,19 @@ pub(super) const RECORD_CONTEXT: u64 = 128;
 /// What the header of a record says. All of it is the specific context, not the event record header,
 /// since it differs from one class to the other, and is shown.
 fn record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
+    // Its members mean the same in all classes.
+    static SHARED: LazyLock<[Option<Arc<FieldClass>>; 2]> = LazyLock::new(|| {
+        let role = || LogRole::new(LogSeverity::Member, SCALE);
+        [false, true].map(|has_tag| new_record_context(has_tag, &mut role()))
+    });
+    if has_tag {
+        role.insert(Scope::SpecificContext, 1, LogMeaning::Hidden);
+    }
+    role.insert(Scope::SpecificContext, if has_tag { 3 } else { 1 }, LogMeaning::Severity);
+    SHARED.get(usize::from(has_tag)).cloned().flatten()
+}
+
+fn new_record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
     static SEVERITY: LazyLock<Arc<FieldClass>> = LazyLock::new(|| severity(bits(8, 8), false, SCALE));
     let mut members = Members::new(Scope::SpecificContext, role);
     if has_tag {
@@ -354,7 +420,7 @@ fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
         of_moniker.push('\'');
     }
     let text = |length: String| {
-        let length = StringLength::Dynamic(FieldLocation::absolute(Scope::Payload, [length]));
+        let length = StringLength::Dynamic(Box::new(FieldLocation::absolute(Scope::Payload, [length])));
         let kind = FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: WORD };
         Arc::new(FieldClass::new(kind))
     };
@@ -438,7 +504,8 @@ pub(super) fn any_class() -> EventRecordClass {
         ranges: RangeSet(vec![IntegerRange::single(kind)]),
         attributes: Attributes::default(),
     });
-    let value = FieldKind::Variant { options: options.into(), selector: here("type"), alignment: 1 };
+    let value =
+        FieldKind::Variant { options: options.into(), selector: Box::new(here("type")), alignment: 1 };
     let element = vec![
         Member::new("type", padding(8, 8)),
         Member::new("name", text_class(16, 0)),
@@ -446,7 +513,7 @@ pub(super) fn any_class() -> EventRecordClass {
     ];
     let arguments = FieldKind::Array {
         element: Arc::new(FieldClass::new(FieldKind::Structure { members: element, minimum_alignment: 8 })),
-        length: ichnos_model::Length::Dynamic(here("count")),
+        length: ichnos_model::Length::Dynamic(Box::new(here("count"))),
         minimum_alignment: 8,
         element_aligns: true,
     };
@@ -455,7 +522,7 @@ pub(super) fn any_class() -> EventRecordClass {
     members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(LogMeaning::Rendered));
     let payload = structure(members.list, 8);
     EventRecordClass {
-        id: id_of(ANY_KEY),
+        id: id_of(ANY_KEY).into(),
         name: Some("log".to_owned()),
         specific_context,
         payload,

@@ -46,10 +46,19 @@ enum Told {
     Event,
 }
 
+/// The fewest classes that a cursor keeps.
+const FEWEST_KNOWN: usize = 8;
+
 /// A class that was met, and what its records look like.
 #[derive(Debug)]
 struct Known {
     class: Arc<LateClass>,
+    /// Which of the classes that are met while reading it is.
+    late: usize,
+    /// The hash of its shape, if that leads here.
+    hash: Option<u64>,
+    /// Whether there was a record of it since it was looked at last whether it could go.
+    was_met: bool,
     /// None: records of the class are looked at more closely.
     shape: Option<Shape>,
     /// Whether records tell how many were dropped before them.
@@ -70,7 +79,10 @@ pub(super) struct LogCursor {
     /// Where the bytes begin: how many came before, with the lengths of their datagrams.
     base: u64,
     framing: Framing,
-    options: Arc<OpenOptions>,
+    /// The same, if records in it need no closer look.
+    quick_framing: Option<Framing>,
+    /// What takes a closer look.
+    framer: Framer,
     check: bool,
     limits: WalkLimits,
     /// The least and the greatest time that is wanted, as records have it.
@@ -80,8 +92,13 @@ pub(super) struct LogCursor {
     at: usize,
     /// How many records there were, those among them that cannot be read.
     records: u64,
+    /// Classes that were met, of which those that are met no longer go where they become too many.
     known: Vec<Known>,
-    by_key: HashMap<Box<[u8]>, usize>,
+    /// How many of them there may be.
+    most_known: usize,
+    /// Which of them is looked at next whether it can go.
+    hand: usize,
+    by_late: HashMap<usize, usize>,
     /// The components that tags stand for, as control records said.
     components: HashMap<u32, LogComponent>,
     /// Bytes that those take, about.
@@ -105,7 +122,7 @@ pub(super) struct LogCursor {
     offset: i128,
     clock: ClockValue,
     /// Time of the record before, as it has it.
-    before: Option<i64>,
+    before: i64,
     queue: VecDeque<Told>,
     current: Option<Told>,
     lends: Option<MessageKind>,
@@ -118,8 +135,9 @@ impl LogCursor {
         stream: &Arc<DataStream>,
         bytes: &Bytes,
         framing: Framing,
-        options: &Arc<OpenOptions>,
+        options: &OpenOptions,
         window: Window,
+        most_known: usize,
     ) -> Self {
         let offset = stream.clock().map_or(0, |clock| clock.nanoseconds(0));
         Self {
@@ -128,7 +146,8 @@ impl LogCursor {
             live: None,
             base: 0,
             framing,
-            options: Arc::clone(options),
+            quick_framing: Some(framing).filter(|_| !options.check),
+            framer: Framer::new(framing, 0),
             limits: (&options.limits).into(),
             wanted: (
                 window.begin.map_or(i64::MIN, |begin| to_i64(begin.saturating_sub(offset))),
@@ -138,7 +157,9 @@ impl LogCursor {
             at: 0,
             records: 0,
             known: Vec::new(),
-            by_key: HashMap::new(),
+            most_known: most_known.max(FEWEST_KNOWN),
+            hand: 0,
+            by_late: HashMap::new(),
             components: HashMap::new(),
             components_size: 0,
             by_hash: HashMap::default(),
@@ -156,7 +177,7 @@ impl LogCursor {
             slots: Vec::new(),
             offset,
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
-            before: None,
+            before: 0,
             queue: VecDeque::new(),
             current: None,
             lends: None,
@@ -186,24 +207,22 @@ impl LogCursor {
             return dropped > 0;
         };
         self.bytes = next.framed.into();
+        self.framer = Framer::new(self.framing, 0);
         true
     }
 
     /// Moves on to the next event; None if something about it takes a closer look.
     #[inline(always)]
     fn quick(&mut self) -> Option<()> {
-        if self.check {
-            return None;
-        }
         loop {
             let rest = self.bytes.get(self.at..)?;
-            let (begin, own) = match self.framing {
-                Framing::Records => (self.at, rest),
-                Framing::Datagrams => {
+            let (begin, own) = match self.quick_framing {
+                Some(Framing::Records) => (self.at, rest),
+                Some(Framing::Datagrams) => {
                     let (length, rest) = rest.split_first_chunk::<LENGTH>()?;
                     (self.at + LENGTH, rest.get(..u32::from_le_bytes(*length) as usize)?)
                 }
-                Framing::ExtendedRecords => return None,
+                _ => return None,
             };
             let words = own.as_chunks::<8>().0;
             let (index, size) = match self.known.get(self.last).map(|known| known.shape.as_ref()) {
@@ -211,7 +230,15 @@ impl LogCursor {
                 _ => self.other(words)?,
             };
             let end = begin + size * 8;
-            if self.framing == Framing::Datagrams && own.len() != size * 8 {
+            if self.quick_framing == Some(Framing::Datagrams) {
+                if own.len() != size * 8 || !self.is_followed_by_datagram(end) {
+                    return None;
+                }
+            } else if let Some(next) = words.get(size) {
+                if !log::follows(None, u64::from_le_bytes(*next)) {
+                    return None;
+                }
+            } else if end != self.bytes.len() {
                 return None;
             }
             let timestamp = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
@@ -230,6 +257,18 @@ impl LogCursor {
         }
     }
 
+    /// Whether behind a datagram that ends at `end` is what mostly follows one.
+    #[inline]
+    fn is_followed_by_datagram(&self, end: usize) -> bool {
+        let rest = self.bytes.get(end..).unwrap_or_default();
+        let (Some((length, rest)), true) = (rest.split_first_chunk::<LENGTH>(), rest.len() >= LENGTH + 8)
+        else {
+            return rest.is_empty();
+        };
+        let header = rest.first_chunk().map_or(0, |header| u64::from_le_bytes(*header));
+        log::follows(Some(u32::from_le_bytes(*length)), header)
+    }
+
     /// The class of a record that is not like the one before, and its size in words.
     #[inline(never)]
     fn other(&self, words: &[[u8; 8]]) -> Option<(usize, usize)> {
@@ -242,7 +281,8 @@ impl LogCursor {
     fn choose(&mut self, context: u64) {
         self.in_scratch = false;
         self.begins[Scope::Payload as usize].bit = context;
-        let Some(known) = self.known.get(self.last) else { return };
+        let Some(known) = self.known.get_mut(self.last) else { return };
+        known.was_met = true;
         (self.index, self.counts_drops) = (known.index, known.counts_drops);
         if self.slots.len() < known.class.slots {
             self.slots.resize(known.class.slots, Cell::new(UNKNOWN));
@@ -257,7 +297,7 @@ impl LogCursor {
     /// Notes the time of the current event; true if it is outside of the window.
     #[inline]
     fn note_time(&mut self, timestamp: i64) -> bool {
-        self.before = (self.records > 1).then_some(self.clock.cycles as i64);
+        self.before = self.clock.cycles as i64;
         self.clock = self.value(timestamp);
         timestamp < self.wanted.0 || timestamp > self.wanted.1
     }
@@ -325,10 +365,10 @@ impl LogCursor {
             }
             return false;
         };
-        let mut framer = Framer::new(self.framing, self.at as u64);
+        self.framer.go_on_at(self.at as u64);
         let mut left = input;
         let found = loop {
-            let step = framer.step(left, true);
+            let step = self.framer.step(left, true);
             left = left.get(step.consumed..).unwrap_or_default();
             if step.found.is_some() || step.consumed == 0 {
                 break step.found;
@@ -385,7 +425,7 @@ impl LogCursor {
         self.end = self.at;
         let mut key = std::mem::take(&mut self.key);
         form.write_key(&mut key);
-        let index = self.by_key.get(&key[..]).copied().or_else(|| self.add(&key, &form));
+        let index = self.class_of(&key, &form);
         self.key = key;
         let context = match message {
             log::Message::Record { .. } => class::RECORD_CONTEXT,
@@ -458,48 +498,76 @@ impl LogCursor {
         self.components.get(&shape::tag(header)?)
     }
 
-    /// Makes a class known; None if there are too many.
-    fn add(&mut self, key: &[u8], form: &Form<'_>) -> Option<usize> {
+    /// Which of the known classes is that of a message; None if there are too many classes.
+    fn class_of(&mut self, key: &[u8], form: &Form<'_>) -> Option<usize> {
         let late = self.stream.trace.late_classes(self.stream.class_index)?;
-        let make = || form.class(key, &self.options);
         // The largest record makes no class that cannot be compiled.
-        let class = match form {
-            Form::Legacy(_) => late.last(key, make),
-            _ => late.intern(key, make),
-        };
-        let class = class.ok().flatten()?;
-        let index = self.known.len();
-        let shape = match form {
-            Form::Record(record) => Shape::of(record),
-            _ => None,
-        };
-        if let (Form::Record(record), Some(_)) = (form, &shape) {
-            let words = record.as_bytes().as_chunks::<8>().0;
-            self.by_hash.entry(shape::hash(words, self.seed)).or_insert(index);
-        }
-        let counts_drops = match form {
-            Form::Record(record) => counts_drops(record),
-            _ => true,
-        };
-        let number = class.plans.index().unwrap_or(usize::MAX);
-        let are_records = !matches!(form, Form::Legacy(_));
-        self.known.push(Known { class, shape, counts_drops, are_records, index: number });
-        self.by_key.insert(key.into(), index);
-        Some(index)
+        let late = late.index(key, matches!(form, Form::Legacy(_)))?;
+        self.by_late.get(&late).copied().or_else(|| self.add(late, Some(form)))
     }
 
-    /// The class of records when there are too many classes.
+    /// Which of the known classes is that of records when there are too many classes.
     fn any(&mut self) -> Option<usize> {
-        if let Some(index) = self.by_key.get(class::ANY_KEY) {
-            return Some(*index);
+        let late = self.stream.trace.late_classes(self.stream.class_index)?.index(class::ANY_KEY, true)?;
+        self.by_late.get(&late).copied().or_else(|| self.add(late, None))
+    }
+
+    /// Makes a class known, that of messages of a form if there is one.
+    fn add(&mut self, late: usize, form: Option<&Form<'_>>) -> Option<usize> {
+        let classes = self.stream.trace.late_classes(self.stream.class_index)?;
+        let class = classes.get(late).ok().flatten()?;
+        let record = match form {
+            Some(Form::Record(record)) => Some(record),
+            _ => None,
+        };
+        let shape = record.and_then(Shape::of);
+        let hash = record.filter(|_| shape.is_some()).map(|record| {
+            let words = record.as_bytes().as_chunks::<8>().0;
+            shape::hash(words, self.seed)
+        });
+        let counts_drops = match form {
+            None => false,
+            Some(Form::Record(record)) => counts_drops(record),
+            Some(_) => true,
+        };
+        let known = Known {
+            late,
+            hash: hash.filter(|hash| !self.by_hash.contains_key(hash)),
+            was_met: true,
+            shape,
+            counts_drops,
+            are_records: !matches!(form, Some(Form::Legacy(_))),
+            index: class.plans.index().unwrap_or(usize::MAX),
+            class,
+        };
+        let place = self.make_room();
+        self.by_late.insert(late, place);
+        if let Some(hash) = known.hash {
+            self.by_hash.insert(hash, place);
         }
-        let late = self.stream.trace.late_classes(self.stream.class_index)?;
-        let class = late.last(class::ANY_KEY, class::any_class).ok().flatten()?;
-        let index = self.known.len();
-        let number = class.plans.index().unwrap_or(usize::MAX);
-        self.known.push(Known { class, shape: None, counts_drops: false, are_records: true, index: number });
-        self.by_key.insert(class::ANY_KEY.into(), index);
-        Some(index)
+        match self.known.get_mut(place) {
+            Some(old) => *old = known,
+            None => self.known.push(known),
+        }
+        Some(place)
+    }
+
+    /// Where there is room for one more known class: that of one that was not met for long.
+    fn make_room(&mut self) -> usize {
+        if self.known.len() < self.most_known {
+            return self.known.len();
+        }
+        loop {
+            self.hand = if self.hand + 1 < self.known.len() { self.hand + 1 } else { 0 };
+            let Some(known) = self.known.get_mut(self.hand) else { return self.known.len() };
+            if !std::mem::take(&mut known.was_met) {
+                self.by_late.remove(&known.late);
+                if let Some(hash) = known.hash {
+                    self.by_hash.remove(&hash);
+                }
+                return self.hand;
+            }
+        }
     }
 }
 
@@ -588,9 +656,8 @@ impl LogCursor {
                 Told::Discarded(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
-                    begin: self
-                        .before
-                        .map(|before| self.value(before))
+                    begin: (self.records > 1)
+                        .then(|| self.value(self.before))
                         .filter(|before| *before <= self.clock),
                     end: Some(self.clock),
                 }),

@@ -30,9 +30,11 @@ mod cursor;
 mod shape;
 mod text;
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry as Place;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ichnos_io::{Bytes, Datagrams, Entry, Tree};
+use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, Damage, DamageKind, DataStream, FastCursor, FileDiagnostic, Limits, StreamSummary, Trace,
@@ -54,7 +56,7 @@ pub enum Clock {
 }
 
 /// How to open logs.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct OpenOptions {
     /// By which clock they were written.
@@ -69,6 +71,23 @@ pub struct OpenOptions {
     pub force: bool,
     /// What is refused because it is too much.
     pub limits: Limits,
+    /// How many event record classes are kept compiled by all cursors together; what is met again of others
+    /// is compiled again. Default: 2,048, of which each takes up to some thousand bytes.
+    pub compiled_classes: usize,
+}
+
+impl Default for OpenOptions {
+    fn default() -> Self {
+        Self {
+            clock: Clock::default(),
+            severity_scale: SeverityScale::default(),
+            clock_offset: 0,
+            check: false,
+            force: false,
+            limits: Limits::default(),
+            compiled_classes: 2_048,
+        }
+    }
 }
 
 /// Whether a tree has files of log messages.
@@ -76,13 +95,24 @@ pub struct OpenOptions {
 pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
     /// How many files are looked at in a folder that may be anything.
     const LOOKED_AT: usize = 1_000;
-    let is_log = |entry: &Entry| entry.read().is_ok_and(|bytes| recognise(&bytes, options).is_some());
-    tree.entries.iter().take(LOOKED_AT).any(is_log)
+    /// In a folder of more files than this, only the first bytes of each are looked at.
+    const FEW: usize = 32;
+    const FIRST: usize = 2 << 10;
+    let most = if tree.entries.len() > FEW { FIRST } else { PROBED + 1 };
+    let is_log =
+        |entry: &&Entry| entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some());
+    // What has a hidden name comes last: it sorts first, and is hardly what the folder is for.
+    let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
+    let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
+    let all = shown.chain(tree.entries.iter().filter(is_hidden));
+    all.filter(|entry| entry.repeats().is_none()).take(LOOKED_AT).any(|entry| is_log(&entry))
 }
+
+/// How much of a file says whether it is one of log messages, in bytes.
+const PROBED: usize = 256 << 10;
 
 /// What a file is, if most of its beginning is log messages.
 fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
-    const PROBED: usize = 256 << 10;
     let recognised = Framing::recognise(bytes, true);
     if options.force {
         return Some(recognised.unwrap_or(Framing::Records)).filter(|_| !bytes.is_empty());
@@ -133,6 +163,7 @@ pub struct LogTrace {
     trace: Arc<Trace>,
     files: Vec<LogFile>,
     damage: Vec<Damage>,
+    notices: Vec<String>,
     options: Arc<OpenOptions>,
     /// Datagrams that are still to come, for the first one who asks.
     live: Mutex<Option<Datagrams>>,
@@ -153,7 +184,8 @@ impl LogTrace {
         });
         let files = files.into_iter().collect();
         let live = Mutex::new(Some(datagrams));
-        Ok(Self { path: name, trace, files, damage: Vec::new(), options: Arc::new(options.clone()), live })
+        let options = Arc::new(options.clone());
+        Ok(Self { path: name, trace, files, damage: Vec::new(), notices: Vec::new(), options, live })
     }
 
     /// Opens all logs of a tree.
@@ -164,8 +196,12 @@ impl LogTrace {
         let trace = new_trace(&tree.name, options)?;
         let mut files = Vec::new();
         let mut damage = Vec::new();
-        for entry in &tree.entries {
+        let mut notices = Vec::new();
+        let mut names: HashMap<FileId, String> = HashMap::new();
+        for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
             let name = stream_name(tree, entry);
+            let status = entry.status();
+            let identity = status.and_then(|status| status.identity);
             let bytes = match entry.read() {
                 Ok(bytes) => bytes,
                 Err(error) => {
@@ -173,31 +209,61 @@ impl LogTrace {
                         file: name,
                         stream: None,
                         bit: 0,
-                        kind: DamageKind::Unreadable(error.to_string()),
+                        kind: match entry.special() {
+                            Some(found) => DamageKind::NotAFile(found),
+                            None => DamageKind::Unreadable(error.to_string()),
+                        },
                         skipped: 0,
                     });
                     continue;
                 }
             };
             if let Some(framing) = recognise(&bytes, options)
-                && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name)
+                && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name.clone())
             {
+                if let Some(identity) = identity {
+                    match names.entry(identity) {
+                        Place::Occupied(first) => {
+                            let first = first.get();
+                            notices
+                                .push(format!("{name}: this is the same file as {first}: it is read once"));
+                            continue;
+                        }
+                        Place::Vacant(place) => drop(place.insert(name)),
+                    }
+                }
                 files.push(LogFile { stream: Arc::new(stream), bytes, framing });
             }
         }
         let live = Mutex::new(None);
-        Ok(Self { path: tree.name.clone(), trace, files, damage, options: Arc::new(options.clone()), live })
+        let options = Arc::new(options.clone());
+        Ok(Self { path: tree.name.clone(), trace, files, damage, notices, options, live })
+    }
+}
+
+impl LogTrace {
+    /// What was left out though nothing is wrong with it, a sentence each: further names of a file.
+    #[must_use]
+    pub fn notices(&self) -> &[String] {
+        &self.notices
     }
 }
 
 fn new_trace(path: &str, options: &OpenOptions) -> Result<Arc<Trace>, PlanError> {
     let mut class = class::trace_class(options);
     if let Some(clock) = class.clocks.first_mut() {
-        // An offset that does not fit is far beyond all times.
-        let _ = clock.add_offset(options.clock_offset);
+        // Times are numbers of 64 bits, wherever they are written.
+        let fits = i64::try_from(options.clock_offset).is_ok();
+        if !fits || !clock.add_offset(options.clock_offset) {
+            return Err(PlanError::ClockOffset(clock.id.clone()));
+        }
     }
     let mut trace = Trace::new(class, "", &options.limits)?;
     path.clone_into(&mut trace.path);
+    let scale = options.severity_scale;
+    if let Some(late) = trace.late_classes(0) {
+        late.describe_with(move |key| class::class_of(key, scale));
+    }
     Ok(Arc::new(trace))
 }
 
@@ -254,7 +320,8 @@ impl TraceInput for LogTrace {
 
     fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
         let cursor = |file: &LogFile| {
-            let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window);
+            let most = self.options.compiled_classes / self.files.len().max(1);
+            let cursor = LogCursor::new(&file.stream, &file.bytes, file.framing, &self.options, window, most);
             let live = self.live.lock().unwrap_or_else(PoisonError::into_inner).take();
             let cursor = match live {
                 Some(live) => cursor.listen(live),

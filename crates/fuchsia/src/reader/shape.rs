@@ -98,8 +98,8 @@ impl Shape {
                 long_name: name.into(),
             });
         }
-        if record.is_control() {
-            // It may say what its tag stands for.
+        if record.is_control() || numbers == 0 && arguments.is_empty() {
+            // It may say what its tag stands for; or it may be an argument.
             return None;
         }
         let has_tag = record.tag() != 0;

@@ -8,7 +8,7 @@ use crate::properties::split;
 use crate::support::bytes;
 
 /// A number of records such as programs write, and where each begins.
-fn records(count: u64) -> (Vec<u8>, Vec<usize>) {
+pub fn records(count: u64) -> (Vec<u8>, Vec<usize>) {
     let mut buffer = vec![0; 256];
     let (mut bytes, mut begins) = (Vec::new(), Vec::new());
     for index in 0..count {
@@ -45,7 +45,7 @@ fn timestamps(messages: Messages<'_>) -> (Vec<i64>, Vec<Damage>) {
 }
 
 /// Deterministic numbers.
-fn random(state: &mut u64) -> usize {
+pub fn random(state: &mut u64) -> usize {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) as usize
 }
@@ -218,7 +218,7 @@ fn arguments_are_not_taken_for_records() {
     assert_eq!((damages[0].offset, damages[0].skipped), (size as u64, size as u64));
 }
 
-fn legacy(message: &str) -> Vec<u8> {
+pub fn legacy(message: &str) -> Vec<u8> {
     let mut packet = vec![0; 32];
     packet[0] = 77;
     packet[24] = 0x30;
@@ -228,7 +228,7 @@ fn legacy(message: &str) -> Vec<u8> {
     packet
 }
 
-fn datagrams(payloads: &[&[u8]]) -> Vec<u8> {
+pub fn datagrams(payloads: &[&[u8]]) -> Vec<u8> {
     let frame = |payload: &&[u8]| [&(payload.len() as u32).to_le_bytes()[..], payload].concat();
     payloads.iter().flat_map(frame).collect()
 }

@@ -2,6 +2,7 @@
 //! project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod cuts;
 mod document;
 mod encoder;
 mod framing;

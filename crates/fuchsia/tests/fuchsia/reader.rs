@@ -285,6 +285,14 @@ proptest! {
     }
 
     #[test]
+    fn so_it_does_when_classes_are_compiled_again_and_again(kinds in vec(parts(), 8..14), framing in framing()) {
+        let mut options = forced();
+        options.compiled_classes = 0;
+        let records: Vec<Vec<u8>> = kinds.iter().map(Parts::encode).collect();
+        compare(&framed(&[&records[..], &records, &records].concat(), framing), &options);
+    }
+
+    #[test]
     fn so_it_does_when_there_are_too_many_classes(kinds in vec(parts(), 1..8), framing in framing()) {
         let mut options = forced();
         options.limits.late_event_record_classes = 2;
@@ -334,7 +342,7 @@ fn classes_are_the_same_whatever_comes_first() {
         let trace = open(&records.concat(), &OpenOptions::default());
         read(&trace);
         let class = trace.trace().class_with_late();
-        class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u64>>()
+        class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u128>>()
     };
     let (a, b) = (record(1, "a", 1u64.into()), record(2, "b", true.into()));
     let both = ids(&[a.clone(), b.clone(), a.clone()]);

@@ -12,8 +12,8 @@ use ichnos::export::{
 use ichnos::model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos::model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
-    FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits, Mapping, Mappings,
-    Member, Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass,
+    FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits, Mappings, Member,
+    Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass,
     VariantOption, Wide,
 };
 use ichnos::prelude::*;
@@ -213,11 +213,8 @@ fn integer(length: u64, signed: bool, mappings: Option<Mappings>) -> Arc<FieldCl
 }
 
 fn mappings() -> Mappings {
-    let mapping = |name: &str, lower, upper| Mapping {
-        name: name.to_owned(),
-        ranges: RangeSet(vec![IntegerRange { lower, upper }]),
-    };
-    Mappings(vec![mapping("few", 0, 40), mapping("many", 30, 200)])
+    let range = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
+    Mappings::from_iter([("few", range(0, 40)), ("many", range(30, 200))])
 }
 
 /// A sample that is one field.
@@ -282,8 +279,8 @@ fn leaf() -> impl Strategy<Value = Sample> {
 }
 
 /// Where a member that says something about the next one is: beside it.
-fn beside(name: &str) -> FieldLocation {
-    FieldLocation { origin: None, ..FieldLocation::absolute(Scope::Payload, [name.to_owned()]) }
+fn beside(name: &str) -> Box<FieldLocation> {
+    Box::new(FieldLocation { origin: None, ..FieldLocation::absolute(Scope::Payload, [name.to_owned()]) })
 }
 
 /// Fields of all kinds.
@@ -351,10 +348,7 @@ fn structure_of(samples: &[Sample]) -> (Arc<FieldClass>, Vec<u8>, Vec<Push>) {
         for (name, class) in &sample.members {
             let mut class = FieldClass::clone(class);
             // What is beside it has the number of the sample, too.
-            let numbered = || FieldLocation {
-                origin: None,
-                ..FieldLocation::absolute(Scope::Payload, [format!("n{i}")])
-            };
+            let numbered = || beside(&format!("n{i}"));
             match &mut class.kind {
                 FieldKind::Array { length: Length::Dynamic(place), .. }
                 | FieldKind::Optional { selector: place, .. }

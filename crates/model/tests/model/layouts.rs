@@ -30,7 +30,7 @@ fn prefixed(length: BitField, gap: u64, encoding: StringEncoding, alignment: u64
 }
 
 fn dynamic(length: &str) -> Arc<FieldClass> {
-    let length = StringLength::Dynamic(FieldLocation::absolute(Scope::Payload, [length]));
+    let length = StringLength::Dynamic(Box::new(FieldLocation::absolute(Scope::Payload, [length])));
     class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 })
 }
 
@@ -144,5 +144,6 @@ fn padding_can_say_a_length() {
     ];
     let values = ["a=\"xyz\"", "b=\"q\""].map(str::to_owned).to_vec();
     assert_eq!(decode(&members, b"\x03\x01xyzq"), Ok((values, 48)));
-    assert!(matches!(decode(&members, b"\x03\x02xyzq"), Err((40, DecodeErrorKind::BeyondContent { .. }))));
+    let beyond = DecodeErrorKind::LengthBeyond { length: 2, unit: "bytes", left: 8 };
+    assert_eq!(decode(&members, b"\x03\x02xyzq"), Err((40, beyond)));
 }

@@ -149,10 +149,10 @@ impl Maker {
                 class(FieldKind::Blob { length, media_type: Default::default(), alignment: 8 })
             }
             11 | 12 => match self.dynamic(scope, members) {
-                Some(length) if self.random.is_one_in(2) => text(StringLength::Dynamic(length), 8),
+                Some(length) if self.random.is_one_in(2) => text(StringLength::Dynamic(Box::new(length)), 8),
                 Some(length) => class(FieldKind::Array {
                     element: self.bytes(),
-                    length: Length::Dynamic(length),
+                    length: Length::Dynamic(Box::new(length)),
                     minimum_alignment: 8,
                     element_aligns: true,
                 }),

@@ -58,7 +58,7 @@ mod tests {
     use super::*;
 
     fn attributes(namespace: &str, level: Value) -> Attributes {
-        Attributes(vec![(namespace.to_owned(), Value::Map(vec![("log-level".to_owned(), level)]))])
+        Attributes::from_iter([(namespace.to_owned(), Value::Map(vec![("log-level".to_owned(), level)]))])
     }
 
     #[test]

@@ -4,7 +4,7 @@ use ichnos_model::{Diagnostic, Limits, TextPlace, TraceClass, Value};
 
 use super::object::{properties, refuse};
 use super::text::{Json, single_value};
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Reads an auxiliary stream (CTF2-PROP-2.0, "Auxiliary stream"): a JSON object whose only
 /// property has the namespace as its name.
@@ -21,7 +21,9 @@ pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -
     {
         refuse(environment, "an object", problems);
     }
-    (problems.errors() == errors).then(|| (property.name.to_string(), property.value.to_value()))
+    let value = property.value.to_value();
+    problems.charge(memory::of_entry(&property.name, &value), node.place);
+    (problems.errors() == errors).then(|| (property.name.to_string(), value))
 }
 
 /// Adds what auxiliary streams say to a trace class: the environment of the namespace `std`

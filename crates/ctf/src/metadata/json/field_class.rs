@@ -3,20 +3,22 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_model::memory::size;
 use ichnos_model::{
     BitField, BitOrder, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding, StringLength,
-    TextPlace, VariableLengthValue, VariantOption,
+    IntegerProperties, IntegerRange, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding,
+    StringLength, TextPlace, VariableLengthValue, VariantOption,
 };
 
-use super::location::{field_location, first_overlap, mappings, range_set};
+use super::location::{field_location, first_overlap, flags, mappings, range_set};
 use super::object::{
-    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, text, unsigned,
+    Object, Unknown, alignment_value, array, attributes, listed, positive, refuse, refuse_at_limit, text,
+    unsigned,
 };
 use super::roles;
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Depth of field classes beyond which nothing is read, whatever the limits say: whoever walks
 /// the classes does so on a stack.
@@ -132,6 +134,8 @@ impl<'a> ClassReader<'a> {
         self.problems.enter(format!("field class alias `{text}`"));
         let alias = class.and_then(|class| self.unscoped(class));
         self.problems.leave();
+        let bytes = (size::<(String, Option<Alias>)>() + 1) as u64 * 3 + memory::of_text(text);
+        self.problems.charge(bytes, name.place);
         self.aliases.insert(text.to_owned(), alias);
     }
 
@@ -171,7 +175,7 @@ impl<'a> ClassReader<'a> {
                 self.too_many = true;
                 let message =
                     format!("there are more than {} field classes, the limit", self.limits.field_classes);
-                self.problems.error(place, message);
+                self.problems.limit(place, "field_classes", message);
             }
             return false;
         }
@@ -182,13 +186,14 @@ impl<'a> ClassReader<'a> {
     pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field classes nest deeper than {} levels, the limit", self.depth);
-            self.problems.error(node.place, message);
+            self.problems.limit(node.place, "depth", message);
             return None;
         }
         match &node.json {
             Json::Text(name) if self.vocabulary == Vocabulary::Spec2 => self.aliased(name, node.place),
             Json::Object(_) => {
-                if !self.count(1, node.place) {
+                let bytes = memory::of_field_class();
+                if !self.count(1, node.place) || !self.problems.charge(bytes, node.place) {
                     return None;
                 }
                 self.depth += 1;
@@ -216,7 +221,7 @@ impl<'a> ClassReader<'a> {
         let alias = alias.as_ref()?;
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.error(place, "field classes nest too deep through this alias");
+            self.problems.limit(place, "depth", "field classes nest too deep through this alias");
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
@@ -253,7 +258,8 @@ impl<'a> ClassReader<'a> {
         let roles = self.roles(type_name.1, kind.as_ref(), &mut object);
         let attributes = self.extras(&mut object);
         object.finish(Unknown::Refuse, self.problems);
-        Some(FieldClass { kind: kind?, roles, attributes, declared_at: node.place.into() })
+        let declared_at = node.place.into();
+        Some(FieldClass { roles, attributes, declared_at, ..FieldClass::new(kind?) })
     }
 
     /// Whether the document that is followed has a type.
@@ -417,8 +423,7 @@ impl<'a> ClassReader<'a> {
         let length = object.require("length", self.problems).and_then(|node| {
             let length = positive(node, self.problems)?;
             if length > self.limits.integer_bits {
-                let expected = format!("at most {} bits, the limit", self.limits.integer_bits);
-                refuse(node, expected, self.problems);
+                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
                 return None;
             }
             Some(length)
@@ -476,30 +481,30 @@ impl<'a> ClassReader<'a> {
             (false, Vocabulary::Spec2) => object.get("mappings"),
             (false, Vocabulary::Prop2) => None,
         };
-        let mappings = match node {
-            None => None,
+        let (mappings, wide_ranges) = match node {
+            None => (None, None),
             Some(node) => {
-                let mappings = mappings(node, "mapping", self.problems)?;
-                if enumeration && mappings.0.is_empty() {
+                let (mappings, wide) = mappings(node, signed, self.limits, self.problems)?.finish();
+                if enumeration && mappings.is_empty() {
                     refuse(node, "at least one mapping", self.problems);
                     return None;
                 }
-                Some(mappings)
+                (Some(mappings), wide)
             }
         };
-        Some(IntegerProperties { signed, preferred_base: preferred_base?, mappings })
+        Some(IntegerProperties { signed, preferred_base: preferred_base?, mappings, wide_ranges })
     }
 
     /// Flags of a bit map: at least one, of bit indexes.
     fn flags(&mut self, node: &Node) -> Option<ichnos_model::Mappings> {
-        let flags = mappings(node, "flag", self.problems)?;
-        if flags.0.is_empty() {
+        let flags = flags(node, self.problems)?;
+        if flags.is_empty() {
             refuse(node, "at least one flag", self.problems);
             return None;
         }
-        let negative = flags.0.iter().find(|flag| flag.ranges.0.iter().any(|range| range.lower < 0));
+        let negative = flags.iter().find(|flag| flag.ranges.iter().any(|range| range.lower < 0));
         if let Some(flag) = negative {
-            let place = node.get(&flag.name).map_or(node.place, |ranges| ranges.place);
+            let place = node.get(flag.name).map_or(node.place, |ranges| ranges.place);
             self.problems.error(place, format!("the flag `{}` names a negative bit index", flag.name));
             return None;
         }
@@ -530,14 +535,14 @@ impl<'a> ClassReader<'a> {
         self.location("length-field-location", object).map(Length::Dynamic)
     }
 
-    fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<FieldLocation> {
+    fn location(&mut self, name: &'static str, object: &mut Object<'_>) -> Option<Box<FieldLocation>> {
         let node = object.require(name, self.problems)?;
         if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
             // Release candidates kept the locations of PROP-2.0.
             self.note_release_candidate(node.place);
-            return field_location(node, self.scope, Vocabulary::Prop2, self.problems);
+            return field_location(node, self.scope, Vocabulary::Prop2, self.problems).map(Box::new);
         }
-        field_location(node, self.scope, self.vocabulary, self.problems)
+        field_location(node, self.scope, self.vocabulary, self.problems).map(Box::new)
     }
 
     /// CTF2-SPEC-2.0, "Structure field member class".
@@ -579,7 +584,12 @@ impl<'a> ClassReader<'a> {
         let class = object.require("field-class", self.problems).and_then(|node| self.class(node));
         let attributes = self.extras(&mut object);
         object.finish(Unknown::Refuse, self.problems);
-        Some(Member { name: name?.to_owned(), raw_name: None, class: class?, attributes })
+        let name = name?;
+        // Its name is in a set, too.
+        if !self.problems.charge(memory::of_member(name) + 32, node.place) {
+            return None;
+        }
+        Some(Member { name: name.to_owned(), has_underscore: false, class: class?, attributes })
     }
 
     /// CTF2-SPEC-2.0, "Variant field class option".
@@ -639,7 +649,13 @@ impl<'a> ClassReader<'a> {
             Some(name) => Some(name?.to_owned()),
             None => None,
         };
-        Some(VariantOption { name, class: class?, ranges: ranges?, attributes })
+        let ranges = ranges?;
+        let texts = name.as_deref().map_or(0, memory::of_text);
+        let bytes = size::<VariantOption>() + ranges.0.len() * size::<IntegerRange>();
+        if !self.problems.charge(bytes as u64 + texts, node.place) {
+            return None;
+        }
+        Some(VariantOption { name, class: class?, ranges, attributes })
     }
 }
 

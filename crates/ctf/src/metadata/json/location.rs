@@ -1,13 +1,16 @@
 //! Field locations and integer ranges of PROP-2.0 and SPEC-2.0.
 
 use ichnos_model::{
-    Diagnostic, FieldLocation, IntegerRange, LocationStep, Mapping, Mappings, RangeSet, Scope,
+    Diagnostic, FieldLocation, IntegerRange, Limits, LocationStep, Mappings, MappingsBuilder, RangeSet, Scope,
 };
 
-use super::object::{Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text};
+use super::labels::{Labels, are_in_order};
+use super::object::{
+    Object, Unknown, array, integer, listed, properties, refuse, refuse_duplicates, text, wide_integer,
+};
 use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Reads a field location; `within` is the scope of the class that has it, where that is known.
 pub(super) fn field_location(
@@ -121,7 +124,8 @@ pub(super) fn range_set(node: &Node, problems: &mut Problems) -> Option<RangeSet
         refuse(node, "at least one integer range", problems);
         return None;
     }
-    let ranges: Vec<IntegerRange> = elements.iter().filter_map(|element| range(element, problems)).collect();
+    let mut ranges = Vec::with_capacity(elements.len());
+    ranges.extend(elements.iter().filter_map(|element| range(element, problems)));
     (ranges.len() == elements.len()).then_some(RangeSet(ranges))
 }
 
@@ -133,28 +137,76 @@ fn range(node: &Node, problems: &mut Problems) -> Option<IntegerRange> {
     let lower = integer(lower, problems);
     let upper = integer(upper, problems);
     let (lower, upper) = (lower?, upper?);
-    if lower > upper {
-        let message = format!("the lower bound {lower} of a range is greater than its upper bound {upper}");
-        problems.error(node.place, message);
-        return None;
-    }
-    Some(IntegerRange { lower, upper })
+    are_in_order(&lower, &upper, node, problems).then_some(IntegerRange { lower, upper })
 }
 
-/// Names of ranges: mappings of an integer, flags of a bit map (CTF2-PROP-2.0, "Enumeration field
-/// class mappings"; CTF2-SPEC-2.0, "Abstract integer field class", "Fixed-length bit map").
-pub(super) fn mappings(node: &Node, what: &str, problems: &mut Problems) -> Option<Mappings> {
+/// Flags of a bit map (CTF2-SPEC-2.0, "Fixed-length bit map").
+pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     let properties = properties(node, problems)?;
     refuse_duplicates(properties, problems);
-    let mut mappings = Vec::with_capacity(properties.len());
+    let mut flags = MappingsBuilder::default();
     for property in properties {
-        problems.enter(format!("{what} `{}`", property.name));
-        if let Some(ranges) = range_set(&property.value, problems) {
-            mappings.push(Mapping { name: property.name.to_string(), ranges });
+        problems.enter(format!("flag `{}`", property.name));
+        if let Some(ranges) = range_set(&property.value, problems)
+            && problems.charge(memory::of_label(&property.name, ranges.0.len()), property.name_place)
+            && flags.add_name(&property.name)
+        {
+            ranges.0.into_iter().for_each(|range| flags.add_range(range));
         }
         problems.leave();
     }
-    (mappings.len() == properties.len()).then_some(Mappings(mappings))
+    (flags.len() == properties.len()).then(|| flags.finish())
+}
+
+/// Mappings of an integer (CTF2-PROP-2.0, "Enumeration field class mappings"; CTF2-SPEC-2.0,
+/// "Abstract integer field class"). Their bounds may have as many bits as integers.
+pub(super) fn mappings(
+    node: &Node,
+    signed: bool,
+    limits: &Limits,
+    problems: &mut Problems,
+) -> Option<Labels> {
+    let properties = properties(node, problems)?;
+    refuse_duplicates(properties, problems);
+    let mut labels = Labels::new(signed);
+    let mut are_right = true;
+    for property in properties {
+        problems.enter(format!("mapping `{}`", property.name));
+        are_right &= labels.begin(&property.name, property.name_place, problems)
+            && mapping(&mut labels, &property.value, limits, problems);
+        problems.leave();
+    }
+    are_right.then_some(labels)
+}
+
+/// Adds the ranges of one mapping; false if one of them is wrong.
+fn mapping(labels: &mut Labels, node: &Node, limits: &Limits, problems: &mut Problems) -> bool {
+    let Some(elements) = array(node, problems) else { return false };
+    if elements.is_empty() {
+        refuse(node, "at least one integer range", problems);
+        return false;
+    }
+    let mut are_right = true;
+    for element in elements {
+        let bounds = array(element, problems);
+        are_right &= match bounds {
+            Some([lower, upper]) => match (&lower.json, &upper.json) {
+                (Json::Integer(lower), Json::Integer(upper)) => labels.add(*lower, *upper, element, problems),
+                _ => {
+                    let lower = wide_integer(lower, limits.integer_bits, problems);
+                    let upper = wide_integer(upper, limits.integer_bits, problems);
+                    let bounds = lower.zip(upper);
+                    bounds.is_some_and(|(lower, upper)| labels.add_wide(lower, upper, element, problems))
+                }
+            },
+            Some(_) => {
+                refuse(element, "two integers", problems);
+                false
+            }
+            None => false,
+        };
+    }
+    are_right
 }
 
 /// Finds the first set, in the order of their lower bounds, that has a value in common with

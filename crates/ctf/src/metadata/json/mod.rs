@@ -12,6 +12,7 @@
 mod attributes;
 mod aux_stream;
 mod field_class;
+mod labels;
 mod location;
 mod object;
 mod prop1;

@@ -1,20 +1,27 @@
 //! Checked access to JSON values: what is not as expected becomes a problem with its place.
 
-use std::collections::HashSet;
-
-use ichnos_model::{Attributes, Diagnostic, TextPlace};
+use ichnos_model::{Attributes, Diagnostic, TextPlace, WideInteger};
 
 use super::text::{Json, Node, Property, shortened};
-use crate::metadata::Problems;
+use crate::metadata::name_index::NameIndex;
+use crate::metadata::{Problems, memory};
 
 /// Reports a value that is not what it must be.
 pub(super) fn refuse(node: &Node, expected: impl Into<String>, problems: &mut Problems) {
+    problems.add(wrong(node, expected));
+}
+
+/// Reports a number of bits that is more than a limit allows.
+pub(super) fn refuse_at_limit(node: &Node, most: u64, limit: &'static str, problems: &mut Problems) {
+    problems.add(wrong(node, format!("at most {most} bits, the limit")).limit(limit));
+}
+
+fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
     let message = match &node.property {
         Some(name) => format!("the property `{}` is not what it must be", shortened(name)),
         None => "a value is not what it must be".to_owned(),
     };
-    let diagnostic = Diagnostic::error(node.place, message);
-    problems.add(diagnostic.expected(expected, node.describe()));
+    Diagnostic::error(node.place, message).expected(expected, node.describe())
 }
 
 /// Names for a message: "`a`, `b` or `c`".
@@ -47,15 +54,46 @@ pub(super) fn boolean(node: &Node, problems: &mut Problems) -> Option<bool> {
     }
 }
 
-/// An integer of up to 128 bits.
+/// What the limit of an integer that fits an `i128` is called.
+pub(super) const NARROW: &str = "an integer from -2^127 to 2^127 - 1";
+
+/// An integer of up to 128 bits, its sign included.
 pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
     match node.json {
         Json::Integer(value) => Some(value),
         _ => {
-            refuse(node, "an integer of at most 128 bits", problems);
+            refuse(node, NARROW, problems);
             None
         }
     }
+}
+
+/// An integer of at most `most` bits, its sign aside.
+pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
+    let value = match &node.json {
+        Json::Integer(value) => Some(WideInteger::from(*value)),
+        // Few enough digits that reading them takes no time to speak of.
+        Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => WideInteger::parse(digits, 10),
+        _ => None,
+    };
+    let value = value.filter(|value| value.bits() <= most.max(127));
+    if value.is_none() {
+        refuse(node, format!("an integer of at most {most} bits"), problems);
+    }
+    value
+}
+
+/// The id of a class: an unsigned integer of up to 128 bits.
+pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
+    let value = match &node.json {
+        Json::Integer(value) => u128::try_from(*value).ok(),
+        Json::BigInteger(digits) => digits.parse().ok(),
+        _ => None,
+    };
+    if value.is_none() {
+        refuse(node, "an unsigned integer of at most 128 bits", problems);
+    }
+    value
 }
 
 /// An unsigned integer of up to 64 bits.
@@ -118,9 +156,18 @@ pub(super) fn properties<'n>(node: &'n Node, problems: &mut Problems) -> Option<
 
 /// Reports every property whose name an earlier one has.
 pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems) {
-    let mut names = HashSet::with_capacity(properties.len());
-    for property in properties {
-        if !names.insert(&*property.name) {
+    if properties.len() < 2 {
+        return;
+    }
+    let name_of = |number: u32| properties.get(number as usize).map_or("", |property| &*property.name);
+    let mut names = NameIndex::default();
+    for (property, number) in properties.iter().zip(0..) {
+        let is_new = match properties.len() {
+            // Looking at each other one is quicker.
+            0..=16 => (0..number).all(|before| name_of(before) != &*property.name),
+            _ => names.add(&property.name, number, name_of).is_ok(),
+        };
+        if !is_new {
             let message = format!("the property `{}` is there twice", shortened(&property.name));
             problems.error(property.name_place, message);
         }
@@ -132,7 +179,10 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
 pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     let properties = properties(node, problems).unwrap_or_default();
     refuse_duplicates(properties, problems);
-    Attributes(properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect())
+    let attributes: Attributes =
+        properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect();
+    problems.charge(memory::of_attributes(&attributes), node.place);
+    attributes
 }
 
 /// What to do about a property that the document does not know.

@@ -4,7 +4,7 @@ use ichnos_model::{ClockClass, ClockOrigin, Limits, TraceClass};
 
 use super::object::{Object, array, boolean, text, unsigned};
 use super::stream::{StreamReader, canonical_uuid};
-use super::text::single_value;
+use super::text::{Json, single_value};
 use super::vocabulary::Vocabulary;
 use crate::metadata::Problems;
 
@@ -14,10 +14,12 @@ use crate::metadata::Problems;
 pub fn parse_prop2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     let errors = problems.errors();
     let node = single_value(text, limits, problems)?;
-    let fragments = array(&node, problems)?;
+    array(&node, problems)?;
+    let Json::Array(fragments) = node.json else { return None };
     let mut reader = StreamReader::new(Vocabulary::Prop2, limits, problems);
     for fragment in fragments {
-        reader.fragment(fragment);
+        // Each goes away when it was read: its classes take the room.
+        reader.fragment(&fragment);
     }
     let trace = reader.finish(text);
     if problems.errors() == errors { trace } else { None }

@@ -6,7 +6,7 @@ use super::object::{Object, Unknown, array, properties, refuse, refuse_duplicate
 use super::stream::StreamReader;
 use super::text::{Json, Node, Parser, RECORD_SEPARATOR};
 use super::vocabulary::Vocabulary;
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// Reads a metadata stream of CTF2-SPEC-2.0 ("Metadata stream"): a JSON text sequence of RFC 7464
 /// whose texts are fragments. Fragments that follow each other without a record separator are
@@ -16,7 +16,7 @@ use crate::metadata::Problems;
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
-        problems.error(TextPlace::default(), message);
+        problems.limit(TextPlace::default(), "metadata_bytes", message);
         return None;
     }
     let mut parser = Parser::new(text, limits);
@@ -37,8 +37,10 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
             // After text that is not JSON, only the next record separator tells where to go on.
             let Some(node) = parser.value(reader.classes.problems) else { break };
             reader.fragment(&node);
+            drop(node);
+            parser.release(reader.classes.problems);
         }
-        if !parser.next_record() {
+        if reader.classes.problems.is_exhausted() || !parser.next_record() {
             break;
         }
         separated = true;
@@ -81,6 +83,9 @@ impl StreamReader<'_> {
                 match &property.value.json {
                     Json::Integer(_) | Json::BigInteger(_) | Json::Text(_) => {
                         let entry: (String, Value) = (property.name.to_string(), property.value.to_value());
+                        if !problems.charge(memory::of_entry(&entry.0, &entry.1), property.name_place) {
+                            return;
+                        }
                         self.trace.environment.push(entry);
                     }
                     _ => refuse(&property.value, "an integer or a string", problems),

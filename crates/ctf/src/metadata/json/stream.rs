@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
+use ichnos_model::memory::size;
 use ichnos_model::{
     Attributes, ClockClass, DataStreamClass, Diagnostic, EventRecordClass, FieldClass, Limits, Role, Scope,
     TextPlace, TraceClass, Uuid,
@@ -10,11 +11,11 @@ use ichnos_model::{
 
 use super::attributes::{emf_uri, log_level};
 use super::field_class::ClassReader;
-use super::object::{Object, Unknown, listed, refuse, text, unsigned};
+use super::object::{Object, Unknown, id, listed, refuse, text, unsigned};
 use super::root;
 use super::text::Node;
 use super::vocabulary::Vocabulary;
-use crate::metadata::{Dialect, Problems};
+use crate::metadata::{Dialect, Problems, memory};
 
 /// Namespace, name and UID of a clock class.
 pub(super) type ClockIdentity = (Option<String>, String, String);
@@ -36,8 +37,8 @@ pub(super) struct StreamReader<'a> {
     /// Clock classes by what tells whether two are of the same clock.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
-    streams: HashMap<u64, usize>,
-    events: HashSet<(u64, u64)>,
+    streams: HashMap<u128, usize>,
+    events: HashSet<(u128, u128)>,
     errors_before: usize,
 }
 
@@ -138,9 +139,9 @@ impl<'a> StreamReader<'a> {
                 }
             }
         }
-        let own: HashSet<String> = self.trace.attributes.0.iter().map(|(name, _)| name.clone()).collect();
-        let preamble = std::mem::take(&mut self.preamble_attributes.0);
-        self.trace.attributes.0.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
+        let own: HashSet<String> = self.trace.attributes.iter().map(|(name, _)| name.clone()).collect();
+        let preamble = std::mem::take(&mut self.preamble_attributes);
+        self.trace.attributes.extend(preamble.into_iter().filter(|(name, _)| !own.contains(name)));
         (problems.errors() == self.errors_before).then_some(self.trace)
     }
 
@@ -237,6 +238,10 @@ impl<'a> StreamReader<'a> {
             self.classes.problems.error(object.place, "there are more than 65,536 clock classes");
             return;
         };
+        let bytes = (size::<ClockClass>() + 300) as u64 + 2 * memory::of_text(&clock.id);
+        if !self.classes.problems.charge(bytes, object.place) {
+            return;
+        }
         self.clocks.insert(clock.id.clone(), index);
         self.trace.clocks.push(clock);
     }
@@ -298,7 +303,7 @@ impl<'a> StreamReader<'a> {
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Data stream class fragment".
     fn data_stream_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
-        let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
         let clock = object.get(self.classes.vocabulary.default_clock()).or_else(|| {
             // Release candidates kept the property of PROP-2.0.
@@ -341,6 +346,10 @@ impl<'a> StreamReader<'a> {
                 .error(place, format!("there already is a data stream class of the id {id}"));
             return;
         }
+        // With the plans and lists of its own.
+        if !self.classes.problems.charge((size::<DataStreamClass>() + 700) as u64, object.place) {
+            return;
+        }
         self.streams.insert(id, self.trace.data_streams.len());
         self.trace.data_streams.push(DataStreamClass {
             id,
@@ -348,6 +357,7 @@ impl<'a> StreamReader<'a> {
             name,
             uid,
             default_clock,
+            other_clocks: Vec::new(),
             packet_context,
             event_record_header,
             common_context,
@@ -379,12 +389,24 @@ impl<'a> StreamReader<'a> {
         index
     }
 
+    /// Which data stream class has this id, and the id. If an event record class names none, and none
+    /// has the id 0 that this means, it is of the only one there is.
+    fn stream_of(&mut self, id: u128, is_implied: bool, place: TextPlace) -> Option<(usize, u128)> {
+        if let Some(index) = self.streams.get(&id) {
+            return Some((*index, id));
+        }
+        if !is_implied || self.unsure_streams {
+            return None;
+        }
+        only_stream(&self.trace.data_streams, place, self.classes.problems)
+    }
+
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
     fn event_record_class(&mut self, object: &mut Object<'_>) {
         let id_node = object.get("id");
-        let id = id_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let id = id_node.map_or(Some(0), |node| id(node, self.classes.problems));
         let stream_node = object.get("data-stream-class-id");
-        let stream_id = stream_node.map_or(Some(0), |node| unsigned(node, self.classes.problems));
+        let stream_id = stream_node.map_or(Some(0), |node| super::object::id(node, self.classes.problems));
         let [namespace, name, uid] = self.identity(object);
         let specific_context = self.root_class(
             "specific-context-field-class",
@@ -395,8 +417,8 @@ impl<'a> StreamReader<'a> {
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
-        let Some(index) = self.streams.get(&stream_id).copied() else {
-            if !self.unsure_streams {
+        let Some((index, stream_id)) = self.stream_of(stream_id, stream_node.is_none(), object.place) else {
+            if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let place = stream_node.map_or(object.place, |node| node.place);
                 let message = format!("there is no data stream class of the id {stream_id} before this");
                 self.classes.problems.error(place, message);
@@ -414,8 +436,13 @@ impl<'a> StreamReader<'a> {
         if self.events.len() as u64 > most {
             if self.events.len() as u64 == most + 1 {
                 let message = format!("there are more than {most} event record classes, the limit");
-                self.classes.problems.error(object.place, message);
+                self.classes.problems.limit(object.place, "event_record_classes", message);
             }
+            return;
+        }
+        let names = [&namespace, &name, &uid].map(|name| name.as_deref());
+        // Its id is in a set, too.
+        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
             return;
         }
         let Some(stream) = self.trace.data_streams.get_mut(index) else { return };
@@ -432,6 +459,27 @@ impl<'a> StreamReader<'a> {
             attributes,
             declared_at: object.place.into(),
         }));
+    }
+}
+
+/// The only data stream class, and its id, for an event record class that names none, where none has the
+/// id 0 that this means.
+pub(super) fn only_stream(
+    streams: &[DataStreamClass],
+    place: TextPlace,
+    problems: &mut Problems,
+) -> Option<(usize, u128)> {
+    let message = "the event record class names no data stream class, and none has the id 0";
+    match streams {
+        [] => None,
+        [only] => {
+            problems.slip(place, format!("{message}: it is taken to be of the only one, {}", only.id));
+            Some((0, only.id))
+        }
+        _ => {
+            problems.slip(place, format!("{message}: its event records are not read"));
+            None
+        }
     }
 }
 

@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
+use ichnos_model::memory::{allocated, size};
 use ichnos_model::{Diagnostic, Limits, TextPlace, Value};
 
-use crate::metadata::Problems;
+use crate::metadata::{Problems, memory};
 
 /// The byte that begins each text of a text sequence (RFC 7464, section 2.2).
 pub(super) const RECORD_SEPARATOR: u8 = 0x1e;
@@ -136,16 +137,40 @@ pub(super) struct Parser<'t> {
     line: u32,
     line_start: usize,
     depth: usize,
+    /// Names of properties that were met, some of them: most come again and again.
+    names: Vec<Option<Rc<str>>>,
+    /// Memory of the values that were read since [`Parser::release`].
+    charged: u64,
 }
 
+/// Memory of a value, and of a property beside its value: the counters of the name are shared by
+/// its uses.
+const NODE: u64 = size::<Node>() as u64;
+const PROPERTY: u64 = (size::<Property>() - size::<Node>()) as u64;
+
+/// What a list takes beside its values.
+const LIST: u64 = 16;
+
+/// How many names of properties are kept to be shared.
+const NAMES: usize = 64;
+
 /// Why a value cannot be read.
-type Failure = Box<Diagnostic>;
+/// None: that was reported already.
+type Failure = Option<Box<Diagnostic>>;
 
 impl<'t> Parser<'t> {
     /// Reads `text` from its beginning.
     pub(super) fn new(text: &'t [u8], limits: &Limits) -> Self {
-        let mut parser =
-            Self { text, end: text.len(), position: 0, line: 1, line_start: 0, depth: json_depth(limits) };
+        let mut parser = Self {
+            text,
+            end: text.len(),
+            position: 0,
+            line: 1,
+            line_start: 0,
+            depth: json_depth(limits),
+            names: vec![None; NAMES],
+            charged: 0,
+        };
         if text.starts_with(b"\xef\xbb\xbf") {
             // A byte order mark: JSON forbids to write one and allows to ignore it.
             parser.position = 3;
@@ -220,7 +245,7 @@ impl<'t> Parser<'t> {
     }
 
     fn failure(&self, message: impl Into<String>) -> Failure {
-        Box::new(Diagnostic::error(self.place(), message))
+        Some(Box::new(Diagnostic::error(self.place(), message)))
     }
 
     fn unexpected(&self, expected: &str) -> Failure {
@@ -229,7 +254,8 @@ impl<'t> Parser<'t> {
             Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(byte)),
             Some(byte) => format!("the byte 0x{byte:02x}"),
         };
-        Box::new(Diagnostic::error(self.place(), "the text is not valid JSON").expected(expected, found))
+        let error = Diagnostic::error(self.place(), "the text is not valid JSON");
+        Some(Box::new(error.expected(expected, found)))
     }
 
     /// The next value; trailing commas are reported as slips. Without a stack: input decides how
@@ -238,10 +264,27 @@ impl<'t> Parser<'t> {
         match self.read_value(problems) {
             Ok(node) => Some(node),
             Err(failure) => {
-                problems.add(*failure);
+                if let Some(failure) = failure {
+                    problems.add(*failure);
+                }
                 None
             }
         }
+    }
+
+    /// Counts the memory of all values that were read up to now as free again: they are not there any
+    /// more.
+    pub(super) fn release(&mut self, problems: &mut Problems) {
+        problems.release(std::mem::take(&mut self.charged));
+    }
+
+    /// Counts memory that a value takes.
+    fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
+        if problems.charge(bytes, self.place()) {
+            self.charged = self.charged.saturating_add(bytes);
+            return Ok(());
+        }
+        Err(None)
     }
 
     fn read_value(&mut self, problems: &mut Problems) -> Result<Node, Failure> {
@@ -253,7 +296,7 @@ impl<'t> Parser<'t> {
             let mut node = match byte {
                 Some(b'[' | b'{') if stack.len() >= self.depth => {
                     let message = format!("values nest deeper than {} levels, the limit", self.depth);
-                    return Err(self.failure(message));
+                    return Err(self.failure(message).map(|failure| Box::new(failure.limit("depth"))));
                 }
                 Some(b'[') => {
                     self.position += 1;
@@ -273,7 +316,7 @@ impl<'t> Parser<'t> {
                         self.position += 1;
                         Node { place, property: None, json: Json::Object(Vec::new()) }
                     } else {
-                        let name = self.name("a property name or `}`")?;
+                        let name = self.name("a property name or `}`", problems)?;
                         stack.push(Open::Object(place, Vec::new(), name));
                         continue;
                     }
@@ -285,15 +328,24 @@ impl<'t> Parser<'t> {
                 Some(b'n') => self.word(place, "null", Json::Null)?,
                 _ => return Err(self.unexpected("a value")),
             };
+            let text = match &node.json {
+                Json::Text(text) | Json::Number(text) | Json::BigInteger(text) => memory::of_text(text),
+                _ => 0,
+            };
+            self.charge(NODE + text, problems)?;
             // The value ends what encloses it as long as closing brackets follow.
             loop {
                 self.skip_space();
                 match stack.pop() {
                     None => return Ok(node),
                     Some(Open::Array(place, mut values)) => {
-                        values.push(node);
+                        push(&mut values, node);
                         match self.separator(b']', "`,` or `]`", problems)? {
-                            true => node = Node { place, property: None, json: Json::Array(values) },
+                            true => {
+                                fit(&mut values);
+                                self.charge(NODE + LIST, problems)?;
+                                node = Node { place, property: None, json: Json::Array(values) };
+                            }
                             false => {
                                 stack.push(Open::Array(place, values));
                                 break;
@@ -301,12 +353,17 @@ impl<'t> Parser<'t> {
                         }
                     }
                     Some(Open::Object(place, mut properties, (name, name_place))) => {
+                        self.charge(PROPERTY, problems)?;
                         node.property = Some(name.clone());
-                        properties.push(Property { name, name_place, value: node });
+                        push(&mut properties, Property { name, name_place, value: node });
                         match self.separator(b'}', "`,` or `}`", problems)? {
-                            true => node = Node { place, property: None, json: Json::Object(properties) },
+                            true => {
+                                fit(&mut properties);
+                                self.charge(NODE + LIST, problems)?;
+                                node = Node { place, property: None, json: Json::Object(properties) };
+                            }
                             false => {
-                                let name = self.name("a property name")?;
+                                let name = self.name("a property name", problems)?;
                                 stack.push(Open::Object(place, properties, name));
                                 break;
                             }
@@ -340,7 +397,7 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn name(&mut self, expected: &str) -> Result<(Rc<str>, TextPlace), Failure> {
+    fn name(&mut self, expected: &str, problems: &mut Problems) -> Result<(Rc<str>, TextPlace), Failure> {
         self.skip_space();
         let place = self.place();
         if self.peek() != Some(b'"') {
@@ -352,7 +409,20 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("`:`"));
         }
         self.position += 1;
-        Ok((name.into(), place))
+        let bytes = name.as_bytes();
+        let ends = bytes.first().zip(bytes.last()).map_or(0, |(a, b)| usize::from(*a) + 7 * usize::from(*b));
+        let slot = (ends + 31 * bytes.len()) % NAMES;
+        if let Some(Some(known)) = self.names.get(slot)
+            && **known == *name
+        {
+            return Ok((Rc::clone(known), place));
+        }
+        self.charge(allocated(name.len() + 2 * size::<usize>()), problems)?;
+        let name: Rc<str> = name.into();
+        if let Some(known) = self.names.get_mut(slot) {
+            *known = Some(Rc::clone(&name));
+        }
+        Ok((name, place))
     }
 
     fn word(&mut self, place: TextPlace, word: &str, json: Json) -> Result<Node, Failure> {
@@ -388,7 +458,7 @@ impl<'t> Parser<'t> {
         self.digits()?;
         if first == Some(b'0') && self.position - digits > 1 {
             let message = "a number must not begin with needless zeros";
-            return Err(Box::new(Diagnostic::error(place, message)));
+            return Err(Some(Box::new(Diagnostic::error(place, message))));
         }
         let mut whole = true;
         if self.peek() == Some(b'.') {
@@ -446,7 +516,7 @@ impl<'t> Parser<'t> {
                     return Err(self.failure(message));
                 }
                 None => {
-                    return Err(Box::new(Diagnostic::error(opening, "a string has no closing quote")));
+                    return Err(Some(Box::new(Diagnostic::error(opening, "a string has no closing quote"))));
                 }
             }
         }
@@ -484,7 +554,7 @@ impl<'t> Parser<'t> {
                 // What is left of the surrogates is no character.
                 return char::from_u32(code).ok_or_else(|| {
                     let message = format!("`\\u{unit:04x}` is half a character without its other half");
-                    Box::new(Diagnostic::error(backslash, message))
+                    Some(Box::new(Diagnostic::error(backslash, message)))
                 });
             }
             _ => return Err(self.unexpected("one of `\"\\/bfnrtu` after a backslash")),
@@ -505,17 +575,36 @@ impl<'t> Parser<'t> {
     }
 }
 
+/// Lists up to this length grow by one: most are short, and there can be millions.
+const SHORT: usize = 8;
+
+fn push<T>(list: &mut Vec<T>, value: T) {
+    if list.len() == list.capacity() && list.len() < SHORT {
+        list.reserve_exact(1);
+    }
+    list.push(value);
+}
+
+/// Gives back the room that a list has for more.
+fn fit<T>(list: &mut Vec<T>) {
+    if list.len() > SHORT {
+        list.shrink_to_fit();
+    }
+}
+
 /// The only value of a text; whatever follows it is an error.
 pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
-        problems.error(TextPlace::default(), message);
+        problems.limit(TextPlace::default(), "metadata_bytes", message);
         return None;
     }
     let mut parser = Parser::new(text, limits);
     let node = parser.value(problems)?;
-    if !parser.at_end() {
-        problems.add(*parser.unexpected("the end of the text"));
+    if !parser.at_end()
+        && let Some(unexpected) = parser.unexpected("the end of the text")
+    {
+        problems.add(*unexpected);
     }
     Some(node)
 }

@@ -48,7 +48,7 @@ pub(super) enum TypeKind {
     String,
     Enumeration {
         base: IntegerType,
-        mappings: Rc<Mappings>,
+        mappings: Mappings,
     },
     Structure(Rc<Compound>),
     Variant {
@@ -81,7 +81,7 @@ pub(super) struct IntegerType {
     /// Whether it is a character.
     pub(super) encoded: bool,
     /// The clock that it is a value of.
-    pub(super) clock: Option<(String, TextPlace)>,
+    pub(super) clock: Option<Box<(String, TextPlace)>>,
 }
 
 /// Section 4.1.7.

@@ -2,8 +2,10 @@
 
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, Severity, TextPlace, Uuid, Value};
+use ichnos_model::memory::size;
+use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPlace, Uuid, Value};
 
+use super::super::memory;
 use super::ast::{ClockBlock, Document, EventBlock, StreamBlock, TraceBlock, Type};
 use super::parser::{Expression, Met, Operand, Parser, Read};
 
@@ -187,6 +189,7 @@ impl Parser<'_> {
             }
             Ok(())
         })?;
+        self.charge(size::<StreamBlock>() as u64, at)?;
         self.document.streams.push(stream);
         Ok(())
     }
@@ -195,7 +198,8 @@ impl Parser<'_> {
         const KNOWN: [&str; 5] = ["name", "id", "stream_id", "loglevel", "model.emf.uri"];
         if self.document.events.len() as u64 >= self.limits.event_record_classes {
             let most = self.limits.event_record_classes;
-            return Err(self.give_up(at, format!("there are more than {most} `event` blocks")));
+            let message = format!("there are more than {most} `event` blocks");
+            return Err(self.give_up_at_limit(at, "event_record_classes", message));
         }
         let mut met = Met::default();
         let mut event = EventBlock {
@@ -226,6 +230,9 @@ impl Parser<'_> {
             }
             Ok(())
         })?;
+        let names: u64 =
+            [&event.name, &event.emf_uri].into_iter().flatten().map(|name| memory::of_text(name)).sum();
+        self.charge(size::<EventBlock>() as u64 + names, at)?;
         self.document.events.push(event);
         Ok(())
     }
@@ -273,56 +280,93 @@ impl Parser<'_> {
         if !met.has("name") {
             return Err(self.missing(at, "name", clean));
         }
-        if !self.met.insert(format!("clock {}", clock.name)) {
+        if !self.clock_names.insert(clock.name.clone()) {
             return Err(self.stop(at, format!("there are two clocks of the name `{}`", clock.name)));
         }
         // Fields refer to clocks by 16-bit indexes; one more may be added for unmapped fields.
         if self.document.clocks.len() >= usize::from(u16::MAX) - 1 {
             return Err(self.give_up(at, "there are too many clocks"));
         }
+        let texts = [Some(&clock.name), clock.description.as_ref()];
+        let texts: u64 = texts.into_iter().flatten().map(|text| memory::of_text(text)).sum();
+        // What they become, and a place in each index of clocks.
+        self.charge((size::<ClockBlock>() + size::<ClockClass>() + 200) as u64 + 4 * texts, at)?;
         self.document.clocks.push(clock);
         Ok(())
     }
 
     fn environment_block(&mut self) -> Read<()> {
-        let entries = self.free_assignments()?;
-        for (name, value, at) in entries {
-            if !self.met.insert(format!("env {name}")) {
-                self.problems
-                    .slip(at, format!("the environment entry `{name}` is given twice; the first one counts"));
-                continue;
-            }
-            self.document.environment.push((name, value));
+        let at = self.at();
+        if std::mem::replace(&mut self.has_environment, true) {
+            self.problems.slip(at, "there is more than one `env` block: their entries are put together");
         }
-        Ok(())
+        self.free_assignments(true, |parser, name, value, at| {
+            let environment = &mut parser.document.environment;
+            let name_of = |number: u32| environment.get(number as usize).map_or("", |(name, _)| name);
+            let number = u32::try_from(environment.len()).unwrap_or(u32::MAX);
+            if parser.environment_names.add(&name, number, name_of).is_err() {
+                parser
+                    .problems
+                    .slip(at, format!("the environment entry `{name}` is given twice; the first one counts"));
+                return Ok(());
+            }
+            // Its place in the index, too.
+            let bytes = memory::of_entry(&name, &value) + 24;
+            environment.push((name, value));
+            parser.charge(bytes, at)
+        })
     }
 
     fn call_site_block(&mut self) -> Read<()> {
-        let entries = self.free_assignments()?;
-        let map = entries.into_iter().map(|(name, value, _)| (name, value)).collect();
+        let mut map = Vec::new();
+        self.free_assignments(false, |parser, name, value, at| {
+            parser.charge(memory::of_entry(&name, &value), at)?;
+            map.push((name, value));
+            Ok(())
+        })?;
+        let at = self.last_end;
+        // What a list takes even if it has no entry.
+        self.charge(size::<Value>() as u64 + 16, at)?;
+        map.shrink_to_fit();
         self.document.call_sites.push(Value::Map(map));
         Ok(())
     }
 
-    /// The body of a block of which any name can be assigned to.
-    fn free_assignments(&mut self) -> Read<Vec<(String, Value, TextPlace)>> {
-        let mut entries = Vec::new();
+    /// The body of a block of which any name can be assigned to: integers and strings, and `plain`ly
+    /// nothing else; each assignment is given to `take`.
+    fn free_assignments(
+        &mut self,
+        plain: bool,
+        mut take: impl FnMut(&mut Self, String, Value, TextPlace) -> Read<()>,
+    ) -> Read<()> {
         self.body(|parser| {
             if parser.declares_type() {
                 return parser.type_declaration();
             }
-            let name = parser.names("a name")?;
+            let mut name = parser.names("a name")?;
             parser.expect("=")?;
-            let value = match parser.expression()?.value {
+            let value = parser.expression()?;
+            let (found, at) = (value.value.describe(), value.at);
+            let value = match value.value {
                 Operand::Integer(value) => Value::Integer(value),
                 Operand::Text(text) => Value::Text(text),
-                Operand::Names(names) => Value::Text(names.join(".")),
+                Operand::Names(names) => {
+                    if plain {
+                        let message = "the value of an environment entry is not quoted: read as a string";
+                        let slip = Diagnostic::slip(at, message);
+                        parser.problems.add(slip.expected("an integer or a string", found));
+                    }
+                    Value::Text(names.join("."))
+                }
             };
             parser.expect(";")?;
-            entries.push((name.names.join("."), value, name.at));
-            Ok(())
-        })?;
-        Ok(entries)
+            let dotted = match name.names.pop() {
+                Some(only) if name.names.is_empty() => only,
+                last => name.names.into_iter().chain(last).collect::<Vec<_>>().join("."),
+            };
+            take(parser, dotted, value, name.at)
+        })
+        .map(|_| ())
     }
 }
 

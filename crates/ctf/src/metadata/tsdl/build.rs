@@ -4,15 +4,16 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ichnos_model::memory::size;
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, RangeSet, Role, Roles, Scope,
-    StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
+    FieldKind, IntegerProperties, IntegerRange, Length, Limits, Mappings, Member, RangeSet, Role, Roles,
+    Scope, StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
 };
 
-use super::super::Problems;
+use super::super::{Problems, memory};
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
+    ArrayLength, ClockBlock, Compound, Document, EventBlock, Field, IntegerType, Location, StreamBlock, Type,
     TypeKind,
 };
 use super::lookup::{Found, Frame, View};
@@ -28,7 +29,21 @@ pub(super) fn shown(name: &str) -> &str {
 }
 
 /// Makes the trace class of a text; problems are reported.
-pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
+    let environment = std::mem::take(&mut document.environment);
+    let call_sites = std::mem::take(&mut document.call_sites);
+    let mut trace = build_classes(&document, &environment, limits, problems)?;
+    trace.environment = environment;
+    trace.call_sites = call_sites;
+    Some(trace)
+}
+
+fn build_classes(
+    document: &Document,
+    environment: &[(String, Value)],
+    limits: &Limits,
+    problems: &mut Problems,
+) -> Option<TraceClass> {
     let Some(block) = &document.trace else {
         let start = TextPlace { line: 1, column: 1, offset: 0 };
         problems.error(start, "there is no `trace` block");
@@ -41,7 +56,8 @@ pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problem
         byte_order: block.byte_order,
         clocks: Vec::new(),
         clock_indexes: HashMap::new(),
-        environment: document.environment.iter().map(|(name, value)| (name.as_str(), value)).collect(),
+        environment,
+        lengths: None,
         default_clock: None,
         roots: Default::default(),
         scope: Scope::PacketHeader,
@@ -58,15 +74,19 @@ pub(super) fn build(document: &Document, limits: &Limits, problems: &mut Problem
     let packet_header = builder.root(Scope::PacketHeader, block.packet_header.as_ref());
     let data_streams = builder.streams();
     let clocks = builder.clocks;
+    let is_known = packet_header.as_ref().is_some_and(|header| has_role(header, Role::DataStreamClassId));
+    if data_streams.len() > 1 && !is_known {
+        let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
+                       all packets are taken to be of the stream 0";
+        builder.problems.slip(block.at, message);
+    }
     Some(TraceClass {
         dialect: "CTF 1.8".to_owned(),
         uuid: block.uuid,
         default_byte_order: Some(block.byte_order),
-        environment: document.environment.clone(),
         packet_header,
         clocks,
         data_streams,
-        call_sites: document.call_sites.clone(),
         declared_at: block.at.into(),
         ..TraceClass::default()
     })
@@ -79,7 +99,9 @@ struct Builder<'a> {
     byte_order: ByteOrder,
     clocks: Vec<ClockClass>,
     clock_indexes: HashMap<&'a str, u16>,
-    environment: HashMap<&'a str, &'a Value>,
+    environment: &'a [(String, Value)],
+    /// Environment entries by name: made when the first length of an array names one.
+    lengths: Option<HashMap<&'a str, &'a Value>>,
     /// The clock of the stream that is being made.
     default_clock: Option<u16>,
     roots: [Option<Arc<FieldClass>>; 6],
@@ -106,10 +128,24 @@ struct Slot<'n> {
 
 impl<'a> Builder<'a> {
     fn error(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+        self.add(Diagnostic::error(at, message))
+    }
+
+    fn limit_error(&mut self, at: TextPlace, limit: &'static str, message: String) -> Stop {
+        self.add(Diagnostic::error(at, message).limit(limit))
+    }
+
+    fn add(&mut self, diagnostic: Diagnostic) -> Stop {
         let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
         within.extend(self.path.iter().map(|name| format!("member `{name}`")));
-        self.problems.add(Diagnostic::error(at, message).within(within));
+        self.problems.add(diagnostic.within(within));
         Stop
+    }
+
+    fn slip(&mut self, at: TextPlace, message: impl Into<String>) {
+        let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
+        within.extend(self.path.iter().map(|name| format!("member `{name}`")));
+        self.problems.add(Diagnostic::slip(at, message).within(within));
     }
 
     fn clocks(&mut self) {
@@ -177,16 +213,32 @@ impl<'a> Builder<'a> {
                     events.push(Vec::new());
                     blocks.len() - 1
                 }
+                None if event.stream_id.is_none() => {
+                    let message = "the `event` block names no `stream` block, and none has the id 0: \
+                                   its events are not read";
+                    self.problems.slip(at, message);
+                    continue;
+                }
                 None => {
                     self.problems.error(at, format!("there is no `stream` block of the id {id}"));
                     continue;
                 }
             };
+            if event.stream_id.is_none() && id != 0 {
+                let message = "the `event` block names no `stream` block, and none has the id 0";
+                let message = format!("{message}: it is taken to be of the only one, {id}");
+                self.problems.slip(at, message);
+            }
             if let Some(events) = events.get_mut(index) {
                 events.push(event);
             }
         }
         for ((id, block), events) in blocks.into_iter().zip(events) {
+            let at = block.map_or(TextPlace::default(), |block| block.at);
+            // With the plans and lists of its own.
+            if self.exhausted || self.charge_memory((size::<DataStreamClass>() + 700) as u64, at).is_err() {
+                break;
+            }
             streams.push(self.stream(id, block, &events));
         }
         streams
@@ -206,7 +258,7 @@ impl<'a> Builder<'a> {
         let root = |this: &mut Self, scope, class: Option<&Option<Rc<Type>>>| {
             this.root(scope, class.and_then(Option::as_ref))
         };
-        let mut stream = DataStreamClass { id, ..DataStreamClass::default() };
+        let mut stream = DataStreamClass { id: id.into(), ..DataStreamClass::default() };
         stream.packet_context = root(self, Scope::PacketContext, block.map(|block| &block.packet_context));
         stream.event_record_header =
             root(self, Scope::EventRecordHeader, block.map(|block| &block.event_header));
@@ -225,6 +277,11 @@ impl<'a> Builder<'a> {
             if self.exhausted {
                 break;
             }
+            let names = [event.name.as_deref(), event.emf_uri.as_deref()];
+            if !self.problems.charge(memory::of_event_record_class(&names), event.at) {
+                self.exhausted = true;
+                break;
+            }
             stream.event_records.push(Arc::new(self.event(event_id, event)));
         }
         stream.default_clock = self.default_clock;
@@ -237,7 +294,7 @@ impl<'a> Builder<'a> {
             None => format!("`event` block {id}"),
         };
         EventRecordClass {
-            id,
+            id: id.into(),
             name: block.name.clone(),
             log_level: block.log_level,
             emf_uri: block.emf_uri.clone(),
@@ -280,6 +337,7 @@ impl<'a> Builder<'a> {
             return Err(Stop);
         }
         self.charge(1, at)?;
+        self.charge_memory(memory::of_field_class(), at)?;
         let mut roles = Roles::NONE;
         let kind = match &class.kind {
             TypeKind::Integer(integer) => {
@@ -287,10 +345,10 @@ impl<'a> Builder<'a> {
                 self.integer(integer, None)
             }
             TypeKind::Enumeration { base, mappings } => {
-                // Each use has its own copy of the labels: a big enumeration can be a bomb, too.
-                self.charge(ranges_in(mappings) / 8, at)?;
+                // What prints the classes prints all labels for each use.
+                self.charge(mappings.ranges() as u64 / 8, at)?;
                 roles = self.integer_roles(base, at, slot)?;
-                self.integer(base, Some(mappings.as_ref().clone()))
+                self.integer(base, Some(mappings.clone()))
             }
             TypeKind::Float(float) => {
                 let byte_order = float.byte_order.unwrap_or(self.byte_order);
@@ -325,16 +383,34 @@ impl<'a> Builder<'a> {
             None => {
                 self.exhausted = true;
                 let most = self.limits.field_classes;
-                Err(self.error(at, format!("the trace has more than {most} field classes")))
+                Err(self.limit_error(
+                    at,
+                    "field_classes",
+                    format!("the trace has more than {most} field classes"),
+                ))
             }
         }
+    }
+
+    /// Counts memory that the trace class takes.
+    fn charge_memory(&mut self, bytes: u64, at: TextPlace) -> Read<()> {
+        if self.problems.charge(bytes, at) {
+            return Ok(());
+        }
+        self.exhausted = true;
+        Err(Stop)
     }
 
     fn integer(&self, integer: &IntegerType, mappings: Option<Mappings>) -> FieldKind {
         let byte_order = integer.byte_order.unwrap_or(self.byte_order);
         FieldKind::Integer {
             bits: BitField::new(integer.size, byte_order, integer.align),
-            integer: IntegerProperties { signed: integer.signed, preferred_base: integer.base, mappings },
+            integer: IntegerProperties {
+                signed: integer.signed,
+                preferred_base: integer.base,
+                mappings,
+                wide_ranges: None,
+            },
         }
     }
 
@@ -342,7 +418,7 @@ impl<'a> Builder<'a> {
     /// signed integer is never for anything.
     fn integer_roles(&mut self, integer: &IntegerType, at: TextPlace, slot: Slot<'_>) -> Read<Roles> {
         let mut clock = None;
-        if let Some((name, at)) = &integer.clock {
+        if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
                 return Err(self.error(*at, format!("there is no clock `{name}`")));
             };
@@ -422,8 +498,14 @@ impl<'a> Builder<'a> {
             self.path.pop();
             match (class, self.frames.last_mut()) {
                 (Ok(class), Some(frame)) => {
+                    let bytes = memory::of_member(name);
+                    if !self.problems.charge(bytes, field.class.at) {
+                        self.exhausted = true;
+                        result = Err(Stop);
+                        break;
+                    }
                     let mut member = Member::new(name, class);
-                    member.raw_name = (name != field.name).then(|| field.name.clone());
+                    member.has_underscore = name != field.name;
                     frame.members.push(member);
                 }
                 _ => {
@@ -446,13 +528,17 @@ impl<'a> Builder<'a> {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
             return Err(self.error(class.declared_at.0, message));
         }
-        self.charge(tags.iter().map(|tags| ranges_in(tags)).sum::<u64>() / 8, at)?;
-        let tags: Vec<HashMap<&str, &RangeSet>> = tags.into_iter().map(by_label).collect();
+        // All labels are looked at, for each variant.
+        self.charge(tags.iter().map(|tags| tags.len() as u64).sum::<u64>() / 8, at)?;
+        let tags: Vec<HashMap<&str, RangeSet>> =
+            tags.into_iter().map(|tags| ranges_by_name(tags, &body.fields)).collect();
         let mut options = Vec::with_capacity(body.fields.len());
         for field in &body.fields {
             let name = shown(&field.name);
             let class = self.class(&field.class, field.class.at, Slot { name, direct: false })?;
-            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()).copied());
+            let bytes = (size::<VariantOption>() + size::<IntegerRange>()) as u64 + memory::of_text(name);
+            self.charge_memory(bytes, at)?;
+            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()));
             let first = ranges.next().flatten();
             if ranges.any(|other| other != first) {
                 let message =
@@ -466,7 +552,21 @@ impl<'a> Builder<'a> {
                 attributes: Default::default(),
             });
         }
-        Ok(FieldKind::Variant { options, selector, alignment: 1 })
+        let has_label = |name: &str| tags.iter().any(|tags| tags.contains_key(name));
+        // Where the tag is no field at all, that is reported when the trace is checked.
+        let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
+        let unlabelled = unlabelled.map(|field| field.name.clone());
+        let names: HashSet<&str> = body.fields.iter().map(|field| &*field.name).collect();
+        let missing = classes.iter().filter_map(|class| mappings_of(class)).flat_map(Mappings::iter);
+        let missing = missing.map(|label| label.name).find(|label| !names.contains(label));
+        let missing = missing.map(str::to_owned);
+        if let Some(name) = unlabelled {
+            self.slip(at, format!("the tag of the variant has no label for the option `{name}`"));
+        }
+        if let Some(label) = missing {
+            self.slip(at, format!("the label `{label}` of the tag is the name of no option of the variant"));
+        }
+        Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }
 
     fn array(&mut self, element: &Type, length: &ArrayLength) -> Read<FieldKind> {
@@ -497,7 +597,7 @@ impl<'a> Builder<'a> {
         };
         match location.names.as_slice() {
             [env, key] if env == "env" => {
-                let message = match self.environment.get(key.as_str()) {
+                let message = match self.in_environment(key, location.at)? {
                     Some(Value::Integer(value)) => match u64::try_from(*value) {
                         Ok(length) => return Ok(Length::Static(length)),
                         Err(_) => format!("the environment entry `{key}` is negative: it cannot be a length"),
@@ -512,8 +612,19 @@ impl<'a> Builder<'a> {
             [env, ..] if env == "env" => {
                 Err(self.error(location.at, "an environment entry is named `env.KEY`"))
             }
-            _ => self.locate(location).map(|found| Length::Dynamic(found.location)),
+            _ => self.locate(location).map(|found| Length::Dynamic(Box::new(found.location))),
         }
+    }
+
+    /// The value of an environment entry.
+    fn in_environment(&mut self, key: &str, at: TextPlace) -> Read<Option<&'a Value>> {
+        if self.lengths.is_none() {
+            let entry = (size::<(&str, &Value)>() + 1) as u64 * 3 / 2;
+            self.charge_memory(entry * self.environment.len() as u64, at)?;
+        }
+        let environment = self.environment;
+        let entries = || environment.iter().map(|(name, value)| (name.as_str(), value));
+        Ok(self.lengths.get_or_insert_with(|| entries().collect()).get(key).copied())
     }
 
     /// Where the field is that a location names.
@@ -539,6 +650,19 @@ impl<'a> Builder<'a> {
     }
 }
 
+/// Whether a class or one within has a role.
+fn has_role(class: &FieldClass, role: Role) -> bool {
+    class.roles.has(role)
+        || match &class.kind {
+            FieldKind::Structure { members, .. } => {
+                members.iter().any(|member| has_role(&member.class, role))
+            }
+            FieldKind::Array { element, .. } => has_role(element, role),
+            FieldKind::Variant { options, .. } => options.iter().any(|option| has_role(&option.class, role)),
+            _ => false,
+        }
+}
+
 fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
     match &class.kind {
         FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
@@ -546,12 +670,11 @@ fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
     }
 }
 
-fn ranges_in(mappings: &Mappings) -> u64 {
-    mappings.0.iter().map(|mapping| 1 + mapping.ranges.0.len() as u64).sum()
-}
-
-fn by_label(mappings: &Mappings) -> HashMap<&str, &RangeSet> {
-    mappings.0.iter().map(|mapping| (mapping.name.as_str(), &mapping.ranges)).collect()
+/// What the labels that options are called by stand for. There can be far more labels than options.
+fn ranges_by_name<'f>(labels: &Mappings, options: &'f [Field]) -> HashMap<&'f str, RangeSet> {
+    let names: HashSet<&str> = options.iter().map(|option| option.name.as_str()).collect();
+    let wanted = labels.iter().filter_map(|label| Some((*names.get(label.name)?, label.ranges.to_set())));
+    wanted.collect()
 }
 
 /// Whether it is an array of sixteen bytes.

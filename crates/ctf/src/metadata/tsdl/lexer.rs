@@ -45,9 +45,32 @@ impl Token<'_> {
     }
 }
 
-/// Longest first, so that the first one that fits is the right one.
-const MARKS: [&str; 20] =
-    ["...", ":=", "->", "[", "]", "(", ")", "{", "}", ".", "*", "+", "-", "<", ">", ":", ";", "=", ",", "~"];
+/// The punctuation that a text begins with.
+fn mark(text: &[u8]) -> Option<&'static str> {
+    Some(match text {
+        [b'.', b'.', b'.', ..] => "...",
+        [b':', b'=', ..] => ":=",
+        [b'-', b'>', ..] => "->",
+        [b'[', ..] => "[",
+        [b']', ..] => "]",
+        [b'(', ..] => "(",
+        [b')', ..] => ")",
+        [b'{', ..] => "{",
+        [b'}', ..] => "}",
+        [b'.', ..] => ".",
+        [b'*', ..] => "*",
+        [b'+', ..] => "+",
+        [b'-', ..] => "-",
+        [b'<', ..] => "<",
+        [b'>', ..] => ">",
+        [b':', ..] => ":",
+        [b';', ..] => ";",
+        [b'=', ..] => "=",
+        [b',', ..] => ",",
+        [b'~', ..] => "~",
+        _ => return None,
+    })
+}
 
 /// Cuts a text into tokens.
 pub(super) struct Lexer<'a> {
@@ -100,12 +123,12 @@ impl<'a> Lexer<'a> {
         Some(byte)
     }
 
+    /// Takes bytes that fit; a newline must not.
     fn take_while(&mut self, fits: impl Fn(u8) -> bool) -> &'a [u8] {
-        let start = self.offset;
-        while self.peek(0).is_some_and(&fits) {
-            self.take();
-        }
-        self.text.get(start..self.offset).unwrap_or_default()
+        let rest = self.rest();
+        let length = rest.iter().position(|byte| !fits(*byte)).unwrap_or(rest.len());
+        self.offset += length;
+        rest.get(..length).unwrap_or_default()
     }
 
     /// Skips to the end: nothing after what was met can be trusted.
@@ -118,11 +141,27 @@ impl<'a> Lexer<'a> {
     fn skip_blanks(&mut self) -> Result<(), TextPlace> {
         loop {
             let rest = self.rest();
+            match rest.first() {
+                Some(b' ' | b'\t' | b'\r' | 0x0b | 0x0c) => {
+                    self.offset += 1;
+                    continue;
+                }
+                Some(b'\n') => {
+                    self.take();
+                    continue;
+                }
+                Some(b'/' | b'\\') => {}
+                _ => return Ok(()),
+            }
             if rest.starts_with(b"/*") {
                 let start = self.place();
                 self.take();
                 self.take();
-                while !self.rest().starts_with(b"*/") {
+                loop {
+                    self.take_while(|byte| byte != b'*' && byte != b'\n');
+                    if self.rest().starts_with(b"*/") {
+                        break;
+                    }
                     self.take().ok_or(start)?;
                 }
                 self.take();
@@ -135,8 +174,6 @@ impl<'a> Lexer<'a> {
             } else if rest.starts_with(b"\\\r\n") {
                 self.take();
                 self.take();
-                self.take();
-            } else if matches!(rest.first(), Some(b' ' | b'\t' | b'\r' | b'\n' | 0x0b | 0x0c)) {
                 self.take();
             } else {
                 return Ok(());
@@ -174,10 +211,8 @@ impl<'a> Lexer<'a> {
             }
             _ => {}
         }
-        if let Some(mark) = MARKS.iter().find(|mark| self.rest().starts_with(mark.as_bytes())) {
-            for _ in 0..mark.len() {
-                self.take();
-            }
+        if let Some(mark) = mark(self.rest()) {
+            self.offset += mark.len();
             return Lexeme::Mark(mark);
         }
         self.take();

@@ -114,7 +114,7 @@ impl View<'_> {
         let mut next = self.innermost;
         while let Some(frame) = next.and_then(|index| self.frames.get(index)) {
             *budget = budget.saturating_sub(1 + frame.members.len() as u64 / 64);
-            if frame.members.iter().any(|member| member.location_name() == first) {
+            if frame.members.iter().any(|member| member.is_called(first)) {
                 let mut classes = Vec::new();
                 let rest = follow_member(&frame.members, names, budget, &mut classes);
                 return Some((
@@ -136,7 +136,7 @@ fn follow_member(
     classes: &mut Vec<Arc<FieldClass>>,
 ) -> Option<Vec<String>> {
     let (first, rest) = names.split_first()?;
-    let member = members.iter().find(|member| member.location_name() == first)?;
+    let member = members.iter().find(|member| member.is_called(first))?;
     let mut path = vec![first.clone()];
     path.extend(follow(&member.class, rest, budget, classes)?);
     Some(path)

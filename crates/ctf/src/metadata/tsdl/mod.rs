@@ -15,9 +15,10 @@ mod scopes;
 mod tests;
 mod types;
 
-use ichnos_model::{Limits, TextPlace, TraceClass};
+use ichnos_model::memory::size;
+use ichnos_model::{Limits, TextPlace, TraceClass, Value};
 
-use super::Problems;
+use super::{Problems, memory};
 
 /// Reads a TSDL text (CTF 1.8, section 7 and appendix C). Packets must have been taken off
 /// before. None: errors make it unreadable, and `problems` has them.
@@ -31,11 +32,18 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
         problems.error(TextPlace::default(), format!("the metadata text is longer than {most} bytes"));
         return None;
     }
+    let left = problems.bytes_left();
     let document = parser::Parser::new(text, limits, problems).document();
     if problems.errors() > before {
         // Classes of half-read types would only add problems that are none.
         return None;
     }
-    let trace = build::build(&document, limits, problems);
+    let entries = document.environment.iter().map(|(name, value)| memory::of_entry(name, value) + 24);
+    let call_sites = document.call_sites.iter().map(|map| memory::within(map) + size::<Value>() as u64);
+    let kept = entries.sum::<u64>() + call_sites.sum::<u64>();
+    let of_document = left.saturating_sub(problems.bytes_left()).saturating_sub(kept);
+    let trace = build::build(document, limits, problems);
+    // Of the document, environment and call sites are left.
+    problems.release(of_document);
     if problems.errors() > before { None } else { trace }
 }

@@ -7,9 +7,11 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use ichnos_model::memory::size;
 use ichnos_model::{Diagnostic, Limits, Severity, TextPlace};
 
-use super::super::Problems;
+use super::super::name_index::NameIndex;
+use super::super::{Problems, memory};
 use super::ast::{Document, Location};
 use super::lexer::{Lexeme, Lexer, Token};
 use super::scopes::Scopes;
@@ -111,8 +113,12 @@ pub(super) struct Parser<'a> {
     pub(super) bodies: u32,
     /// Whether the end of the text was reported.
     ended: bool,
-    /// Environment entries (`env x`) and clocks (`clock x`) that were met.
-    pub(super) met: HashSet<String>,
+    /// Names of clocks that were met.
+    pub(super) clock_names: HashSet<String>,
+    /// Whether there was an `env` block.
+    pub(super) has_environment: bool,
+    /// Environment entries by name.
+    pub(super) environment_names: NameIndex,
     pub(super) document: Document,
 }
 
@@ -129,7 +135,9 @@ impl<'a> Parser<'a> {
             depth: 0,
             bodies: 0,
             ended: false,
-            met: HashSet::new(),
+            clock_names: HashSet::new(),
+            has_environment: false,
+            environment_names: NameIndex::default(),
             document: Document::default(),
         }
     }
@@ -225,11 +233,36 @@ impl<'a> Parser<'a> {
     /// Reports an error and skips all the rest: reading on would only repeat it.
     pub(super) fn give_up(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
         self.problems.error(at, message);
+        self.skip_rest();
+        Stop
+    }
+
+    /// Reports that a limit was reached, and skips all the rest.
+    pub(super) fn give_up_at_limit(
+        &mut self,
+        at: TextPlace,
+        limit: &'static str,
+        message: impl Into<String>,
+    ) -> Stop {
+        self.problems.limit(at, limit, message);
+        self.skip_rest();
+        Stop
+    }
+
+    /// Counts memory that the statement is about to take; reads no further if it is too much.
+    pub(super) fn charge(&mut self, bytes: u64, at: TextPlace) -> Read<()> {
+        if self.problems.charge(bytes, at) {
+            return Ok(());
+        }
+        self.skip_rest();
+        Err(Stop)
+    }
+
+    fn skip_rest(&mut self) {
         self.ended = true;
         self.lexer.give_up();
         self.ahead.clear();
         self.lexer.slips.clear();
-        Stop
     }
 
     /// Does `work` within something, so that problems met there say so.
@@ -302,6 +335,10 @@ impl<'a> Parser<'a> {
         let mut names = Vec::new();
         loop {
             let Some(word) = self.word() else { return Err(self.unexpected(what)) };
+            // Real names are shorter; a hostile text could be a single one.
+            if names.len() >= 16 {
+                self.charge(size::<String>() as u64 + memory::of_text(word), at)?;
+            }
             names.push(word.to_owned());
             self.take();
             if !(self.accept(".") || self.accept("->")) {

@@ -3,6 +3,9 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use ichnos_model::memory::size;
+
+use super::super::memory;
 use super::ast::Type;
 
 /// A type under a name.
@@ -49,18 +52,22 @@ impl Scopes {
         self.stack.iter().rev().find_map(|scope| scope.names.get(name))
     }
 
-    /// Gives a type a name in the innermost scope. False: the scope has this name already, and
+    /// About how much memory it takes to declare a name.
+    pub(super) fn memory_of(name: &str) -> u64 {
+        // A map has a byte beside each entry, and room for more than twice as many when it grows.
+        (size::<(String, Named)>() + 1) as u64 * 3 + memory::of_text(name)
+    }
+
+    /// Gives a type a name in the innermost scope. An error: the scope has this name already, and
     /// keeps its type.
-    pub(super) fn declare(&mut self, name: String, class: Rc<Type>) -> bool {
+    pub(super) fn declare(&mut self, name: String, class: Rc<Type>) -> Result<(), String> {
         let declared_in = self.stack.iter().rev().find_map(|scope| scope.structure);
-        let Some(scope) = self.stack.last_mut() else { return false };
-        match scope.names.entry(name) {
-            std::collections::hash_map::Entry::Occupied(_) => false,
-            std::collections::hash_map::Entry::Vacant(entry) => {
-                entry.insert(Named { class, declared_in });
-                true
-            }
+        let Some(scope) = self.stack.last_mut() else { return Ok(()) };
+        if scope.names.contains_key(&name) {
+            return Err(name);
         }
+        scope.names.insert(name, Named { class, declared_in });
+        Ok(())
     }
 }
 
@@ -74,12 +81,12 @@ mod tests {
     fn inner_scopes_hide_and_forget() {
         let class = || Rc::new(Type::new(Default::default(), TypeKind::String));
         let mut scopes = Scopes::new();
-        assert!(scopes.declare("a".to_owned(), class()));
-        assert!(!scopes.declare("a".to_owned(), class()), "twice in one scope");
+        assert!(scopes.declare("a".to_owned(), class()).is_ok());
+        assert!(scopes.declare("a".to_owned(), class()).is_err(), "twice in one scope");
         scopes.open(Some(7));
-        assert!(scopes.declare("a".to_owned(), class()), "hiding is allowed");
+        assert!(scopes.declare("a".to_owned(), class()).is_ok(), "hiding is allowed");
         scopes.open(None);
-        assert!(scopes.declare("b".to_owned(), class()));
+        assert!(scopes.declare("b".to_owned(), class()).is_ok());
         assert_eq!(scopes.find("b").unwrap().declared_in, Some(7));
         scopes.close();
         assert!(scopes.find("b").is_none());

@@ -142,8 +142,8 @@ fn one_underscore_is_for_the_text_only() {
         "u8 __len; u8 _seq[__len]; enum : u8 { _a, __b, c } _tag; variant <_tag> { u8 _a; u8 __b; u8 c; } v;",
     );
     let FieldKind::Structure { members, .. } = &class.kind else { panic!() };
-    assert_eq!((members[0].name.as_str(), members[0].raw_name.as_deref()), ("_len", Some("__len")));
-    assert_eq!(members[3].raw_name, None);
+    assert_eq!((members[0].name.as_str(), &*members[0].location_name()), ("_len", "__len"));
+    assert!(!members[3].has_underscore);
     assert_eq!(length(member(&class, "seq")).to_string(), "event-record-payload/__len");
     let (options, _) = options(member(&class, "v"));
     let names: Vec<_> =
@@ -151,7 +151,7 @@ fn one_underscore_is_for_the_text_only() {
     // Options match labels as they are written, and labels keep their underscores.
     assert_eq!(names, [("a", "0".to_owned()), ("_b", "1".to_owned()), ("c", "2".to_owned())]);
     let FieldKind::Integer { integer, .. } = &member(&class, "tag").kind else { panic!() };
-    assert_eq!(integer.mappings.as_ref().unwrap().0[1].name, "__b");
+    assert_eq!(integer.mappings.as_ref().unwrap().get(1).unwrap().name, "__b");
 }
 
 #[test]
@@ -318,4 +318,20 @@ fn no_bytes_make_it_panic() {
         let trace = parse(&attempt, &limits, &mut problems);
         assert_eq!(trace.is_none(), problems.has_errors());
     }
+}
+
+#[test]
+fn fields_of_large_structures_are_found_with_and_without_underscores() {
+    let others: String = (0..40).map(|i| format!("u8 _m{i};")).collect();
+    let text = format!(
+        "/* CTF 1.8 */ typealias integer {{ size = 8; }} := u8;
+        trace {{ major = 1; minor = 8; byte_order = le; }}; stream {{}};
+        event {{ fields := struct {{
+            u8 __n; u8 _n; u8 k; {others} u8 a[_n]; u8 b[__n]; u8 c[_m30]; u8 d[k];
+        }}; }};"
+    );
+    let read =
+        |text: &str| crate::metadata::parse(text.as_bytes(), &crate::metadata::MetadataOptions::default());
+    assert!(read(&text).is_ok());
+    assert!(read(&text.replace("[__n]", "[n]")).is_err());
 }

@@ -1,13 +1,19 @@
 //! Types: what describes fields (CTF 1.8, sections 4 and C.2.2).
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, DisplayBase, IntegerRange, Mapping, Mappings, RangeSet, Severity, TextPlace};
+use ichnos_model::memory::{allocated, size};
+use ichnos_model::{
+    ByteOrder, Diagnostic, DisplayBase, IntegerRange, Mappings, MappingsBuilder, Severity, TextPlace,
+};
 
+use super::super::memory;
+use super::super::name_index::NameIndex;
 use super::ast::{ArrayLength, Compound, Field, FloatType, IntegerType, Location, Type, TypeKind};
 use super::lexer::Lexeme;
 use super::parser::{Expression, Met, Operand, Parser, Read, Stop, is_c_type_word, is_reserved};
+use super::scopes::Scopes;
 
 /// Where a type stands: decides how many words are its name, and what is said if there is no type
 /// of this name.
@@ -50,10 +56,13 @@ impl Parser<'_> {
         self.type_specifier(Stands::Alone)
     }
 
-    fn declare(&mut self, name: String, class: Rc<Type>) {
-        if !self.scopes.declare(name.clone(), class) {
+    fn declare(&mut self, name: String, class: Rc<Type>) -> Read<()> {
+        let at = self.last_end;
+        self.charge(Scopes::memory_of(&name), at)?;
+        if let Err(name) = self.scopes.declare(name, class) {
             self.doubles.push(name);
         }
+        Ok(())
     }
 
     /// `typealias type := name;`
@@ -69,7 +78,14 @@ impl Parser<'_> {
         };
         self.expect(":=")?;
         let name = self.new_type_name()?;
-        self.declare(name, class);
+        let at = self.at();
+        if self.is_mark("[") {
+            // The grammar lets array declarators follow the name; they say nothing of the type.
+            self.array_lengths(Rc::clone(&class))?;
+            let note = format!("the lengths of arrays behind the name `{name}` of the alias say nothing");
+            self.problems.add(Diagnostic::note(at, note));
+        }
+        self.declare(name, class)?;
         self.end_statement()
     }
 
@@ -124,7 +140,7 @@ impl Parser<'_> {
         let class = self.type_specifier(Stands::BeforeName)?;
         loop {
             let (name, class) = self.declarator(&class)?;
-            self.declare(name, class);
+            self.declare(name, class)?;
             if !self.accept(",") {
                 return self.end_statement();
             }
@@ -164,6 +180,9 @@ impl Parser<'_> {
             };
             self.expect("]")?;
             lengths.push((length, at));
+            if lengths.len() as u64 > u64::from(self.limits.depth) {
+                return Err(self.too_deep(at));
+            }
         }
         let mut class = element;
         for (length, at) in lengths.into_iter().rev() {
@@ -174,7 +193,10 @@ impl Parser<'_> {
 
     /// A path to a field (section 7.3.2).
     fn location(&mut self) -> Read<Location> {
-        let location = self.names("a field")?;
+        let mut location = self.names("a field")?;
+        location.names.shrink_to_fit();
+        let names: u64 = location.names.iter().map(|name| memory::of_text(name)).sum();
+        self.charge(allocated(location.names.len() * size::<String>()) + names, location.at)?;
         match location.names.first().map(String::as_str) {
             Some("trace" | "stream" | "event" | "env") | None => {}
             Some(word) if is_reserved(word) || is_c_type_word(word) => {
@@ -189,10 +211,16 @@ impl Parser<'_> {
     fn new_type(&mut self, at: TextPlace, kind: TypeKind) -> Read<Rc<Type>> {
         let class = Type::new(at, kind);
         if class.depth > self.limits.depth {
-            let most = self.limits.depth;
-            return Err(self.stop(at, format!("types are nested more than {most} levels deep")));
+            return Err(self.too_deep(at));
         }
+        self.charge(allocated(size::<Type>() + 16), at)?;
         Ok(Rc::new(class))
+    }
+
+    fn too_deep(&mut self, at: TextPlace) -> Stop {
+        let most = self.limits.depth;
+        self.problems.limit(at, "depth", format!("types are nested more than {most} levels deep"));
+        Stop
     }
 
     /// A type, up to where its declarators begin.
@@ -200,7 +228,8 @@ impl Parser<'_> {
         let at = self.at();
         if self.depth >= self.limits.depth {
             let most = self.limits.depth;
-            return Err(self.give_up(at, format!("types are nested more than {most} levels deep")));
+            let message = format!("types are nested more than {most} levels deep");
+            return Err(self.give_up_at_limit(at, "depth", message));
         }
         self.depth += 1;
         let class = self.type_specifier_inner(at, stands);
@@ -341,7 +370,7 @@ impl Parser<'_> {
         let body = Rc::new(Compound { id, fields, minimum_alignment });
         let class = self.new_type(at, TypeKind::Structure(body))?;
         if let Some(name) = name {
-            self.declare(format!("struct {name}"), Rc::clone(&class));
+            self.declare(format!("struct {name}"), Rc::clone(&class))?;
         }
         Ok(class)
     }
@@ -377,7 +406,7 @@ impl Parser<'_> {
         let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
         if let Some(name) = name {
-            self.declare(format!("variant {name}"), Rc::clone(&class));
+            self.declare(format!("variant {name}"), Rc::clone(&class))?;
         }
         Ok(class)
     }
@@ -391,9 +420,14 @@ impl Parser<'_> {
     fn compound_body(&mut self, id: u32, structure: bool) -> Read<Vec<Field>> {
         let mut fields = Vec::new();
         self.scopes.open(structure.then_some(id));
+        let at = self.last_end;
         let read = self.body(|parser| parser.member(&mut fields));
         self.scopes.close();
-        read.map(|_| fields)
+        read?;
+        fields.shrink_to_fit();
+        // The list takes something of its own, and so does the body.
+        self.charge(16 + allocated(size::<Compound>() + 16), at)?;
+        Ok(fields)
     }
 
     /// A statement in the body of a structure or a variant: members, or a declaration of types.
@@ -413,6 +447,7 @@ impl Parser<'_> {
         }
         loop {
             let (name, class) = self.declarator(&class)?;
+            self.charge(size::<Field>() as u64 + memory::of_text(&name), at)?;
             fields.push(Field { name, class });
             if !self.accept(",") {
                 return self.end_statement();
@@ -466,9 +501,9 @@ impl Parser<'_> {
             }
         };
         let mappings = self.enumerators(at, &base)?;
-        let class = self.new_type(at, TypeKind::Enumeration { base, mappings: Rc::new(mappings) })?;
+        let class = self.new_type(at, TypeKind::Enumeration { base, mappings })?;
         if let Some(name) = name {
-            self.declare(format!("enum {name}"), Rc::clone(&class));
+            self.declare(format!("enum {name}"), Rc::clone(&class))?;
         }
         Ok(class)
     }
@@ -493,7 +528,7 @@ impl Parser<'_> {
             self.skip_block();
             return Err(Stop);
         };
-        if mappings.0.is_empty() {
+        if mappings.is_empty() {
             self.problems.slip(at, "an enumeration has no labels");
         }
         if let Some((label, range)) = misfit {
@@ -507,17 +542,20 @@ impl Parser<'_> {
 
     /// The labels of an enumeration, and the first one whose values the type cannot have.
     fn labels(&mut self, base: &IntegerType, misfit: &mut Option<(String, IntegerRange)>) -> Read<Mappings> {
-        let mut mappings: Vec<Mapping> = Vec::new();
-        let mut index: HashMap<String, usize> = HashMap::new();
+        let mut mappings = MappingsBuilder::default();
+        let mut index = NameIndex::default();
         let mut next = 0i128;
         let fitting = fitting(base);
         while !self.is_mark("}") {
             let label = match &self.peek().lexeme {
-                Lexeme::Word(word) => (*word).to_owned(),
-                Lexeme::Text(text) => text.clone(),
+                Lexeme::Word(_) | Lexeme::Text(_) => self.take(),
                 _ => return Err(self.unexpected("a label or `}`")),
             };
-            self.take();
+            let (at, label) = match &label.lexeme {
+                Lexeme::Text(text) => (label.at, &**text),
+                Lexeme::Word(word) => (label.at, *word),
+                _ => continue,
+            };
             let mut range = IntegerRange::single(next);
             if self.accept("=") {
                 let (lower, at) = self.enumerator_value(base)?;
@@ -531,44 +569,54 @@ impl Parser<'_> {
                 }
             }
             next = range.upper.saturating_add(1);
-            if (range.lower < fitting.lower || range.upper > fitting.upper) && misfit.is_none() {
-                *misfit = Some((label.clone(), range));
+            let is_below = !base.signed && range.lower < 0;
+            if (range.lower < fitting.lower && !is_below || range.upper > fitting.upper) && misfit.is_none() {
+                *misfit = Some((label.to_owned(), range));
             }
-            match index.get(&label).and_then(|at| mappings.get_mut(*at)) {
-                Some(mapping) => mapping.ranges.0.push(range),
-                None => {
-                    index.insert(label.clone(), mappings.len());
-                    mappings.push(Mapping { name: label, ranges: RangeSet(vec![range]) });
-                }
+            // Its place in the index, too.
+            self.charge(memory::of_label(label, 1) + 24, at)?;
+            let name_of = |number: u32| mappings.name(number as usize).unwrap_or_default();
+            match index.add(label, mappings.len() as u32, name_of) {
+                Err(number) => mappings.add_range_to(number as usize, range),
+                Ok(()) if mappings.add_name(label) => mappings.add_range(range),
+                Ok(()) => return Err(self.give_up(at, "the labels of an enumeration have more than 4 GiB")),
             }
             if !self.accept(",") {
                 break;
             }
         }
         self.expect("}")?;
-        Ok(Mappings(mappings))
+        Ok(mappings.finish())
     }
 
     fn enumerator_value(&mut self, base: &IntegerType) -> Read<(i128, TextPlace)> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
-        let fits = if base.signed { i64::try_from(value).is_ok() } else { value >= 0 };
+        if !base.signed && value < 0 {
+            // No value of the type is below 0: the label is read, and means nothing.
+            self.problems.slip(at, format!("the value {value} of an unsigned enumeration is below 0"));
+        }
+        let fits = !base.signed || i64::try_from(value).is_ok();
         if fits { Ok((value, at)) } else { Err(self.stop(at, format!("{value} is not {what} of 64 bits"))) }
     }
 
-    /// An attribute of a type. One that does not exist is an error: it could change the layout.
-    fn attribute(&mut self, met: &mut Met, known: &[&'static str]) -> Read<(&'static str, Expression)> {
+    /// An attribute of a type; None if it is one that does not exist.
+    fn attribute(
+        &mut self,
+        met: &mut Met,
+        known: &[&'static str],
+    ) -> Read<Option<(&'static str, Expression)>> {
         let name = self.names("an attribute")?;
         if !self.is_mark("=") {
             return Err(self.unexpected("`=`"));
         }
-        let found = match met.meet(self, &name.names.join("."), name.at, known)? {
-            Some(found) => found,
-            None => return Err(self.unknown_attribute(&name, known, Severity::Error)),
-        };
+        let found = met.meet(self, &name.names.join("."), name.at, known)?;
+        if found.is_none() {
+            self.unknown_attribute(&name, known, Severity::Slip);
+        }
         self.take();
         let value = self.expression()?;
-        Ok((found, value))
+        Ok(found.map(|found| (found, value)))
     }
 
     /// Reports a missing attribute, unless problems before explain it.
@@ -631,7 +679,9 @@ impl Parser<'_> {
             clock: None,
         };
         let clean = self.body(|parser| {
-            let (name, value) = parser.attribute(&mut met, &KNOWN)?;
+            let Some((name, value)) = parser.attribute(&mut met, &KNOWN)? else {
+                return parser.expect(";");
+            };
             match name {
                 "size" => size = Some(parser.integer_size(&value)?),
                 "align" => {
@@ -642,7 +692,7 @@ impl Parser<'_> {
                 "byte_order" => integer.byte_order = parser.byte_order(&value)?,
                 "base" => integer.base = parser.display_base(&value)?,
                 "encoding" => integer.encoded = parser.encoding(&value)?,
-                _ => integer.clock = Some((parser.clock_name(&value)?, value.at)),
+                _ => integer.clock = Some(Box::new((parser.clock_name(&value)?, value.at))),
             }
             parser.expect(";")
         })?;
@@ -659,9 +709,9 @@ impl Parser<'_> {
         }
         if size > self.limits.integer_bits {
             let most = self.limits.integer_bits;
-            return Err(
-                self.stop(value.at, format!("an integer of {size} bits is wider than the limit of {most}"))
-            );
+            let message = format!("an integer of {size} bits is wider than the limit of {most}");
+            self.problems.limit(value.at, "integer_bits", message);
+            return Err(Stop);
         }
         Ok(size)
     }
@@ -699,7 +749,9 @@ impl Parser<'_> {
         let (mut exponent, mut mantissa) = (None, None);
         let (mut byte_order, mut align) = (None, 8);
         let clean = self.body(|parser| {
-            let (name, value) = parser.attribute(&mut met, &KNOWN)?;
+            let Some((name, value)) = parser.attribute(&mut met, &KNOWN)? else {
+                return parser.expect(";");
+            };
             match name {
                 "exp_dig" => exponent = Some(parser.unsigned(name, &value)?),
                 "mant_dig" => mantissa = Some(parser.unsigned(name, &value)?),
@@ -727,8 +779,9 @@ impl Parser<'_> {
     fn string_body(&mut self) -> Read<()> {
         let mut met = Met::default();
         self.body(|parser| {
-            let (_, value) = parser.attribute(&mut met, &["encoding"])?;
-            parser.encoding(&value)?;
+            if let Some((_, value)) = parser.attribute(&mut met, &["encoding"])? {
+                parser.encoding(&value)?;
+            }
             parser.expect(";")
         })
         .map(|_| ())

@@ -1,13 +1,23 @@
 //! Integers of PROP-1.0: JSON numbers, or objects that spell them in a base.
 
+use ichnos_model::WideInteger;
+
 use super::super::object::{Object, Unknown, refuse, text};
 use super::super::text::{Json, Node};
 use crate::metadata::Problems;
 
-/// An integer of up to 128 bits (CTF2-PROP-1.0, "Constant integer JSON object").
-pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
+/// An integer of up to `most` bits, its sign aside (CTF2-PROP-1.0, "Constant integer JSON object").
+/// `what` is what is said if it has more.
+fn spelled(node: &Node, most: u64, what: &str, problems: &mut Problems) -> Option<WideInteger> {
     match &node.json {
-        Json::Integer(value) => Some(*value),
+        Json::Integer(value) => Some(WideInteger::from(*value)),
+        Json::BigInteger(digits) if digits.len() as u64 / 3 <= most => {
+            let integer = WideInteger::parse(digits, 10).filter(|integer| integer.bits() <= most);
+            if integer.is_none() {
+                refuse(node, what, problems);
+            }
+            integer
+        }
         Json::Object(_) => {
             let mut object = Object::open(node, problems)?;
             let base = match object.get("base") {
@@ -27,23 +37,46 @@ pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
             object.finish(Unknown::Ignore, problems);
             let (base, value) = (base?, value?);
             let written = text(value, problems)?;
-            // The library would accept a plus sign, the document does not.
-            let integer =
-                if written.starts_with('+') { None } else { i128::from_str_radix(written, base).ok() };
+            // Few enough digits that reading them takes no time to speak of; some may be zeros.
+            let is_short = written.len() as u64 <= most.saturating_mul(2);
+            let integer = if is_short { WideInteger::parse(written, base) } else { None };
+            let integer = integer.filter(|integer| integer.bits() <= most);
             if integer.is_none() {
-                refuse(
-                    value,
-                    format!("the digits of an integer of base {base} and at most 128 bits"),
-                    problems,
-                );
+                refuse(value, format!("the digits, of base {base}, of {what}"), problems);
             }
             integer
         }
         _ => {
-            refuse(node, "an integer of at most 128 bits, or an object that spells one", problems);
+            refuse(node, format!("{what}, or an object that spells one"), problems);
             None
         }
     }
+}
+
+/// An integer of up to 128 bits, its sign included.
+pub(super) fn integer(node: &Node, problems: &mut Problems) -> Option<i128> {
+    let value = spelled(node, 128, super::super::object::NARROW, problems)?;
+    let integer = value.as_i128();
+    if integer.is_none() {
+        refuse(node, super::super::object::NARROW, problems);
+    }
+    integer
+}
+
+/// An integer of at most `most` bits, its sign aside.
+pub(super) fn wide_integer(node: &Node, most: u64, problems: &mut Problems) -> Option<WideInteger> {
+    let most = most.max(128);
+    spelled(node, most, &format!("an integer of at most {most} bits"), problems)
+}
+
+/// The id of a class: an unsigned integer of up to 128 bits.
+pub(super) fn id(node: &Node, problems: &mut Problems) -> Option<u128> {
+    const WHAT: &str = "an unsigned integer of at most 128 bits";
+    let id = spelled(node, 128, WHAT, problems)?.as_u128();
+    if id.is_none() {
+        refuse(node, WHAT, problems);
+    }
+    id
 }
 
 /// An unsigned integer of up to 64 bits.

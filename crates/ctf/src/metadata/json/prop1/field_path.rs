@@ -1,6 +1,6 @@
 //! Field paths of PROP-1.0: where they lead from where they are.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ichnos_model::{
@@ -57,7 +57,9 @@ impl<'c, 'p> Resolver<'c, 'p> {
             }
             FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
                 let resolved_length = match length {
-                    Length::Dynamic(location) => self.location(location).map(|(location, _)| location),
+                    Length::Dynamic(location) => {
+                        self.location(location).map(|(location, _)| Box::new(location))
+                    }
                     Length::Static(_) => None,
                 };
                 let resolved_element = self.class(element);
@@ -75,7 +77,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 let (location, _) = self.location(location)?;
                 FieldKind::String {
                     encoding: *encoding,
-                    length: StringLength::Dynamic(location),
+                    length: StringLength::Dynamic(Box::new(location)),
                     alignment: *alignment,
                 }
             }
@@ -123,9 +125,17 @@ impl<'c, 'p> Resolver<'c, 'p> {
         place: TextPlace,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
-        let mut enumerations: Vec<HashMap<&str, &RangeSet>> = Vec::new();
+        // Where there are several, each selects by its own labels, which decoding finds out; what
+        // counts here is that there are labels, and the ranges of the first one that has them.
+        let mut enumerations: Vec<HashMap<&str, RangeSet>> = Vec::new();
         for labels in targets.iter().filter_map(|target| labels(target)) {
-            enumerations.push(labels.0.iter().map(|label| (label.name.as_str(), &label.ranges)).collect());
+            enumerations.push(ranges_by_name(labels, options));
+        }
+        if targets.iter().any(|target| target.integer().is_some_and(|it| it.wide_ranges.is_some())) {
+            let message = "the tag of a variant has labels of values that take more than 128 bits with their \
+                           sign, the limit";
+            self.problems.error(selector.declared_at.0, message);
+            return None;
         }
         if let (Some(target), true) = (targets.first(), enumerations.is_empty()) {
             let message = format!("the tag of a variant must be an enumeration, not a {}", target.describe());
@@ -137,21 +147,16 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let name = option.name.as_deref().unwrap_or_default();
             self.problems.enter(format!("choice `{name}`"));
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
-            let mut found = enumerations.iter().map(|labels| labels.get(name).copied());
-            let ranges = found.next().flatten();
+            let ranges = enumerations.iter().find_map(|labels| labels.get(name));
             if ranges.is_none() {
-                let message = format!("the enumeration of the tag has no label `{name}`");
-                self.problems.error(place, message);
-            } else if found.any(|other| other != ranges) {
-                let message =
-                    format!("the enumerations that the tag leads to give the label `{name}` other values");
-                self.problems.error(place, message);
+                let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
+                self.problems.slip(place, message);
             }
             self.problems.leave();
             let ranges = ranges.cloned().unwrap_or_default();
             resolved.push(VariantOption { class, ranges, ..option.clone() });
         }
-        Some(FieldKind::Variant { options: resolved, selector, alignment })
+        Some(FieldKind::Variant { options: resolved, selector: Box::new(selector), alignment })
     }
 
     /// The absolute location, and the classes of the fields that may be there: several if it leads
@@ -168,8 +173,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
                 return None;
             }
             Some(scope) => {
-                let root = self.roots.get(scope as usize).copied().flatten();
-                let targets = root.map(|root| visit(root, &path, self.visits)).unwrap_or_default();
+                // Of the variants around, the choice is known: it is the one that is being walked.
+                let around = if scope == self.scope { self.within(0, &path) } else { Vec::new() };
+                let root = self.roots.get(scope as usize).copied().flatten().filter(|_| around.is_empty());
+                let targets = root.map_or(around, |root| visit(root, &path, self.visits));
                 (!targets.is_empty()).then(|| (location.clone(), targets))
             }
             None => self.relative(&path, location),
@@ -291,4 +298,11 @@ pub(super) fn change(class: &mut Arc<FieldClass>, path: &[&str], work: &mut dyn 
         (FieldKind::Array { element, .. }, Some(_)) => change(element, path, work),
         _ => {}
     }
+}
+
+/// What the labels that options are called by stand for. There can be far more labels than options.
+fn ranges_by_name<'o>(labels: &Mappings, options: &'o [VariantOption]) -> HashMap<&'o str, RangeSet> {
+    let names: HashSet<&str> = options.iter().filter_map(|option| option.name.as_deref()).collect();
+    let wanted = labels.iter().filter_map(|label| Some((*names.get(label.name)?, label.ranges.to_set())));
+    wanted.collect()
 }

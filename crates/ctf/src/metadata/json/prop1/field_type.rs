@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Length, Limits, LocationStep, Mapping, Mappings, Member, RangeSet,
-    Roles, Scope, StringEncoding, StringLength, TextPlace, Value, VariableLengthValue, VariantOption,
+    IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength,
+    TextPlace, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
+use super::super::labels::Labels;
 use super::super::object::{
     Object, Unknown, alignment_value, array, attributes, boolean, listed, properties, refuse,
-    refuse_duplicates, text,
+    refuse_at_limit, refuse_duplicates, text,
 };
 use super::super::text::{Json, Node, Property};
-use super::constant::{integer, positive, unsigned};
-use crate::metadata::Problems;
+use super::constant::{positive, unsigned, wide_integer};
+use crate::metadata::{Problems, memory};
 
 /// The namespace of the attributes that stand for what CTF 1.8 had properties for.
 pub(super) const STANDARD: &str = "diamon.org/ctf/ns/std";
@@ -113,7 +114,7 @@ impl<'a> TypeReader<'a> {
                 self.too_many = true;
                 let message =
                     format!("there are more than {} field types, the limit", self.limits.field_classes);
-                self.problems.error(place, message);
+                self.problems.limit(place, "field_classes", message);
             }
             return false;
         }
@@ -124,13 +125,14 @@ impl<'a> TypeReader<'a> {
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field types nest deeper than {} levels, the limit", self.depth);
-            self.problems.error(node.place, message);
+            self.problems.limit(node.place, "depth", message);
             return None;
         }
         match &node.json {
             Json::Text(name) => self.aliased(name, node.place),
             Json::Object(properties) => {
-                if !self.count(1, node.place) {
+                let bytes = memory::of_field_class();
+                if !self.count(1, node.place) || !self.problems.charge(bytes, node.place) {
                     return None;
                 }
                 self.depth += 1;
@@ -154,11 +156,14 @@ impl<'a> TypeReader<'a> {
         let alias = alias.as_ref()?;
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.error(place, "field types nest too deep through this alias");
+            self.problems.limit(place, "depth", "field types nest too deep through this alias");
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
-        self.count(classes, place).then_some(class)
+        // Where paths lead is noted in each use: it becomes a copy, with its members.
+        let bytes = memory::of_field_class() + memory::of_member("name");
+        let fits = self.count(classes, place) && self.problems.charge(bytes.saturating_mul(classes), place);
+        fits.then_some(class)
     }
 
     fn object(&mut self, node: &Node, properties: &[Property]) -> Option<FieldClass> {
@@ -216,7 +221,7 @@ impl<'a> TypeReader<'a> {
         let attributes = self.attributes(&mut object);
         let kind = self.kind(name, &mut object, element, &attributes);
         object.finish(Unknown::Ignore, self.problems);
-        Some(FieldClass { kind: kind?, roles: Roles::NONE, attributes, declared_at: node.place.into() })
+        Some(FieldClass { attributes, declared_at: node.place.into(), ..FieldClass::new(kind?) })
     }
 
     fn kind(
@@ -324,7 +329,7 @@ impl<'a> TypeReader<'a> {
                 let element = self.element(element, object);
                 FieldKind::Array {
                     element: element?,
-                    length: Length::Dynamic(length?),
+                    length: Length::Dynamic(Box::new(length?)),
                     minimum_alignment: alignment?,
                     element_aligns: false,
                 }
@@ -345,7 +350,7 @@ impl<'a> TypeReader<'a> {
                 let length = length.and_then(|node| self.path(node));
                 FieldKind::String {
                     encoding: StringEncoding::Utf8,
-                    length: StringLength::Dynamic(length?),
+                    length: StringLength::Dynamic(Box::new(length?)),
                     alignment: alignment?,
                 }
             }
@@ -360,7 +365,11 @@ impl<'a> TypeReader<'a> {
                     ranges: RangeSet::default(),
                     attributes: member.attributes,
                 });
-                FieldKind::Variant { options: options.collect(), selector: selector?, alignment: alignment? }
+                FieldKind::Variant {
+                    options: options.collect(),
+                    selector: Box::new(selector?),
+                    alignment: alignment?,
+                }
             }
         })
     }
@@ -382,7 +391,7 @@ impl<'a> TypeReader<'a> {
         let size = object.require("size", self.problems).and_then(|node| {
             let size = positive(node, self.problems)?;
             if size > self.limits.integer_bits {
-                refuse(node, format!("at most {} bits, the limit", self.limits.integer_bits), self.problems);
+                refuse_at_limit(node, self.limits.integer_bits, "integer_bits", self.problems);
                 return None;
             }
             Some(size)
@@ -418,54 +427,66 @@ impl<'a> TypeReader<'a> {
     ) -> Option<IntegerProperties> {
         let signed = object.get("signed").map_or(Some(false), |node| boolean(node, self.problems));
         let mappings = match enumeration {
-            true => Some(object.require("members", self.problems).and_then(|node| self.labels(node))),
+            true => {
+                let members = object.require("members", self.problems);
+                Some(members.and_then(|node| self.labels(node, signed.unwrap_or_default())))
+            }
             false => None,
         };
         let base =
             attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
         let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
-        let mappings = match mappings {
-            Some(mappings) => Some(mappings?),
-            None => None,
+        let (mappings, wide_ranges) = match mappings {
+            Some(labels) => {
+                let (mappings, wide) = labels?.finish();
+                (Some(mappings), wide)
+            }
+            None => (None, None),
         };
-        Some(IntegerProperties { signed: signed?, preferred_base: base.unwrap_or_default(), mappings })
+        let preferred_base = base.unwrap_or_default();
+        Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges })
     }
 
     /// Labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").
-    fn labels(&mut self, node: &Node) -> Option<Mappings> {
-        let labels = properties(node, self.problems)?;
-        refuse_duplicates(labels, self.problems);
-        let mut mappings = Vec::with_capacity(labels.len());
-        for label in labels {
+    fn labels(&mut self, node: &Node, signed: bool) -> Option<Labels> {
+        let properties = properties(node, self.problems)?;
+        refuse_duplicates(properties, self.problems);
+        let mut labels = Labels::new(signed);
+        let mut are_right = true;
+        for label in properties {
             self.problems.enter(format!("label `{}`", label.name));
-            if let Some(elements) = array(&label.value, self.problems) {
-                let ranges: Vec<IntegerRange> =
-                    elements.iter().filter_map(|element| self.range(element)).collect();
-                if ranges.len() == elements.len() {
-                    mappings.push(Mapping { name: label.name.to_string(), ranges: RangeSet(ranges) });
+            are_right &= labels.begin(&label.name, label.name_place, self.problems);
+            match array(&label.value, self.problems) {
+                Some(elements) => {
+                    for element in elements {
+                        are_right &= self.range(element, &mut labels).unwrap_or_default();
+                    }
                 }
+                None => are_right = false,
             }
             self.problems.leave();
         }
-        (mappings.len() == labels.len()).then_some(Mappings(mappings))
+        are_right.then_some(labels)
     }
 
-    fn range(&mut self, node: &Node) -> Option<IntegerRange> {
+    /// Adds a value or a range of values to the last label; whether it is one.
+    fn range(&mut self, node: &Node, labels: &mut Labels) -> Option<bool> {
+        let most = self.limits.integer_bits;
+        if let Json::Integer(value) = node.json {
+            return Some(labels.add(value, value, node, self.problems));
+        }
         if node.get("lower").is_none() && node.get("upper").is_none() {
-            return integer(node, self.problems).map(IntegerRange::single);
+            let value = wide_integer(node, most, self.problems)?;
+            return Some(labels.add_wide(value.clone(), value, node, self.problems));
         }
         let mut object = Object::open(node, self.problems)?;
-        let lower = object.require("lower", self.problems).and_then(|node| integer(node, self.problems));
-        let upper = object.require("upper", self.problems).and_then(|node| integer(node, self.problems));
+        let mut bound = |name| {
+            let node = object.require(name, self.problems);
+            node.and_then(|node| wide_integer(node, most, self.problems))
+        };
+        let (lower, upper) = (bound("lower"), bound("upper"));
         object.finish(Unknown::Ignore, self.problems);
-        let (lower, upper) = (lower?, upper?);
-        if lower > upper {
-            let message =
-                format!("the lower limit {lower} of a range is greater than its upper limit {upper}");
-            self.problems.error(node.place, message);
-            return None;
-        }
-        Some(IntegerRange { lower, upper })
+        Some(labels.add_wide(lower?, upper?, node, self.problems))
     }
 
     /// CTF2-PROP-1.0, "Structure/union/variant field type field".
@@ -490,7 +511,11 @@ impl<'a> TypeReader<'a> {
                 let class = class.and_then(|node| self.field_type(node));
                 let attributes = self.attributes(&mut object);
                 object.finish(Unknown::Ignore, self.problems);
-                if let (Some(name), Some(class)) = (name, class) {
+                // Noting where paths lead makes a copy, and the name is in a set.
+                let bytes = 3 * name.map_or(0, memory::of_member);
+                if let (Some(name), Some(class)) = (name, class)
+                    && self.problems.charge(bytes, element.place)
+                {
                     members.push(Member { attributes, ..Member::new(name, class) });
                 }
             }

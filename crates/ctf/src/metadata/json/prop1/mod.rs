@@ -10,10 +10,10 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
-    FieldClass, Limits, Scope, TraceClass, Value,
+    FieldClass, Limits, Role, Scope, TextPlace, TraceClass, Value,
 };
 
-use self::constant::{integer, positive, unsigned};
+use self::constant::{id, integer, positive, unsigned};
 use self::field_path::Resolver;
 use self::field_type::{STANDARD, TypeReader};
 use self::tag::{ClockUse, Owner};
@@ -21,7 +21,7 @@ use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
 use super::stream::{canonical_uuid, label};
 use super::text::{Node, single_value};
-use crate::metadata::{Dialect, Problems};
+use crate::metadata::{Dialect, Problems, memory};
 
 /// Classes that following paths may visit, for each field type that the limits allow.
 const VISITS: u64 = 16;
@@ -76,6 +76,14 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     if !has_trace_class {
         problems.slip(node.place, "a metadata stream must have a trace class fragment");
     }
+    let header = trace.packet_header.as_ref();
+    let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
+    if trace.data_streams.len() > 1 && !is_known {
+        let message = "there are several data stream classes, but no field of the packet header says \
+                       which one a packet is of: all are taken to be of the class 0";
+        let place = if has_trace_class { trace.declared_at.0 } else { node.place };
+        problems.slip(place, message);
+    }
     (problems.errors() == errors).then_some(trace)
 }
 
@@ -95,8 +103,8 @@ struct Reader<'a> {
     has_trace_class: bool,
     header_clocks: Vec<ClockUse>,
     unsure_streams: bool,
-    streams: HashMap<u64, usize>,
-    events: HashSet<(u64, u64)>,
+    streams: HashMap<u128, usize>,
+    events: HashSet<(u128, u128)>,
     clocks: HashMap<String, u16>,
     /// How many classes may still be visited to follow paths.
     visits: u64,
@@ -193,7 +201,7 @@ impl Reader<'_> {
             .trace
             .packet_header
             .as_ref()
-            .is_some_and(|class| super::root::has_role(class, ichnos_model::Role::MetadataStreamUuid));
+            .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
             let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
             self.types.problems.slip(object.place, message);
@@ -224,8 +232,22 @@ impl Reader<'_> {
                 Err(_) => refuse(node, "an integer of at most 64 bits", problems),
             }
         }
-        if let Some(node) = object.get("offset-cycles") {
-            clock.offset_cycles = unsigned(node, problems).unwrap_or_default();
+        if let Some(node) = object.get("offset-cycles")
+            && let Some(cycles) = integer(node, problems)
+        {
+            match u64::try_from(cycles) {
+                Ok(cycles) => clock.offset_cycles = cycles,
+                // Whole seconds of it belong to the seconds: the sum is the same.
+                Err(_) => {
+                    let frequency = i128::from(clock.frequency);
+                    let seconds = cycles.div_euclid(frequency).checked_add(clock.offset_seconds.into());
+                    match seconds.and_then(|seconds| i64::try_from(seconds).ok()) {
+                        Some(seconds) => clock.offset_seconds = seconds,
+                        None => refuse(node, "an offset of at most 64 bits of seconds", problems),
+                    }
+                    clock.offset_cycles = u64::try_from(cycles.rem_euclid(frequency)).unwrap_or(0);
+                }
+            }
         }
         let absolute = object.get("is-absolute").is_some_and(|node| boolean(node, problems) == Some(true));
         clock.origin = if absolute { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
@@ -245,7 +267,7 @@ impl Reader<'_> {
     /// CTF2-PROP-1.0, "Data stream class fragment".
     fn data_stream_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
-        let id = id_node.map_or(Some(0), |node| unsigned(node, self.types.problems));
+        let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
         let fields = [
             ("packet-context-field-type", Scope::PacketContext, "packet context"),
             ("event-record-header-field-type", Scope::EventRecordHeader, "event record header"),
@@ -260,6 +282,7 @@ impl Reader<'_> {
             name,
             uid: None,
             default_clock: default_clock(&clocks, &self.header_clocks),
+            other_clocks: Vec::new(),
             packet_context: take(Scope::PacketContext),
             event_record_header: take(Scope::EventRecordHeader),
             common_context: take(Scope::CommonContext),
@@ -280,13 +303,26 @@ impl Reader<'_> {
         self.trace.data_streams.push(stream);
     }
 
+    /// Which data stream class has this id, and the id. If an event record class names none, and none
+    /// has the id 0 that this means, it is of the only one there is.
+    fn stream_of(&mut self, id: u128, is_implied: bool, place: TextPlace) -> Option<(usize, u128)> {
+        if let Some(index) = self.streams.get(&id) {
+            return Some((*index, id));
+        }
+        if !is_implied || self.unsure_streams {
+            return None;
+        }
+        super::stream::only_stream(&self.trace.data_streams, place, self.types.problems)
+    }
+
     /// CTF2-PROP-1.0, "Event record class fragment".
     fn event_record_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         let id_node = object.get("id");
-        let id = id_node.map_or(Some(0), |node| unsigned(node, self.types.problems));
+        let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
         let stream_node = object.get("parent-data-stream-class-id");
-        let stream_id = stream_node.map_or(Some(0), |node| unsigned(node, self.types.problems));
-        let index = stream_id.and_then(|id| self.streams.get(&id).copied());
+        let stream_id = stream_node.map_or(Some(0), |node| constant::id(node, self.types.problems));
+        let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.place));
+        let (index, stream_id) = (found.map(|(index, _)| index), found.map(|(_, id)| id).or(stream_id));
         let mut roots = self.roots.clone();
         if let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) {
             let [_, context, header, common, ..] = &mut roots;
@@ -316,7 +352,7 @@ impl Reader<'_> {
         };
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
-            if !self.unsure_streams {
+            if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
                 let place = stream_node.map_or(object.place, |node| node.place);
                 let message = format!("there is no data stream class of the id {stream_id} before this");
                 self.types.problems.error(place, message);
@@ -332,11 +368,16 @@ impl Reader<'_> {
         }
         let most = self.types.limits.event_record_classes;
         let count = self.events.len() as u64;
+        let names = [event.namespace.as_deref(), event.name.as_deref()];
+        // Its id is in a set, too.
+        if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
+            return;
+        }
         if count <= most {
             stream.event_records.push(Arc::new(event));
         } else if count == most.saturating_add(1) {
             let message = format!("there are more than {most} event record classes, the limit");
-            self.types.problems.error(object.place, message);
+            self.types.problems.limit(object.place, "event_record_classes", message);
         }
     }
 }

@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue};
+use ichnos_model::{
+    ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue,
+};
 
 use super::super::object::{Object, Unknown, array, listed, refuse, text};
 use super::super::text::Node;
@@ -34,20 +36,19 @@ const NOW: &str = "update-data-stream-clock-now";
 const AFTER: &str = "update-data-stream-clock-after-packet";
 const DISCARDED: &str = "discarded-event-record-count";
 
-/// Names of tags, which roles they become, and which scopes they may be about; none: all scopes of
-/// the fragment.
-const TAGS: [(&str, Role, Option<Scope>); 11] = [
-    ("magic", Role::PacketMagicNumber, Some(Scope::PacketHeader)),
-    ("uuid", Role::MetadataStreamUuid, Some(Scope::PacketHeader)),
-    ("data-stream-class-id", Role::DataStreamClassId, Some(Scope::PacketHeader)),
-    ("data-stream-id", Role::DataStreamId, Some(Scope::PacketHeader)),
-    ("packet-total-size", Role::PacketTotalLength, Some(Scope::PacketContext)),
-    ("packet-content-size", Role::PacketContentLength, Some(Scope::PacketContext)),
-    ("packet-sequence-number", Role::PacketSequenceNumber, Some(Scope::PacketContext)),
-    (DISCARDED, Role::DiscardedEventCounter, Some(Scope::PacketContext)),
-    ("event-record-class-id", Role::EventRecordClassId, Some(Scope::EventRecordHeader)),
-    (NOW, Role::Timestamp, None),
-    (AFTER, Role::PacketEndTimestamp, Some(Scope::PacketContext)),
+/// Names of tags, which roles they become, and which scopes they may be about.
+const TAGS: [(&str, Role, &[Scope]); 11] = [
+    ("magic", Role::PacketMagicNumber, &[Scope::PacketHeader]),
+    ("uuid", Role::MetadataStreamUuid, &[Scope::PacketHeader]),
+    ("data-stream-class-id", Role::DataStreamClassId, &[Scope::PacketHeader]),
+    ("data-stream-id", Role::DataStreamId, &[Scope::PacketHeader]),
+    ("packet-total-size", Role::PacketTotalLength, &[Scope::PacketContext]),
+    ("packet-content-size", Role::PacketContentLength, &[Scope::PacketContext]),
+    ("packet-sequence-number", Role::PacketSequenceNumber, &[Scope::PacketContext]),
+    (DISCARDED, Role::DiscardedEventCounter, &[Scope::PacketHeader, Scope::PacketContext]),
+    ("event-record-class-id", Role::EventRecordClassId, &[Scope::EventRecordHeader]),
+    (NOW, Role::Timestamp, &Scope::ALL),
+    (AFTER, Role::PacketEndTimestamp, &[Scope::PacketContext]),
 ];
 
 /// A tag that named a clock: where it is, and the clock's index.
@@ -112,11 +113,11 @@ fn apply_one(
         return None;
     };
     let scope = location.origin?;
-    let allowed = owner.scopes().contains(&scope) && only.is_none_or(|only| only == scope);
+    let allowed = owner.scopes().contains(&scope) && only.contains(&scope);
     if !allowed {
         let scopes: Vec<&str> = SCOPES
             .iter()
-            .filter(|(_, scope)| owner.scopes().contains(scope) && only.is_none_or(|only| only == *scope))
+            .filter(|(_, scope)| owner.scopes().contains(scope) && only.contains(scope))
             .map(|(name, _)| *name)
             .collect();
         let found = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
@@ -169,14 +170,13 @@ fn mark(class: &mut FieldClass, role: Role, clock: Option<u16>, place: TextPlace
         problems.add(error.expected(expected, format!("a {}", class.describe())));
         return;
     }
-    class.roles.insert(role);
-    match (class.roles.clock, clock) {
-        (Some(old), Some(new)) if old != new => {
-            let message = "this field updates two clocks: only the first one is followed";
-            problems.add(Diagnostic::note(place, message));
-        }
-        (None, Some(clock)) => class.roles.clock = Some(clock),
-        _ => {}
+    if role == Role::PacketMagicNumber && class.integer().is_some_and(|integer| integer.mappings.is_some()) {
+        let slip = Diagnostic::slip(place, "the magic number must be a plain integer");
+        problems.add(slip.expected("an unsigned `int` of 32 bits", format!("a {}", class.describe())));
+    }
+    match clock {
+        Some(clock) => class.add_clock_update(ClockUpdate { role, clock }),
+        None => class.roles.insert(role),
     }
 }
 

@@ -1,0 +1,227 @@
+//! To what options apply: one that changes nothing is an error, since it was given for a reason.
+
+use clap::parser::ValueSource;
+use clap::{ArgMatches, ValueEnum};
+use ichnos::Session;
+
+use crate::args::{Cat, CatFormat, LowArgs, Reading, Verb};
+use crate::exit::Failure;
+use crate::nearest::{alternatives, list};
+use crate::report::Report;
+
+/// The options of `cat` that apply to some formats only. All others apply to all of them.
+const FORMATS: &[(&str, &[CatFormat])] = &[
+    ("clock_cycles", PRETTY),
+    ("clock_date", PRETTY),
+    ("clock_gmt", PRETTY),
+    ("clock_seconds", PRETTY),
+    ("no_delta", PRETTY),
+    ("fields", PRETTY),
+    ("names", PRETTY),
+    ("details", &[CatFormat::Details]),
+    ("packets", &[CatFormat::Jsonl]),
+    ("integers", JSON),
+    ("time", JSON),
+    ("part_size", &[CatFormat::Pretty, CatFormat::Log, CatFormat::LogJson, CatFormat::Null]),
+    (
+        "output",
+        &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson],
+    ),
+];
+
+const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
+
+const JSON: &[CatFormat] = &[CatFormat::Jsonl, CatFormat::LogJson];
+
+/// Checks that all options that were given on the command line apply to the format of output.
+pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure> {
+    let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
+    let is_given = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
+    let wrong = match &args.verb {
+        Verb::Cat(cat) => {
+            let wrong = FORMATS.iter().filter(|(id, _)| is_given(id) && !applies(id, cat));
+            Failure::all(wrong.map(|(id, formats)| {
+                let formats = formats.iter().map(|format| name(*format)).collect::<Vec<_>>();
+                let which = match formats.as_slice() {
+                    [only] => format!("the format `{only}`"),
+                    several => format!("the formats {}", alternatives(several.iter().map(String::as_str))),
+                };
+                let failure = Failure::new(format!(
+                    "`{}` does not apply to the format `{}`, but to {which}",
+                    option(id),
+                    name(cat.format())
+                ));
+                match *id {
+                    "clock_gmt" => failure.help(
+                        "leave it out, or give a time of day to --begin, --end or --timerange that it is to be for",
+                    ),
+                    _ => failure.help(format!(
+                        "leave it out, or choose {which} by --format"
+                    )),
+                }
+            }))
+        }
+        Verb::Info(info) if info.json && is_given("clock_gmt") => Some(
+            Failure::new("`--clock-gmt` does not apply to JSON: times are numbers of nanoseconds there")
+                .help("leave it out, or leave out --json"),
+        ),
+        Verb::Check(check) if check.metadata_only && check.needs_data() => Some(
+            Failure::new(
+                "`--fail-on loss` and `--fail-on damage` are about the data streams, which \
+                          `--metadata-only` leaves out",
+            )
+            .help("leave out one of both"),
+        ),
+        _ => None,
+    };
+    wrong.map_or(Ok(()), Err)
+}
+
+/// Whether an option of `cat` applies to the format that was chosen.
+fn applies(id: &str, cat: &Cat) -> bool {
+    // Times are read in the time zone, too.
+    let has_times = cat.begin.is_some() || cat.end.is_some() || cat.timerange.is_some();
+    let formats = FORMATS.iter().find(|(known, _)| *known == id);
+    formats.is_none_or(|(_, formats)| formats.contains(&cat.format())) || (id == "clock_gmt" && has_times)
+}
+
+fn name(format: CatFormat) -> String {
+    format.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
+}
+
+/// How an option is written.
+fn option(id: &str) -> String {
+    format!("--{}", id.replace('_', "-"))
+}
+
+/// Checks that all options about reading apply to a format of the traces that were opened. Those that ask
+/// for what is so anyway are mentioned only.
+pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
+    // Traces that cannot be read may be of any format.
+    let has = |format: &str| {
+        !session.refused().is_empty() || session.traces().iter().any(|trace| trace.format() == format)
+    };
+    let wrong = |option: &str, format: &str| {
+        let mut formats: Vec<&str> = session.traces().iter().map(|trace| trace.format()).collect();
+        formats.sort_unstable();
+        formats.dedup();
+        Failure::new(format!(
+            "`{option}` applies to traces of the format `{format}`, but what was opened is of {}",
+            list(formats)
+        ))
+        .help("leave it out; `ichnos formats` lists the formats, and what can be said about their traces")
+    };
+    let mut failures = Vec::new();
+    for (name, value) in &reading.option {
+        let format = name.split_once('.').map_or(name.as_str(), |(format, _)| format);
+        if !has(format) {
+            failures.push(wrong(&format!("-O {name}={value}"), format));
+        }
+    }
+    if !has("ctf") {
+        if reading.dialect.is_some() {
+            failures.push(wrong("--dialect", "ctf"));
+        }
+        if reading.metadata.is_some() {
+            failures.push(wrong("--metadata", "ctf"));
+        }
+        if reading.no_quirks || !reading.no_quirk.is_empty() {
+            let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
+            report.notice(&format!(
+                "`{option}` changes nothing: faults of tracers are only known of CTF traces"
+            ));
+        }
+    }
+    Failure::all(failures).map_or(Ok(()), Err)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use clap::{CommandFactory, FromArgMatches};
+
+    use super::*;
+
+    /// What can follow an option.
+    fn example(id: &str) -> Option<&'static str> {
+        Some(match id {
+            "fields" => "all",
+            "names" => "none",
+            "details" => "compact",
+            "part_size" => "1M",
+            "output" => "out",
+            "integers" => "string",
+            "time" => "iso",
+            _ => return None,
+        })
+    }
+
+    fn check_words(words: &[&str]) -> Result<(), Failure> {
+        let matches = LowArgs::command().try_get_matches_from(words).unwrap();
+        check(&LowArgs::from_arg_matches(&matches).unwrap(), &matches)
+    }
+
+    /// Every option with every format: those of the table are errors where they do not apply.
+    #[test]
+    fn every_option_with_every_format() {
+        for (id, formats) in FORMATS {
+            for format in CatFormat::value_variants() {
+                let (option, chosen) = (option(id), name(*format));
+                let mut words = vec!["ichnos", "cat", "x", "--format", &chosen, &option];
+                words.extend(example(id));
+                let result = check_words(&words);
+                assert_eq!(result.is_ok(), formats.contains(format), "{words:?}: {result:?}");
+                if let Err(failure) = result {
+                    assert!(failure.message.contains(&format!("`{option}`")), "{failure}");
+                    for format in *formats {
+                        assert!(failure.message.contains(&format!("`{}`", name(*format))), "{failure}");
+                    }
+                }
+            }
+        }
+    }
+
+    /// An option of `cat` is in the table, or applies to all formats: a new one has to be in one of both.
+    #[test]
+    fn every_option_is_known() {
+        const EVERYWHERE: &[&str] = &[
+            "format",
+            "json",
+            "begin",
+            "end",
+            "timerange",
+            "stream",
+            "event",
+            "limit",
+            "stream_intersection",
+            "threads",
+            "stats",
+        ];
+        let command = LowArgs::command();
+        let ids = |verb: &str| -> BTreeSet<String> {
+            let verb = command.find_subcommand(verb).unwrap();
+            verb.get_arguments().map(|argument| argument.get_id().to_string()).collect()
+        };
+        // What all verbs have that read.
+        let reading: BTreeSet<String> = ids("schema").intersection(&ids("check")).cloned().collect();
+        for id in ids("cat").difference(&reading) {
+            let is_limited = FORMATS.iter().any(|(known, _)| known == id);
+            assert!(is_limited != EVERYWHERE.contains(&id.as_str()), "{id}");
+        }
+        for (id, _) in FORMATS {
+            assert!(ids("cat").contains(*id), "{id}");
+        }
+    }
+
+    #[test]
+    fn several_and_none() {
+        let failure =
+            check_words(&["ichnos", "cat", "x", "--json", "--clock-date", "--no-delta"]).unwrap_err();
+        assert_eq!(failure.others.len(), 1);
+        check_words(&["ichnos", "cat", "x", "--json", "--clock-gmt", "--begin", "10:00"]).unwrap();
+        check_words(&["ichnos", "cat", "x", "--clock-gmt", "--clock-date", "--fields=all"]).unwrap();
+        check_words(&["ichnos", "info", "x", "--clock-gmt"]).unwrap();
+        check_words(&["ichnos", "info", "x", "--clock-gmt", "--json"]).unwrap_err();
+    }
+}

@@ -1,0 +1,106 @@
+//! A few events of what is packed: to unpack all of it for them would take long.
+//!
+//! The beginning of each packed file is opened as if it were all of it, and read as far as events are
+//! wanted. Where nothing is damaged and no such file ends before, these are the first events of the whole,
+//! too. Otherwise all is unpacked.
+
+use std::collections::HashSet;
+
+use ichnos::export::Null;
+use ichnos::io::ScanProgress;
+use ichnos::model::{Message, StreamSummary};
+use ichnos::{OpenError, Session};
+
+use crate::applicable;
+use crate::args::{Arithmetic, Cat};
+use crate::cat;
+use crate::exit::Failure;
+use crate::input;
+use crate::pass::{Ended, Pass, Printer, Tally, Watcher};
+use crate::report::Report;
+use crate::selection::Selection;
+
+/// More events than this are not looked for in the beginnings.
+const MOST_EVENTS: u64 = 10_000;
+/// How many bytes of each packed file are read.
+const BEGINNING: u64 = 4 << 20;
+
+/// Opens as much as is needed for the events that are wanted; None: all of it is needed.
+pub(crate) fn open(
+    args: &Cat,
+    arithmetic: Arithmetic,
+    selection: &Selection,
+    progress: &ScanProgress,
+    report: Report,
+) -> Result<Option<Session>, Failure> {
+    let is_few = args.limit.is_some_and(|limit| limit <= MOST_EVENTS);
+    // What comes in a pipe can be read once, and folders are not packed.
+    let is_packed = |path: &std::path::PathBuf| path.is_file();
+    // Where all data streams are active depends on where they end.
+    let needs_ends = args.stream_intersection;
+    if !is_few || needs_ends || args.reading.paths.is_empty() || !args.reading.paths.iter().all(is_packed) {
+        return Ok(None);
+    }
+    let session = input::open_beginnings(&args.reading, arithmetic, BEGINNING, progress.clone())?;
+    let Some(session) = session else { return Ok(None) };
+    if !is_enough(args, &session, selection).unwrap_or(false) {
+        return Ok(None);
+    }
+    applicable::check_reading(&args.reading, &session, report)?;
+    Ok(Some(session))
+}
+
+/// Whether the events that are wanted are the first ones of the whole.
+fn is_enough(args: &Cat, session: &Session, selection: &Selection) -> Result<bool, OpenError> {
+    if !session.refused().is_empty() {
+        return Ok(false);
+    }
+    let begun: HashSet<&str> = session.beginnings().iter().map(String::as_str).collect();
+    if begun.is_empty() {
+        // It is all there.
+        return Ok(true);
+    }
+    let summaries: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
+    let files = |summary: &StreamSummary| summary.files.iter().any(|file| begun.contains(file.as_str()));
+    let known: HashSet<&str> =
+        summaries.iter().flat_map(|summary| &summary.files).map(String::as_str).collect();
+    // Metadata and the like have to be there as a whole.
+    if !begun.is_subset(&known) {
+        return Ok(false);
+    }
+    let begun =
+        summaries.iter().filter(|summary| files(summary)).map(|summary| &*summary.stream.name).collect();
+    let Ok(window) = cat::window(args, session) else { return Ok(false) };
+    let reader = session.reader(window, |stream| selection.wants_file(&stream.name))?;
+    let mut pass = Pass { args, selection: selection.clone(), tally: Tally::default() };
+    let mut watcher = Trial { begun, has_failed: false };
+    let ended = pass.run(&mut reader.cursor(), &mut Printer::Null(Null::new()), &mut watcher);
+    let has_all = Some(pass.tally.events) == args.limit;
+    Ok(matches!(ended, Ok(Ended::Over)) && !watcher.has_failed && has_all)
+}
+
+/// Looks for where the beginnings are not enough.
+struct Trial<'a> {
+    /// Names of the data streams of which there is only the beginning.
+    begun: HashSet<&'a str>,
+    has_failed: bool,
+}
+
+impl Watcher for Trial<'_> {
+    #[inline]
+    fn step(&mut self, message: &Message<'_>) {
+        self.has_failed |= match message {
+            Message::Damage(_) => true,
+            Message::StreamEnd(stream) => self.begun.contains(&*stream.name),
+            _ => false,
+        };
+    }
+
+    fn damage(&mut self, _: String) {}
+
+    fn note(&mut self, _: String) {}
+
+    fn printed(&mut self, _: &Printer<'_>) -> bool {
+        !self.has_failed
+    }
+}

@@ -1,0 +1,105 @@
+//! How far the opening of traces is, for people who wait.
+
+use std::io::IsTerminal;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ichnos::io::{ScanProgress, ScanStep};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::args;
+use crate::progress::{PATIENCE, PAUSE};
+use crate::report::Report;
+use crate::style::{count, size};
+
+/// Shows what is done before there are any events; what it shows goes away with it.
+pub(crate) fn progress(when: args::Progress, report: Report) -> ScanProgress {
+    let kind = match when {
+        args::Progress::Never => return ScanProgress::default(),
+        args::Progress::Auto if !std::io::stderr().is_terminal() => return ScanProgress::default(),
+        args::Progress::Auto => {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden());
+            if let Ok(style) = ProgressStyle::with_template("{spinner} {msg}") {
+                bar.set_style(style);
+            }
+            Kind::Bar(bar)
+        }
+        args::Progress::Plain => Kind::Plain(report),
+    };
+    let shown = Mutex::new(Shown { kind, next: Instant::now() + PATIENCE });
+    ScanProgress::new(move |step| shown.lock().unwrap_or_else(PoisonError::into_inner).step(step))
+}
+
+enum Kind {
+    Bar(ProgressBar),
+    Plain(Report),
+}
+
+struct Shown {
+    kind: Kind,
+    /// Nothing is shown before.
+    next: Instant,
+}
+
+impl Shown {
+    fn step(&mut self, step: ScanStep) {
+        let now = Instant::now();
+        if now < self.next {
+            return;
+        }
+        let message = message(step);
+        match &self.kind {
+            Kind::Bar(bar) => {
+                if bar.is_hidden() {
+                    bar.set_draw_target(ProgressDrawTarget::stderr());
+                }
+                bar.set_message(message);
+                bar.tick();
+                self.next = now + Duration::from_millis(100);
+            }
+            Kind::Plain(report) => {
+                report.answer(&message);
+                self.next = now + PAUSE;
+            }
+        }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        if let Kind::Bar(bar) = &self.kind {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+fn message(step: ScanStep) -> String {
+    match step {
+        ScanStep::Files(files) => format!("listing folders: {}", count(files, "file")),
+        ScanStep::Unpacked { unpacked, packed, total } => {
+            let of = match total {
+                Some(total) => format!("{} of {}", size(packed), size(total)),
+                None => size(packed),
+            };
+            format!("unpacking: {of}, which are {} unpacked", size(unpacked))
+        }
+        ScanStep::Indexed { files, bytes } => {
+            format!("looking for packets: {} done, {} of the current one", count(files, "file"), size(bytes))
+        }
+        _ => "opening".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words() {
+        assert_eq!(message(ScanStep::Files(1)), "listing folders: 1 file");
+        let unpacked = ScanStep::Unpacked { unpacked: 3 << 20, packed: 1 << 20, total: Some(2 << 20) };
+        assert!(message(unpacked).starts_with("unpacking: 1"), "{}", message(unpacked));
+        let indexed = ScanStep::Indexed { files: 2, bytes: 0 };
+        assert!(message(indexed).contains("2 files done"), "{}", message(indexed));
+    }
+}

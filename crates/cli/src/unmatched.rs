@@ -1,0 +1,224 @@
+//! Why nothing was selected: which option matched nothing, and what there is instead.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use globset::{Glob, GlobMatcher};
+use ichnos::Session;
+use ichnos::model::{ClockOrigin, StreamSummary, Window};
+
+use crate::args::Cat;
+use crate::interrupt;
+use crate::nearest::{alternatives, list, nearest};
+use crate::report::Report;
+use crate::selection::Selection;
+use crate::style::count;
+use crate::time::{show, show_seconds};
+
+/// How many names are listed at most where none is near.
+const LISTED: usize = 8;
+
+/// Says which patterns matched nothing and, if no event was printed, why that may be.
+pub(crate) fn explain(
+    args: &Cat,
+    session: &Session,
+    selection: &Selection,
+    window: Window,
+    events: u64,
+    report: Report,
+) {
+    let has_patterns = !args.stream.is_empty() || !args.event.is_empty();
+    if args.limit == Some(0) || (!has_patterns && events > 0) {
+        return;
+    }
+    let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
+    let is_explained = warn_of_streams(args, session, &streams, report);
+    let selected: Vec<&StreamSummary> =
+        streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
+    let is_explained = warn_of_events(args, session, &streams, &selected, events, report) || is_explained;
+    if events == 0 && !is_explained && args.reading.listen.is_none() {
+        warn_of_times(args, session, selection, window, report);
+    }
+}
+
+/// The patterns with what they match.
+fn matchers(patterns: &[String]) -> impl Iterator<Item = (&str, GlobMatcher)> {
+    patterns.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
+}
+
+/// Says which patterns match no data stream; true if there are such.
+fn warn_of_streams(args: &Cat, session: &Session, streams: &[StreamSummary], report: Report) -> bool {
+    let of_streams = streams.iter().map(|summary| summary.stream.name.as_str());
+    // Files that cannot be read can be selected, too.
+    let damage = session.traces().iter().flat_map(|trace| trace.damage());
+    let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();
+    let mut is_explained = false;
+    for (pattern, glob) in matchers(&args.stream) {
+        if names.iter().any(|name| glob.is_match(name) || glob.is_match(last(name))) {
+            continue;
+        }
+        let files = names.iter().map(|name| last(name));
+        let help = advice(pattern, files.clone().chain(names.iter().copied()), "data stream", files);
+        report.warning_with_help(&format!("no data stream matches `--stream {pattern}`"), &help);
+        is_explained = true;
+    }
+    is_explained
+}
+
+/// Says which patterns match no event record class; true if there are such.
+fn warn_of_events(
+    args: &Cat,
+    session: &Session,
+    streams: &[StreamSummary],
+    selected: &[&StreamSummary],
+    events: u64,
+    report: Report,
+) -> bool {
+    // Classes that are only met while reading are not known where it was not read to the end.
+    let is_partial = args.limit.is_some() && session.traces().iter().any(|trace| trace.has_late_classes());
+    if args.event.is_empty() || selected.is_empty() || (events > 0 && is_partial) {
+        return false;
+    }
+    let all = names_of(streams.iter());
+    let names = names_of(selected.iter().copied());
+    let mut is_explained = false;
+    for (pattern, glob) in matchers(&args.event) {
+        if names.iter().any(|name| glob.is_match(name)) {
+            continue;
+        }
+        let elsewhere = all.iter().any(|name| glob.is_match(name));
+        let (text, help) = if elsewhere {
+            let text = format!("no event of the selected data streams matches `--event {pattern}`");
+            (text, "events of that name are in data streams that --stream leaves out".to_owned())
+        } else {
+            let names = names.iter().map(String::as_str);
+            let help = advice(pattern, names.clone(), "event record class", names);
+            (format!("no event record class matches `--event {pattern}`"), help)
+        };
+        report.warning_with_help(&text, &help);
+        is_explained = true;
+    }
+    is_explained
+}
+
+/// The names of all event record classes of data streams, each once.
+fn names_of<'a>(streams: impl Iterator<Item = &'a StreamSummary>) -> Vec<String> {
+    let mut names = Vec::new();
+    let mut known: HashSet<(usize, usize)> = HashSet::new();
+    for summary in streams {
+        let stream = &summary.stream;
+        // Classes stay where they are as long as their trace is open.
+        if !known.insert((Arc::as_ptr(&stream.trace) as usize, stream.class_index)) {
+            continue;
+        }
+        let class = stream.trace.class_with_late();
+        let records = class.data_streams.get(stream.class_index).map(|class| class.event_records.clone());
+        names.extend(records.unwrap_or_default().iter().filter_map(|class| class.name.clone()));
+    }
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// What may have been meant, or what there is.
+fn advice<'a>(
+    pattern: &str,
+    names: impl IntoIterator<Item = &'a str>,
+    what: &str,
+    listed: impl IntoIterator<Item = &'a str>,
+) -> String {
+    let plain: String = pattern.chars().filter(|c| !matches!(c, '*' | '?')).collect();
+    let near = nearest(&plain, names);
+    if !near.is_empty() {
+        return format!("did you mean {}?", alternatives(near));
+    }
+    let mut listed: Vec<&str> = listed.into_iter().collect();
+    listed.sort_unstable();
+    listed.dedup();
+    match listed.as_slice() {
+        [] => format!("there is no {what} at all"),
+        [only] => format!("the only {what} is `{only}`"),
+        few if few.len() <= LISTED => {
+            format!("there are {}", list(few.iter().copied()))
+        }
+        many => format!("`ichnos info` lists the {}", count(many.len() as u64, what)),
+    }
+}
+
+/// Says when there are events, if some time was asked for.
+fn warn_of_times(args: &Cat, session: &Session, selection: &Selection, window: Window, report: Report) {
+    if window == Window::default() {
+        if args.stream_intersection {
+            report.warning("no event lies in the time in which all data streams of its trace are active");
+        } else if !args.event.is_empty() {
+            report.warning_with_help(
+                &format!("there are no events that match {}", options("--event", &args.event)),
+                "the traces have such event record classes, but no events of them",
+            );
+        }
+        return;
+    }
+    let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
+    let is_epoch = clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch);
+    let show = |time: i128| if is_epoch { show(time, args.clock_gmt) } else { show_seconds(time) };
+    let range = match (window.begin, window.end) {
+        (Some(begin), Some(end)) => format!("from {} to {}", show(begin), show(end)),
+        (Some(begin), None) => format!("from {} on", show(begin)),
+        (None, Some(end)) => format!("up to {}", show(end)),
+        (None, None) => String::new(),
+    };
+    let which = if args.event.is_empty() {
+        "no event lies".to_owned()
+    } else {
+        format!("no event that matches {} lies", options("--event", &args.event))
+    };
+    let help = match times(session, selection) {
+        Some((begin, end)) => format!("the events lie between {} and {}", show(begin), show(end)),
+        None => "the traces have no events with a time".to_owned(),
+    };
+    report.warning_with_help(&format!("{which} in the time {range}"), &help);
+}
+
+fn options(name: &str, patterns: &[String]) -> String {
+    let options: Vec<String> = patterns.iter().map(|pattern| format!("{name} {pattern}")).collect();
+    alternatives(options.iter().map(String::as_str))
+}
+
+/// First and last time of data streams, by their packets, or else by their events.
+fn times(session: &Session, selection: &Selection) -> Option<(i128, i128)> {
+    let mut range: Option<(i128, i128)> = None;
+    let mut add = |begin: i128, end: i128| {
+        range = Some(range.map_or((begin, end), |range| (range.0.min(begin), range.1.max(end))));
+    };
+    for trace in session.traces() {
+        let is_selected = |summary: &StreamSummary| selection.wants_file(&summary.stream.name);
+        let streams = trace.streams();
+        let (timed, untimed): (Vec<_>, Vec<_>) = streams
+            .iter()
+            .enumerate()
+            .filter(|(_, summary)| is_selected(summary))
+            .partition(|(_, summary)| summary.time_range.is_some());
+        timed.iter().filter_map(|(_, summary)| summary.time_range).for_each(|(begin, end)| add(begin, end));
+        if untimed.is_empty() {
+            continue;
+        }
+        let untimed: HashSet<usize> = untimed.iter().map(|(index, _)| *index).collect();
+        let cursors = trace.cursors(Window::default()).into_iter().enumerate();
+        for (_, mut cursor) in cursors.filter(|(index, _)| untimed.contains(index)) {
+            while let Some(head) = cursor.next_head() {
+                if let Some(time) = head.nanoseconds() {
+                    add(time, time);
+                }
+                if interrupt::is_requested() {
+                    return None;
+                }
+            }
+        }
+    }
+    range
+}
+
+/// The last part of a path.
+fn last(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or_default()
+}

@@ -1,0 +1,235 @@
+//! Traces in archives.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::support::{Folder, METADATA, command, ichnos, packet};
+
+/// Appends a file to a tar archive.
+fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
+    let mut header = tar::Header::new_gnu();
+    header.set_size(content.len() as u64);
+    header.set_mode(0o644);
+    archive.append_data(&mut header, path, content).unwrap();
+}
+
+/// Appends a symbolic link.
+fn link(archive: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(tar::EntryType::Symlink);
+    header.set_size(0);
+    archive.append_link(&mut header, path, target).unwrap();
+}
+
+fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    files.iter().for_each(|(path, content)| add(&mut archive, path, content));
+    archive.into_inner().unwrap()
+}
+
+fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// Packets of three events each, one after the other.
+fn packets(count: u64) -> Vec<u8> {
+    (0..count).flat_map(|i| packet(&[i * 1000 + 1, i * 1000 + 2, i * 1000 + 3], 0)).collect()
+}
+
+fn write(folder: &Folder, name: &str, bytes: &[u8]) -> String {
+    let path = folder.join(name);
+    std::fs::write(&path, bytes).unwrap();
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn links_in_an_archive_lead_to_its_members() {
+    let folder = Folder::new("archive-links");
+    let archive = |links: &[(&str, &str)]| {
+        let mut archive = tar::Builder::new(Vec::new());
+        add(&mut archive, "real/chan_0", &packet(&[1, 2, 3], 0));
+        add(&mut archive, "t/metadata", METADATA.as_bytes());
+        add(&mut archive, "t/chan_1", &packet(&[4, 5], 0));
+        links.iter().for_each(|(path, target)| link(&mut archive, path, target));
+        archive.into_inner().unwrap()
+    };
+    let inside = ("t/chan_0", "../real/chan_0");
+    let path = write(&folder, "inside.tar", &archive(&[inside]));
+    assert_eq!(ichnos(["cat", &path]).expect(0, &[]).out.lines().count(), 5);
+    let outside = ("t/chan_2", "../../elsewhere/chan_2");
+    let path = write(&folder, "outside.tar", &archive(&[outside, inside]));
+    let left_out =
+        "left out the link \"t/chan_2\" to \"../../elsewhere/chan_2\": it leads out of the archive";
+    assert_eq!(ichnos(["cat", &path]).expect(3, &[left_out]).out.lines().count(), 5);
+}
+
+#[test]
+fn a_truncated_archive_is_not_called_broken_metadata() {
+    let folder = Folder::new("archive-truncated");
+    let (stream, metadata) = (packets(100), METADATA.as_bytes());
+    let last = tar(&[("t/stream", &stream), ("t/metadata", metadata)]);
+    let begin = last.windows(9).rposition(|at| at == b"/* CTF 1.").unwrap();
+    let cut = &last[..begin + 300];
+    let path = write(&folder, "last.tar", cut);
+    let whole = METADATA.len();
+    let end = format!(
+        "the archive is truncated: it ends at byte {}, within the member \"t/metadata\", of which {} bytes are \
+         missing",
+        cut.len(),
+        whole - 300
+    );
+    let run = ichnos(["cat", &path]).expect(2, &[&end, "only the first 300 bytes of the metadata are there"]);
+    assert!(!run.err.contains("expected"), "{}", run.err);
+    // Without any metadata.
+    let path = write(&folder, "none.tar", &last[..begin - 2000]);
+    ichnos(["cat", &path]).expect(2, &["no trace found", "truncated", "within the member \"t/stream\""]);
+    // A data stream that is cut off is read up to there.
+    let first = tar(&[("t/metadata", metadata), ("t/stream", &stream)]);
+    let path = write(&folder, "first.tar", &first[..first.len() - 4000]);
+    let run =
+        ichnos(["cat", &path]).expect(3, &["the archive is truncated", "within the member \"t/stream\""]);
+    assert!(run.out.lines().count() > 200, "{}", run.out.lines().count());
+    for (name, bytes) in [("first.tar.gz", gzip(&first)), ("last.tar.gz", gzip(&last))] {
+        let path = write(&folder, name, &bytes[..bytes.len() / 2]);
+        let err = ichnos(["cat", &path]).err;
+        assert!(err.contains("the file is truncated: it ends at byte"), "{err}");
+    }
+}
+
+/// A trace of one packet, most of it padding, that is more than may be kept in memory.
+fn large(folder: &Folder) -> String {
+    const SIZE: usize = 70 << 20;
+    let mut stream = packet(&[1, 2, 3], 0);
+    stream[32..40].copy_from_slice(&(SIZE as u64 * 8).to_le_bytes());
+    stream.resize(SIZE, 0);
+    // Only stored: else so much would come out of so little that it is refused.
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
+    encoder.write_all(&tar(&[("t/metadata", METADATA.as_bytes()), ("t/stream", &stream)])).unwrap();
+    write(folder, "large.tar.gz", &encoder.finish().unwrap())
+}
+
+#[test]
+fn temporary_files_go_to_the_folder_that_is_named() {
+    let folder = Folder::new("archive-temporary");
+    let path = large(&folder);
+    let temporary = folder.join("temporary");
+    std::fs::create_dir(&temporary).unwrap();
+    let there = temporary.to_str().unwrap();
+    let with = |variable: &str, arguments: &[&str]| {
+        let mut command = command();
+        command.args(["cat", &path]).args(arguments).env("TMPDIR", variable);
+        let output = command.output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    assert_eq!(with(there, &[]).0, Some(0));
+    assert_eq!(with("/does/not/exist", &["--temp-dir", there]).0, Some(0));
+    assert!(std::fs::read_dir(&temporary).unwrap().next().is_none());
+    for (code, err) in [with("/does/not/exist", &[]), with(there, &["--temp-dir", "/does/not/exist"])] {
+        assert_eq!(code, Some(2), "{err}");
+        assert!(
+            err.contains("temporary file in /does/not/exist: ") && err.contains("--temp-dir DIR"),
+            "{err}"
+        );
+    }
+    // A full disk.
+    if cfg!(target_os = "linux") && Path::new("/dev/full").exists() {
+        let err = with("/dev/full", &[]).1;
+        assert!(err.contains("temporary file in /dev/full"), "{err}");
+    }
+}
+
+/// Archives of a trace of two data streams, of which only the beginning is needed for a few events, by
+/// name; the damaged ones have something wrong at the end of the first data stream.
+fn long(folder: &Folder, is_damaged: bool) -> Vec<String> {
+    // More than what is unpacked for a few events; most of it is padding.
+    const SIZE: usize = 64 << 10;
+    let mut stream = Vec::new();
+    for i in 0..100 {
+        let mut packet = packet(&[i * 1000 + 1, i * 1000 + 2, i * 1000 + 3], 0);
+        packet[32..40].copy_from_slice(&(SIZE as u64 * 8).to_le_bytes());
+        packet.resize(SIZE, 0);
+        stream.extend(packet);
+    }
+    if is_damaged {
+        // The id of an event.
+        stream[90 * SIZE + 48] = 0xff;
+    }
+    let files = [("t/metadata", METADATA.as_bytes()), ("t/a", &stream[..]), ("t/b", &stream[..])];
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (path, content) in files {
+        zip.start_file(path, zip::write::SimpleFileOptions::default()).unwrap();
+        zip.write_all(content).unwrap();
+    }
+    let zip = zip.finish().unwrap().into_inner();
+    let metadata = write(folder, "metadata", METADATA.as_bytes());
+    let single = write(folder, "stream.gz", &gzip(&stream));
+    let archives = [("t.zip", zip), ("t.tar.gz", gzip(&tar(&files))), ("t.tar", tar(&files))];
+    let mut paths: Vec<String> = archives.iter().map(|(name, bytes)| write(folder, name, bytes)).collect();
+    paths.push(format!("--metadata={metadata} {single}"));
+    paths
+}
+
+#[test]
+fn a_few_events_are_those_of_the_whole() {
+    for is_damaged in [false, true] {
+        let folder = Folder::new("archive-beginning");
+        for path in long(&folder, is_damaged) {
+            let cat = |more: &[&str]| {
+                let given = ["cat", "--limit-ratio=100000", "--limit-fields-per-bit=1000"]
+                    .into_iter()
+                    .chain(path.split(' '));
+                ichnos(given.chain(more.iter().copied()))
+            };
+            let all = cat(&["--clock-gmt"]).expect(if is_damaged { 3 } else { 0 }, &[]).out;
+            let lines: Vec<&str> = all.lines().collect();
+            // More than the beginning has, and than there are.
+            for limit in [0, 1, 10, 100, 400, 1_000] {
+                let few = cat(&["--clock-gmt", "--limit", &limit.to_string()]).out;
+                let expected = &lines[..lines.len().min(limit)];
+                assert!(few.lines().eq(expected.iter().copied()), "{path}: {limit}");
+            }
+            let late = lines.last().unwrap().split(['[', ']']).nth(1).unwrap();
+            let found = cat(&["--clock-gmt", "--limit", "1", "--begin", late]).out;
+            assert_eq!(found.lines().count(), 1, "{path}: {late}");
+            let none = cat(&["--limit", "1", "--event", "demo:none"]);
+            none.expect(if is_damaged { 3 } else { 1 }, &[]);
+        }
+    }
+}
+
+const LIMITED: &str = "ICHNOS_TEST_LIMITED_MEMORY";
+
+/// Less memory than an archive needs is said, and never the end of the process by a signal.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_that_cannot_be_had_is_said() {
+    use nix::sys::resource::{Resource, setrlimit};
+
+    if std::env::var_os("ASAN_OPTIONS").is_some() {
+        eprintln!("skipped: the address sanitizer takes memory for itself");
+        return;
+    }
+    // Limits are those of a process and of all that it starts.
+    if let Some(path) = std::env::var_os(LIMITED) {
+        for mebibytes in [300, 200, 150] {
+            setrlimit(Resource::RLIMIT_AS, mebibytes << 20, mebibytes << 20).unwrap();
+            let run = ichnos([std::ffi::OsStr::new("info"), &path]);
+            match run.code {
+                0 => {}
+                2 => assert!(run.err.contains("there is not enough memory to hold"), "{}", run.err),
+                other => panic!("{mebibytes} MiB: {other}: {}", run.err),
+            }
+            // The archive and what is unpacked of it are 140 MiB.
+            assert!(mebibytes > 150 || run.code == 2, "{mebibytes} MiB: {}", run.code);
+        }
+        return;
+    }
+    let folder = Folder::new("archive-memory");
+    let status = std::process::Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "archives::memory_that_cannot_be_had_is_said", "--nocapture"])
+        .env(LIMITED, large(&folder))
+        .status();
+    assert!(status.unwrap().success());
+}

@@ -1,0 +1,308 @@
+//! How the command ends: what happens to files, what was lost, which exit code there is.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, METADATA, Run, command, ichnos, packet, recorded, root, trace};
+
+fn run(verb: &str, folder: &Folder, options: &[&str]) -> Run {
+    ichnos([OsStr::new(verb), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+}
+
+fn names(folder: &Folder) -> Vec<String> {
+    let items = fs::read_dir(&**folder).unwrap();
+    items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
+}
+
+/// A trace whose second packet is damaged.
+fn damaged(name: &str) -> Folder {
+    let folder = trace(name);
+    let whole = fs::read(folder.join("stream_a")).unwrap();
+    fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
+    folder
+}
+
+/// What is refused leaves the old file; what is damaged replaces it, since there is output.
+#[test]
+fn files_of_what_is_refused() {
+    let folder = damaged("files-refused");
+    let others = Folder::new("files-refused-out");
+    let out = others.join("out");
+    let option = format!("--output={}", out.display());
+    for format in ["pretty", "jsonl", "details", "log"] {
+        let format = format!("--format={format}");
+        for threads in ["--threads=1", "--threads=3"] {
+            fs::write(&out, "old").unwrap();
+            run("cat", &folder, &[&option, "--strict", &format, threads]).expect(2, &["cut off"]);
+            assert_eq!(fs::read_to_string(&out).unwrap(), "old");
+            assert_eq!(names(&others), ["out"]);
+            fs::remove_file(&out).unwrap();
+            run("cat", &folder, &[&option, "--strict", &format, threads]).expect(2, &["cut off"]);
+            assert!(names(&others).is_empty());
+            fs::write(&out, "old").unwrap();
+            run("cat", &folder, &[&option, &format, threads]).expect(3, &["cut off"]);
+            assert!(fs::read_to_string(&out).unwrap().lines().count() >= 9);
+        }
+    }
+    // On the standard output there is what comes before.
+    let run = run("cat", &folder, &["--strict"]).expect(2, &["cut off"]);
+    assert!(run.out.lines().count() > 5, "{}", run.out);
+}
+
+/// Without a standard output, what is printed would be lost.
+#[cfg(unix)]
+#[test]
+fn without_a_standard_output() {
+    let folder = trace("without-output");
+    let run = |line: &str| {
+        let script = format!("\"$0\" {line} >&-");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")]).current_dir(&*folder);
+        let output = shell.stdin(Stdio::null()).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
+    };
+    for line in [
+        "cat .",
+        "cat . --format jsonl",
+        "cat . --threads 3",
+        "info .",
+        "info . --json --count",
+        "check .",
+        "schema .",
+        "formats",
+        "completions bash",
+        "man",
+        "--help",
+        "--version",
+        "help cat",
+    ] {
+        let (code, err) = run(line);
+        assert_eq!(code, Some(2), "{line}: {err}");
+        assert!(err.contains("the standard output is closed"), "{line}: {err}");
+    }
+    // These print nothing there.
+    for line in ["cat . --format null", "cat . -o ../without-output.txt"] {
+        let (code, err) = run(line);
+        assert_eq!(code, Some(0), "{line}: {err}");
+    }
+    let _ = fs::remove_file(folder.join("../without-output.txt"));
+    // A device that is full is no output either.
+    if std::path::Path::new("/dev/full").exists() {
+        for verb in ["cat .", "info .", "--help"] {
+            let script = format!("\"$0\" {verb} >/dev/full");
+            let mut shell = Command::new("sh");
+            shell.args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")]).current_dir(&*folder);
+            assert_eq!(shell.stderr(Stdio::null()).status().unwrap().code(), Some(2), "{verb}");
+        }
+    }
+}
+
+/// Who has read enough is not complained about.
+#[cfg(unix)]
+#[test]
+fn readers_that_stop_early() {
+    let folder = trace("stop-early");
+    let times: Vec<u64> = (0..20_000).collect();
+    fs::write(folder.join("stream_a"), packet(&times, 0)).unwrap();
+    for verb in ["cat", "cat --format=jsonl", "cat --threads=3 --part-size=4K", "schema", "info"] {
+        let script = format!("(\"$0\" {verb} . ; echo code $? >&2) | head -n 1 >/dev/null");
+        let mut shell = Command::new("sh");
+        let output = shell
+            .args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")])
+            .current_dir(&*folder)
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert!(!err.contains("error"), "{verb}: {err}");
+        assert!(err.contains("code 0"), "{verb}: {err}");
+    }
+}
+
+/// Each signal ends the program properly, with its own exit code.
+#[cfg(unix)]
+#[test]
+fn signals() {
+    use std::io::{BufRead, BufReader, Read};
+
+    let ignored = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored =
+        ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim().to_owned();
+    let ignores_hup = u64::from_str_radix(&ignored, 16).is_ok_and(|mask| mask & 1 != 0);
+    let folder = trace("signals");
+    let times: Vec<u64> = (0..20_000).collect();
+    fs::write(folder.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
+    for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
+        if signal == "HUP" && ignores_hup {
+            eprintln!("skipped: SIGHUP is ignored here");
+            continue;
+        }
+        let send = |child: &std::process::Child| {
+            let status = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+            assert!(status.unwrap().success());
+        };
+        let start = |more: &[&OsStr]| {
+            let mut command = command();
+            command.args(["cat", "-q", "--format=jsonl"]).arg(&*folder).args(more);
+            command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+        };
+        // It waits for somebody to read on.
+        let mut child = start(&[]);
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let mut text = String::new();
+        out.read_line(&mut text).unwrap();
+        send(&child);
+        out.read_to_string(&mut text).unwrap();
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        for line in text.lines() {
+            serde_json::from_str::<serde_json::Value>(line).unwrap();
+        }
+        // A file stays as it was, and nothing is left beside it.
+        let others = Folder::new("signals-out");
+        let target = others.join("out.jsonl");
+        let mut child = start(&[OsStr::new("-o"), target.as_os_str()]);
+        while names(&others).is_empty() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        send(&child);
+        assert_eq!(child.wait().unwrap().code(), Some(code), "{signal}");
+        assert!(names(&others).is_empty(), "{signal}: {:?}", names(&others));
+        // A socket goes away. Ctrl-C is the end that is expected there.
+        let socket = others.join("log.sock");
+        let mut child = command();
+        child.args(["cat", "--listen", &format!("unixgram:{}", socket.display())]);
+        let mut child = child.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while !socket.exists() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        send(&child);
+        let expected = if signal == "INT" { 0 } else { code };
+        assert_eq!(child.wait().unwrap().code(), Some(expected), "{signal}");
+        assert!(!socket.exists());
+    }
+}
+
+/// What `nohup` starts does not end with its terminal.
+#[cfg(unix)]
+#[test]
+fn ignored_signals_stay_ignored() {
+    let folder = Folder::new("nohup");
+    let socket = folder.join("log.sock");
+    let script = "trap '' HUP; exec \"$0\" \"$@\"";
+    let mut child = Command::new("sh")
+        .args(["-c", script, env!("CARGO_BIN_EXE_ichnos"), "cat", "--listen"])
+        .arg(format!("unixgram:{}", socket.display()))
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    while !socket.exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    let send = |signal: &str| {
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    };
+    send("-HUP");
+    std::thread::sleep(std::time::Duration::from_millis(200));
+    assert!(socket.exists());
+    send("-TERM");
+    assert_eq!(child.wait().unwrap().code(), Some(143));
+}
+
+/// What the tracer discarded is no fault of the trace, but it is not kept back.
+#[test]
+fn losses_in_checks() {
+    let folder = trace("losses");
+    let check = |options: &[&str]| run("check", &folder, options);
+    let summary =
+        "no problems in what was recorded, but 7 of 17 events were discarded by the tracer: 1 trace, ";
+    check(&[]).expect(0, &[]).prints(&[summary]);
+    check(&["--fail-on", "loss"]).expect(1, &[]).prints(&[summary]);
+    check(&["--fail-on", "warning,loss"]).expect(1, &[]);
+    check(&["--fail-on", "warning,damage"]).expect(0, &[]);
+    let json = check(&["--json"]).expect(0, &[]).json();
+    assert_eq!(
+        (&json["discarded_events"], &json["discarded_packets"], &json["discarded_events_of_unknown_number"]),
+        (&7.into(), &0.into(), &false.into())
+    );
+    check(&["--metadata-only"]).expect(0, &[]).prints(&["no problems: "]);
+    check(&["--metadata-only", "--fail-on=loss"]).expect(2, &["`--metadata-only` leaves out"]);
+    check(&["--fail-on=never,loss"]).expect(2, &["cannot be combined"]);
+    check(&["--fail-on=nonsense"]).expect(2, &["possible values"]);
+    // With errors, the loss is still in the summary.
+    let folder = damaged("losses-damaged");
+    let summary = "1 error, 0 warnings, 7 of 16 events were discarded by the tracer: ";
+    run("check", &folder, &[]).expect(1, &[]).prints(&[summary]);
+    run("check", &folder, &["--fail-on", "never"]).expect(0, &[]).prints(&[summary]);
+    // Without any loss, nothing is said of it.
+    fs::write(folder.join("stream_a"), packet(&[1, 2], 0)).unwrap();
+    run("check", &folder, &["--fail-on", "loss"]).expect(0, &[]).prints(&["no problems: 1 trace"]);
+    let Some(trace) = recorded("ctf/real/lttng-ust/discard") else { return };
+    let check = |options: &[&str]| {
+        ichnos([OsStr::new("check"), trace.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+    };
+    let summary = "but 54,382 of 60,000 events were discarded by the tracer";
+    check(&[]).expect(0, &[]).prints(&[summary]);
+    check(&["--fail-on=loss"]).expect(1, &[]).prints(&[summary]);
+}
+
+/// Warnings fail a check if that is asked for.
+#[test]
+fn warnings_in_checks() {
+    let logs = root().join("examples/hello-fuchsia/boot.log");
+    let mut bytes = fs::read(logs).unwrap();
+    // Reserved bits of the second record.
+    let second = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
+    bytes[second + 6] = 1;
+    let folder = Folder::new("warnings");
+    fs::write(folder.join("a.log"), bytes).unwrap();
+    run("check", &folder, &[]).expect(0, &[]).prints(&["1 warning"]);
+    run("check", &folder, &["--fail-on=warning"]).expect(1, &[]);
+    run("check", &folder, &["--fail-on=damage"]).expect(1, &[]);
+    run("check", &folder, &["--strict"]).expect(1, &[]);
+}
+
+/// Faults of tracers are mentioned where they changed what was read, or to those who want to know.
+#[test]
+fn quirks_that_matter() {
+    let lttng = METADATA.replace(
+        "env {",
+        "env { tracer_name = \"lttng-ust\"; tracer_major = 2; tracer_minor = 13; tracer_patchlevel = 0;",
+    );
+    let make = |name: &str, end: u64| {
+        let folder = Folder::new(name);
+        fs::write(folder.join("metadata"), &lttng).unwrap();
+        let mut bytes = packet(&[1_500, 2_500], 0);
+        bytes[16..24].copy_from_slice(&end.to_le_bytes());
+        fs::write(folder.join("stream"), bytes).unwrap();
+        folder
+    };
+    let note = "note: lttng-crash-packet-end: ";
+    let (whole, crashed) = (make("quirk-whole", 2_500), make("quirk-crashed", 0));
+    let check = |folder: &Folder, options: &[&str]| run("check", folder, options).expect(0, &[]);
+    assert!(!check(&whole, &[]).out.contains(note));
+    check(&whole, &["-v"]).prints(&[note]);
+    check(&crashed, &[]).prints(&[note]);
+    for (folder, applied) in [(&whole, false), (&crashed, true)] {
+        let json = check(folder, &["--json"]).json();
+        let finding = &json["findings"][0];
+        assert_eq!((&finding["kind"], &finding["applied"]), (&"quirk".into(), &applied.into()));
+        let run = run("cat", folder, &[]).expect(0, &[]);
+        assert_eq!(run.err.contains("lttng-crash-packet-end: "), applied, "{}", run.err);
+        assert_eq!(ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("-q")]).err, "");
+    }
+}
+
+/// A clock whose origin is known by the name of the tracer only matters beside another clock.
+#[test]
+fn clocks_that_matter() {
+    let check = |paths: &[&str]| {
+        let output = command().arg("check").args(paths).current_dir(root()).output().unwrap();
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let note = "note: lttng-monotonic-clock: ";
+    assert!(!check(&["examples/hello-lttng"]).contains(note));
+    assert!(check(&["examples/hello-lttng", "examples/hello-ctf2"]).contains(note));
+    assert!(!check(&["examples/hello-lttng", "examples/hello-ctf2", "--assume-correlated"]).contains(note));
+}

@@ -1,0 +1,148 @@
+//! What people write who are used to `babeltrace2`: it works, or the message says how ichnos does it.
+
+use crate::support::{Folder, Run, command, ichnos, trace};
+
+/// Runs in the folder above a trace called `t`.
+fn run(folder: &Folder, line: &str) -> Run {
+    let output = command().args(line.split_whitespace()).current_dir(&**folder).output().unwrap();
+    Run {
+        code: output.status.code().unwrap_or(-1),
+        out: String::from_utf8_lossy(&output.stdout).into_owned(),
+        err: String::from_utf8_lossy(&output.stderr).into_owned(),
+    }
+}
+
+fn folder(name: &str) -> Folder {
+    let trace = trace(name);
+    let folder = Folder::new(name);
+    std::fs::create_dir(folder.join("t")).unwrap();
+    for file in ["metadata", "stream_a", "stream_b"] {
+        std::fs::copy(trace.join(file), folder.join("t").join(file)).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn a_path_without_a_verb() {
+    let folder = folder("without-verb");
+    let expected = run(&folder, "cat t").expect(0, &[]).out;
+    assert_eq!(expected.lines().count(), 10);
+    for line in ["t", "./t", "t --no-quirks", "--no-quirks t", "-q t", "--color never t", "-- t"] {
+        assert_eq!(run(&folder, line).expect(0, &[]).out, expected, "{line}");
+    }
+    let expected = run(&folder, "cat t --begin +1s -n 2 --names none").expect(0, &[]).out;
+    assert_eq!(expected.lines().count(), 2);
+    for line in [
+        "--begin +1s -n 2 --names none t",
+        "-b +1s t -n2 --names=none",
+        "--begin=+1s --limit 2 cat t --names none",
+        "t --begin +1s -n 2 --names none",
+    ] {
+        assert_eq!(run(&folder, line).expect(0, &[]).out, expected, "{line}");
+    }
+    // Verbs stay verbs, and where there is nothing to read it is said.
+    run(&folder, "info t").expect(0, &[]).prints(&["environment"]);
+    run(&folder, "nothing")
+        .expect(2, &["unrecognized subcommand 'nothing'", "no file or folder of this name"]);
+    run(&folder, "--begin 5 nothing").expect(2, &["neither a verb nor a file or folder"]);
+    run(&folder, "./nothing").expect(2, &["there is no such file or folder"]);
+    run(&folder, "--format jsonl").expect(2, &["<PATH>"]);
+    run(&folder, "chekc t").expect(2, &["similar", "'check'"]);
+    // What is there is read, even if it is called like a verb of another program.
+    std::fs::rename(folder.join("t"), folder.join("convert")).unwrap();
+    assert_eq!(run(&folder, "convert").expect(0, &[]).out.lines().count(), 10);
+    std::fs::rename(folder.join("convert"), folder.join("t")).unwrap();
+    run(&folder, "t --help").expect(0, &[]).prints(&["--begin <TIME>"]);
+}
+
+#[test]
+fn options_that_work() {
+    let folder = folder("options-that-work");
+    let same = |theirs: &str, ours: &str| {
+        let ours = run(&folder, ours).expect(0, &[]).out;
+        assert!(!ours.is_empty());
+        assert_eq!(run(&folder, theirs).expect(0, &[]).out, ours, "{theirs}");
+    };
+    same("t --names=args", "cat t --names payload");
+    same("t --names=arg,ctx", "cat t --names payload,context");
+    same("-b 1000000001 t -e 1000000002", "cat t --begin 1000000001 --end 1000000002");
+    same("-t [1000000001,1000000002] t", "cat t --timerange 1000000001,1000000002");
+    same("-i ctf t", "cat t --from ctf");
+    same("--input-format=ctf t", "cat t --from ctf");
+    same("t --clock-force-correlate --clock-offset-ns=5", "cat t --clock-offset-ns 5");
+    run(&folder, "t -w out").expect(0, &[]);
+    assert_eq!(std::fs::read_to_string(folder.join("out")).unwrap().lines().count(), 10);
+}
+
+/// `-o` is the file to write, and no file is called like a format by mistake.
+#[test]
+fn formats_of_output() {
+    let folder = folder("formats-of-output");
+    for (format, help) in [
+        ("text", "--format pretty"),
+        ("dummy", "--format null"),
+        ("ctf", "cannot be written yet"),
+        ("ctf-metadata", "ichnos schema PATH"),
+    ] {
+        for line in ["t -o", "-o", "cat t -o"] {
+            let line = format!("{line} {format} t");
+            run(&folder, &line).expect(2, &["`-o` is the file to write", help, &format!("`-o ./{format}`")]);
+        }
+        run(&folder, &format!("t --output-format={format}")).expect(2, &[help]);
+        assert!(!folder.join(format).exists());
+        run(&folder, &format!("t -o ./{format}")).expect(0, &[]);
+        assert_eq!(std::fs::read_to_string(folder.join(format)).unwrap().lines().count(), 10);
+    }
+}
+
+#[test]
+fn options_with_an_answer() {
+    let folder = folder("options-with-answer");
+    for (line, help) in [
+        ("t -c sink.text.details", "`ichnos cat --format details PATH`"),
+        ("t --component=sink.text.pretty", "`ichnos cat PATH`"),
+        ("t --component sink.utils.dummy", "--format null"),
+        ("-c source.ctf.fs -p inputs=[\"t\"]", "name the paths"),
+        ("t -p clock-class-offset-s=5", "--clock-offset SECONDS"),
+        ("t --params=with-uuid=no", "--details"),
+        ("t --run-args", "`ichnos cat PATH...`"),
+        ("--run-args-0 t", "`ichnos cat PATH...`"),
+        ("t --plugin-path=/usr/lib", "leave it out"),
+        ("--omit-home-plugin-path t", "leave it out"),
+        ("--log-level=DEBUG t", "`-v`"),
+        ("-d t", "`-v`"),
+        ("--debug-mode t", "`-v`"),
+        ("t --retry-duration=5", "leave it out"),
+        ("t --debug-info", "leave it out"),
+        ("t --debug-info-dir /usr/lib/debug", "leave it out"),
+        ("lttng-live://localhost", "let the tracer write to files"),
+        ("-i lttng-live net://localhost", "let the tracer write to files"),
+        ("info net://localhost/host/a/b", "let the tracer write to files"),
+        ("t --pid 5", "jq 'select(...)'"),
+        ("t -f loglevel,emf", "`--fields loglevel,emf`"),
+        ("t -n payload,scope", "`--names payload,scope`"),
+        ("convert t", "`ichnos cat PATH` prints traces as `babeltrace2 convert` does"),
+        ("--names=args convert t", "`ichnos cat PATH` prints traces as `babeltrace2 convert` does"),
+        ("run --connect a:b", "no components to connect"),
+        ("query source.ctf.fs metadata-info", "`ichnos info PATH`"),
+        ("list-plugins", "`ichnos formats`"),
+        ("help sink.text.pretty", "`ichnos formats`"),
+    ] {
+        let run = run(&folder, line).expect(2, &[help]);
+        assert!(!run.err.contains("to pass '"), "{line}: {}", run.err);
+        assert_eq!(run.out, "", "{line}");
+    }
+}
+
+/// No nonsense about values for what is no option.
+#[test]
+fn unknown_options() {
+    let run = ichnos(["cat", "x", "--nonsense"]).expect(2, &["unexpected argument '--nonsense'"]);
+    assert!(!run.err.contains("as a value"), "{}", run.err);
+    ichnos(["cat", "x", "--evnt=y"]).expect(2, &["similar", "--event"]);
+    // A folder that is called like one can still be read.
+    let folder = folder("called-like-options");
+    std::fs::rename(folder.join("t"), folder.join("--pid")).unwrap();
+    let output = command().args(["cat", "--", "--pid"]).current_dir(&*folder).output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+}

@@ -1,0 +1,122 @@
+//! Options that do not apply are errors which say to what they apply.
+
+use std::ffi::OsStr;
+
+use crate::support::{Folder, Run, ichnos, root, trace};
+
+const FORMATS: [&str; 6] = ["pretty", "details", "jsonl", "log", "log-json", "null"];
+
+fn cat(folder: &Folder, options: &[&str]) -> Run {
+    ichnos([OsStr::new("cat"), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+}
+
+/// Each option with each format: no option changes nothing without an error.
+#[test]
+fn each_with_each_format() {
+    let folder = trace("each-option");
+    let others = Folder::new("each-option-out");
+    let out = others.join("out");
+    let out = format!("--output={}", out.display());
+    let all = &FORMATS[..];
+    for (option, formats) in [
+        ("--clock-cycles", &["pretty"][..]),
+        ("--clock-date", &["pretty"]),
+        ("--clock-gmt", &["pretty"]),
+        ("--clock-seconds", &["pretty"]),
+        ("--no-delta", &["pretty"]),
+        ("--fields=all", &["pretty"]),
+        ("--names=none", &["pretty"]),
+        ("--details=compact", &["details"]),
+        ("--packets", &["jsonl"]),
+        ("--part-size=1M", &["pretty", "log", "log-json", "null"]),
+        (&out, &["pretty", "details", "jsonl", "log", "log-json"]),
+        ("--begin=+0s", all),
+        ("--end=+1h", all),
+        ("--timerange=+0s,+1h", all),
+        ("--stream=*", all),
+        ("--event=*", all),
+        ("--stream-intersection", all),
+        ("--limit=3", all),
+        ("--threads=2", all),
+        ("--stats", all),
+    ] {
+        for format in FORMATS {
+            let run = cat(&folder, &["--format", format, option]);
+            if formats.contains(&format) {
+                run.expect(0, &[]);
+                continue;
+            }
+            let name = option.split('=').next().unwrap();
+            let run = run.expect(2, &[&format!("error: `{name}` does not apply to the format `{format}`")]);
+            for format in formats {
+                assert!(run.err.contains(&format!("`{format}`")), "{}", run.err);
+            }
+            assert_eq!(run.out, "");
+        }
+    }
+}
+
+#[test]
+fn time_zones_are_for_times() {
+    let folder = trace("zones");
+    cat(&folder, &["--json", "--clock-gmt", "--begin=01:46"]).expect(0, &[]);
+    cat(&folder, &["--json", "--clock-gmt"]).expect(2, &["give a time of day to --begin"]);
+    let info = |options: &[&str]| {
+        ichnos([OsStr::new("info"), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+    };
+    info(&["--clock-gmt"]).expect(0, &[]);
+    info(&["--clock-gmt", "--json"]).expect(2, &["`--clock-gmt` does not apply to JSON"]);
+}
+
+#[test]
+fn all_that_do_not_apply_are_named() {
+    let folder = trace("all-named");
+    let run = cat(&folder, &["--json", "--fields=all", "--clock-date", "--details=compact"]);
+    run.expect(2, &["`--fields`", "`--clock-date`", "`--details`", "choose the format `details`"]);
+}
+
+/// What is said about traces of a format that is not there.
+#[test]
+fn of_formats_of_traces() {
+    let ctf = trace("of-formats");
+    let logs = root().join("examples/hello-fuchsia");
+    let run = |verb: &str, paths: &[&OsStr], options: &[&str]| {
+        let paths = paths.iter().copied();
+        ichnos([OsStr::new(verb)].into_iter().chain(paths).chain(options.iter().map(OsStr::new)))
+    };
+    let (ctf, logs) = (ctf.as_os_str(), logs.as_os_str());
+    for verb in ["info", "cat", "check", "schema"] {
+        let option = ["-O", "fuchsia-log.clock=boot"];
+        let parts =
+            ["`-O fuchsia-log.clock=boot` applies to traces of the format `fuchsia-log`", "is of `ctf`"];
+        run(verb, &[ctf], &option).expect(2, &parts);
+        run(verb, &[logs], &option).expect(0, &[]);
+        run(verb, &[logs], &["--dialect", "spec2"])
+            .expect(2, &["`--dialect` applies to traces of the format `ctf`"]);
+        run(verb, &[ctf], &["--dialect", "ctf1.8"]).expect(0, &[]);
+        // What is asked for is so anyway.
+        run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` changes nothing"]);
+        run(verb, &[logs], &["--no-quirk=lttng-monotonic-clock"])
+            .expect(0, &["note: `--no-quirk` changes nothing"]);
+        assert_eq!(
+            run(verb, &[ctf], &["--no-quirks"]).expect(0, &[]).err.matches("changes nothing").count(),
+            0
+        );
+    }
+    // One of several is enough.
+    run("info", &[ctf, logs], &["-O", "fuchsia-log.clock=boot", "--dialect", "ctf1.8"]).expect(0, &[]);
+}
+
+/// Times of logs that no 64-bit number of nanoseconds can hold.
+#[test]
+fn offsets_beyond_the_range() {
+    let logs = root().join("examples/hello-fuchsia");
+    let run = |options: &[&str]| {
+        ichnos([OsStr::new("cat"), logs.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+    };
+    run(&["--clock-offset=9223372036854775807"]).expect(2, &["the offset of the clock", "out of range"]);
+    run(&["--clock-offset=9223372036854775807", "--clock-offset-ns=9223372036854775807"])
+        .expect(2, &["the offset of the clock", "out of range"]);
+    run(&["--clock-offset=-9223372037"]).expect(2, &["out of range"]);
+    run(&["--clock-offset=9223372036"]).expect(0, &[]);
+}

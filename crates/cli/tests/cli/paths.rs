@@ -1,0 +1,138 @@
+//! Several paths of which one cannot be read, and files that are no traces.
+
+use std::ffi::{OsStr, OsString};
+use std::fs;
+
+use crate::support::{Folder, Run, ichnos, packet, trace};
+
+fn run(verb: &str, paths: &[&OsStr], options: &[&str]) -> Run {
+    let paths = paths.iter().copied();
+    ichnos([OsStr::new(verb)].into_iter().chain(paths).chain(options.iter().map(OsStr::new)))
+}
+
+/// What cannot be read is said, and the others are read.
+#[test]
+fn one_of_several() {
+    let folder = trace("one-of-several");
+    let others = Folder::new("one-of-several-others");
+    let missing = others.join("missing").into_os_string();
+    let text = others.join("text").into_os_string();
+    fs::write(&text, "hello").unwrap();
+    let archive = others.join("broken.zip").into_os_string();
+    fs::write(&archive, b"PK\x03\x04nonsense").unwrap();
+    let empty = others.join("empty").into_os_string();
+    fs::create_dir(&empty).unwrap();
+    let good = folder.as_os_str();
+    let alone = run("cat", &[good], &[]).expect(0, &[]).out;
+    for (bad, expected) in [
+        (&missing, "missing: there is no such file or folder"),
+        (&text, "text: no trace found: this is a text file"),
+        (&archive, "broken.zip: this looks like a zip archive, but it cannot be read"),
+        (&empty, "empty: no trace found: it is empty"),
+    ] {
+        for paths in [[good, bad], [bad, good]] {
+            assert_eq!(run("cat", &paths, &[]).expect(3, &["error: ", expected]).out, alone);
+            run("info", &paths, &[]).expect(3, &["error: ", expected]).prints(&["data stream"]);
+            run("schema", &paths, &[]).expect(3, &["error: ", expected]).prints(&["demo:tick"]);
+            // What a check finds is its output.
+            run("check", &paths, &[]).expect(3, &[]).prints(&[expected, "1 error, 0 warnings", "10 events"]);
+            for verb in ["cat", "info", "schema", "check"] {
+                let run = run(verb, &paths, &["--strict"]).expect(2, &[expected]);
+                assert_eq!(run.out, "");
+            }
+        }
+        let info = run("info", &[good, bad], &["--json"]).expect(3, &[]).json();
+        assert!(info["problems"][0].as_str().unwrap().contains(expected), "{info:#}");
+        let check = run("check", &[good, bad], &["--json"]).expect(3, &[]).json();
+        assert_eq!((&check["errors"], &check["findings"][0]["kind"]), (&1.into(), &"input".into()));
+    }
+    // Nothing was read: what is wrong with each.
+    for verb in ["cat", "info", "schema", "check"] {
+        let run = run(verb, &[&missing, &text, &empty], &[]);
+        let run =
+            run.expect(2, &["missing: there is no such", "text: no trace found", "empty: no trace found"]);
+        assert_eq!(run.err.matches("error: ").count(), 3, "{}", run.err);
+    }
+}
+
+/// A trace that cannot be read beside a path that cannot.
+#[test]
+fn refused_and_missing() {
+    let folder = Folder::new("refused-and-missing");
+    fs::write(folder.join("metadata"), "/* CTF 1.8 */ nonsense").unwrap();
+    let missing = folder.join("missing").into_os_string();
+    let paths = [folder.as_os_str(), &missing];
+    run("cat", &paths, &[]).expect(2, &["the trace cannot be read", "missing: there is no such"]);
+    run("check", &paths, &[]).expect(3, &[]).prints(&["metadata:1:", "missing: there is no such"]);
+}
+
+/// Files that the world knows are called by their name.
+#[test]
+fn known_files() {
+    let folder = Folder::new("known-files");
+    let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
+    elf.resize(64, 0);
+    let mut core = elf.clone();
+    core[16] = 4;
+    let mut etl = vec![0; 256];
+    (etl[2], etl[0x48], etl[0x4a], etl[0x4b]) = (1, 2, 2, 0xc0);
+    for (name, bytes, what) in [
+        (
+            "perf.data",
+            &b"PERFILE2rest"[..],
+            "a perf.data file, which ichnos does not read; `perf data convert",
+        ),
+        ("pcap", b"\xd4\xc3\xb2\xa1\x02\0\x04\0", "a pcap file"),
+        ("pcapng", b"\n\r\r\n\x1c\0\0\0", "a pcapng file"),
+        ("perfetto", b"\x0a\x04\x40\x01\x50\x02\x0a\x04\x40\x02\x50\x02", "a Perfetto trace"),
+        ("fxt", b"\x10\0\x04FxT\x16\0", "a trace in FXT"),
+        ("nettrace", b"Nettrace\x14\0\0\0!FastSerialization.1", "a .nettrace file"),
+        ("chrome", b"{\"traceEvents\":[]}", "a trace in Chrome's JSON format"),
+        ("elf", &elf, "a program or library (ELF)"),
+        ("core", &core, "a core dump (ELF)"),
+        ("text", b"some text\n", "a text file"),
+        ("journal", b"LPKSHHRH\0\0", "a journal of systemd"),
+        ("etl", &etl, "an ETL file"),
+        ("strace", b"brk(NULL) = 0x5581\n", "a text of strace"),
+        ("trace.dat", b"\x17\x08\x44tracing6", "a trace.dat file"),
+        ("sqlite", b"SQLite format 3\0", "a SQLite database"),
+        ("pdf", b"%PDF-1.7", "a PDF document"),
+        ("zeros", &[0; 64], "a file of zeros"),
+    ] {
+        let path = folder.join(name);
+        fs::write(&path, bytes).unwrap();
+        for verb in ["info", "cat"] {
+            let run = run(verb, &[path.as_os_str()], &[]);
+            run.expect(2, &[&format!("no trace found: this is {what}"), "which ichnos does not read"]);
+        }
+    }
+    fs::write(folder.join("nothing"), b"").unwrap();
+    run("info", &[folder.join("nothing").as_os_str()], &[]).expect(2, &["it is an empty file"]);
+    fs::write(folder.join("stream"), packet(&[1, 2], 0)).unwrap();
+    // Among other files, a recording is worth mentioning; compressed ones are unpacked before.
+    let among = Folder::new("known-among");
+    fs::write(among.join("readme"), "text").unwrap();
+    fs::write(among.join("x.pcap"), b"\xd4\xc3\xb2\xa1\x02\0\x04\0").unwrap();
+    run("info", &[among.as_os_str()], &[]).expect(2, &["none of its 2 files", "`x.pcap` is a pcap file"]);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, b"PERFILE2rest").unwrap();
+    let packed = among.join("perf.data.gz");
+    fs::write(&packed, encoder.finish().unwrap()).unwrap();
+    run("info", &[packed.as_os_str()], &[]).expect(2, &["a perf.data file"]);
+}
+
+/// What is wrong with a folder stops a strict reader, too.
+#[cfg(unix)]
+#[test]
+fn problems_of_folders() {
+    let folder = trace("problems-of-folders");
+    let mut deep = folder.to_path_buf();
+    for _ in 0..3 {
+        deep.push("d");
+    }
+    fs::create_dir_all(&deep).unwrap();
+    let path: OsString = folder.as_os_str().to_owned();
+    let options = ["--limit-folders", "1"];
+    run("cat", &[&path], &options).expect(3, &["warning: ", "folders deep"]);
+    run("cat", &[&path], &[&options[..], &["--strict"]].concat()).expect(2, &["error: ", "folders deep"]);
+}

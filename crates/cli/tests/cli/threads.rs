@@ -1,0 +1,61 @@
+//! Threads that the system refuses: reading goes on with those that there are.
+
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use crate::support::{Folder, METADATA, Run, ichnos, packet};
+
+/// A trace of many packets, which can be cut into many parts.
+fn trace() -> Folder {
+    let folder = Folder::new("threads");
+    let packets = (0..200).flat_map(|i| packet(&[i * 1000, i * 1000 + 1, i * 1000 + 2], 0));
+    std::fs::write(folder.join("metadata"), METADATA).unwrap();
+    std::fs::write(folder.join("stream"), packets.collect::<Vec<u8>>()).unwrap();
+    folder
+}
+
+/// Runs a copy of the command that may make `most` processes and threads, itself among them, as a user
+/// who has none besides; None (and a line that says why) where that cannot be done.
+fn limited(folder: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
+    let program = folder.join("ichnos");
+    if !program.exists() && std::fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {
+        std::fs::copy(env!("CARGO_BIN_EXE_ichnos"), &program).unwrap();
+    }
+    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    // The limit does not hold for root, and others may have processes already.
+    let user = (1 << 20 | std::process::id()).to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "prlimit"]);
+    command.arg(format!("--nproc={most}")).arg(&program).args(arguments);
+    let output = command.env("TZ", "UTC").stdin(Stdio::null()).output();
+    let Ok(output) = output else {
+        eprintln!("skipped: `setpriv` is not installed");
+        return None;
+    };
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    if err.contains("setpriv:") || err.contains("prlimit:") {
+        eprintln!("skipped: no other user here: {}", err.trim());
+        return None;
+    }
+    let out = String::from_utf8_lossy(&output.stdout).into_owned();
+    Some(Run { code: output.status.code().unwrap_or(-1), out, err })
+}
+
+#[test]
+fn reading_goes_on_with_the_threads_that_there_are() {
+    let trace = trace();
+    let path = trace.to_str().unwrap();
+    let program = Folder::new("program");
+    for format in ["pretty", "log", "null"] {
+        let arguments = ["cat", "--format", format, "--threads", "8", "--part-size", "500", "-v", path];
+        let all = ichnos(arguments).expect(0, &[]);
+        assert!(!all.err.contains("refuses"), "{}", all.err);
+        for most in [1, 3, 5] {
+            let Some(run) = limited(&program, most, &arguments) else { return };
+            let run = run.expect(0, &[]);
+            assert_eq!(run.out, all.out, "{format}, {most}");
+            assert_eq!(run.err.contains("the system refuses further threads"), most == 1, "{}", run.err);
+        }
+    }
+}

@@ -1,0 +1,348 @@
+//! Which files of a folder are read: links, hidden names, what is no file, holes, and paths within a trace.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::support::{Folder, METADATA, Run, ichnos, packet, recorded, trace};
+
+/// Counts the events of a path; the exit code must be this one.
+#[track_caller]
+fn count(path: &Path, code: i32) -> (u64, Run) {
+    let path = path.as_os_str();
+    let run = ichnos([OsStr::new("cat"), path, OsStr::new("--format=null"), OsStr::new("--stats")]);
+    let run = run.expect(code, &["events in"]);
+    let line = run.err.lines().find(|line| line.contains(" events in ")).unwrap();
+    (line.split(' ').next().unwrap().replace(',', "").parse().unwrap(), run)
+}
+
+fn notes(run: &Run) -> Vec<&str> {
+    run.err.lines().filter(|line| line.starts_with("note: ")).collect()
+}
+
+/// `t` with `metadata` and `stream_b`, `real` with `stream_a`: together the ten events of a trace.
+fn parted(name: &str) -> Folder {
+    let whole = trace(name);
+    for (from, to) in [("metadata", "t/metadata"), ("stream_b", "t/stream_b"), ("stream_a", "real/stream_a")]
+    {
+        fs::create_dir_all(whole.join(to).parent().unwrap()).unwrap();
+        fs::rename(whole.join(from), whole.join(to)).unwrap();
+    }
+    whole
+}
+
+#[cfg(unix)]
+#[test]
+fn a_linked_stream_file_belongs_where_the_link_stands() {
+    use std::os::unix::fs::symlink;
+    let folder = parted("tree-link");
+    symlink("../real/stream_a", folder.join("t/stream_a")).unwrap();
+    for path in [folder.join("."), folder.join("t")] {
+        let (events, run) = count(&path, 0);
+        assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
+    }
+    // As real tracers write it.
+    let Some(recorded) = recorded("ctf/real/lttng-ust/discard/ust/uid/0/64-bit") else { return };
+    let folder = Folder::new("tree-link-recorded");
+    fs::create_dir(folder.join("t")).unwrap();
+    fs::create_dir(folder.join("real")).unwrap();
+    for (from, to) in [("metadata", "t/metadata"), ("chan_1", "t/chan_1"), ("chan_0", "real/chan_0")] {
+        fs::copy(recorded.join(from), folder.join(to)).unwrap();
+    }
+    symlink("../real/chan_0", folder.join("t/chan_0")).unwrap();
+    assert_eq!(count(&folder, 0).0, 5_618);
+    // Its index, too, where the folder of that is a link.
+    fs::create_dir(folder.join("elsewhere")).unwrap();
+    fs::copy(recorded.join("index/chan_0.idx"), folder.join("elsewhere/chan_0.idx")).unwrap();
+    symlink("../elsewhere", folder.join("t/index")).unwrap();
+    assert_eq!(count(&folder, 0).0, 5_618);
+    fs::write(folder.join("elsewhere/chan_0.idx"), b"no index").unwrap();
+    let run = ichnos([OsStr::new("info"), folder.as_os_str()]).expect(0, &[]);
+    run.prints(&["elsewhere/chan_0.idx: ", "the packet index is not used"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_met_twice_is_read_once_and_said() {
+    use std::os::unix::fs::symlink;
+    let folder = trace("tree-twice");
+    fs::create_dir(folder.join("t")).unwrap();
+    for name in ["metadata", "stream_a", "stream_b"] {
+        fs::rename(folder.join(name), folder.join("t").join(name)).unwrap();
+    }
+    // A loop says nothing.
+    symlink("..", folder.join("t/up")).unwrap();
+    let (events, run) = count(&folder, 0);
+    assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
+    let once = |name: &str, sentence: &str| {
+        let (events, run) = count(&folder, 0);
+        assert_eq!(events, 10, "{}", run.err);
+        assert_eq!(notes(&run).len(), 1, "{}", run.err);
+        assert!(run.err.contains(sentence), "{}", run.err);
+        let quiet = ichnos([OsStr::new("check"), OsStr::new("-q"), folder.as_os_str()]).expect(0, &[]);
+        assert_eq!(quiet.err, "");
+        let path = folder.join(name);
+        if path.is_dir() && !path.is_symlink() {
+            fs::remove_dir_all(path).unwrap();
+        } else {
+            fs::remove_file(path).unwrap();
+        }
+    };
+    symlink("t", folder.join("again")).unwrap();
+    once("again", "again: this leads to the same folder as");
+    symlink("stream_b", folder.join("t/stream_c")).unwrap();
+    once("t/stream_c", "stream_c: this is the same file as");
+    fs::hard_link(folder.join("t/stream_b"), folder.join("t/stream_d")).unwrap();
+    once("t/stream_d", "stream_d: this is the same file as");
+    // A trace of nothing but links.
+    fs::create_dir(folder.join("copy")).unwrap();
+    for name in ["metadata", "stream_a"] {
+        symlink(Path::new("../t").join(name), folder.join("copy").join(name)).unwrap();
+    }
+    once("copy", "copy: this is the same trace as");
+    // One metadata file for several recordings is nothing that is there twice.
+    fs::create_dir(folder.join("other")).unwrap();
+    symlink("../t/metadata", folder.join("other/metadata")).unwrap();
+    fs::write(folder.join("other/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
+    let (events, run) = count(&folder, 0);
+    assert_eq!((events, notes(&run).len()), (12, 0), "{}", run.err);
+}
+
+#[test]
+fn a_hidden_folder_may_hold_a_trace() {
+    let folder = trace("tree-hidden");
+    fs::create_dir_all(folder.join(".git/objects")).unwrap();
+    fs::write(folder.join(".git/config"), b"[core]\n").unwrap();
+    fs::write(folder.join(".gitignore"), b"*.o\n").unwrap();
+    let (events, run) = count(&folder, 0);
+    assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
+    fs::create_dir_all(folder.join(".old/t")).unwrap();
+    fs::write(folder.join(".old/t/metadata"), METADATA).unwrap();
+    fs::write(folder.join(".old/t/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
+    assert_eq!(count(&folder, 0).0, 12);
+    // Hidden files are no part of a trace, but are not passed over in silence if they look like one.
+    fs::write(folder.join(".stream_c"), packet(&[9_000], 0)).unwrap();
+    let (events, run) = count(&folder, 0);
+    assert_eq!(events, 12);
+    assert!(run.err.contains(".stream_c: this looks like a data stream file"), "{}", run.err);
+}
+
+/// A path to a part of a trace means the trace.
+#[test]
+fn a_part_of_a_trace_stands_for_it() {
+    let folder = trace("tree-part");
+    // Another trace below is none of it.
+    fs::create_dir_all(folder.join("index/deep")).unwrap();
+    fs::create_dir(folder.join("below")).unwrap();
+    for name in ["metadata", "stream_a"] {
+        fs::copy(folder.join(name), folder.join("below").join(name)).unwrap();
+    }
+    fs::write(folder.join("index/stream_a.idx"), b"no index").unwrap();
+    for (path, sentence) in [
+        ("metadata", "this describes the trace"),
+        ("index", "this is the packet index of the trace"),
+        ("index/stream_a.idx", "this is the packet index of the trace"),
+        ("stream_a", "this is a file of the trace"),
+    ] {
+        let (events, run) = count(&folder.join(path), 0);
+        assert_eq!((events, notes(&run).len()), (10, 1), "{path}: {}", run.err);
+        assert!(run.err.contains(sentence) && !run.err.contains("no data streams"), "{path}: {}", run.err);
+    }
+    // Several of them are the same trace, and so is the folder.
+    let cat = |paths: &[&str], more: &[&OsStr]| {
+        let paths = paths.iter().map(|path| folder.join(path).into_os_string());
+        let options = ["cat", "--format=null", "--stats"].map(Into::into);
+        ichnos(options.into_iter().chain(paths).chain(more.iter().map(|&option| option.into())))
+    };
+    cat(&["stream_a", "stream_b", "metadata"], &[]).expect(0, &["10 events in"]);
+    cat(&["stream_a", "below"], &[]).expect(0, &["16 events in"]);
+    // This file alone: as the note says.
+    let metadata = folder.join("metadata");
+    let run = cat(&["stream_b"], &[OsStr::new("--metadata"), metadata.as_os_str()]);
+    assert_eq!(notes(&run.expect(0, &["4 events in"])).len(), 0);
+    // Times that are added to a part are added to the trace.
+    let line = |more: &[&str]| {
+        let path = folder.join("stream_a").into_os_string();
+        let options = ["cat", "--clock-seconds", "--limit=1"].map(Into::into);
+        let run = ichnos(options.into_iter().chain([path]).chain(more.iter().map(Into::into)));
+        run.expect(0, &[]).out
+    };
+    let offset = format!("--offset={}=5", folder.join("stream_a").display());
+    assert!(line(&[]).starts_with("[1000000000.000001000]"), "{}", line(&[]));
+    assert!(line(&[&offset]).starts_with("[1000000005.000001000]"), "{}", line(&[&offset]));
+}
+
+#[cfg(unix)]
+#[test]
+fn what_is_no_file_is_called_what_it_is() {
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    let folder = trace("tree-special");
+    let _socket = UnixListener::bind(folder.join("socket")).unwrap();
+    symlink("/dev/null", folder.join("device")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status();
+    if !made.is_ok_and(|status| status.success()) {
+        eprintln!("skipped: mkfifo is missing");
+        return;
+    }
+    let (events, run) = count(&folder, 3);
+    assert_eq!(events, 10);
+    for found in ["a pipe", "a socket", "a device"] {
+        assert!(run.err.contains(&format!("this is {found}, not a file: it is left out")), "{}", run.err);
+    }
+    let run = ichnos([OsStr::new("check"), folder.as_os_str()]).expect(1, &[]);
+    assert!(!run.out.contains("mode") && run.out.contains("remove it from the folder"), "{}", run.out);
+}
+
+/// Packets at these places of a file that is as long as this, with holes between.
+fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
+    let mut file = File::create(path).unwrap();
+    for at in places {
+        file.seek(SeekFrom::Start(*at)).unwrap();
+        file.write_all(&packet(&[1_000 + at, 2_000 + at, 3_000 + at], 0)).unwrap();
+    }
+    if let Err(error) = file.set_len(len) {
+        eprintln!("skipped: no sparse file of {len} bytes: {error}");
+        return None;
+    }
+    drop(file);
+    #[cfg(unix)]
+    if std::os::unix::fs::MetadataExt::blocks(&fs::metadata(path).unwrap()) > 10_000 {
+        eprintln!("skipped: the file system has no holes");
+        return None;
+    }
+    Some(packet(&[1, 2, 3], 0).len() as u64)
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hole_of_a_terabyte_is_one_damaged_place() {
+    const TERABYTE: u64 = 1 << 40;
+    for (name, places, events) in [
+        ("behind", &[0][..], 3),
+        ("between", &[0, TERABYTE / 2, TERABYTE - 4096], 9),
+        ("before", &[TERABYTE / 4 + 77], 3),
+    ] {
+        let folder = Folder::new("tree-sparse");
+        fs::write(folder.join("metadata"), METADATA).unwrap();
+        let Some(size) = sparse(&folder.join("stream"), places, TERABYTE) else { return };
+        let begin = Instant::now();
+        let path = folder.as_os_str();
+        let first = ichnos([OsStr::new("cat"), path, OsStr::new("--limit=1")]);
+        assert_eq!(first.out.lines().count(), 1, "{name}: {}", first.err);
+        let (found, run) = count(&folder, 3);
+        assert_eq!(found, events, "{name}: {}", run.err);
+        let holes: Vec<&str> = run.err.lines().filter(|line| line.contains("never written")).collect();
+        // The rest of the last block is no hole.
+        let expected = if name == "behind" { 1 } else { 2 };
+        assert_eq!(holes.len(), expected, "{name}: {}", run.err);
+        let info = ichnos([OsStr::new("info"), path]).expect(3, &[]);
+        assert!(info.out.contains("bytes of the file were never written"), "{name}: {}", info.out);
+        if name == "behind" {
+            assert!(info.out.contains(&format!("stream: byte {size}: zeros where a packet")), "{}", info.out);
+        }
+        // Four runs: far less than looking at the bytes of one of them would take.
+        assert!(begin.elapsed() < Duration::from_secs(60), "{name}: {:?}", begin.elapsed());
+    }
+}
+
+/// Zeros that belong to a packet are a part of it, holes or not.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_hole_within_a_packet_is_no_damage() {
+    let folder = Folder::new("tree-padding");
+    fs::write(folder.join("metadata"), METADATA).unwrap();
+    // A packet of 64 MiB, of which all but the beginning is padding, and one behind it.
+    const SIZE: u64 = 64 << 20;
+    let Some(content) = sparse(&folder.join("stream"), &[0, SIZE], SIZE + 4096) else { return };
+    let mut file = File::options().write(true).open(folder.join("stream")).unwrap();
+    file.seek(SeekFrom::Start(8 + 3 * 8)).unwrap();
+    file.write_all(&(SIZE * 8).to_le_bytes()).unwrap();
+    file.set_len(SIZE + content).unwrap();
+    drop(file);
+    let (events, run) = count(&folder, 0);
+    assert_eq!(events, 6, "{}", run.err);
+}
+
+/// A file in a tar archive (POSIX.1-1988, "ustar").
+fn member(name: &str, content: &[u8]) -> Vec<u8> {
+    let mut header = vec![0; 512];
+    let mut put = |at: usize, text: &str| header[at..at + text.len()].copy_from_slice(text.as_bytes());
+    put(0, name);
+    put(100, "0000644");
+    put(124, &format!("{:011o}", content.len()));
+    put(136, "00000000000");
+    put(148, "        ");
+    put(156, "0");
+    put(257, "ustar\x0000");
+    let sum: u32 = header.iter().map(|byte| u32::from(*byte)).sum();
+    header[148..156].copy_from_slice(format!("{sum:06o}\0 ").as_bytes());
+    header.extend(content);
+    header.resize(header.len().next_multiple_of(512), 0);
+    header
+}
+
+/// 12,000 data streams, the times of which lie between each other: events in the order of time, and for
+/// each data stream little memory.
+#[test]
+fn very_many_data_streams() {
+    const COUNT: u64 = 12_000;
+    let folder = Folder::new("tree-many");
+    let path = folder.join("many.tar");
+    let mut archive = member("t/metadata", METADATA.as_bytes());
+    for i in 0..COUNT {
+        // Every other one begins early and ends late, so that some are open at the same time.
+        let times = if i % 1_000 == 0 { [i * 10, (i + 1_500) * 10] } else { [i * 10, i * 10 + 5] };
+        archive.extend(member(&format!("t/stream_{i:06}"), &packet(&times, 0)));
+    }
+    archive.extend([0; 1024]);
+    fs::write(&path, archive).unwrap();
+    let run = ichnos([
+        OsStr::new("cat"),
+        OsStr::new("--clock-seconds"),
+        OsStr::new("--no-delta"),
+        path.as_os_str(),
+    ]);
+    let run = run.expect(0, &[]);
+    let times: Vec<&str> = run.out.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!(times.len() as u64, 2 * COUNT);
+    assert!(times.is_sorted());
+    let info = |options: &[&str]| {
+        let options = options.iter().map(OsStr::new);
+        ichnos([OsStr::new("info"), path.as_os_str()].into_iter().chain(options)).expect(0, &[])
+    };
+    let parts =
+        ["12,000 data streams, 12,000 packets", "2,000 more data streams: `ichnos info --json` lists all"];
+    info(&[]).prints(&parts);
+    info(&["--count"]).prints(&["size: 24,000 events, 12,000 data streams", "demo:tick: 12,000 events"]);
+    let all = info(&["--json"]).json();
+    assert_eq!(all["traces"][0]["data_streams"].as_array().map(Vec::len), Some(COUNT as usize));
+    #[cfg(target_os = "linux")]
+    for verb in ["info", "cat"] {
+        // 600 MB for 900,000 of them, and what the program takes for itself.
+        let most = 600 * COUNT / 900 + 40_000;
+        let peak = peak_memory(&[OsStr::new(verb), OsStr::new("--threads=1"), path.as_os_str()][..]);
+        eprintln!("{verb}: {peak} kB");
+        assert!(peak < most, "{verb}: {peak} kB, more than {most}");
+    }
+}
+
+/// The most memory that the command has taken when it begins to print, in kB. What it prints must be more
+/// than a pipe holds.
+#[cfg(target_os = "linux")]
+fn peak_memory(arguments: &[&OsStr]) -> u64 {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let arguments = arguments.iter().filter(|option| arguments[0] != "info" || **option != "--threads=1");
+    let mut command = crate::support::command();
+    let mut child = command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut String::new()).unwrap();
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
+}

@@ -1,0 +1,49 @@
+//! Which clocks data streams have besides their default one.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use ichnos_model::{FieldClass, FieldKind, TraceClass};
+
+use super::Dialect;
+
+/// Notes the further clocks of all data stream classes. In PROP-1.0, each data stream has all clocks
+/// that the trace knows ("Data stream clock"); in CTF 1.8, those that its fields are mapped to, or that
+/// fields of the packet header are; in PROP-2.0 and SPEC-2.0 none.
+pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect) {
+    let all: BTreeSet<u16> = match dialect {
+        Dialect::Prop1 => (0..=u16::MAX).take(trace.clocks.len()).collect(),
+        Dialect::Ctf18 => {
+            let mut named = BTreeSet::new();
+            trace.packet_header.iter().for_each(|class| collect(class, &mut named));
+            named
+        }
+        Dialect::Prop2 | Dialect::Spec2 => return,
+    };
+    for stream in &mut trace.data_streams {
+        let mut clocks = all.clone();
+        if dialect == Dialect::Ctf18 && trace.clocks.len() > 1 {
+            let shared = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
+            let own = stream.event_records.iter().flat_map(|it| [&it.specific_context, &it.payload]);
+            shared.into_iter().chain(own).flatten().for_each(|class| collect(class, &mut clocks));
+        }
+        stream.other_clocks =
+            clocks.into_iter().filter(|clock| Some(*clock) != stream.default_clock).collect();
+    }
+}
+
+/// The clocks that fields of a class name.
+fn collect(class: &Arc<FieldClass>, clocks: &mut BTreeSet<u16>) {
+    clocks.extend(class.roles.clock);
+    match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().for_each(|member| collect(&member.class, clocks));
+        }
+        FieldKind::Array { element, .. } => collect(element, clocks),
+        FieldKind::Optional { field, .. } => collect(field, clocks),
+        FieldKind::Variant { options, .. } => {
+            options.iter().for_each(|option| collect(&option.class, clocks));
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,101 @@
+//! The names of an integer's values, with bounds of any size.
+
+use std::sync::Arc;
+
+use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPlace, WideInteger, WideRange};
+
+use super::text::Node;
+use crate::metadata::{Problems, memory};
+
+/// Names of values, one after the other.
+pub(super) struct Labels {
+    /// Whether the integers are: others cannot be below 0.
+    signed: bool,
+    mappings: MappingsBuilder,
+    wide: Vec<WideRange>,
+}
+
+impl Labels {
+    /// No names yet.
+    pub(super) fn new(signed: bool) -> Self {
+        Self { signed, mappings: MappingsBuilder::default(), wide: Vec::new() }
+    }
+
+    /// Begins a name: the ranges that follow are its ones. False if there is no room for it.
+    pub(super) fn begin(&mut self, name: &str, place: TextPlace, problems: &mut Problems) -> bool {
+        problems.charge(memory::of_label(name, 0), place) && self.mappings.add_name(name)
+    }
+
+    /// Adds a range that is written at a node; false if its bounds are not in order.
+    pub(super) fn add(&mut self, lower: i128, upper: i128, node: &Node, problems: &mut Problems) -> bool {
+        if !are_in_order(&lower, &upper, node, problems) {
+            return false;
+        }
+        if lower < 0 && !self.signed {
+            negative(format_args!("{}", IntegerRange { lower, upper }), node, problems);
+        }
+        self.push(IntegerRange { lower, upper }, node, problems)
+    }
+
+    /// The same for bounds of any size.
+    pub(super) fn add_wide(
+        &mut self,
+        lower: WideInteger,
+        upper: WideInteger,
+        node: &Node,
+        problems: &mut Problems,
+    ) -> bool {
+        if let (Some(lower), Some(upper)) = (lower.as_i128(), upper.as_i128()) {
+            return self.add(lower, upper, node, problems);
+        }
+        if !are_in_order(&lower, &upper, node, problems) {
+            return false;
+        }
+        let range = WideRange { mapping: self.mappings.len().saturating_sub(1), lower, upper };
+        if range.lower.clamped() < 0 && !self.signed {
+            negative(format_args!("{range}"), node, problems);
+        }
+        // What an `i128` can be of it is found without a look at the wide ones.
+        let narrow = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };
+        if narrow.lower != narrow.upper && !self.push(narrow, node, problems) {
+            return false;
+        }
+        if !problems.charge(memory::of_wide_range(&range), node.place) {
+            return false;
+        }
+        self.wide.push(range);
+        true
+    }
+
+    fn push(&mut self, range: IntegerRange, node: &Node, problems: &mut Problems) -> bool {
+        if !problems.charge(memory::of_label("", 1), node.place) {
+            return false;
+        }
+        self.mappings.add_range(range);
+        true
+    }
+
+    /// All names, and the ranges beyond those of an `i128`.
+    pub(super) fn finish(self) -> (Mappings, Option<Arc<Vec<WideRange>>>) {
+        (self.mappings.finish(), (!self.wide.is_empty()).then(|| Arc::new(self.wide)))
+    }
+}
+
+/// Reports bounds that are not in order.
+pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
+    lower: &T,
+    upper: &T,
+    node: &Node,
+    problems: &mut Problems,
+) -> bool {
+    if lower > upper {
+        let message = format!("the lower bound {lower} of a range is greater than its upper bound {upper}");
+        problems.error(node.place, message);
+    }
+    lower <= upper
+}
+
+/// Such a range says nothing wrong of the values that there are: it is a slip.
+fn negative(range: std::fmt::Arguments<'_>, node: &Node, problems: &mut Problems) {
+    problems.slip(node.place, format!("the range {range} of an unsigned integer begins below 0"));
+}

@@ -1,0 +1,156 @@
+//! Folders and files that are left out though nothing is wrong with them: what is met twice, by links, is
+//! read once, hidden files are not read. That is said.
+
+use std::collections::HashMap;
+
+use ichnos_io::{Entry, FileId, Tree};
+
+use crate::packet::PACKET_MAGIC;
+use crate::trace::{Folder, shown};
+
+/// How many notices of a kind are made; the others are counted.
+const SHOWN: usize = 20;
+
+/// What people should know of what was left out though nothing is wrong with it.
+#[derive(Debug, Default)]
+pub(crate) struct Notices {
+    list: Vec<String>,
+    more: usize,
+}
+
+impl Notices {
+    fn add(&mut self, notice: impl FnOnce() -> String) {
+        if self.list.len() < SHOWN {
+            self.list.push(notice());
+        } else {
+            self.more += 1;
+        }
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<String> {
+        if self.more > 0 {
+            self.list
+                .push(format!("{} more files or folders are links to what is read elsewhere", self.more));
+        }
+        self.list
+    }
+}
+
+/// The folders without those that are whole repetitions of others: same metadata file, and no data stream
+/// file that the other one does not have.
+pub(crate) fn without_repetition<'a>(all: Vec<Folder<'a>>, notices: &mut Notices) -> Vec<Folder<'a>> {
+    let mut by_metadata: HashMap<FileId, Vec<usize>> = HashMap::new();
+    if all.iter().any(|folder| folder.metadata_id.is_some_and(|(_, has_other_names)| has_other_names)) {
+        for (i, folder) in all.iter().enumerate() {
+            if let Some((id, _)) = folder.metadata_id {
+                by_metadata.entry(id).or_default().push(i);
+            }
+        }
+    }
+    let mut is_repeated = vec![false; all.len()];
+    for mut same in by_metadata.into_values().filter(|same| same.len() > 1) {
+        // Those with the most files first: they cannot be a part of others.
+        same.sort_by_key(|i| (std::cmp::Reverse(all[*i].files.len()), *i));
+        let mut owners: HashMap<FileId, usize> = HashMap::new();
+        for i in same.iter().copied() {
+            let ids: Vec<Option<FileId>> = all[i].files.iter().map(|entry| identity(entry)).collect();
+            let owner = |id: &Option<FileId>| id.and_then(|id| owners.get(&id).copied());
+            let first = match ids.first() {
+                Some(first) => owner(first),
+                None => same.first().copied().filter(|first| *first != i),
+            };
+            match first.filter(|first| ids.iter().all(|id| owner(id) == Some(*first))) {
+                Some(first) => {
+                    is_repeated[i] = true;
+                    notices.add(|| {
+                        format!(
+                            "{}: this is the same trace as {}, by links: it is read once",
+                            all[i].path, all[first].path
+                        )
+                    });
+                }
+                None => ids.into_iter().flatten().for_each(|id| {
+                    owners.entry(id).or_insert(i);
+                }),
+            }
+        }
+    }
+    let mut is_repeated = is_repeated.into_iter();
+    all.into_iter().filter(|_| !is_repeated.next().unwrap_or(false)).collect()
+}
+
+/// Leaves each file in the first folder of a trace only, if it is in several or has several names in one.
+pub(crate) fn read_files_once(folders: &mut [Folder<'_>], notices: &mut Notices) {
+    if !folders.iter().any(|folder| folder.has_other_names) {
+        return;
+    }
+    let mut names: HashMap<FileId, String> = HashMap::new();
+    for folder in folders {
+        let tree = folder.tree;
+        folder.files.retain(|entry| {
+            let Some(id) = identity(entry) else { return true };
+            let name = shown(tree, &entry.path);
+            match names.get(&id) {
+                Some(first) => {
+                    notices.add(|| format!("{name}: this is the same file as {first}: it is read once"));
+                    false
+                }
+                None => {
+                    names.insert(id, name);
+                    true
+                }
+            }
+        });
+    }
+}
+
+/// What to say of hidden files of a folder, if one looks like a data stream file. They belong to no trace
+/// (CTF2-FS-1.0), but what is a trace's should not vanish because of its name.
+pub(crate) fn hidden_data(folder: &Folder<'_>) -> Option<String> {
+    let magic = PACKET_MAGIC as u32;
+    let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
+    let is_data = |entry: &&&Entry| {
+        entry.read().is_ok_and(|bytes| bytes.first_chunk().is_some_and(|begin| begins.contains(begin)))
+    };
+    let first = folder.hidden.iter().find(is_data)?;
+    Some(format!(
+        "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
+         trace: it is left out; give it another name to have it read",
+        shown(folder.tree, &first.path)
+    ))
+}
+
+/// Notes which links lead to folders with traces that are read at another path.
+pub(crate) fn note_links(tree: &Tree, folders: &[Folder<'_>], notices: &mut Notices) {
+    let mut paths: Vec<&str> = Vec::new();
+    for entry in &tree.entries {
+        let Some(first) = entry.repeats() else { continue };
+        if paths.is_empty() {
+            paths = folders.iter().map(|folder| &*folder.relative).collect();
+            paths.sort_unstable();
+        }
+        let below = format!("{first}/");
+        let next = paths.get(paths.partition_point(|path| *path < below.as_str()));
+        if paths.binary_search(&first).is_ok() || next.is_some_and(|path| path.starts_with(&below)) {
+            notices.add(|| {
+                format!(
+                    "{}: this leads to the same folder as {}: what is in it is read once",
+                    shown(tree, &entry.path),
+                    shown(tree, first)
+                )
+            });
+        }
+    }
+}
+
+/// The files of an index folder that is a link to one that is listed elsewhere.
+pub(crate) fn linked_files<'a>(tree: &'a Tree, first: &str) -> impl Iterator<Item = &'a Entry> {
+    let below = format!("{first}/");
+    let begin = tree.entries.partition_point(|entry| entry.path.as_str() < below.as_str());
+    let entries = tree.entries.get(begin..).unwrap_or_default().iter();
+    entries.take_while(move |entry| entry.path.starts_with(&below))
+}
+
+fn identity(entry: &Entry) -> Option<FileId> {
+    entry.status()?.identity
+}

@@ -1,0 +1,119 @@
+//! Integers in JSON, for readers that take every number for a binary64 one.
+
+use std::borrow::Cow;
+
+/// How JSON has integers.
+///
+/// Readers such as those of JavaScript and of jq 1.6 keep only 53 bits of a number.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Integers {
+    /// As numbers with all their digits.
+    #[default]
+    Number,
+    /// As numbers from -(2^53 - 1) to 2^53 - 1, which every reader keeps; others as strings of their digits.
+    Auto,
+    /// As strings of their digits, whatever their size: each member of an object is always of one type.
+    String,
+}
+
+/// The greatest integer that binary64 has, and its two neighbours, too: 2^53 - 1.
+const SAFE: u64 = (1 << 53) - 1;
+
+impl Integers {
+    /// Whether an integer, as its digits after a sign, becomes a string.
+    fn quotes(self, digits: &[u8]) -> bool {
+        match self {
+            Self::Number => false,
+            Self::String => true,
+            Self::Auto => {
+                let text = std::str::from_utf8(digits).ok();
+                text.and_then(|digits| digits.parse().ok()).is_none_or(|value: u64| value > SAFE)
+            }
+        }
+    }
+}
+
+/// A JSON text with its integers in this form. Numbers with a fraction or an exponent stay as they are, and so
+/// does all that is within strings.
+#[must_use]
+pub fn with_integers(json: &str, integers: Integers) -> Cow<'_, str> {
+    if integers == Integers::Number {
+        return Cow::Borrowed(json);
+    }
+    let mut out = Vec::with_capacity(json.len() + json.len() / 8);
+    push(&mut out, json.as_bytes(), integers);
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Appends a JSON text with its integers in this form.
+pub(crate) fn push(out: &mut Vec<u8>, json: &[u8], integers: Integers) {
+    let mut rest = json;
+    while let Some(at) = rest.iter().position(|byte| matches!(byte, b'"' | b'-' | b'0'..=b'9')) {
+        let (before, from) = rest.split_at(at);
+        out.extend_from_slice(before);
+        let is_string = from.first() == Some(&b'"');
+        let (token, behind) = from.split_at(if is_string { string(from) } else { number(from) });
+        let digits = token.strip_prefix(b"-").unwrap_or(token);
+        if !is_string && digits.iter().all(u8::is_ascii_digit) && integers.quotes(digits) {
+            out.push(b'"');
+            out.extend_from_slice(token);
+            out.push(b'"');
+        } else {
+            out.extend_from_slice(token);
+        }
+        rest = behind;
+    }
+    out.extend_from_slice(rest);
+}
+
+/// How long the string is that a text begins with.
+fn string(text: &[u8]) -> usize {
+    let mut at = 1;
+    while let Some(found) = text.get(at..).and_then(|rest| memchr::memchr2(b'"', b'\\', rest)) {
+        at += found;
+        if text.get(at) == Some(&b'"') {
+            return at + 1;
+        }
+        at += 2;
+    }
+    text.len()
+}
+
+/// How long the number is that a text begins with.
+fn number(text: &[u8]) -> usize {
+    let is_of_number = |byte: &u8| matches!(byte, b'0'..=b'9' | b'+' | b'-' | b'.' | b'e' | b'E');
+    text.iter().position(|byte| !is_of_number(byte)).unwrap_or(text.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_integers_that_readers_would_round_or_all_of_them() {
+        let json = r#"{"a":1,"12":-9007199254740991,"b":[9007199254740992,-9007199254740992,1.5,1e300,-0],"c":
+            "9007199254740993 \" 5 \\","d":"\\","e":18446744073709551615,"f":340282366920938463463374607431768211455,
+            "g":123456789012345678.0,"h":{"$int":"9007199254740993"},"i":null}"#;
+        assert!(matches!(with_integers(json, Integers::Number), Cow::Borrowed(same) if same == json));
+        let large = ["9007199254740992,", "-9007199254740992,", "18446744073709551615,"];
+        let wide = "340282366920938463463374607431768211455,";
+        let quote = |json: &str, number: &str| {
+            let digits = number.strip_suffix(',').unwrap_or(number);
+            let lead = [":", "[", ","].iter().find(|lead| json.contains(&format!("{lead}{number}"))).unwrap();
+            json.replace(
+                &format!("{lead}{number}"),
+                &format!("{lead}\"{digits}\"{}", &number[digits.len()..]),
+            )
+        };
+        let auto = large.iter().chain([&wide]).fold(json.to_owned(), |json, number| quote(&json, number));
+        assert_eq!(with_integers(json, Integers::Auto), auto);
+        let all = ["1,", "-9007199254740991,", "-0"].iter().fold(auto, |json, number| quote(&json, number));
+        assert_eq!(with_integers(json, Integers::String), all);
+        // What is not whole is not lost.
+        for cut in 0..json.len() {
+            let text = with_integers(&json[..cut], Integers::String);
+            assert_eq!(text.replace('"', ""), json[..cut].replace('"', ""));
+        }
+    }
+}

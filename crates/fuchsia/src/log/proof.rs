@@ -1,0 +1,222 @@
+//! Whether it is a message that begins at a place of which nothing is known, or an accident.
+
+use super::error::{LogError, Rule};
+use super::framing::Framing;
+use super::legacy::Packet;
+use super::message::{Message, has_severity, is_plausible};
+use super::record::{RECORD_HEADER, Record};
+use super::severity::Severity;
+use super::text::Text;
+use super::unit::{LENGTH, MAX_FRAME, Unit};
+use super::word::load;
+
+/// How much a message proves by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Proof {
+    /// It looks like something else.
+    None,
+    /// It is one if another one follows, or the end of the input.
+    Weak,
+    /// No accident makes such a thing.
+    Strong,
+}
+
+impl Proof {
+    /// What a message that can be read proves.
+    pub(super) fn of(message: &Message<'_>, broken: Option<&LogError>) -> Self {
+        if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
+            return Self::None;
+        }
+        match message {
+            Message::Record { record, .. } => Self::of_record(record),
+            Message::Legacy(packet) => Self::of_packet(packet),
+        }
+    }
+
+    fn of_record(record: &Record<'_>) -> Self {
+        if !is_plausible(record.header()) || is_like_boolean(record) {
+            return Self::None;
+        }
+        let is_printf = record.is_printf();
+        let mut has_name = false;
+        let (mut is_believable, mut is_clean) = (true, record.raw_severity() != 0);
+        let mut note = |error: LogError| match error.rule {
+            Rule::MessageUtf8 => {}
+            // Careless writers do that.
+            Rule::NamePadding | Rule::ValuePadding => is_clean = false,
+            _ => is_believable = false,
+        };
+        let mut is_named = true;
+        let mut arguments = record.arguments();
+        while let Some(argument) = arguments.next_plain().or_else(|| arguments.next_examined(&mut note)) {
+            has_name |= !argument.name.is_empty();
+            is_named &= is_printf || !argument.name.is_empty();
+            is_named &= !argument.name.as_bytes().iter().any(u8::is_ascii_control);
+        }
+        match (is_believable, is_clean && is_named && has_name) {
+            (false, _) => Self::None,
+            (true, false) => Self::Weak,
+            (true, true) => Self::Strong,
+        }
+    }
+
+    /// There is little about a packet that can be wrong, but much that is unusual.
+    fn of_packet(packet: &Packet<'_>) -> Self {
+        const MAX_KOID: u64 = 1 << 48;
+        const MAX_TIME: i64 = 1 << 60;
+        const MAX_DROPPED: u32 = 1 << 24;
+        let is_text = |text: Text<'_>| {
+            let is_usual = |byte: &u8| !byte.is_ascii_control() || byte.is_ascii_whitespace();
+            text.as_str().is_some() && text.as_bytes().iter().all(is_usual)
+        };
+        let is_usual = packet.pid() < MAX_KOID
+            && packet.tid() < MAX_KOID
+            && (0..MAX_TIME).contains(&packet.timestamp())
+            && (-0x80..=0xff).contains(&packet.raw_severity())
+            && packet.dropped() < MAX_DROPPED
+            && !packet.message().is_empty()
+            && is_text(packet.message())
+            && packet.tags().all(is_text);
+        if is_usual { Self::Strong } else { Self::Weak }
+    }
+}
+
+/// Whether a record looks like an argument that is a boolean: without arguments and severity.
+fn is_like_boolean(record: &Record<'_>) -> bool {
+    record.size_words() == RECORD_HEADER && record.raw_severity() == 0
+}
+
+/// Whether a message can be taken for what follows one of which the size is doubtful.
+pub(super) fn is_good(message: &Message<'_>, broken: Option<&LogError>) -> Proof {
+    if broken.is_some_and(|error| error.rule == Rule::TrailingBytes) {
+        return Proof::None;
+    }
+    let Message::Record { record, .. } = message else { return Proof::of(message, broken) };
+    if is_like_boolean(record) {
+        Proof::None
+    } else if record.size_words() == RECORD_HEADER && !is_bare(record) {
+        Proof::Weak
+    } else {
+        Proof::Strong
+    }
+}
+
+/// Whether it is no accident that something can be read, so that it counts more than a message within it.
+pub(super) fn is_probable(message: &Message<'_>, broken: Option<&LogError>) -> bool {
+    match message {
+        Message::Record { .. } => broken.is_none_or(|error| error.rule != Rule::TrailingBytes),
+        Message::Legacy(_) => Proof::of(message, broken) == Proof::Strong,
+    }
+}
+
+/// Whether it is a record without arguments in which all that can be usual is.
+fn is_bare(record: &Record<'_>) -> bool {
+    let is_named = Severity::exact(record.raw_severity()).is_some();
+    is_named && record.tag_bits() == 0 && record.reserved_bits() == 0 && record.timestamp() >= 0
+}
+
+/// Where in `input` from `from` on, before `to`, something may begin that is worth a closer look, by what
+/// a message begins with; `to` if nowhere. The error is the first place at which there are too few bytes
+/// to say, and how many it takes.
+pub(super) fn next_candidate(
+    framing: Framing,
+    input: &[u8],
+    from: usize,
+    to: usize,
+    is_last: bool,
+) -> Result<usize, (usize, usize)> {
+    let needed = match framing {
+        Framing::Datagrams => LENGTH + 8,
+        _ => 8,
+    };
+    // The places at which all of it is there.
+    let whole = (input.len() + 1).saturating_sub(needed).clamp(from, to.max(from));
+    let bytes = input.get(from..).unwrap_or_default();
+    let found = match framing {
+        Framing::Datagrams => bytes.array_windows().take(whole - from).position(is_like_datagram),
+        _ => bytes.array_windows().take(whole - from).position(|header| is_plausible(load(header))),
+    };
+    match found {
+        Some(at) => Ok(from + at),
+        None if whole >= to || is_last => Ok(to),
+        None => Err((whole, whole + needed)),
+    }
+}
+
+/// Whether a datagram may begin with these bytes.
+fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
+    let [a, b, c, d, header @ ..] = *bytes;
+    let length = u32::from_le_bytes([a, b, c, d]) as usize;
+    // A packet has more than 32 bytes.
+    (1..=MAX_FRAME).contains(&length)
+        && (is_plausible(load(&header)) || length > 32 && !has_severity(&header))
+}
+
+/// How much may still be looked at without getting anywhere.
+///
+/// Each place of a file can look like the beginning of a message that turns out to be none only at its
+/// end. So what is looked at in vain is paid for by going on: with some bytes for each byte of the way.
+/// Where it is used up, places are passed by.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    left: i32,
+}
+
+impl Budget {
+    /// What there is in the beginning, and at most, in bytes.
+    const MOST: i32 = 256 << 10;
+    /// What a byte of the way gives.
+    const GAIN: usize = 4;
+    /// What is looked at without being paid for, at each place.
+    const FREE: i32 = 64;
+
+    pub(super) const fn new() -> Self {
+        Self { left: Self::MOST }
+    }
+
+    pub(super) const fn is_spent(self) -> bool {
+        self.left <= 0
+    }
+
+    /// Takes the way of so many bytes into account.
+    pub(super) fn gain(&mut self, bytes: usize) {
+        let gain = bytes.saturating_mul(Self::GAIN).min(Self::MOST as usize) as i32;
+        self.left = self.left.saturating_add(gain).min(Self::MOST);
+    }
+
+    /// Takes into account that so many bytes were looked at.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        let cost = bytes.min(Self::MOST as usize) as i32;
+        self.left = self.left.saturating_sub(cost).max(-Self::MOST);
+    }
+
+    /// Does what is paid for but for what is free at each place.
+    pub(super) fn of_place<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
+        let before = self.left;
+        let done = work(self);
+        self.left = self.left.saturating_add(Self::FREE).min(before);
+        done
+    }
+
+    /// As [`Unit::read`], which is paid for unless more bytes are needed.
+    pub(super) fn read<'a>(
+        &mut self,
+        framing: Framing,
+        bytes: &'a [u8],
+        offset: u64,
+        is_last: bool,
+    ) -> Unit<'a> {
+        let unit = Unit::read(framing, bytes, offset, is_last);
+        match &unit {
+            Unit::Unknown(_) => {}
+            Unit::Message(_, _, Some(error)) if error.rule == Rule::TrailingBytes => {
+                self.spend(error.at.saturating_sub(offset) as usize);
+            }
+            Unit::Message(_, size, _) => self.spend(*size),
+            // The end is seen without a look at what is before it.
+            Unit::Broken(error, _) if error.rule == Rule::LegacyNotTerminated => {}
+            Unit::Broken(error, _) => self.spend(error.at.saturating_sub(offset) as usize),
+        }
+        unit
+    }
+}

@@ -1,0 +1,407 @@
+//! Files that ichnos does not read, but the world knows: what they are, by their first bytes.
+
+use std::fmt;
+
+use ichnos_io::Entry;
+
+/// How many bytes of a file are looked at.
+const HEAD: usize = 4096;
+
+/// What a file is that ichnos does not read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KnownFile {
+    /// With an article, for people.
+    what: &'static str,
+    /// How to get at what is in it, if there is a way.
+    advice: Option<&'static str>,
+    /// Whether it is a trace, or something else that was recorded.
+    pub(crate) is_trace: bool,
+    /// Whether it is a part of a trace that ichnos reads.
+    is_part: bool,
+}
+
+impl fmt::Display for KnownFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.what)?;
+        if !self.is_part {
+            f.write_str(", which ichnos does not read")?;
+        }
+        match self.advice {
+            Some(advice) => write!(f, "; {advice}"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl KnownFile {
+    /// What a file is; None if it is unknown, or cannot be read.
+    pub(crate) fn of(entry: &Entry) -> Option<Self> {
+        let bytes = entry.read().ok()?;
+        Self::recognise(bytes.get(..HEAD).unwrap_or(&bytes))
+    }
+
+    /// What a file is that begins with these bytes.
+    fn recognise(head: &[u8]) -> Option<Self> {
+        let of_magic = MAGICS.iter().find(|magic| head.starts_with(magic.bytes));
+        of_magic
+            .map(|magic| magic.file)
+            .or_else(|| elf(head))
+            .or_else(|| etl(head))
+            .or_else(|| text(head))
+            .or_else(|| protobuf(head))
+            .or_else(|| {
+                let is_zeros = !head.is_empty() && head.iter().all(|byte| *byte == 0);
+                is_zeros.then_some(Self::other("a file of zeros, at least at its beginning"))
+            })
+    }
+
+    const fn trace(what: &'static str) -> Self {
+        Self { what, advice: None, is_trace: true, is_part: false }
+    }
+
+    /// A part of a trace that ichnos reads.
+    const fn part(what: &'static str, advice: &'static str) -> Self {
+        Self { what, advice: Some(advice), is_trace: true, is_part: true }
+    }
+
+    const fn other(what: &'static str) -> Self {
+        Self { what, advice: None, is_trace: false, is_part: false }
+    }
+}
+
+/// Bytes by which a kind of file is known.
+struct Magic {
+    bytes: &'static [u8],
+    file: KnownFile,
+}
+
+const fn trace(bytes: &'static [u8], what: &'static str) -> Magic {
+    Magic { bytes, file: KnownFile::trace(what) }
+}
+
+const fn other(bytes: &'static [u8], what: &'static str) -> Magic {
+    Magic { bytes, file: KnownFile::other(what) }
+}
+
+const fn part(bytes: &'static [u8], what: &'static str, advice: &'static str) -> Magic {
+    Magic { bytes, file: KnownFile::part(what, advice) }
+}
+
+const fn of_perf(bytes: &'static [u8]) -> Magic {
+    Magic { bytes, file: KnownFile { advice: Some(PERF), ..KnownFile::trace("a perf.data file") } }
+}
+
+const PERF: &str = "`perf data convert --to-ctf FOLDER` makes a CTF trace of it";
+const STREAM: &str = "`--metadata FILE` names its metadata";
+const METADATA: &str = "a trace is a folder in which they are called `metadata`";
+
+const MAGICS: &[Magic] = &[
+    of_perf(b"PERFILE2"),
+    of_perf(b"2ELIFREP"),
+    of_perf(b"PERFFILE"),
+    trace(b"\xa1\xb2\xc3\xd4", "a pcap file (captured packets of a network)"),
+    trace(b"\xd4\xc3\xb2\xa1", "a pcap file (captured packets of a network)"),
+    trace(b"\xa1\xb2\x3c\x4d", "a pcap file (captured packets of a network)"),
+    trace(b"\x4d\x3c\xb2\xa1", "a pcap file (captured packets of a network)"),
+    trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (captured packets of a network)"),
+    trace(b"\x10\x00\x04FxT\x16\x00", "a trace in FXT, Fuchsia's trace format"),
+    trace(b"Nettrace", "a .nettrace file (.NET EventPipe)"),
+    trace(b"\x14\x00\x00\x00!FastSerialization.1", "a .netperf file (.NET EventPipe)"),
+    trace(b"\x17\x08\x44tracing", "a trace.dat file (trace-cmd, ftrace)"),
+    trace(b"LPKSHHRH", "a journal of systemd"),
+    trace(b"FLR\x00", "a recording of Java Flight Recorder"),
+    part(b"\xc1\x1f\xfc\xc1", "a data stream file of CTF without its metadata", STREAM),
+    part(b"\xc1\xfc\x1f\xc1", "a data stream file of CTF without its metadata", STREAM),
+    part(b"\x75\xd1\x1d\x57", "metadata of CTF 1.8 in packets", METADATA),
+    part(b"\x57\x1d\xd1\x75", "metadata of CTF 1.8 in packets", METADATA),
+    other(b"SQLite format 3\x00", "a SQLite database"),
+    other(b"%PDF-", "a PDF document"),
+    other(b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    other(b"\xff\xd8\xff", "a JPEG image"),
+    other(b"PAR1", "a Parquet file"),
+    other(b"ARROW1\x00\x00", "an Arrow file"),
+    other(b"\x89HDF\r\n\x1a\n", "an HDF5 file"),
+    other(b"\xca\xfe\xba\xbe", "a program or class file"),
+    other(b"\xcf\xfa\xed\xfe", "a program or library (Mach-O)"),
+    other(b"MZ", "a program or library of Windows"),
+    other(b"\x04\x22\x4d\x18", "an LZ4 file: unpack it first"),
+    other(b"7z\xbc\xaf\x27\x1c", "a 7z archive: unpack it first"),
+    other(b"Rar!\x1a\x07", "a RAR archive: unpack it first"),
+];
+
+/// Programs, libraries, and what is left of programs that crashed.
+fn elf(head: &[u8]) -> Option<KnownFile> {
+    const CORE: u16 = 4;
+    head.strip_prefix(b"\x7fELF")?;
+    let kind = [*head.get(16)?, *head.get(17)?];
+    let is_big_endian = head.get(5) == Some(&2);
+    let kind = if is_big_endian { u16::from_be_bytes(kind) } else { u16::from_le_bytes(kind) };
+    Some(KnownFile::other(if kind == CORE {
+        "a core dump (ELF) of a program that crashed"
+    } else {
+        "a program or library (ELF)"
+    }))
+}
+
+/// Event Tracing for Windows: a buffer whose first event has a system header, of one of two versions, for
+/// 32 or 64 bits.
+fn etl(head: &[u8]) -> Option<KnownFile> {
+    /// Where the first event of a buffer begins.
+    const EVENT: usize = 0x48;
+    let word = |at: usize| Some(u32::from_le_bytes(head.get(at..at + 4)?.try_into().ok()?));
+    let size = word(0)?;
+    let is_header = matches!(word(EVENT)?, 0xc001_0001 | 0xc001_0002 | 0xc002_0001 | 0xc002_0002);
+    (size > 0 && size % 1024 == 0 && is_header)
+        .then_some(KnownFile::trace("an ETL file (Event Tracing for Windows)"))
+}
+
+/// Text of any kind.
+fn text(head: &[u8]) -> Option<KnownFile> {
+    let text = match std::str::from_utf8(head) {
+        Ok(text) => text,
+        // The end may be within a character.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(head.get(..error.valid_up_to())?).ok()?
+        }
+        Err(_) => return None,
+    };
+    let is_plain = |c: char| !c.is_control() || matches!(c, '\n' | '\r' | '\t' | '\x0c' | '\x1b' | '\x1e');
+    if text.is_empty() || !text.chars().all(is_plain) {
+        return None;
+    }
+    let begin = text.trim_start_matches(['\u{feff}', '\x1e', ' ', '\n', '\r', '\t']);
+    if begin.starts_with("/* CTF") {
+        return Some(KnownFile::part("metadata of CTF 1.8", METADATA));
+    }
+    let first = begin.lines().next().unwrap_or_default();
+    if begin.starts_with(['{', '[']) && !is_of_strace(first) {
+        let has = |part: &str| begin.contains(part);
+        return Some(if has("\"traceEvents\"") || (has("\"ph\"") && has("\"ts\"")) {
+            KnownFile::trace("a trace in Chrome's JSON format")
+        } else if has("\"preamble\"") && has("\"version\"") {
+            KnownFile::part("metadata of CTF 2", METADATA)
+        } else {
+            KnownFile::other("a JSON text")
+        });
+    }
+    Some(if begin.starts_with("# tracer: ") {
+        KnownFile::trace("a text of ftrace")
+    } else if is_of_strace(first) {
+        KnownFile::trace("a text of strace")
+    } else if begin.starts_with("#Paraver") {
+        KnownFile::trace("a Paraver trace")
+    } else if begin.starts_with("<?xml") {
+        KnownFile::other("an XML text")
+    } else if begin.get(..15).is_some_and(|begin| begin.eq_ignore_ascii_case("<!doctype html>")) {
+        KnownFile::other("an HTML page")
+    } else {
+        KnownFile::other("a text file")
+    })
+}
+
+/// Whether a line is of the form `[pid 1] 12:00:00 name(arguments) = result`.
+fn is_of_strace(line: &str) -> bool {
+    let Some((before, after)) = line.split_once('(') else { return false };
+    let name = before.rsplit(' ').next().unwrap_or_default();
+    let is_name = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    !name.is_empty() && name.chars().all(is_name) && (after.contains(") = ") || after.contains("<unfinished"))
+}
+
+/// Traces of Perfetto and profiles of pprof, which are protobuf messages that begin alike: with members of
+/// number 1 that are messages themselves.
+fn protobuf(head: &[u8]) -> Option<KnownFile> {
+    /// How many members are looked at.
+    const MOST: usize = 64;
+    let mut rest = head;
+    let mut are_types = true;
+    let mut count = 0;
+    while !rest.is_empty() && count < MOST {
+        let Some(member) = Member::take(&mut rest) else { break };
+        if (member.number, member.kind) != (1, Kind::Bytes) {
+            // A profile goes on with its samples.
+            if count == 0 || !are_types {
+                return None;
+            }
+            break;
+        }
+        let is_whole = member.bytes.len() == member.len;
+        let mut inner = member.bytes;
+        let mut numbers = Vec::new();
+        while !inner.is_empty() && numbers.len() < MOST {
+            match Member::take(&mut inner) {
+                Some(member) => numbers.push((member.number, member.kind)),
+                // What lies behind the bytes that are looked at may be anything.
+                None if is_whole => return None,
+                None => break,
+            }
+        }
+        if numbers.is_empty() {
+            return None;
+        }
+        are_types &= numbers.iter().all(|(number, kind)| *number <= 2 && *kind == Kind::Number);
+        count += 1;
+        if !is_whole {
+            break;
+        }
+    }
+    match count {
+        0 => None,
+        _ if are_types => Some(KnownFile::other("a profile of pprof")),
+        _ => Some(KnownFile::trace("a Perfetto trace")),
+    }
+}
+
+/// The kind of a member's value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Number,
+    Bytes,
+    Fixed,
+}
+
+/// A member of a protobuf message.
+struct Member<'a> {
+    number: u64,
+    kind: Kind,
+    /// How many bytes it has.
+    len: usize,
+    /// Those of them that are here.
+    bytes: &'a [u8],
+}
+
+impl<'a> Member<'a> {
+    /// Takes one from the beginning; None if there is none.
+    fn take(rest: &mut &'a [u8]) -> Option<Self> {
+        let tag = number(rest)?;
+        let (kind, len) = match tag & 7 {
+            0 => {
+                number(rest)?;
+                (Kind::Number, 0)
+            }
+            1 => (Kind::Fixed, 8),
+            2 => (Kind::Bytes, usize::try_from(number(rest)?).ok().filter(|len| *len < 1 << 31)?),
+            5 => (Kind::Fixed, 4),
+            _ => return None,
+        };
+        let number = Some(tag >> 3).filter(|number| (1..1 << 29).contains(number))?;
+        let (bytes, after) = rest.split_at(len.min(rest.len()));
+        *rest = after;
+        Some(Self { number, kind, len, bytes })
+    }
+}
+
+/// Takes a number of a variable length, with seven bits in a byte.
+fn number(rest: &mut &[u8]) -> Option<u64> {
+    let mut value = 0u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, after) = rest.split_first()?;
+        *rest = after;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return Some(value);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn what(bytes: &[u8]) -> &'static str {
+        KnownFile::recognise(bytes).map_or("", |known| known.what)
+    }
+
+    #[test]
+    fn by_magic_numbers() {
+        for magic in MAGICS {
+            let mut bytes = magic.bytes.to_vec();
+            assert_eq!(what(&bytes), magic.file.what);
+            bytes.extend([0xff; 100]);
+            assert_eq!(what(&bytes), magic.file.what);
+            bytes.truncate(magic.bytes.len() - 1);
+            assert_ne!(what(&bytes), magic.file.what);
+        }
+    }
+
+    #[test]
+    fn programs() {
+        let mut bytes = b"\x7fELF\x02\x01\x01".to_vec();
+        bytes.resize(64, 0);
+        bytes[16] = 3;
+        assert_eq!(what(&bytes), "a program or library (ELF)");
+        bytes[16] = 4;
+        assert!(what(&bytes).contains("core dump"));
+        (bytes[5], bytes[16], bytes[17]) = (2, 0, 4);
+        assert!(what(&bytes).contains("core dump"));
+    }
+
+    #[test]
+    fn event_tracing_for_windows() {
+        let mut bytes = vec![0; 256];
+        bytes[..4].copy_from_slice(&0x10000u32.to_le_bytes());
+        bytes[0x48..0x4c].copy_from_slice(&0xc002_0002u32.to_le_bytes());
+        assert!(what(&bytes).contains("ETL"));
+        bytes[0] = 1;
+        assert_eq!(what(&bytes), "");
+    }
+
+    #[test]
+    fn texts() {
+        for (text, expected) in [
+            ("hello", "a text file"),
+            ("grüezi\n\tmitenand\r\n", "a text file"),
+            ("{\"traceEvents\": [", "a trace in Chrome's JSON format"),
+            ("[{\"name\":\"x\",\"ph\":\"B\",\"ts\":1}", "a trace in Chrome's JSON format"),
+            (" [1, 2]", "a JSON text"),
+            ("\x1e{\"type\":\"preamble\",\"version\":2}", "metadata of CTF 2"),
+            ("/* CTF 1.8 */\ntrace {", "metadata of CTF 1.8"),
+            ("execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 9 vars */) = 0\n", "a text of strace"),
+            ("[pid 7] 12:00:01.5 openat(AT_FDCWD, \"x\") = -1 ENOENT", "a text of strace"),
+            ("# tracer: function\n#", "a text of ftrace"),
+            ("<?xml version=\"1.0\"?>", "an XML text"),
+            ("<!DOCTYPE html><html>", "an HTML page"),
+        ] {
+            assert_eq!(what(text.as_bytes()), expected, "{text}");
+        }
+        // The last character is not whole.
+        let text = "ü".repeat(HEAD);
+        assert_eq!(what(&text.as_bytes()[..HEAD - 1]), "a text file");
+        assert_eq!(what(b"text\xff"), "");
+        assert_eq!(what(b"bell\x07"), "");
+    }
+
+    #[test]
+    fn messages_of_protobuf() {
+        // A packet with a time stamp (8) and a sequence id (10), twice.
+        let packet = b"\x0a\x04\x40\x01\x50\x02";
+        assert_eq!(what(&packet.repeat(2)), "a Perfetto trace");
+        assert_eq!(what(&packet.repeat(2000)[..HEAD]), "a Perfetto trace");
+        // Types of values, then a sample.
+        let profile = b"\x0a\x04\x08\x01\x10\x02\x0a\x04\x08\x03\x10\x04\x12\x02\x0a\x00";
+        assert_eq!(what(profile), "a profile of pprof");
+        assert_eq!(what(b"\x0a\x04\x08\x01\x10"), "a profile of pprof");
+        assert_eq!(what(b"\x0a\x02\xff\xff"), "");
+        assert_eq!(what(b"\x12\x02\xff\xff"), "");
+    }
+
+    #[test]
+    fn unknown_bytes() {
+        assert_eq!(what(b""), "");
+        assert_eq!(what(&[0; 100]), "a file of zeros, at least at its beginning");
+        assert_eq!(what(&[0xc3; 100]), "");
+        // Whatever they are, there is an answer.
+        let mut noise = 1u32;
+        for len in 0..2000 {
+            let mut random = || {
+                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+                (noise >> 24) as u8
+            };
+            let mut bytes: Vec<u8> = (0..len % 97).map(|_| random()).collect();
+            if let Some(first) = bytes.first_mut() {
+                *first = 0x0a;
+            }
+            let _ = KnownFile::recognise(&bytes);
+        }
+    }
+}

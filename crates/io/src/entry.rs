@@ -1,0 +1,236 @@
+//! A file of a tree.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::Bytes;
+use crate::archive::Content;
+
+/// A file of a [`Tree`](crate::Tree).
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Path from the root on, with `/` between names; what is not UTF-8 in it is replaced.
+    pub path: String,
+    /// Size in bytes, if it is known without asking the system: see [`Entry::status`].
+    pub len: Option<u64>,
+    pub(crate) packed: Option<u64>,
+    pub(crate) place: Place,
+}
+
+/// Where the content of an entry is.
+#[derive(Clone, Debug)]
+pub(crate) enum Place {
+    /// A file of a folder that is shared by all of its files.
+    File {
+        folder: Arc<Path>,
+        name: Box<OsStr>,
+        /// Whether it is a symbolic link.
+        is_link: bool,
+    },
+    Memory(Bytes),
+    /// Only the beginning is there, and why.
+    Cut(Box<(Bytes, String)>),
+    /// Only the beginning is there, as no more was asked for.
+    Beginning(Bytes),
+    /// It is there, but this is why it cannot be read.
+    Broken(String),
+    /// It is no file, but "a pipe", "a device" and so on.
+    Special(&'static str),
+    /// A folder that is listed at another path.
+    Repeated(String),
+}
+
+impl Entry {
+    /// An entry whose content is already here.
+    #[must_use]
+    pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
+        let bytes = bytes.into();
+        Self { len: Some(bytes.len() as u64), ..Self::of_place(path.into(), Place::Memory(bytes)) }
+    }
+
+    /// A member of an archive; `packed`: size of the archive in bytes.
+    pub(crate) fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
+        let (len, place) = match content {
+            Content::Bytes(bytes) => (Some(bytes.len() as u64), Place::Memory(bytes)),
+            Content::Cut(cut) => match *cut {
+                (Content::Bytes(bytes), problem) => {
+                    (Some(bytes.len() as u64), Place::Cut(Box::new((bytes, problem))))
+                }
+                (_, problem) => (None, Place::Broken(problem)),
+            },
+            Content::Beginning(beginning) => match *beginning {
+                (Content::Bytes(bytes), len) => (Some(len), Place::Beginning(bytes)),
+                _ => (None, Place::Broken("it is not there".to_owned())),
+            },
+            Content::Broken(problem) => (None, Place::Broken(problem.into())),
+            // Those were put in place when all members were known.
+            Content::Unpacked(_) | Content::Link(_) => (None, Place::Broken("it leads nowhere".to_owned())),
+        };
+        let packed = packed.filter(|_| len.is_some());
+        Self { len, packed, ..Self::of_place(path, place) }
+    }
+
+    /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
+    /// that it comes from is cut off or damaged.
+    #[must_use]
+    pub fn cut_off(&self) -> Option<&str> {
+        match &self.place {
+            Place::Cut(cut) => Some(&cut.1),
+            _ => None,
+        }
+    }
+
+    /// Whether there may be more than what [`Entry::read`] gives, by
+    /// [`TreeOptions::beginning`](crate::TreeOptions::beginning).
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        matches!(self.place, Place::Beginning(_))
+    }
+
+    pub(crate) fn of_place(path: String, place: Place) -> Self {
+        Self { path, len: None, packed: None, place }
+    }
+
+    /// The content. A large plain file is mapped: no matter how long, this is quick.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no plain file.
+    pub fn read(&self) -> io::Result<Bytes> {
+        let no_file = |found: &str| {
+            Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
+        };
+        match &self.place {
+            Place::File { .. } => Bytes::of_file(&self.place().unwrap_or_default()),
+            Place::Memory(bytes) | Place::Beginning(bytes) => Ok(bytes.clone()),
+            Place::Cut(cut) => Ok(cut.0.clone()),
+            Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
+            Place::Special(found) => no_file(found),
+            Place::Repeated(first) => no_file(&format!("a link to the folder `{first}`")),
+        }
+    }
+
+    /// The first bytes of the content, at most `most`: for looking at what it is, which may be another
+    /// kind of file.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or is no plain file.
+    pub fn beginning(&self, most: usize) -> io::Result<Bytes> {
+        match self.place() {
+            Some(path) => Bytes::beginning_of_file(&path, most),
+            None => Ok(self.read()?.slice(0..most)),
+        }
+    }
+
+    /// Where the system has it, if it is a file of its own.
+    fn place(&self) -> Option<PathBuf> {
+        match &self.place {
+            Place::File { folder, name, .. } => Some(folder.join(&**name)),
+            _ => None,
+        }
+    }
+
+    /// What the system says of the file now; None: nothing, or that it is no file.
+    #[must_use]
+    pub fn status(&self) -> Option<FileStatus> {
+        let Place::File { is_link, .. } = &self.place else {
+            return Some(FileStatus { size: self.len?, identity: None, has_other_names: false });
+        };
+        let metadata = fs::metadata(self.place()?).ok().filter(fs::Metadata::is_file)?;
+        Some(FileStatus {
+            size: metadata.len(),
+            identity: FileId::of(&metadata),
+            has_other_names: *is_link || number_of_names(&metadata) > 1,
+        })
+    }
+
+    /// What it is if it is neither a file nor a folder, for people: "a pipe", "a device".
+    #[must_use]
+    pub fn special(&self) -> Option<&'static str> {
+        match self.place {
+            Place::Special(found) => Some(found),
+            _ => None,
+        }
+    }
+
+    /// The path in the tree of the folder that this is a further name of: its files are listed there only.
+    /// None: this is a file.
+    #[must_use]
+    pub fn repeats(&self) -> Option<&str> {
+        match &self.place {
+            Place::Repeated(first) => Some(first),
+            _ => None,
+        }
+    }
+
+    /// Size in bytes of the archive or compressed file that it comes from, if it was in one. For limits:
+    /// a small file should not be able to cause much work.
+    #[must_use]
+    pub fn packed(&self) -> Option<u64> {
+        self.packed
+    }
+
+    /// The last part of the path.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        self.path.rsplit_once('/').map_or(&self.path, |(_, name)| name)
+    }
+
+    /// The path without its last part; empty for what lies directly in the root.
+    #[must_use]
+    pub fn folder(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    }
+}
+
+/// What is known of a file without reading it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileStatus {
+    /// Size in bytes.
+    pub size: u64,
+    /// What is the same for all names of one file. None: it is no file of its own but a member of an
+    /// archive, or the system does not say.
+    pub identity: Option<FileId>,
+    /// Whether it is a symbolic link, or has several hard links: only then the same file can be met again
+    /// at another path.
+    pub has_other_names: bool,
+}
+
+/// A file or folder, whatever it is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FileId {
+    device: u64,
+    inode: u64,
+}
+
+impl FileId {
+    /// What a path leads to, links followed; None: nothing, or the system does not say.
+    #[must_use]
+    pub fn of_path(path: &Path) -> Option<Self> {
+        Self::of(&fs::metadata(path).ok()?)
+    }
+
+    #[cfg(unix)]
+    fn of(metadata: &fs::Metadata) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        Some(Self { device: metadata.dev(), inode: metadata.ino() })
+    }
+
+    #[cfg(not(unix))]
+    fn of(_: &fs::Metadata) -> Option<Self> {
+        None
+    }
+}
+
+#[cfg(unix)]
+fn number_of_names(metadata: &fs::Metadata) -> u64 {
+    std::os::unix::fs::MetadataExt::nlink(metadata)
+}
+
+#[cfg(not(unix))]
+fn number_of_names(_: &fs::Metadata) -> u64 {
+    1
+}

@@ -1,0 +1,235 @@
+//! Links in archives.
+
+use std::borrow::Cow;
+
+use crate::archive::{Content, Members, SEPARATORS};
+
+/// More links in a row than this lead in a circle.
+const MOST_LINKS: u32 = 40;
+/// How many bytes of paths may be looked at for each byte of the archive, and how many anyway: links of
+/// links of links can take long.
+const WORK_PER_BYTE: u64 = 16;
+const WORK_ANYWAY: u64 = 1 << 20;
+
+/// A member that stands for another one.
+#[derive(Clone, Debug)]
+pub(crate) struct Link {
+    pub(crate) target: String,
+    /// The target counts from the root of the archive, not from the folder of the link.
+    pub(crate) is_hard: bool,
+}
+
+/// Where a link leads.
+#[derive(Debug, PartialEq, Eq)]
+enum Target {
+    /// To the member of this index.
+    File(usize),
+    /// To a folder, whose files are read where they lie.
+    Folder,
+    Missing(String),
+    Outside,
+    Circle,
+    /// Nobody knows: too many links were followed.
+    Unknown,
+}
+
+impl Members {
+    /// Puts what links lead to in their places. Those that lead nowhere are broken, those that lead out
+    /// of the archive are left out. `bytes`: size of the archive.
+    pub(crate) fn follow_links(&mut self, bytes: u64) {
+        let mut work = bytes.saturating_mul(WORK_PER_BYTE).saturating_add(WORK_ANYWAY);
+        let links = self.files.iter().enumerate().filter_map(|(i, (path, content))| match content {
+            Content::Link(link) => Some((i, follow(&self.files, path, link, &mut work))),
+            _ => None,
+        });
+        let targets: Vec<(usize, Target)> = links.collect();
+        for (i, target) in targets {
+            let content = match target {
+                Target::File(file) => self.files.get(file).map(|(_, content)| content.clone()),
+                Target::Missing(target) => Some(Content::Broken(
+                    format!("the link leads to {target:?}, which is not in the archive").into(),
+                )),
+                Target::Folder => None,
+                Target::Outside => self.leave_out(i, "it leads out of the archive"),
+                Target::Circle => self.leave_out(i, "it leads in a circle"),
+                Target::Unknown => self.leave_out(i, "too many links lead to links"),
+            };
+            if let (Some(content), Some(file)) = (content, self.files.get_mut(i)) {
+                file.1 = content;
+            }
+        }
+        self.files.retain(|(_, content)| !matches!(content, Content::Link(_)));
+    }
+
+    fn leave_out(&mut self, index: usize, reason: &str) -> Option<Content> {
+        let (path, target) = match self.files.get(index)? {
+            (path, Content::Link(link)) => (path.clone(), link.target.clone()),
+            _ => return None,
+        };
+        self.add_problem(|| format!("left out the link {path:?} to {:?}: {reason}", beginning(&target)));
+        None
+    }
+}
+
+/// What is shown of a target, which can be of any length.
+fn beginning(target: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 200;
+    match target.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}...", &target[..end]).into(),
+        None => target.into(),
+    }
+}
+
+/// Follows a link; `files` are sorted by path.
+fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) -> Target {
+    let find = |path: &str| files.binary_search_by(|(other, _)| other.as_str().cmp(path));
+    let mut names: Vec<&str> = path.split('/').collect();
+    let mut rest: Vec<&str> = Vec::new();
+    let mut next = Some(link);
+    let mut links = 0;
+    loop {
+        if let Some(link) = next.take() {
+            links += 1;
+            if links > MOST_LINKS {
+                return Target::Circle;
+            }
+            // The name of the link itself.
+            names.pop();
+            if link.is_hard {
+                names.clear();
+            } else if link.target.starts_with(SEPARATORS) {
+                return Target::Outside;
+            }
+            match work.checked_sub(link.target.len() as u64) {
+                Some(left) => *work = left,
+                None => return Target::Unknown,
+            }
+            rest.extend(link.target.rsplit(SEPARATORS));
+        }
+        let Some(name) = rest.pop() else { break };
+        match name {
+            "" | "." => continue,
+            ".." if names.pop().is_none() => return Target::Outside,
+            ".." => continue,
+            name => names.push(name),
+        }
+        let path = names.join("/");
+        match work.checked_sub(path.len() as u64) {
+            Some(left) => *work = left,
+            None => return Target::Unknown,
+        }
+        if let Some((_, Content::Link(link))) = find(&path).ok().and_then(|at| files.get(at)) {
+            next = Some(link);
+        }
+    }
+    let path = names.join("/");
+    match find(&path) {
+        Ok(file) => Target::File(file),
+        Err(_) if path.is_empty() => Target::Folder,
+        Err(_) => {
+            let below = path.clone() + "/";
+            let (Ok(after) | Err(after)) = find(&below);
+            match files.get(after) {
+                Some((file, _)) if file.starts_with(&below) => Target::Folder,
+                _ => Target::Missing(path),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Bytes;
+
+    /// Members by path: `=X` is a hard link to X, `>X` a symbolic one, and all else a content.
+    fn members(files: &[(&str, &str)]) -> Members {
+        let content = |text: &str| match text.split_at_checked(1) {
+            Some((kind @ ("=" | ">"), target)) => {
+                Content::Link(Box::new(Link { target: target.to_owned(), is_hard: kind == "=" }))
+            }
+            _ => Content::Bytes(Bytes::from(text.as_bytes().to_vec())),
+        };
+        let mut members = Members::default();
+        members.files = files.iter().map(|(path, text)| ((*path).to_owned(), content(text))).collect();
+        members
+    }
+
+    /// What is there when links were followed.
+    fn followed(files: &[(&str, &str)], bytes: u64) -> (Vec<String>, Vec<String>) {
+        let members = members(files).finish(&Bytes::default(), bytes);
+        let shown = members.files.iter().map(|(path, content)| match content {
+            Content::Bytes(bytes) => format!("{path}: {}", String::from_utf8_lossy(bytes)),
+            Content::Broken(problem) => format!("{path}: {problem}"),
+            other => format!("{path}: {other:?}"),
+        });
+        (shown.collect(), members.problems)
+    }
+
+    #[test]
+    fn links_lead_to_what_is_inside() {
+        let (files, problems) = followed(
+            &[
+                ("real/chan_0", "zero"),
+                ("real/.hidden", "below"),
+                ("t/chan_0", ">../real/chan_0"),
+                ("t/chan_1", "=real/chan_0"),
+                ("t/chan_2", ">./chan_1"),
+                ("t/chan_3", ">../dir/./chan_0"),
+                ("t/chan_4", ">../real/.hidden"),
+                ("dir", ">real"),
+                ("root", ">."),
+                ("t/gone", ">../real/chan_9"),
+            ],
+            0,
+        );
+        assert_eq!(
+            files,
+            [
+                "real/.hidden: below",
+                "real/chan_0: zero",
+                "t/chan_0: zero",
+                "t/chan_1: zero",
+                "t/chan_2: zero",
+                "t/chan_3: zero",
+                "t/chan_4: below",
+                "t/gone: the link leads to \"real/chan_9\", which is not in the archive",
+            ]
+        );
+        assert!(problems.is_empty(), "{problems:?}");
+    }
+
+    #[test]
+    fn links_that_leave_are_named() {
+        let (files, problems) = followed(
+            &[
+                ("a/x", ">../../x"),
+                ("b", ">/etc/passwd"),
+                ("c", ">d"),
+                ("d", ">c"),
+                ("e", ">e/f"),
+                ("f", "=../f"),
+            ],
+            0,
+        );
+        assert!(files.is_empty(), "{files:?}");
+        assert_eq!(problems.len(), 6, "{problems:?}");
+        assert_eq!(problems[0], "left out the link \"a/x\" to \"../../x\": it leads out of the archive");
+        assert_eq!(problems[2], "left out the link \"c\" to \"d\": it leads in a circle");
+    }
+
+    #[test]
+    fn many_links_take_little() {
+        // Each leads over all before, and each name of a long path is looked up.
+        let target = format!(">{}x", "d/../".repeat(100_000));
+        let mut files: Vec<(String, &str)> = (0..200).map(|i| (format!("l{i}"), target.as_str())).collect();
+        files.push(("x".to_owned(), "content"));
+        let files: Vec<(&str, &str)> = files.iter().map(|(path, text)| (path.as_str(), *text)).collect();
+        let started = std::time::Instant::now();
+        let (files, problems) = followed(&files, 1000);
+        assert!(started.elapsed().as_secs() < 10, "{:?}", started.elapsed());
+        assert_eq!((files.len(), problems.len()), (2, 101), "{files:?}");
+        assert!(problems[0].ends_with("too many links lead to links"), "{}", problems[0]);
+        assert!(problems[0].len() < 400, "{}", problems[0].len());
+    }
+}

@@ -1,0 +1,131 @@
+//! Where unpacked bytes are kept.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+
+use crate::decompress::Budget;
+use crate::{Bytes, IoError};
+
+/// Read in steps of this size: a limit is looked at after each of them.
+const STEP: usize = 64 << 10;
+/// What is gathered before it is written to the temporary file.
+const WRITTEN_AT_ONCE: usize = 1 << 20;
+
+/// All bytes that are unpacked of one archive, one after the other: in memory at first, in a temporary
+/// file once they are many. The file has no name, so that it goes away with this process however that
+/// ends, and it is mapped: the system can take its memory back at any time, other than that of a vector.
+#[derive(Default)]
+pub(crate) struct Store {
+    /// All bytes, or those that are not in the file yet.
+    memory: Vec<u8>,
+    file: Option<File>,
+    /// How many bytes are in the file.
+    written: u64,
+}
+
+impl Store {
+    /// How many bytes there are.
+    pub(crate) fn len(&self) -> u64 {
+        self.written + self.memory.len() as u64
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Reads all of `reader`. An error of the reader is returned beside what could be read before it.
+    pub(crate) fn read(
+        &mut self,
+        reader: impl Read,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<io::Error>, IoError> {
+        self.read_counting(reader, budget, || None)
+    }
+
+    /// Reads the first `most` bytes of `reader`; the same as [`Store::read`] for None.
+    pub(crate) fn read_beginning(
+        &mut self,
+        reader: impl Read,
+        most: Option<u64>,
+        budget: &mut Budget<'_>,
+    ) -> Result<Option<io::Error>, IoError> {
+        self.read(reader.take(most.unwrap_or(u64::MAX)), budget)
+    }
+
+    /// Reads all of `reader`, which unpacks what it counts in `consumed`.
+    pub(crate) fn read_counting(
+        &mut self,
+        mut reader: impl Read,
+        budget: &mut Budget<'_>,
+        consumed: impl Fn() -> Option<u64>,
+    ) -> Result<Option<io::Error>, IoError> {
+        loop {
+            self.reserve(budget)?;
+            let before = self.memory.len();
+            let result = reader.by_ref().take(STEP as u64).read_to_end(&mut self.memory);
+            let grown = self.memory.len() - before;
+            budget.arrived(consumed());
+            budget.take(grown as u64)?;
+            self.keep_within_memory(budget)?;
+            match result {
+                Err(error) => return Ok(Some(error)),
+                Ok(_) if grown < STEP => return Ok(None),
+                Ok(_) => {}
+            }
+        }
+    }
+
+    /// Makes room for one step.
+    fn reserve(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
+        if self.memory.try_reserve(STEP).is_ok() {
+            return Ok(());
+        }
+        if !self.memory.is_empty() {
+            self.write_out(budget)?;
+            self.memory = Vec::new();
+        }
+        self.memory.try_reserve(STEP).map_err(|_| budget.no_memory(STEP as u64))
+    }
+
+    fn keep_within_memory(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
+        let most = match self.file {
+            Some(_) => WRITTEN_AT_ONCE as u64,
+            None => budget.in_memory(),
+        };
+        if self.memory.len() as u64 > most { self.write_out(budget) } else { Ok(()) }
+    }
+
+    /// Writes what is in memory to the temporary file.
+    fn write_out(&mut self, budget: &Budget<'_>) -> Result<(), IoError> {
+        let written = match &mut self.file {
+            Some(file) => file.write_all(&self.memory),
+            None => tempfile::tempfile_in(budget.temporary()).and_then(|file| {
+                let file = self.file.insert(file);
+                file.write_all(&self.memory)
+            }),
+        };
+        written.map_err(|error| budget.temporary_failed(error))?;
+        self.written += self.memory.len() as u64;
+        self.memory.clear();
+        self.memory.shrink_to(WRITTEN_AT_ONCE + STEP);
+        Ok(())
+    }
+
+    /// All bytes.
+    pub(crate) fn finish(mut self, budget: &mut Budget<'_>) -> Result<Bytes, IoError> {
+        if self.file.is_some() {
+            self.write_out(budget)?;
+        }
+        match self.file {
+            Some(file) => Bytes::of_temporary(&file).map_err(|error| match error.kind() {
+                io::ErrorKind::OutOfMemory => budget.no_memory(self.written),
+                _ => budget.temporary_failed(error),
+            }),
+            None => {
+                budget.keep_in_memory(self.memory.len() as u64);
+                self.memory.shrink_to_fit();
+                Ok(self.memory.into())
+            }
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! Tar archives.
+
+use std::cell::Cell;
+use std::io::{self, Cursor, Read, Seek, SeekFrom};
+use std::rc::Rc;
+
+use crate::archive::{Content, Members, cut_off, too_many};
+use crate::decompress::{Budget, Counting, Packing, decoder, said_size};
+use crate::links::Link;
+use crate::store::Store;
+use crate::{Bytes, IoError};
+
+const BLOCK: u64 = 512;
+/// What may come before a member: its header, with long names and the like.
+const MOST_OF_HEADER: u64 = 1 << 20;
+
+/// A reader of which no more than an allowance is read: headers are kept in memory, and say themselves
+/// how long they are.
+struct Allowed<R> {
+    reader: R,
+    left: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Allowed<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let left = self.left.get();
+        let most = usize::try_from(left).unwrap_or(usize::MAX).min(buffer.len());
+        if most < buffer.len() && most == 0 {
+            return Err(io::Error::other(format!(
+                "the header of a member is longer than {MOST_OF_HEADER} bytes"
+            )));
+        }
+        let read = self.reader.read(&mut buffer[..most])?;
+        self.left.set(left - read as u64);
+        Ok(read)
+    }
+}
+
+impl<R: Seek> Seek for Allowed<R> {
+    fn seek(&mut self, position: SeekFrom) -> io::Result<u64> {
+        self.reader.seek(position)
+    }
+}
+
+/// The members of a tar archive. They are parts of `bytes`: nothing is copied but sparse files.
+/// `is_unpacked`: the archive was compressed.
+pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>) -> Result<Members, IoError> {
+    let mut members = Members::default();
+    let mut store = Store::default();
+    let left = Rc::new(Cell::new(MOST_OF_HEADER));
+    let mut archive = tar::Archive::new(Allowed { reader: Cursor::new(&**bytes), left: Rc::clone(&left) });
+    let entries = archive.entries_with_seek().map_err(|error| budget.damaged(Packing::Tar.name(), error))?;
+    let len = bytes.len() as u64;
+    let mut count = 0;
+    // Where the next header is, behind which member.
+    let mut next = 0u64;
+    let mut last = String::new();
+    let mut is_cut = false;
+    for entry in entries {
+        count += 1;
+        if count > budget.options.limits.entries {
+            return Err(too_many(budget.path, &budget.options.limits));
+        }
+        let mut entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                // There is no next header to look for: what was found before is kept.
+                members.problems.push(broken_off(next, len, is_unpacked, &last, &error));
+                is_cut = true;
+                break;
+            }
+        };
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let kind = entry.header().entry_type();
+        let begin = entry.raw_file_position();
+        let is_sparse = kind.is_gnu_sparse();
+        let size = if is_sparse { entry.header().entry_size().unwrap_or(0) } else { entry.size() };
+        let end = begin.saturating_add(size);
+        next = begin.saturating_add(size.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX));
+        let missing = end.saturating_sub(len);
+        let cut = (missing > 0).then(|| cut_off(len, is_unpacked, &path, Some(missing)));
+        if let Some(problem) = &cut {
+            members.problems.push(format!("{problem}; what comes before is read"));
+            is_cut = true;
+        }
+        let content = if is_sparse {
+            budget.allows(entry.size())?;
+            left.set(u64::MAX);
+            let begin = store.len();
+            let error = store.read(&mut entry, budget)?;
+            let content = Content::Unpacked(begin..store.len());
+            match (cut, error) {
+                (Some(problem), _) => Some(content.cut(problem)),
+                (None, Some(error)) => Some(Content::Broken(error.to_string().into())),
+                (None, None) => Some(content),
+            }
+        } else if kind.is_file() || kind.is_contiguous() {
+            let place = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
+            bytes.slice(place(begin)..place(begin).saturating_add(1)).release();
+            let content = Content::Bytes(bytes.slice(place(begin)..place(end)));
+            Some(match cut {
+                Some(problem) => content.cut(problem),
+                None => content,
+            })
+        } else if (kind.is_hard_link() || kind.is_symlink())
+            && let Some(target) = entry.link_name_bytes()
+        {
+            let target = String::from_utf8_lossy(&target).into_owned();
+            Some(Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() })))
+        } else {
+            None
+        };
+        if let Some(content) = content {
+            members.insert(&path, content, budget)?;
+        }
+        last = path;
+        left.set(MOST_OF_HEADER);
+    }
+    if !is_cut && next >= len {
+        let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
+        members.problems.push(format!(
+            "the tar archive has no end mark behind the member {last:?}: it may be truncated there, at byte \
+             {len}{unpacked}"
+        ));
+    }
+    let unpacked = store.finish(budget)?;
+    Ok(members.finish(&unpacked, len))
+}
+
+/// The members of a compressed tar archive, no more than the first `beginning` bytes of each: all is
+/// unpacked, since there is no other way to the later members, but nothing else is kept. What follows the
+/// beginning of the last member is left out where its size (see [`said_size`]) says that it is the last
+/// one. None if anything is unusual, damaged or cut off: then all of the archive has to be looked at.
+pub(crate) fn beginnings(
+    bytes: &[u8],
+    packing: Packing,
+    beginning: u64,
+    budget: &mut Budget<'_>,
+) -> Result<Option<Members>, IoError> {
+    let mut members = Members::default();
+    let mut store = Store::default();
+    let passed = Rc::new(Cell::new(0));
+    let consumed = Rc::new(Cell::new(0));
+    let packed = Counting { reader: bytes, counter: Rc::clone(&consumed) };
+    let reader = Counting { reader: decoder(packing, packed, budget)?, counter: Rc::clone(&passed) };
+    let allowance = Rc::new(Cell::new(MOST_OF_HEADER));
+    let mut archive = tar::Archive::new(Allowed { reader, left: Rc::clone(&allowance) });
+    let size = said_size(packing, bytes);
+    let is_last = |end: u64| {
+        // Less than a header and an end mark of two blocks, and a whole number of blocks.
+        size.is_some_and(|size| size.wrapping_sub(end as u32) < 3 * BLOCK as u32)
+    };
+    let Ok(entries) = archive.entries() else { return Ok(None) };
+    let mut rest = vec![0; 64 << 10];
+    let mut next = 0;
+    let mut is_over = false;
+    for (count, entry) in entries.enumerate() {
+        if count >= budget.options.limits.entries {
+            return Err(too_many(budget.path, &budget.options.limits));
+        }
+        let Ok(mut entry) = entry else { return Ok(None) };
+        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let kind = entry.header().entry_type();
+        let size = entry.size();
+        let whole = size.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX);
+        let end = entry.raw_file_position().saturating_add(whole);
+        allowance.set(u64::MAX);
+        let content = if kind.is_file() || kind.is_contiguous() {
+            let begin = store.len();
+            if store.read_beginning(&mut entry, Some(beginning), budget)?.is_some() {
+                return Ok(None);
+            }
+            let content = Content::Unpacked(begin..store.len());
+            let mut left = size.saturating_sub(store.len() - begin);
+            is_over = left > 0 && is_last(end);
+            let goes_on = left > 0;
+            while left > 0 && !is_over {
+                match entry.read(&mut rest) {
+                    Ok(read @ 1..) => {
+                        budget.arrived(Some(consumed.get()));
+                        budget.take(read as u64)?;
+                        left = left.saturating_sub(read as u64);
+                    }
+                    _ => return Ok(None),
+                }
+            }
+            if goes_on { Content::Beginning(Box::new((content, size))) } else { content }
+        } else if let (true, Some(target)) =
+            (kind.is_hard_link() || kind.is_symlink(), entry.link_name_bytes())
+        {
+            let target = String::from_utf8_lossy(&target).into_owned();
+            Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() }))
+        } else if kind.is_dir() {
+            allowance.set(MOST_OF_HEADER);
+            continue;
+        } else {
+            return Ok(None);
+        };
+        members.insert(&path, content, budget)?;
+        next = end;
+        allowance.set(MOST_OF_HEADER);
+        if is_over {
+            break;
+        }
+    }
+    allowance.set(u64::MAX);
+    // Behind the last member there is an end mark, and only the end of the data shows that they are whole.
+    if !is_over
+        && (passed.get() <= next
+            || io::copy(&mut archive.into_inner().take(1 << 20), &mut io::sink()).is_err())
+    {
+        return Ok(None);
+    }
+    let unpacked = store.finish(budget)?;
+    let members = members.finish(&unpacked, passed.get());
+    Ok(Some(members).filter(|members| members.problems.is_empty()))
+}
+
+/// What is wrong where no header of a member can be read.
+fn broken_off(at: u64, len: u64, is_unpacked: bool, last: &str, error: &io::Error) -> String {
+    let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
+    // A header can be several blocks; the last of them is cut off.
+    let error = if at.saturating_add(BLOCK) > len || error.kind() == io::ErrorKind::UnexpectedEof {
+        format!("it is truncated: it ends at byte {len}{unpacked}, within the header of a member")
+    } else {
+        format!("{error}, at byte {at}{unpacked}")
+    };
+    format!("the tar archive breaks off behind the member {last:?}: {error}; what comes before is read")
+}

@@ -1,0 +1,151 @@
+//! Zip archives.
+
+use std::io::{self, Cursor, Read};
+
+use zip::result::ZipError;
+
+use crate::archive::{Content, Members, cut_off, too_many};
+use crate::decompress::{Budget, Packing};
+use crate::links::Link;
+use crate::store::Store;
+use crate::{Bytes, IoError};
+
+/// Longer paths are no targets of links.
+const MOST_OF_PATH: u64 = 4096;
+
+/// The members of a zip archive. What is stored as it is stays where it is, the rest is unpacked.
+pub(crate) fn members(bytes: &Bytes, budget: &mut Budget<'_>) -> Result<Members, IoError> {
+    let mut archive = match zip::ZipArchive::new(Cursor::new(&**bytes)) {
+        Ok(archive) => archive,
+        Err(error) => return without_list(bytes, &error, budget),
+    };
+    if archive.len() > budget.options.limits.entries {
+        return Err(too_many(budget.path, &budget.options.limits));
+    }
+    let beginning = budget.options.beginning;
+    let mut members = Members::default();
+    let mut store = Store::default();
+    // Members can lie on top of each other: then they count as unpacked.
+    let mut stored = 0u64;
+    for index in 0..archive.len() {
+        let name = match archive.name_for_index(index) {
+            Some(Ok(name)) => name.into_owned(),
+            _ => format!("member {index}"),
+        };
+        let mut file = match archive.by_index(index) {
+            Ok(file) if file.is_dir() => continue,
+            Ok(file) => file,
+            Err(error) => {
+                members.insert(&name, broken(&error), budget)?;
+                continue;
+            }
+        };
+        if file.is_symlink() {
+            members.insert(&name, link(&mut file), budget)?;
+            continue;
+        }
+        let place = file.data_start().filter(|_| file.compression() == zip::CompressionMethod::Stored);
+        let in_place = place.and_then(|begin| {
+            let begin = usize::try_from(begin).ok()?;
+            let len = usize::try_from(file.compressed_size()).ok()?;
+            let end = begin.checked_add(len).filter(|end| *end <= bytes.len())?;
+            Some(bytes.slice(begin..end))
+        });
+        if let Some(content) = in_place {
+            let before = stored;
+            stored = stored.saturating_add(content.len() as u64);
+            budget.take(stored.saturating_sub((bytes.len() as u64).max(before)))?;
+            if beginning.is_none() && crc32fast::hash(&content) != file.crc32() {
+                members
+                    .add_problem(|| format!("the checksum of the member {name:?} is wrong: it is damaged"));
+            }
+            members.insert(&name, Content::Bytes(content), budget)?;
+            continue;
+        }
+        let begin = store.len();
+        let content = match store.read_beginning(&mut file, beginning, budget)? {
+            Some(error) => broken(&error),
+            None => {
+                let content = Content::Unpacked(begin..store.len());
+                let goes_on = beginning.is_some_and(|beginning| beginning < file.size());
+                if goes_on { Content::Beginning(Box::new((content, file.size()))) } else { content }
+            }
+        };
+        members.insert(&name, content, budget)?;
+    }
+    // Its list of members is not small.
+    drop(archive);
+    let unpacked = store.finish(budget)?;
+    Ok(members.finish(&unpacked, bytes.len() as u64))
+}
+
+fn broken(error: &dyn std::error::Error) -> Content {
+    Content::Broken(format!("cannot be unpacked: {error}").into())
+}
+
+/// What a symbolic link holds is its target.
+fn link(reader: &mut impl Read) -> Content {
+    let mut target = Vec::new();
+    match reader.take(MOST_OF_PATH).read_to_end(&mut target) {
+        Ok(_) => {
+            let target = String::from_utf8_lossy(&target).into_owned();
+            Content::Link(Box::new(Link { target, is_hard: false }))
+        }
+        Err(error) => broken(&error),
+    }
+}
+
+/// The members of a zip archive whose list of members, which is at its end, cannot be read: each has a
+/// header of its own, too.
+fn without_list(bytes: &Bytes, error: &ZipError, budget: &mut Budget<'_>) -> Result<Members, IoError> {
+    let mut members = Members::default();
+    let mut store = Store::default();
+    let mut reader = Cursor::new(&**bytes);
+    let len = bytes.len() as u64;
+    let mut count = 0;
+    // How the members that were found end.
+    let end = loop {
+        count += 1;
+        if count > budget.options.limits.entries {
+            return Err(too_many(budget.path, &budget.options.limits));
+        }
+        let begin = reader.position();
+        if begin == len {
+            break format!("it ends at byte {len}, behind a whole member");
+        }
+        let mut file = match zip::read::read_zipfile_from_stream(&mut reader) {
+            Ok(Some(file)) => file,
+            Ok(None) => break "all members that have a header are read".to_owned(),
+            Err(ZipError::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                break format!("it ends at byte {len}, within the header of a member");
+            }
+            Err(error) => break format!("no member can be read at byte {begin}: {error}"),
+        };
+        if file.is_dir() {
+            continue;
+        }
+        let name = file.name().map_or_else(|_| format!("member {count}"), |name| name.into_owned());
+        let begin = store.len();
+        let size = file.size();
+        let error = store.read(&mut file, budget)?;
+        drop(file);
+        let read = store.len() - begin;
+        let content = Content::Unpacked(begin..store.len());
+        if reader.position() == len && (error.is_some() || read < size) {
+            let problem = cut_off(len, false, &name, Some(size.saturating_sub(read)));
+            members.insert(&name, content.cut(problem.clone()), budget)?;
+            break problem;
+        }
+        members.insert(&name, error.map_or(content, |error| broken(&error)), budget)?;
+    };
+    if members.files.is_empty() {
+        let problem = format!("it is truncated or damaged: {error}; {end}");
+        return Err(budget.damaged(Packing::Zip.name(), problem));
+    }
+    members.problems.push(format!(
+        "the zip archive is truncated: the list of its members, which belongs at its end, cannot be read; \
+         {end}; what comes before is read"
+    ));
+    let unpacked = store.finish(budget)?;
+    Ok(members.finish(&unpacked, len))
+}
