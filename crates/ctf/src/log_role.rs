@@ -5,8 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use ichnos_model::{
-    Event, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogMeaning, LogRole,
-    LogSeverity, LogText, Member, Scope, TraceClass,
+    Event, EventRecordClass, FieldClass, FieldKind, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
+    LogText, Meaning, Meanings, Member, Scope, TraceClass,
 };
 
 /// The log levels of LTTng, which barectf has taken over: from EMERG, 0, to DEBUG, 14, as those of syslog
@@ -86,49 +86,53 @@ const SOURCES: [Source; 6] = [
 ];
 
 /// What members of their payloads mean.
-const MEMBERS: [(&str, LogMeaning); 13] = [
-    ("msg", LogMeaning::Message),
-    ("int_loglevel", LogMeaning::Severity),
-    ("logger_name", LogMeaning::Tag),
-    ("file", LogMeaning::File),
-    ("filename", LogMeaning::File),
-    ("line", LogMeaning::Line),
-    ("line_number", LogMeaning::Line),
-    ("lineno", LogMeaning::Line),
-    ("func", LogMeaning::Function),
-    ("method_name", LogMeaning::Function),
-    ("funcName", LogMeaning::Function),
-    ("int_threadid", LogMeaning::Thread),
-    ("thread", LogMeaning::Thread),
+const MEMBERS: [(&str, Meaning); 13] = [
+    ("msg", Meaning::Message),
+    ("int_loglevel", Meaning::Severity),
+    ("logger_name", Meaning::Tag),
+    ("file", Meaning::File),
+    ("filename", Meaning::File),
+    ("line", Meaning::Line),
+    ("line_number", Meaning::Line),
+    ("lineno", Meaning::Line),
+    ("func", Meaning::Function),
+    ("method_name", Meaning::Function),
+    ("funcName", Meaning::Function),
+    ("int_threadid", Meaning::Thread),
+    ("thread", Meaning::Thread),
 ];
 
 /// What members of contexts mean; of those that mean the same, the first one that there is.
-const CONTEXTS: [(&str, LogMeaning); 5] = [
-    ("vpid", LogMeaning::Process),
-    ("pid", LogMeaning::Process),
-    ("vtid", LogMeaning::Thread),
-    ("tid", LogMeaning::Thread),
-    ("procname", LogMeaning::ProcessName),
+const CONTEXTS: [(&str, Meaning); 5] = [
+    ("vpid", Meaning::Process),
+    ("pid", Meaning::Process),
+    ("vtid", Meaning::Thread),
+    ("tid", Meaning::Thread),
+    ("procname", Meaning::ProcessName),
 ];
 
 /// Says of each event record class whether its events are lines of a log.
 pub(crate) fn add_log_roles(trace: &mut TraceClass) {
     for stream in &mut trace.data_streams {
         for class in &mut stream.event_records {
-            if let Some(role) = role_of(class, stream.common_context.as_deref()) {
-                Arc::make_mut(class).log = Some(Arc::new(role));
+            if let Some((role, meanings)) = role_of(class, stream.common_context.as_deref()) {
+                let class = Arc::make_mut(class);
+                class.log = Some(Arc::new(role));
+                class.meanings = meanings;
             }
         }
     }
 }
 
-fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Option<LogRole> {
+/// The role of events of a class, and what its members mean; None if they are no lines of a log.
+fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Option<(LogRole, Meanings)> {
     let provider = class.name.as_deref().and_then(|name| name.split_once(':')).map(|(provider, _)| provider);
     let source = SOURCES.iter().find(|source| Some(source.provider) == provider);
     let severity = class.log_level.map(LogSeverity::Constant).or(source.map(|_| LogSeverity::Unknown))?;
     let has_own_scale = has_member(class.payload.as_deref(), "int_loglevel");
     let scale = source.filter(|_| has_own_scale).map_or(LTTNG, |source| source.scale);
     let mut role = LogRole::new(severity, scale);
+    let mut meanings = Meanings::default();
     let contexts =
         [(Scope::CommonContext, common_context), (Scope::SpecificContext, class.specific_context.as_deref())];
     let mut known = Vec::new();
@@ -137,30 +141,30 @@ fn role_of(class: &EventRecordClass, common_context: Option<&FieldClass>) -> Opt
         if !known.contains(&meaning)
             && let Some((scope, index)) = contexts.into_iter().find_map(find)
         {
-            role.insert(scope, index, meaning);
+            meanings.insert(scope, index, meaning);
             known.push(meaning);
         }
     }
     let mut has_message = false;
     for (index, member) in members(class.payload.as_deref()).enumerate() {
         if is_length_of_next(class, index, member) {
-            role.insert(Scope::Payload, index, LogMeaning::Hidden);
+            meanings.insert(Scope::Payload, index, Meaning::Hidden);
             continue;
         }
         let meaning = MEMBERS.iter().find(|(name, _)| source.is_some() && *name == member.name);
         let Some((_, meaning)) = meaning.filter(|(_, meaning)| !known.contains(meaning)) else { continue };
         known.push(*meaning);
-        role.insert(Scope::Payload, index, *meaning);
+        meanings.insert(Scope::Payload, index, *meaning);
         match meaning {
-            LogMeaning::Message => has_message = true,
-            LogMeaning::Severity => role.severity = LogSeverity::Member,
+            Meaning::Message => has_message = true,
+            Meaning::Severity => role.severity = LogSeverity::Member,
             _ => {}
         }
     }
     if !has_message {
         role.text = Some(LogText { write: write_name });
     }
-    Some(role)
+    Some((role, meanings))
 }
 
 fn members(class: Option<&FieldClass>) -> impl Iterator<Item = &Member> {
@@ -192,7 +196,7 @@ mod tests {
     use crate::metadata::{MetadataOptions, parse};
 
     /// A trace with this event, as LTTng describes it.
-    fn role(event: &str) -> Option<LogRole> {
+    fn role(event: &str) -> Option<(LogRole, Meanings)> {
         let text = format!(
             "/* CTF 1.8 */
             typealias integer {{ size = 32; align = 8; signed = false; }} := u32;
@@ -205,11 +209,12 @@ mod tests {
         );
         let mut trace = parse(text.as_bytes(), &MetadataOptions::default()).unwrap().trace;
         add_log_roles(&mut trace);
-        trace.data_streams[0].event_records[0].log.as_deref().cloned()
+        let class = &trace.data_streams[0].event_records[0];
+        Some((class.log.as_deref().cloned()?, class.meanings.clone()))
     }
 
-    fn meanings(role: &LogRole) -> Vec<(Scope, u32, LogMeaning)> {
-        role.members.iter().map(|(member, meaning)| (member.scope, member.index, *meaning)).collect()
+    fn listed(meanings: &Meanings) -> Vec<(Scope, u32, Meaning)> {
+        meanings.iter().map(|(member, meaning)| (member.scope, member.index, meaning)).collect()
     }
 
     #[test]
@@ -219,7 +224,7 @@ mod tests {
 
     #[test]
     fn an_event_with_a_level_says_its_name() {
-        let role = role(
+        let (role, meanings) = role(
             r#"name = "my:event"; loglevel = 4;
                fields := struct { u32 __list_length; u32 _list[__list_length]; string _msg; };"#,
         )
@@ -228,25 +233,25 @@ mod tests {
         assert_eq!(role.scale.level(4), LogLevel::Warn);
         assert!(role.text.is_some());
         let contexts = [
-            (Scope::CommonContext, 2, LogMeaning::Thread),
-            (Scope::CommonContext, 3, LogMeaning::ProcessName),
-            (Scope::Payload, 0, LogMeaning::Hidden),
+            (Scope::CommonContext, 2, Meaning::Thread),
+            (Scope::CommonContext, 3, Meaning::ProcessName),
+            (Scope::Payload, 0, Meaning::Hidden),
         ];
-        assert_eq!(meanings(&role), contexts);
+        assert_eq!(listed(&meanings), contexts);
     }
 
     #[test]
     fn tracelog_says_its_message() {
-        let role = role(
+        let (role, meanings) = role(
             r#"name = "lttng_ust_tracelog:TRACE_ERR"; loglevel = 3;
                fields := struct { u32 _line; string _file; string _func; u32 __msg_length;
                integer { size = 8; align = 8; encoding = UTF8; } _msg[__msg_length]; };"#,
         )
         .unwrap();
         assert_eq!((role.severity, &role.text), (LogSeverity::Constant(3), &None));
-        use LogMeaning::{File, Function, Hidden, Line, Message};
+        use Meaning::{File, Function, Hidden, Line, Message};
         let expected = [Line, File, Function, Hidden, Message];
-        let found: Vec<_> = role.members.iter().skip(2).map(|(_, meaning)| *meaning).collect();
+        let found: Vec<_> = meanings.iter().skip(2).map(|(_, meaning)| meaning).collect();
         assert_eq!(found, expected);
     }
 
@@ -260,11 +265,12 @@ mod tests {
             ("lttng_log4j2", [600, 500, 400, 300, 200]),
             ("lttng_python", [5, 10, 20, 30, 40]),
         ] {
-            let role = role(&format!("name = \"{provider}:event\"; loglevel = 13; {fields}")).unwrap();
+            let (role, meanings) =
+                role(&format!("name = \"{provider}:event\"; loglevel = 13; {fields}")).unwrap();
             assert_eq!((role.severity, &role.text), (LogSeverity::Member, &None), "{provider}");
-            assert_eq!(role.meaning(Scope::Payload, 1), Some(LogMeaning::Tag));
+            assert_eq!(meanings.of(Scope::Payload, 1), Some(Meaning::Tag));
             // The context knows the thread by the number that the system has for it.
-            assert_eq!(role.meaning(Scope::Payload, 3), None);
+            assert_eq!(meanings.of(Scope::Payload, 3), None);
             assert_eq!(numbers.map(|number| role.scale.level(number)), LogLevel::ALL[..5], "{provider}");
         }
     }

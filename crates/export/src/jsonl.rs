@@ -2,15 +2,17 @@
 
 pub(crate) mod fields;
 pub(crate) mod keys;
+mod meanings;
 mod opening;
 
+use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    Message, Packet, Scope, Sink, Trace, Uuid, Value,
+    FieldRef, Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
 use crate::integers::Integers;
@@ -71,6 +73,8 @@ struct StreamPart {
     common_context: Repeated,
     /// By index of the event record class.
     classes: Vec<Option<Box<ClassPart>>>,
+    /// The call stacks that were introduced.
+    stacks: HashSet<u32>,
 }
 
 /// What is known of an event record class.
@@ -80,6 +84,8 @@ struct ClassPart {
     identity: Box<[u8]>,
     specific: Keys,
     payload: Keys,
+    /// Members that are numbers of call stacks.
+    stacks: Box<[FieldRef]>,
 }
 
 impl ClassPart {
@@ -94,6 +100,7 @@ impl ClassPart {
             identity: out.into(),
             specific: Keys::of(event.plan(Scope::SpecificContext)),
             payload: Keys::of(event.plan(Scope::Payload)),
+            stacks: meanings::stack_fields(event),
         }
     }
 }
@@ -203,6 +210,7 @@ impl<W: TextWriter> JsonLines<W> {
             common: Keys::of(plans.common_context.as_ref()),
             common_context: Repeated::default(),
             classes: Vec::new(),
+            stacks: HashSet::new(),
         }));
         if self.options.streams {
             push_stream(&mut self.output.buffer, stream, number);
@@ -241,8 +249,13 @@ impl<W: TextWriter> JsonLines<W> {
         {
             part.add_class(index, event);
             if self.options.streams {
-                push_class(out, event.class, part.number);
+                push_class(out, event, part.number);
             }
+        }
+        if let Some(Some(class)) = index.and_then(|index| part.classes.get(index))
+            && !class.stacks.is_empty()
+        {
+            meanings::push_stacks(out, event, &class.stacks, &mut part.stacks, part.number);
         }
         match (event.clock, &part.opening) {
             (Some(value), Some(opening)) if opening.push(out, value.nanoseconds, value.cycles) => {}
@@ -464,7 +477,8 @@ fn push_other_clocks(out: &mut Vec<u8>, event: &Event<'_>) {
 }
 
 /// Appends the line that introduces an event record class.
-fn push_class(out: &mut Vec<u8>, class: &EventRecordClass, stream: u64) {
+fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
+    let class = event.class;
     out.extend_from_slice(b"{\"type\":\"event-class\",\"stream\":");
     number::push_unsigned(out, stream);
     push_key(out, "id");
@@ -472,6 +486,7 @@ fn push_class(out: &mut Vec<u8>, class: &EventRecordClass, stream: u64) {
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_log_level(out, class);
     push_text(out, "emf_uri", property::emf_uri(class));
+    meanings::push_meanings(out, event);
     push_attributes(out, &class.attributes);
     out.extend_from_slice(b"}\n");
 }

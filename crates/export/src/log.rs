@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogMeaning, LogRole, LogSeverity, Message,
+    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Meanings, Message,
     Scope, Sink, Trace, Value,
 };
 
@@ -90,10 +90,10 @@ impl ClassPart {
     fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let is_text = options.form == LogForm::Text;
-        let means = |meaning| {
-            role.is_some_and(|role: &LogRole| role.members.iter().any(|(_, found)| *found == meaning))
-        };
-        let shown = Shown { lines_need_files: is_text && !means(LogMeaning::File), thread_names: is_text };
+        let meanings = role.map(|_| &event.class.meanings);
+        let means =
+            |meaning| meanings.is_some_and(|meanings: &Meanings| meanings.members(meaning).next().is_some());
+        let shown = Shown { lines_need_files: is_text && !means(Meaning::File), thread_names: is_text };
         let scopes = [
             Scope::PacketContext,
             Scope::EventRecordHeader,
@@ -110,11 +110,11 @@ impl ClassPart {
             } else {
                 Leads::Json(Keys::of(plan))
             };
-            Some((Treatments::of(scope, plan, role, shown)?, leads))
+            Some((Treatments::of(scope, plan, meanings, shown)?, leads))
         });
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
-            Some(Value::Integer(number)) if !means(LogMeaning::Process) => {
+            Some(Value::Integer(number)) if !means(Meaning::Process) => {
                 i64::try_from(*number).ok().map(Number::Signed)
             }
             _ => None,
@@ -124,7 +124,7 @@ impl ClassPart {
             scopes: scopes.collect(),
             name: role.is_none().then(|| event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
             process,
-            process_name: process_name.filter(|_| !means(LogMeaning::ProcessName)),
+            process_name: process_name.filter(|_| !means(Meaning::ProcessName)),
             has_dates: options.has_dates(event.stream),
         }
     }

@@ -107,9 +107,11 @@ impl Fixture {
     }
 
     /// The same with events that are lines of a log.
-    pub(crate) fn with_log(self, role: ichnos_model::LogRole) -> Self {
+    pub(crate) fn with_log(self, role: ichnos_model::LogRole, meanings: ichnos_model::Meanings) -> Self {
         let mut class = TraceClass::clone(&self.stream.trace.class);
-        Arc::make_mut(&mut class.data_streams[0].event_records[0]).log = Some(Arc::new(role));
+        let event = Arc::make_mut(&mut class.data_streams[0].event_records[0]);
+        event.log = Some(Arc::new(role));
+        event.meanings = meanings;
         let mut trace = Trace::new(class, "trace", &Limits::default()).unwrap();
         trace.path = "path/trace".to_owned();
         Self { stream: DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap() }

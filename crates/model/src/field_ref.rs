@@ -3,7 +3,7 @@
 use crate::part::{Load, Part};
 use crate::plan::{NodeId, Op, Plan};
 use crate::walk::DecodeError;
-use crate::{Event, EventValues, Field, FieldValue, Real, Scope, Text, Visitor, Wide};
+use crate::{Event, EventValues, Field, FieldValue, MemberIndex, Real, Scope, Text, Visitor, Wide};
 
 /// A field of an event record class, found once by its path: to look at the same field of many events.
 ///
@@ -101,12 +101,26 @@ impl FieldRef {
         find(ALL, path).or_else(|| path.split_once('.').and_then(scoped))
     }
 
+    /// The member of this index; None if the class has none.
+    #[must_use]
+    pub fn of_member(event: &Event<'_>, member: MemberIndex) -> Option<Self> {
+        let plan = event.plan(member.scope)?;
+        let node = NodeId::try_from(plan.member(member.index as usize)?).ok()?;
+        let mut targets = Vec::new();
+        Target { node, ..Target::default() }.follow(plan, "", &mut targets);
+        Self::of_targets(event, member.scope, plan, targets)
+    }
+
     /// The field of this path in a scope of events of the class of `event`; None if there is none.
     #[must_use]
     pub fn within(event: &Event<'_>, scope: Scope, path: &str) -> Option<Self> {
         let plan = event.plan(scope)?;
         let mut targets = Vec::new();
         Target::default().follow(plan, path, &mut targets);
+        Self::of_targets(event, scope, plan, targets)
+    }
+
+    fn of_targets(event: &Event<'_>, scope: Scope, plan: &Plan, targets: Vec<Target>) -> Option<Self> {
         let fixed = match &targets[..] {
             [] => return None,
             [only] if only.elements.is_empty() && matches!(scope, Scope::Payload | Scope::CommonContext) => {

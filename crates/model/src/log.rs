@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::{Event, Scope};
+use crate::Event;
 
 /// How much a line of a log matters, in six steps; see [`LevelScale`] for the numbers of tracers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -88,54 +88,6 @@ impl LevelScale {
     }
 }
 
-/// A member of the structure that a scope of an event is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct LogMember {
-    /// The scope.
-    pub scope: Scope,
-    /// Which of the members of its structure, from 0 on; [`Plan::member`](crate::plan::Plan::member)
-    /// gives the node of the plan.
-    pub index: u32,
-}
-
-/// What a member means to a log.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[non_exhaustive]
-pub enum LogMeaning {
-    /// The number of the severity, on the scale of the role.
-    Severity,
-    /// The message: a text.
-    Message,
-    /// Part of what [`LogRole::text`] renders: not shown by itself.
-    Rendered,
-    /// A tag, a category, the name of a logger: a text. There may be several.
-    Tag,
-    /// The process: a number.
-    Process,
-    /// The name of the process: a text.
-    ProcessName,
-    /// The thread: a number, or a text.
-    Thread,
-    /// The source file: a text.
-    File,
-    /// The line in the source file: a number.
-    Line,
-    /// The function in the source: a text.
-    Function,
-    /// Where the component that wrote is in the system (its moniker): a text.
-    Component,
-    /// Which component it is: a text.
-    ComponentUrl,
-    /// How many lines were dropped before this one by whoever wrote it: a number. If there are several,
-    /// their sum counts.
-    Dropped,
-    /// How many lines of the same component were thrown away before this one by whoever keeps the log: a
-    /// number.
-    RolledOut,
-    /// Something that serves decoding or merging only, and need not be shown.
-    Hidden,
-}
-
 /// The component of the system that an event comes from, where that is not among its fields but was
 /// told before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -154,7 +106,7 @@ pub enum LogSeverity {
     Unknown,
     /// All events of the class have this number.
     Constant(i64),
-    /// It is in the member with [`LogMeaning::Severity`].
+    /// It is in the member with [`Meaning::Severity`](crate::Meaning::Severity).
     Member,
 }
 
@@ -179,45 +131,27 @@ impl PartialEq for LogText {
 
 impl Eq for LogText {}
 
-/// What makes the events of a class lines of a log.
+/// What makes the events of a class lines of a log, beside what the members of the class
+/// [mean](crate::Meanings).
 ///
-/// Members of the payload that mean nothing here are the pairs of name and value of the line, in order;
-/// members of contexts that mean nothing here are not part of it.
+/// Members of the payload that mean nothing are the pairs of name and value of the line, in order; members
+/// of contexts that mean nothing are not part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogRole {
     /// Where the severity comes from.
     pub severity: LogSeverity,
     /// What its numbers stand for.
     pub scale: LevelScale,
-    /// What members mean, by scope and index in ascending order.
-    pub members: Vec<(LogMember, LogMeaning)>,
-    /// How to write the message, if it is not just the member with [`LogMeaning::Message`].
+    /// How to write the message, if it is not just the member with
+    /// [`Meaning::Message`](crate::Meaning::Message).
     pub text: Option<LogText>,
 }
 
 impl LogRole {
-    /// A role whose members mean nothing yet.
+    /// A role of events whose message is a member.
     #[must_use]
     pub const fn new(severity: LogSeverity, scale: LevelScale) -> Self {
-        Self { severity, scale, members: Vec::new(), text: None }
-    }
-
-    /// Says what a member means.
-    pub fn insert(&mut self, scope: Scope, index: usize, meaning: LogMeaning) {
-        let Ok(index) = u32::try_from(index) else { return };
-        let member = LogMember { scope, index };
-        match self.members.binary_search_by_key(&member, |(member, _)| *member) {
-            Ok(at) => self.members[at].1 = meaning,
-            Err(at) => self.members.insert(at, (member, meaning)),
-        }
-    }
-
-    /// What a member means; None if nothing to a log.
-    #[must_use]
-    pub fn meaning(&self, scope: Scope, index: usize) -> Option<LogMeaning> {
-        let member = LogMember { scope, index: u32::try_from(index).ok()? };
-        let at = self.members.binary_search_by_key(&member, |(member, _)| *member).ok()?;
-        Some(self.members[at].1)
+        Self { severity, scale, text: None }
     }
 }
 
@@ -239,19 +173,5 @@ mod tests {
         let exact = [9, 10, 15, 20, 30, 31].map(|raw| SCALE.is_exact(raw));
         assert_eq!(exact, [false, true, true, false, true, false]);
         assert_eq!(LevelScale(&[]).level(3), LogLevel::Info);
-    }
-
-    #[test]
-    fn members_are_found_however_they_came() {
-        let mut role = LogRole::new(LogSeverity::Member, SCALE);
-        role.insert(Scope::Payload, 3, LogMeaning::Tag);
-        role.insert(Scope::SpecificContext, 7, LogMeaning::Severity);
-        role.insert(Scope::Payload, 0, LogMeaning::Process);
-        role.insert(Scope::Payload, 3, LogMeaning::Message);
-        assert_eq!(role.meaning(Scope::Payload, 3), Some(LogMeaning::Message));
-        assert_eq!(role.meaning(Scope::Payload, 0), Some(LogMeaning::Process));
-        assert_eq!(role.meaning(Scope::SpecificContext, 7), Some(LogMeaning::Severity));
-        assert_eq!(role.meaning(Scope::Payload, 7), None);
-        assert_eq!(role.members.len(), 3);
     }
 }

@@ -176,8 +176,9 @@ impl FromStr for Meaning {
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Meanings {
-    /// By scope and index in ascending order.
-    members: Vec<(MemberIndex, Meaning)>,
+    /// By scope and index in ascending order. Most classes have none, and there can be millions of them.
+    #[allow(clippy::box_collection)]
+    members: Option<Box<Vec<(MemberIndex, Meaning)>>>,
 }
 
 impl Meanings {
@@ -185,9 +186,11 @@ impl Meanings {
     pub fn insert(&mut self, scope: Scope, index: usize, meaning: Meaning) {
         let Ok(index) = u32::try_from(index) else { return };
         let member = MemberIndex { scope, index };
-        match self.find(member) {
-            Ok(at) => self.members[at].1 = meaning,
-            Err(at) => self.members.insert(at, (member, meaning)),
+        let found = self.find(member);
+        let members = self.members.get_or_insert_default();
+        match found {
+            Ok(at) => members[at].1 = meaning,
+            Err(at) => members.insert(at, (member, meaning)),
         }
     }
 
@@ -195,27 +198,31 @@ impl Meanings {
     #[must_use]
     pub fn of(&self, scope: Scope, index: usize) -> Option<Meaning> {
         let at = self.find(MemberIndex { scope, index: u32::try_from(index).ok()? }).ok()?;
-        Some(self.members[at].1)
+        Some(self.as_slice().get(at)?.1)
     }
 
     /// The members that mean this, in the order of decoding.
     pub fn members(&self, meaning: Meaning) -> impl Iterator<Item = MemberIndex> + '_ {
-        self.members.iter().filter(move |(_, other)| *other == meaning).map(|(member, _)| *member)
+        self.as_slice().iter().filter(move |(_, other)| *other == meaning).map(|(member, _)| *member)
     }
 
     /// All members that mean something, in the order of decoding.
     pub fn iter(&self) -> impl Iterator<Item = (MemberIndex, Meaning)> + '_ {
-        self.members.iter().copied()
+        self.as_slice().iter().copied()
     }
 
     /// Whether no member means anything.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.members.is_empty()
+        self.as_slice().is_empty()
+    }
+
+    fn as_slice(&self) -> &[(MemberIndex, Meaning)] {
+        self.members.as_deref().map_or(&[], Vec::as_slice)
     }
 
     fn find(&self, member: MemberIndex) -> Result<usize, usize> {
-        self.members.binary_search_by_key(&member, |(member, _)| *member)
+        self.as_slice().binary_search_by_key(&member, |(member, _)| *member)
     }
 }
 

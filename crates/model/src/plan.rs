@@ -201,6 +201,12 @@ impl Plan {
         }
     }
 
+    /// The name of the member of this index of the structure that the root is; None if there is none.
+    #[must_use]
+    pub fn member_name(&self, index: usize) -> Option<&str> {
+        self.nodes.get(self.member(index)?)?.name.as_deref()
+    }
+
     /// Size in bits of every instance that begins aligned, if it is fixed.
     #[must_use]
     pub fn fixed_size(&self) -> Option<u64> {

@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
-use crate::{ClockClass, DataStreamClass, EventRecordClass, LateClasses, Limits, TraceClass};
+use crate::{ClockClass, DataStreamClass, EventRecordClass, LateClasses, Limits, StackTable, TraceClass};
 
 /// A trace: its class, compiled, and what it is called.
 #[derive(Debug)]
@@ -20,6 +20,8 @@ pub struct Trace {
     pub path: String,
     /// By data stream class: the classes that are met while reading.
     late: Vec<LateClasses>,
+    /// Its call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) have their numbers.
+    pub stacks: StackTable,
     /// Of its data streams.
     keys: StreamKeys,
 }
@@ -35,7 +37,8 @@ impl Trace {
             class.data_streams.iter().map(|stream| LateClasses::new(stream.event_records.len(), limits));
         let late = late.collect();
         let keys = StreamKeys::default();
-        Ok(Self { class, plans, name: name.into(), path: String::new(), late, keys })
+        let stacks = StackTable::default();
+        Ok(Self { class, plans, name: name.into(), path: String::new(), late, stacks, keys })
     }
 
     /// The event record classes of a data stream class that are met while reading, by the index of the

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, LogRole, Member, Value};
+use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, LogRole, Meanings, Member, Value};
 
 /// A whole description of a trace: what a CTF metadata stream says, or what a reader of another
 /// format found out.
@@ -144,6 +144,8 @@ pub struct EventRecordClass {
     pub uid: Option<String>,
     /// Log level of the tracer, as a number (CTF 1.8 `loglevel`).
     pub log_level: Option<i64>,
+    /// What members of its scopes mean.
+    pub meanings: Meanings,
     /// What makes its events lines of a log, if they are.
     pub log: Option<Arc<LogRole>>,
     /// Eclipse Modeling Framework URI (CTF 1.8 `model.emf.uri`).

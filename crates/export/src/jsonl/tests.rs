@@ -1,6 +1,6 @@
 use ichnos_model::{
-    DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, Mappings,
-    RangeSet, Role, StringEncoding, StringLength,
+    CauseKind, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame, IntegerProperties, IntegerRange,
+    Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding, StringLength,
 };
 
 use super::*;
@@ -280,4 +280,51 @@ fn times_without_dates() {
         let options = JsonLinesOptions { time, ..JsonLinesOptions::default() };
         assert_eq!(print(&fixture, options, &[]), print(&fixture, JsonLinesOptions::default(), &[]));
     }
+}
+
+#[test]
+fn meanings_and_stacks() {
+    let members = vec![("who", u8_class()), ("stack", u8_class()), ("cause", u8_class())];
+    let fixture = Fixture::with(structure(members), |trace| {
+        trace.environment.clear();
+        let class = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
+        class.meanings.insert(Scope::Payload, 0, Meaning::Thread);
+        class.meanings.insert(Scope::Payload, 1, Meaning::Stack);
+        class.meanings.insert(Scope::Payload, 2, Meaning::Cause(CauseKind::Parent));
+        class.meanings.insert(Scope::PacketContext, 1, Meaning::Processor);
+    });
+    let stacks = &fixture.stream.trace.stacks;
+    let main = Frame::at(4096).with_symbol("main").with_module("app");
+    assert_eq!(stacks.intern([main, Frame::at(0x7fff_0000_0000), Frame::default()]), Some(2));
+    let out = Shared::default();
+    let mut sink = JsonLines::new(out.clone(), JsonLinesOptions { cycles: false, ..Default::default() });
+    for (time, stack) in [(1, 0), (2, 2), (3, 0), (4, 99)] {
+        fixture.event(&mut sink, time, &[7, stack, 5]);
+    }
+    fixture.end(&mut sink);
+    let text = out.text();
+    let (_, lines) = text.split_once('\n').unwrap();
+    let event = |time: u8, stack: u8| {
+        format!(
+            "{{\"type\":\"event\",\"stream\":0,\"ts\":{time},\"id\":3,\"name\":\"ev\",\"log_level\":\"warning\",\
+             \"payload\":{{\"who\":7,\"stack\":{stack},\"cause\":5}}}}\n"
+        )
+    };
+    let stack = |number: u8, frames: &str| {
+        format!("{{\"type\":\"stack\",\"stream\":0,\"stack\":{number},\"frames\":[{frames}]}}\n")
+    };
+    let main = r#"{"address":4096,"symbol":"main","module":"app"}"#;
+    let class = r#"{"type":"event-class","stream":0,"id":3,"name":"ev","log_level":"warning","meanings":{"context":{"cpu":"processor"},"payload":{"who":"thread","stack":"stack","cause":"parent"}}}"#;
+    let expected = [
+        format!("{class}\n"),
+        stack(0, main),
+        event(1, 0),
+        stack(2, &format!(r#"{{}},{{"address":140733193388032}},{main}"#)),
+        event(2, 2),
+        event(3, 0),
+        stack(99, ""),
+        event(4, 99),
+        "{\"type\":\"stream-end\",\"stream\":0}\n".to_owned(),
+    ];
+    assert_eq!(lines, expected.concat());
 }

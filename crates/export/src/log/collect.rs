@@ -1,7 +1,7 @@
 //! Sorts the fields of an event: into the parts of the line, and into pairs of names and values.
 
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, FieldKind, LogMeaning, LogRole, Real, Scope, Text, Visitor, Wide};
+use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Visitor, Wide};
 
 use super::parts::{Number, NumberPart, Parts, TextPart};
 use crate::property::{self, child_count};
@@ -41,7 +41,7 @@ impl Treatments {
     pub(super) fn of(
         scope: Scope,
         plan: Option<&Plan>,
-        role: Option<&LogRole>,
+        meanings: Option<&Meanings>,
         shown: Shown,
     ) -> Option<Self> {
         let plan = plan?;
@@ -52,7 +52,7 @@ impl Treatments {
         for member in 0..child_count(&nodes.first()?.class) {
             let begin = next;
             next = end_of(&nodes, begin);
-            let treatment = match role.map(|role| role.meaning(scope, member)) {
+            let treatment = match meanings.map(|meanings| meanings.of(scope, member)) {
                 // Only payloads are pairs, if there are things that mean something.
                 Some(None) if scope != Scope::Payload => Treatment::Skip,
                 None | Some(None) => Treatment::Pair,
@@ -87,7 +87,7 @@ fn end_of(nodes: &[&Node], index: usize) -> usize {
 
 /// What becomes of a member that means something: `nodes` are its own and those within it. What is not of
 /// the right kind is a pair.
-fn treatment_of(meaning: LogMeaning, nodes: &[&Node], shown: Shown) -> Treatment {
+fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
     let kind = match nodes {
         [node] => Some(&node.class.kind),
         [optional, field] if matches!(optional.class.kind, FieldKind::Optional { .. }) => {
@@ -100,19 +100,19 @@ fn treatment_of(meaning: LogMeaning, nodes: &[&Node], shown: Shown) -> Treatment
     let number = |part| if is_number { Treatment::Number(part) } else { Treatment::Pair };
     let text = |part| if is_text { Treatment::Text(part) } else { Treatment::Pair };
     match meaning {
-        LogMeaning::Severity => number(NumberPart::Severity),
-        LogMeaning::Process => number(NumberPart::Process),
-        LogMeaning::Thread if is_text && shown.thread_names => text(TextPart::ThreadName),
-        LogMeaning::Thread => number(NumberPart::Thread),
-        LogMeaning::Line if !shown.lines_need_files => number(NumberPart::Line),
-        LogMeaning::Dropped => number(NumberPart::Dropped),
-        LogMeaning::RolledOut => number(NumberPart::RolledOut),
-        LogMeaning::Message => text(TextPart::Message),
-        LogMeaning::Tag | LogMeaning::ProcessName => text(TextPart::Tag),
-        LogMeaning::File => text(TextPart::File),
-        LogMeaning::Component => text(TextPart::Component),
-        LogMeaning::ComponentUrl => text(TextPart::ComponentUrl),
-        LogMeaning::Rendered | LogMeaning::Hidden => Treatment::Skip,
+        Meaning::Severity => number(NumberPart::Severity),
+        Meaning::Process => number(NumberPart::Process),
+        Meaning::Thread if is_text && shown.thread_names => text(TextPart::ThreadName),
+        Meaning::Thread => number(NumberPart::Thread),
+        Meaning::Line if !shown.lines_need_files => number(NumberPart::Line),
+        Meaning::Dropped => number(NumberPart::Dropped),
+        Meaning::RolledOut => number(NumberPart::RolledOut),
+        Meaning::Message => text(TextPart::Message),
+        Meaning::Tag | Meaning::ProcessName => text(TextPart::Tag),
+        Meaning::File => text(TextPart::File),
+        Meaning::Component => text(TextPart::Component),
+        Meaning::ComponentUrl => text(TextPart::ComponentUrl),
+        Meaning::Rendered | Meaning::Hidden => Treatment::Skip,
         _ => Treatment::Pair,
     }
 }

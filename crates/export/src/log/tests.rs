@@ -7,6 +7,7 @@ use ichnos_model::{
 
 use super::*;
 use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+use ichnos_model::LogRole;
 
 const SCALE: LevelScale = LevelScale(&[
     LevelStep::new(10, LogLevel::Trace),
@@ -27,15 +28,16 @@ fn text_class() -> Arc<FieldClass> {
 
 /// A trace whose events have these members in their payload, with what they mean.
 fn fixture_of(
-    members: Vec<(&str, Arc<FieldClass>, Option<LogMeaning>)>,
+    members: Vec<(&str, Arc<FieldClass>, Option<Meaning>)>,
     change: impl FnOnce(&mut LogRole),
 ) -> Fixture {
-    let has_severity = members.iter().any(|(_, _, meaning)| *meaning == Some(LogMeaning::Severity));
+    let has_severity = members.iter().any(|(_, _, meaning)| *meaning == Some(Meaning::Severity));
     let mut role =
         LogRole::new(if has_severity { LogSeverity::Member } else { LogSeverity::Constant(30) }, SCALE);
+    let mut meanings = Meanings::default();
     for (index, (_, _, meaning)) in members.iter().enumerate() {
         if let Some(meaning) = meaning {
-            role.insert(Scope::Payload, index, *meaning);
+            meanings.insert(Scope::Payload, index, *meaning);
         }
     }
     change(&mut role);
@@ -44,6 +46,7 @@ fn fixture_of(
         trace.environment.clear();
         let class = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
         class.log = Some(Arc::new(role));
+        class.meanings = meanings;
     })
 }
 
@@ -73,7 +76,7 @@ fn said(fixture: &Fixture, payload: &[u8]) -> [String; 2] {
 
 #[test]
 fn a_line_has_everything() {
-    use LogMeaning::*;
+    use Meaning::*;
     let members = vec![
         ("message", text_class(), Some(Message)),
         ("key", text_class(), None),
@@ -109,7 +112,7 @@ fn a_line_has_everything() {
 
 #[test]
 fn what_is_not_there_is_empty() {
-    let fixture = fixture_of(vec![("severity", u8_class(), Some(LogMeaning::Severity))], |_| {});
+    let fixture = fixture_of(vec![("severity", u8_class(), Some(Meaning::Severity))], |_| {});
     let [text, json] = lines(&fixture, -1_500_000_000, &[35]);
     assert_eq!(text, "[-00001.500000][][][] INFO: <missing message>");
     assert_eq!(
@@ -120,7 +123,7 @@ fn what_is_not_there_is_empty() {
 
 #[test]
 fn severities() {
-    let fixture = fixture_of(vec![("severity", u8_class(), Some(LogMeaning::Severity))], |_| {});
+    let fixture = fixture_of(vec![("severity", u8_class(), Some(Meaning::Severity))], |_| {});
     for (number, level) in
         [(10, "TRACE"), (20, "DEBUG"), (30, "INFO"), (40, "WARN"), (50, "ERROR"), (60, "FATAL")]
     {
@@ -139,7 +142,7 @@ fn text_is_made_by_the_format() {
         write!(out, "{} of", event.class.id)?;
         Err(fmt::Error)
     }
-    let members = vec![("message", text_class(), Some(LogMeaning::Rendered)), ("k", u8_class(), None)];
+    let members = vec![("message", text_class(), Some(Meaning::Rendered)), ("k", u8_class(), None)];
     let fixture = fixture_of(members, |role| role.text = Some(LogText { write }));
     let expected = ["3 of k=7", r#"{"message":{"value":"3 of"},"keys":{"k":7}}"#];
     assert_eq!(said(&fixture, b"x\0\x07"), expected);
@@ -156,11 +159,11 @@ fn what_has_the_wrong_type_is_a_pair() {
         })
     };
     let members = vec![
-        ("message", u8_class(), Some(LogMeaning::Message)),
-        ("pid", text_class(), Some(LogMeaning::Process)),
-        ("tag", array(u8_class()), Some(LogMeaning::Tag)),
+        ("message", u8_class(), Some(Meaning::Message)),
+        ("pid", text_class(), Some(Meaning::Process)),
+        ("tag", array(u8_class()), Some(Meaning::Tag)),
         // Nobody knows of which file, so in text it is by itself.
-        ("line", u8_class(), Some(LogMeaning::Line)),
+        ("line", u8_class(), Some(Meaning::Line)),
     ];
     let [text, json] = lines(&fixture_of(members, |_| {}), 0, b"\x01x\0\x02\x03\x04");
     assert_eq!(text, "[00000.000000][][][] INFO: <missing message> message=1 pid=x tag=[2, 3] line=4");
@@ -170,7 +173,7 @@ fn what_has_the_wrong_type_is_a_pair() {
 
 #[test]
 fn threads_may_have_names() {
-    let fixture = fixture_of(vec![("thread", text_class(), Some(LogMeaning::Thread))], |_| {});
+    let fixture = fixture_of(vec![("thread", text_class(), Some(Meaning::Thread))], |_| {});
     let [text, json] = lines(&fixture, 0, b"main\0");
     assert_eq!(text, "[00000.000000][][main][] INFO: <missing message>");
     assert!(
@@ -193,8 +196,8 @@ fn optional_members() {
     };
     let is = class(FieldKind::Boolean(bits(8)));
     let members = vec![
-        ("is", is, Some(LogMeaning::Hidden)),
-        ("message", optional(text_class()), Some(LogMeaning::Message)),
+        ("is", is, Some(Meaning::Hidden)),
+        ("message", optional(text_class()), Some(Meaning::Message)),
         ("k", optional(u8_class()), None),
     ];
     let fixture = fixture_of(members, |_| {});
@@ -236,8 +239,8 @@ fn values() {
 #[test]
 fn control_characters() {
     let members = vec![
-        ("message", text_class(), Some(LogMeaning::Message)),
-        ("tag", text_class(), Some(LogMeaning::Tag)),
+        ("message", text_class(), Some(Meaning::Message)),
+        ("tag", text_class(), Some(Meaning::Tag)),
         ("k\n", text_class(), None),
         ("bad", text_class(), None),
     ];
@@ -275,7 +278,7 @@ fn the_environment_knows_the_process() {
 
 #[test]
 fn losses_and_damage_are_lines() {
-    let fixture = fixture_of(vec![("dropped", u8_class(), Some(LogMeaning::Dropped))], |_| {});
+    let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});
     let print = |form| {
         let (out, mut sink) = sink(form);
         for count in [Some(5), Some(1), None] {
@@ -310,7 +313,7 @@ fn losses_and_damage_are_lines() {
 /// Where an event says how many were dropped before it, there is no line for that.
 #[test]
 fn a_loss_that_an_event_tells_is_told_once() {
-    let fixture = fixture_of(vec![("dropped", u8_class(), Some(LogMeaning::Dropped))], |_| {});
+    let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});
     let (out, mut sink) = sink(LogForm::Text);
     send(&mut sink, &Message::DiscardedEvents(fixture.discarded(Some(5))));
     fixture.event(&mut sink, 2_000_000_000, &[5]);
@@ -327,7 +330,7 @@ fn a_loss_that_an_event_tells_is_told_once() {
 
 #[test]
 fn colors_are_those_of_the_severity() {
-    let fixture = fixture_of(vec![("severity", u8_class(), Some(LogMeaning::Severity))], |_| {});
+    let fixture = fixture_of(vec![("severity", u8_class(), Some(Meaning::Severity))], |_| {});
     let out = Shared::default();
     let options = LogOptions { color: true, ..LogOptions::default() };
     let mut sink = Log::new(out.clone(), options);

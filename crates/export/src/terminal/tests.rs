@@ -2,8 +2,8 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ClockOrigin, Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, LevelScale, LogMeaning, LogRole, LogSeverity, Mappings, Message, RangeSet, Scope, Sink,
-    StringEncoding, StringLength, Value,
+    IntegerRange, LevelScale, LogRole, LogSeverity, Mappings, Meaning, Meanings, Message, RangeSet, Scope,
+    Sink, StringEncoding, StringLength, Value,
 };
 
 use super::*;
@@ -120,12 +120,13 @@ fn text<S: Sink>(names: &[String], with_bytes: bool, is_log: bool, make: impl Fn
     }
     let mut fixture = fixture(names);
     if is_log {
-        let mut role = LogRole::new(LogSeverity::Constant(0), LevelScale(&[]));
-        let meanings = [LogMeaning::Message, LogMeaning::Tag, LogMeaning::File, LogMeaning::Thread];
-        for (index, meaning) in meanings.into_iter().enumerate() {
-            role.insert(Scope::Payload, index, meaning);
+        let role = LogRole::new(LogSeverity::Constant(0), LevelScale(&[]));
+        let mut meanings = Meanings::default();
+        let all = [Meaning::Message, Meaning::Tag, Meaning::File, Meaning::Thread];
+        for (index, meaning) in all.into_iter().enumerate() {
+            meanings.insert(Scope::Payload, index, meaning);
         }
-        fixture = fixture.with_log(role);
+        fixture = fixture.with_log(role, meanings);
     }
     let out = Shared::default();
     let mut sink = make(out.clone());

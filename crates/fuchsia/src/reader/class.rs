@@ -4,14 +4,16 @@ use std::sync::{Arc, LazyLock};
 
 use ichnos_model::{
     Attributes, BitField, ByteOrder, ClockClass, DataStreamClass, EventRecordClass, FieldClass, FieldKind,
-    FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogMeaning, LogRole,
-    LogSeverity, LogText, MappingsBuilder, Member, RangeSet, Scope, StringEncoding, StringLength, TraceClass,
-    Value as Attribute,
+    FieldLocation, IntegerProperties, IntegerRange, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
+    LogText, MappingsBuilder, Meaning, Meanings, Member, RangeSet, Scope, StringEncoding, StringLength,
+    TraceClass, Value as Attribute,
 };
 
 use super::{Clock, OpenOptions, text};
 use crate::log::kind;
-use crate::log::{Argument, Encoder, Meaning, Message, Record, Role, SeverityScale, Value};
+use crate::log::{
+    Argument, Encoder, Meaning as ArgumentMeaning, Message, Record, Role, SeverityScale, Value,
+};
 
 /// Names of what is behind an extended record: as the archivist has them when it appends them as
 /// arguments.
@@ -249,12 +251,12 @@ fn severity(layout: BitField, signed: bool, scale: LevelScale) -> Arc<FieldClass
 struct Members<'r> {
     list: Vec<Member>,
     scope: Scope,
-    role: &'r mut LogRole,
+    meanings: &'r mut Meanings,
 }
 
 impl<'r> Members<'r> {
-    fn new(scope: Scope, role: &'r mut LogRole) -> Self {
-        Self { list: Vec::new(), scope, role }
+    fn new(scope: Scope, meanings: &'r mut Meanings) -> Self {
+        Self { list: Vec::new(), scope, meanings }
     }
 
     fn pad(&mut self, class: Arc<FieldClass>) {
@@ -268,9 +270,9 @@ impl<'r> Members<'r> {
         self.list.push(Member::new("", class));
     }
 
-    fn push(&mut self, name: impl Into<String>, class: Arc<FieldClass>, meaning: Option<LogMeaning>) {
+    fn push(&mut self, name: impl Into<String>, class: Arc<FieldClass>, meaning: Option<Meaning>) {
         if let Some(meaning) = meaning {
-            self.role.insert(self.scope, self.list.len(), meaning);
+            self.meanings.insert(self.scope, self.list.len(), meaning);
         }
         self.list.push(Member::new(name, class));
     }
@@ -284,30 +286,28 @@ pub(super) const RECORD_CONTEXT: u64 = 128;
 
 /// What the header of a record says. All of it is the specific context, not the event record header,
 /// since it differs from one class to the other, and is shown.
-fn record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
+fn record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
     // Its members mean the same in all classes.
-    static SHARED: LazyLock<[Option<Arc<FieldClass>>; 2]> = LazyLock::new(|| {
-        let role = || LogRole::new(LogSeverity::Member, SCALE);
-        [false, true].map(|has_tag| new_record_context(has_tag, &mut role()))
-    });
+    static SHARED: LazyLock<[Option<Arc<FieldClass>>; 2]> =
+        LazyLock::new(|| [false, true].map(|has_tag| new_record_context(has_tag, &mut Meanings::default())));
     if has_tag {
-        role.insert(Scope::SpecificContext, 1, LogMeaning::Hidden);
+        meanings.insert(Scope::SpecificContext, 1, Meaning::Hidden);
     }
-    role.insert(Scope::SpecificContext, if has_tag { 3 } else { 1 }, LogMeaning::Severity);
+    meanings.insert(Scope::SpecificContext, if has_tag { 3 } else { 1 }, Meaning::Severity);
     SHARED.get(usize::from(has_tag)).cloned().flatten()
 }
 
-fn new_record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClass>> {
+fn new_record_context(has_tag: bool, meanings: &mut Meanings) -> Option<Arc<FieldClass>> {
     static SEVERITY: LazyLock<Arc<FieldClass>> = LazyLock::new(|| severity(bits(8, 8), false, SCALE));
-    let mut members = Members::new(Scope::SpecificContext, role);
+    let mut members = Members::new(Scope::SpecificContext, meanings);
     if has_tag {
         members.pad(padding(16, WORD));
-        members.push("tag", integer(31, 1, false), Some(LogMeaning::Hidden));
+        members.push("tag", integer(31, 1, false), Some(Meaning::Hidden));
         members.pad(padding(9, 1));
     } else {
         members.pad(padding(56, WORD));
     }
-    members.push("severity", Arc::clone(&SEVERITY), Some(LogMeaning::Severity));
+    members.push("severity", Arc::clone(&SEVERITY), Some(Meaning::Severity));
     // The timestamp is the clock.
     members.pad(padding(64, WORD));
     structure(members.list, WORD)
@@ -315,18 +315,19 @@ fn new_record_context(has_tag: bool, role: &mut LogRole) -> Option<Arc<FieldClas
 
 fn record_class(record: &Record<'_>, is_extended: bool) -> EventRecordClass {
     let mut role = LogRole::new(LogSeverity::Member, SCALE);
+    let mut meanings = Meanings::default();
     let has_tag = record.tag() != 0 || record.is_control();
-    let specific_context = record_context(has_tag, &mut role);
+    let specific_context = record_context(has_tag, &mut meanings);
     let is_printf = record.is_printf();
     if is_printf {
         role.text = Some(LogText { write: text::write_message });
     }
     let appended = record.appended().map_or(usize::MAX, |(_, first)| first);
-    let mut members = Members::new(Scope::Payload, &mut role);
+    let mut members = Members::new(Scope::Payload, &mut meanings);
     for (index, (role, argument)) in record.roles().enumerate() {
         let meaning = match role {
-            Role::Marker | Role::Positional => Some(LogMeaning::Rendered),
-            Role::Known(Meaning::Message) if is_printf => Some(LogMeaning::Rendered),
+            Role::Marker | Role::Positional => Some(Meaning::Rendered),
+            Role::Known(ArgumentMeaning::Message) if is_printf => Some(Meaning::Rendered),
             Role::Known(meaning) => meaning_of(meaning),
             Role::Pair if index >= appended => meaning_of_appended(argument.name.as_str()),
             Role::Pair if record.is_control() => meaning_in_control(&argument),
@@ -343,45 +344,46 @@ fn record_class(record: &Record<'_>, is_extended: bool) -> EventRecordClass {
         name: Some(name.to_owned()),
         specific_context,
         payload,
+        meanings,
         log: Some(Arc::new(role)),
         ..EventRecordClass::default()
     }
 }
 
-fn meaning_of(meaning: Meaning) -> Option<LogMeaning> {
+fn meaning_of(meaning: ArgumentMeaning) -> Option<Meaning> {
     Some(match meaning {
-        Meaning::Pid => LogMeaning::Process,
-        Meaning::Tid => LogMeaning::Thread,
-        Meaning::Tag => LogMeaning::Tag,
-        Meaning::Message => LogMeaning::Message,
-        Meaning::File => LogMeaning::File,
-        Meaning::Line => LogMeaning::Line,
-        Meaning::Dropped => LogMeaning::Dropped,
-        Meaning::Other => return None,
+        ArgumentMeaning::Pid => Meaning::Process,
+        ArgumentMeaning::Tid => Meaning::Thread,
+        ArgumentMeaning::Tag => Meaning::Tag,
+        ArgumentMeaning::Message => Meaning::Message,
+        ArgumentMeaning::File => Meaning::File,
+        ArgumentMeaning::Line => Meaning::Line,
+        ArgumentMeaning::Dropped => Meaning::Dropped,
+        ArgumentMeaning::Other => return None,
     })
 }
 
-fn meaning_of_appended(name: &str) -> Option<LogMeaning> {
+fn meaning_of_appended(name: &str) -> Option<Meaning> {
     Some(match name {
-        MONIKER => LogMeaning::Component,
-        URL => LogMeaning::ComponentUrl,
-        ROLLED_OUT => LogMeaning::RolledOut,
+        MONIKER => Meaning::Component,
+        URL => Meaning::ComponentUrl,
+        ROLLED_OUT => Meaning::RolledOut,
         _ => return None,
     })
 }
 
-fn meaning_in_control(argument: &Argument<'_>) -> Option<LogMeaning> {
+fn meaning_in_control(argument: &Argument<'_>) -> Option<Meaning> {
     Some(match (argument.name.as_str(), argument.value) {
-        ("moniker", Value::Text(_)) => LogMeaning::Component,
-        ("url", Value::Text(_)) => LogMeaning::ComponentUrl,
-        ("rolled_out", Value::Unsigned(_)) => LogMeaning::RolledOut,
+        ("moniker", Value::Text(_)) => Meaning::Component,
+        ("url", Value::Text(_)) => Meaning::ComponentUrl,
+        ("rolled_out", Value::Unsigned(_)) => Meaning::RolledOut,
         _ => return None,
     })
 }
 
 /// An argument begins with a header of a word; behind it are its name, whose length the class knows, and
 /// its value. The length of a string is in bits 32 to 46 of the header, a boolean is bit 32.
-fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Option<LogMeaning>) {
+fn push_argument(members: &mut Members<'_>, argument: &Argument<'_>, meaning: Option<Meaning>) {
     let name_bytes = argument.name.len().next_multiple_of(8) as u64;
     let name = argument.name.as_str();
     let shared = &*SHARED;
@@ -426,9 +428,9 @@ fn push_extension(members: &mut Members<'_>, record: &Record<'_>) {
     };
     members.push(of_moniker.clone(), padding(32, WORD), None);
     members.push(of_url.clone(), padding(32, 32), None);
-    members.push(ROLLED_OUT, integer(64, WORD, false), Some(LogMeaning::RolledOut));
-    members.push(MONIKER, text(of_moniker), Some(LogMeaning::Component));
-    members.push(URL, text(of_url), Some(LogMeaning::ComponentUrl));
+    members.push(ROLLED_OUT, integer(64, WORD, false), Some(Meaning::RolledOut));
+    members.push(MONIKER, text(of_moniker), Some(Meaning::Component));
+    members.push(URL, text(of_url), Some(Meaning::ComponentUrl));
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -442,18 +444,19 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
         SeverityScale::Original => ORIGINAL_SCALE,
         _ => SCALE,
     };
-    let mut role = LogRole::new(LogSeverity::Member, scale);
-    let mut members = Members::new(Scope::SpecificContext, &mut role);
-    members.push("pid", integer(64, 8, false), Some(LogMeaning::Process));
-    members.push("tid", integer(64, 8, false), Some(LogMeaning::Thread));
+    let role = LogRole::new(LogSeverity::Member, scale);
+    let mut meanings = Meanings::default();
+    let mut members = Members::new(Scope::SpecificContext, &mut meanings);
+    members.push("pid", integer(64, 8, false), Some(Meaning::Process));
+    members.push("tid", integer(64, 8, false), Some(Meaning::Thread));
     members.pad(padding(64, 8));
-    members.push("severity", severity(bits(32, 8), true, scale), Some(LogMeaning::Severity));
-    members.push("dropped", integer(32, 8, false), Some(LogMeaning::Dropped));
+    members.push("severity", severity(bits(32, 8), true, scale), Some(Meaning::Severity));
+    members.push("dropped", integer(32, 8, false), Some(Meaning::Dropped));
     let specific_context = structure(members.list, 8);
 
-    let mut members = Members::new(Scope::Payload, &mut role);
+    let mut members = Members::new(Scope::Payload, &mut meanings);
     for _ in 0..tags {
-        members.push("tag", text_class(8, 0), Some(LogMeaning::Tag));
+        members.push("tag", text_class(8, 0), Some(Meaning::Tag));
     }
     members.pad(padding(8, 8));
     let message = FieldKind::String {
@@ -461,12 +464,13 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
         length: StringLength::NullTerminated,
         alignment: 8,
     };
-    members.push("message", Arc::new(FieldClass::new(message)), Some(LogMeaning::Message));
+    members.push("message", Arc::new(FieldClass::new(message)), Some(Meaning::Message));
     let payload = structure(members.list, 8);
     EventRecordClass {
         name: Some("log_packet".to_owned()),
         specific_context,
         payload,
+        meanings,
         log: Some(Arc::new(role)),
         ..EventRecordClass::default()
     }
@@ -482,8 +486,9 @@ pub(super) const ANY_KEY: &[u8] = &[0xff];
 /// lent as [`super::any::write`] writes it.
 pub(super) fn any_class() -> EventRecordClass {
     let mut role = LogRole::new(LogSeverity::Member, SCALE);
+    let mut meanings = Meanings::default();
     role.text = Some(LogText { write: text::write_all });
-    let specific_context = record_context(true, &mut role);
+    let specific_context = record_context(true, &mut meanings);
 
     let here = |name: &str| FieldLocation {
         origin: None,
@@ -517,15 +522,16 @@ pub(super) fn any_class() -> EventRecordClass {
         minimum_alignment: 8,
         element_aligns: true,
     };
-    let mut members = Members::new(Scope::Payload, &mut role);
+    let mut members = Members::new(Scope::Payload, &mut meanings);
     members.push("count", padding(32, 8), None);
-    members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(LogMeaning::Rendered));
+    members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(Meaning::Rendered));
     let payload = structure(members.list, 8);
     EventRecordClass {
         id: id_of(ANY_KEY).into(),
         name: Some("log".to_owned()),
         specific_context,
         payload,
+        meanings,
         log: Some(Arc::new(role)),
         ..EventRecordClass::default()
     }

@@ -7,8 +7,8 @@ use ichnos_fuchsia::log::{self, Encoder, Framing, Messages};
 use ichnos_fuchsia::reader::{LogTrace, OpenOptions, probe};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, LogMeaning, Message, MessageKind,
-    Real, Scope, StreamCursor, Text, TraceInput, Visitor, Window,
+    Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind, Real,
+    Scope, StreamCursor, Text, TraceInput, Visitor, Window,
 };
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -369,12 +369,12 @@ fn meanings_are_told() {
     let Some(Message::Event(event)) = cursor.current() else { panic!() };
     let role = event.class.log.as_deref().unwrap();
     // Before each value is padding: the header of its argument, and its name.
-    use LogMeaning::{Component, Rendered, Tag};
-    let meanings: Vec<_> = (0..7).map(|i| role.meaning(Scope::Payload, 2 * i + 1)).collect();
+    use Meaning::{Component, Rendered, Tag};
+    let meanings: Vec<_> = (0..7).map(|i| event.class.meanings.of(Scope::Payload, 2 * i + 1)).collect();
     let expected =
         [Some(Rendered), Some(Rendered), Some(Rendered), Some(Tag), Some(Rendered), None, Some(Component)];
     assert_eq!(meanings, expected);
-    assert_eq!(role.meaning(Scope::SpecificContext, 1), Some(LogMeaning::Severity));
+    assert_eq!(event.class.meanings.of(Scope::SpecificContext, 1), Some(Meaning::Severity));
     assert_eq!(role.scale.level(0x40).name(), "WARN");
     let mut text = String::new();
     (role.text.unwrap().write)(&event, &mut text).unwrap();

@@ -452,6 +452,7 @@ impl<'a> StreamReader<'a> {
             name,
             uid,
             log_level: log_level(&attributes),
+            meanings: Default::default(),
             log: None,
             emf_uri: emf_uri(&attributes),
             specific_context,

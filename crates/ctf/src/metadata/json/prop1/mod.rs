@@ -343,6 +343,7 @@ impl Reader<'_> {
             name,
             uid: None,
             log_level: log_level(&attributes),
+            meanings: Default::default(),
             log: None,
             emf_uri: emf_uri(&attributes),
             specific_context: take(Scope::SpecificContext),
