@@ -12,7 +12,7 @@ use std::process::{Command, Stdio};
 use serde_json::{Value, json};
 
 use crate::support::{Files, Folder, METADATA, gzip, overlapping_zip, packet, root, spec2, tar, trace, tsdl};
-use crate::{archives, logs, terminal, trees};
+use crate::{archives, logs, terminal, threads, trees};
 
 /// One row of the table.
 struct Case {
@@ -23,9 +23,9 @@ struct Case {
     line: &'static str,
     place: Place,
     code: i32,
-    /// What must be said, on either output; texts of a line between two `...`.
+    /// A part of what must be said, on either output.
     says: &'static str,
-    /// Upper bounds of an optimised build: processor time in ms, and memory in MB.
+    /// Upper bounds of an optimised build: processor time in ms, and memory in MB of 10^6 bytes.
     most: (u32, u32),
 }
 
@@ -123,10 +123,13 @@ fn names(count: usize, part: impl Fn(&str) -> String) -> String {
     (0..count).map(|n| part(&format!("x{}", String::from_iter(name(n))))).collect()
 }
 
-/// A trace with a sparse file of a terabyte that has packets at these places.
+/// A trace with a sparse file of a terabyte that has packets at these places; nothing, not even the folder,
+/// where files cannot have holes.
 fn terabyte(folder: &Path, places: &[u64]) {
     write(folder, &[("metadata", METADATA.into())]);
-    trees::sparse(&folder.join("stream"), places, TERABYTE);
+    if trees::sparse(&folder.join("stream"), places, TERABYTE).is_none() {
+        fs::remove_dir_all(folder).unwrap();
+    }
 }
 
 const TERABYTE: u64 = 1 << 40;
@@ -140,67 +143,67 @@ fn cases() -> Vec<Case> {
         case("40 MB of zeros in 40 kB of gzip", |folder| {
             let zeros = vec![0; 4 << 20];
             write(folder, &[("t.gz", packed(&[], &zeros, 10, &[]))]);
-        }, (Pipes, "ichnos cat t.gz"), (2, "--limit-ratio"), (1000, 64)),
-        case("a packet of 100 MB in 300 kB of gzip", |folder| padded(folder, 100),
+        }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes become more than the limit of"), (200, 50)),
+        case("a packet of 200 MB in 600 kB of gzip", |folder| padded(folder, 200),
             (Pipes, "ichnos cat --format=null --stats t.tar.gz"), (0, "3 events in"), (1000, 100)),
         case("320 MB of zeros in 10 kB of Zstandard", |folder| {
             let block = [2, 0, 16, 0].repeat(2_500);
             write(folder, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
-        }, (Pipes, "ichnos cat t.zst"), (2, "--limit-ratio"), (1000, 64)),
+        }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes become more than the limit of"), (100, 16)),
         case("300 MB of zeros in 60 kB of xz", |folder| {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
             encoder.write_all(&vec![0; 5 << 20]).unwrap();
             write(folder, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
-        }, (Pipes, "ichnos cat t.tar.xz"), (2, "--limit-ratio"), (1000, 64)),
+        }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes become more than the limit of"), (500, 80)),
         case("a zip archive whose members are the same bytes", |folder| {
             write(folder, &[("t.zip", overlapping_zip())]);
-        }, (Pipes, "ichnos cat t.zip"), (2, ""), (1000, 64)),
+        }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes become more than the limit of"), (100, 16)),
         case("an archive in an archive in an archive", |folder| {
             let inner = gzip(&tar(&ten_events()));
             let middle = gzip(&tar(&[("inner.tar.gz", inner)]));
             write(folder, &[("t.tar.gz", gzip(&tar(&[("middle.tar.gz", middle)])))]);
-        }, (Pipes, "ichnos cat t.tar.gz"), (2, "no trace found"), (1000, 64)),
+        }, (Pipes, "ichnos cat t.tar.gz"), (2, "no trace found"), (100, 16)),
         case("a `tar.gz` that is cut off", |folder| {
             let bytes = gzip(&tar(&stream(&packets(300, 3))));
             write(folder, &[("t.tar.gz", bytes[..bytes.len() / 2].to_vec())]);
-        }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated: it ends at byte"), (1000, 64)),
+        }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated: it ends at byte"), (100, 16)),
         case("2,000 data stream files in an archive", |folder| {
             let mut archive = tar::Builder::new(Vec::new());
             archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
             (0..2_000).for_each(|i| archives::add(&mut archive, &format!("t/stream_{i}"), &packet(&[i, i + 9], 0)));
             write(folder, &[("t.tar", archive.into_inner().unwrap())]);
-        }, (Pipes, "ichnos cat --format=null --stats t.tar"), (0, "4,000 events in"), (1000, 64)),
+        }, (Pipes, "ichnos cat --format=null --stats t.tar"), (0, "4,000 events in"), (100, 24)),
         case("links in an archive that lead out of it", |folder| {
             let mut archive = tar::Builder::new(Vec::new());
             archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
             archives::link(&mut archive, "t/stream", "../../../etc/passwd");
             archives::add(&mut archive, "t/stream_a", &packet(&[1, 2], 0));
             write(folder, &[("t.tar", archive.into_inner().unwrap())]);
-        }, (Pipes, "ichnos cat t.tar"), (3, "it leads out of the archive"), (1000, 64)),
+        }, (Pipes, "ichnos cat t.tar"), (3, "it leads out of the archive"), (100, 16)),
         // Metadata.
         case("450,000 environment entries", |folder| {
             let entries = names(450_000, |name| format!("{name}=1;"));
             write(folder, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
-        }, (Pipes, "ichnos check ."), (1, "--limit-description"), (1000, 64)),
+        }, (Pipes, "ichnos check ."), (1, "the description takes more than"), (500, 64)),
         case("2 MB of labels of an enumeration in an archive of 20 kB", |folder| {
             let labels = names(1_000, |name| format!("{name},"));
             let first = format!("{HEAD}stream{{}};event{{fields:=struct{{enum:u{{");
             write(folder, &metadata(&first, &labels, 350, "x}e;};};"));
-        }, (Pipes, "ichnos check t.tar.gz"), (0, "no problems"), (1000, 64)),
-        case("24 MB of members of JSON objects in an archive", |folder| {
+        }, (Pipes, "ichnos check t.tar.gz"), (0, "no problems"), (500, 50)),
+        case("10 MB of members of JSON objects in an archive", |folder| {
             let first = "\u{1e}{\"type\":\"preamble\",\"version\":2,\"attributes\":{\"a\":[";
-            write(folder, &metadata(first, &names(1_000, |name| format!("{{\"{name}\":1}},")), 1_700, "0]}}\n"));
-        }, (Pipes, "ichnos info t.tar.gz"), (2, "--limit-description"), (1000, 64)),
+            write(folder, &metadata(first, &names(1_000, |name| format!("{{\"{name}\":1}},")), 700, "0]}}\n"));
+        }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 128)),
         case("a byte order mark before the metadata", |folder| {
             write(folder, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
-        }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (1000, 64)),
+        }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (100, 16)),
         case("integers of 65,536 bits", |folder| {
             write(folder, &tsdl("stream{};event{fields:=struct{integer{size=65536;align=1;}a;};};", &[0xa5; 1 << 16]));
-        }, (Pipes, EVENTS), (0, "8 events in"), (1000, 64)),
+        }, (Pipes, EVENTS), (0, "8 events in"), (100, 16)),
         case("an integer of 2^60 bits", |folder| {
             let class = r#"{"type":"fixed-length-unsigned-integer","length":1152921504606846976,"byte-order":"little-endian"}"#;
             write(folder, &spec2(&format!(r#"{{"type":"structure","member-classes":[{{"name":"a","field-class":{class}}}]}}"#), &[7]));
-        }, (Pipes, "ichnos cat ."), (2, "--limit-integer"), (1000, 64)),
+        }, (Pipes, "ichnos cat ."), (2, "--limit-integer"), (100, 16)),
         case("a label of all numbers of 128 bits", |folder| {
             let class = format!(r#"{{"field-type": "enum", "size": 128, "members": {{"most": [{{"lower": 2, "upper": {}}}]}}}}"#, u128::MAX);
             let text = format!(
@@ -209,34 +212,37 @@ fn cases() -> Vec<Case> {
                 {{"name": "e", "field-type": {class}}}]}}}}]"#
             );
             write(folder, &[("metadata", text.into()), ("stream", vec![0xff; 16])]);
-        }, (Pipes, "ichnos schema ."), (0, "most = 2..340282366920938463463374607431768211455"), (1000, 64)),
+        }, (Pipes, "ichnos schema ."), (0, "most = 2..340282366920938463463374607431768211455"), (100, 16)),
+        case("structures in structures, 100,000 deep", |folder| {
+            write(folder, &tsdl(&format!("stream{{}};event{{fields:={}", "struct{".repeat(100_000)), &[7]));
+        }, (Pipes, "ichnos cat ."), (2, "--limit-depth"), (100, 16)),
         // Data.
         case("a string without its NUL", |folder| {
             write(folder, &tsdl("stream{};event{fields:=struct{string s;};};", &b"abc".repeat(100_000)));
-        }, (Pipes, "ichnos cat ."), (3, "the string has no end within its packet"), (1000, 64)),
+        }, (Pipes, "ichnos cat ."), (3, "the string has no end within its packet"), (100, 16)),
         case("a length of 2^64 - 1", |folder| {
             write(folder, &tsdl("stream{};event{fields:=struct{integer{size=64;}n;integer{size=8;}q[n];};};", &[0xff; 10]));
-        }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (1000, 64)),
+        }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (100, 16)),
         case("a packet that is copied behind itself", |folder| {
             write(folder, &stream(&[packet(&[1, 2], 0), packet(&[3, 4], 0), packet(&[3, 4], 0), packet(&[5, 6], 0)].concat()));
-        }, (Pipes, EVENTS), (3, "the packet is a copy of the one at byte"), (1000, 64)),
+        }, (Pipes, EVENTS), (3, "the packet is a copy of the one at byte"), (100, 16)),
         case("one byte of 500 log records removed", |folder| {
             let mut bytes = logs::records(500).concat();
             bytes.remove(12_345);
             write(folder, &[("a.log", bytes)]);
-        }, (Pipes, "ichnos cat --format=null --stats a.log"), (3, "499 events in"), (1000, 64)),
+        }, (Pipes, "ichnos cat --format=null --stats a.log"), (3, "499 events in"), (100, 16)),
         case("a sparse file of 1 TB, a hole behind the packets", |folder| terabyte(folder, &[0]),
-            (Pipes, EVENTS), (3, "3 events in"), (1000, 64)),
+            (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
         case("a sparse file of 1 TB, holes between the packets", |folder| terabyte(folder, &[0, TERABYTE / 2, TERABYTE - 4096]),
-            (Pipes, EVENTS), (3, "9 events in"), (1000, 64)),
+            (Pipes, EVENTS), (3, "9 events in"), (100, 16)),
         case("a sparse file of 1 TB, a hole before the packets", |folder| terabyte(folder, &[TERABYTE / 4 + 77]),
-            (Pipes, EVENTS), (3, "3 events in"), (1000, 64)),
+            (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
         case("a sparse file of 1 TB, a hole in a packet", |folder| {
             terabyte(folder, &[0, TERABYTE - 4096]);
-            let mut file = File::options().write(true).open(folder.join("stream")).unwrap();
+            let Ok(mut file) = File::options().write(true).open(folder.join("stream")) else { return };
             file.seek(SeekFrom::Start(8 + 3 * 8)).unwrap();
             file.write_all(&((TERABYTE - 4096) * 8).to_le_bytes()).unwrap();
-        }, (Pipes, EVENTS), (3, "6 events in"), (1000, 64)),
+        }, (Pipes, EVENTS), (3, "6 events in"), (100, 16)),
         // Folders.
         case("folders that are links to folders above them", |folder| {
             write(folder, &ten_events());
@@ -244,57 +250,61 @@ fn cases() -> Vec<Case> {
             for (target, name) in [(".", "here"), ("..", "a/up"), ("../..", "a/b/up")] {
                 symlink(target, folder.join(name)).unwrap();
             }
-        }, (Pipes, EVENTS), (0, "10 events in"), (1000, 64)),
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
         case("links to themselves and to each other", |folder| {
             write(folder, &ten_events());
             for (target, name) in [("self", "self"), ("b", "a"), ("a", "b")] {
                 symlink(target, folder.join(name)).unwrap();
             }
-        }, (Pipes, EVENTS), (3, "the symbolic link leads nowhere: Too many levels of symbolic links"), (1000, 64)),
+        }, (Pipes, EVENTS), (3, "the symbolic link leads nowhere: Too many levels of symbolic links"), (100, 16)),
         case("40 folders, each with links to all of them", |folder| {
             write(folder, &ten_events());
             for from in 0..40 {
                 fs::create_dir(folder.join(format!("d{from}"))).unwrap();
                 (0..40).for_each(|to| symlink(format!("../d{to}"), folder.join(format!("d{from}/l{to}"))).unwrap());
             }
-        }, (Pipes, EVENTS), (0, "10 events in"), (1000, 64)),
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
         case("a data stream file that is a link to one beside the trace", |folder| {
             write(folder, &ten_events());
             fs::create_dir(folder.join("real")).unwrap();
             fs::rename(folder.join("stream_a"), folder.join("real/stream_a")).unwrap();
             symlink("real/stream_a", folder.join("stream_a")).unwrap();
-        }, (Pipes, EVENTS), (0, "10 events in"), (1000, 64)),
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
         case("a trace in a hidden folder", |folder| {
             for (name, bytes) in ten_events() {
                 write(folder, &[(&format!(".hidden/t/{name}"), bytes)]);
             }
-        }, (Pipes, EVENTS), (0, "10 events in"), (1000, 64)),
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
+        case("folders 100 deep", |folder| {
+            write(folder, &ten_events());
+            fs::create_dir_all(folder.join("d/".repeat(100))).unwrap();
+        }, (Pipes, EVENTS), (3, "it is more than 64 folders deep"), (100, 16)),
         case("a pipe in a trace", |folder| {
             write(folder, &ten_events());
             assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
-        }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is left out"), (1000, 64)),
+        }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is left out"), (100, 16)),
         // What the system refuses.
         case("no further threads", |folder| write(folder, &stream(&packets(200, 3))),
             (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --part-size=500 ."),
-            (0, "the system refuses further threads"), (1000, 64)),
+            (0, "the system refuses further threads"), (100, 16)),
         case("70 MB to unpack, and less memory", |folder| padded(folder, 70),
-            (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "there is not enough memory to hold"), (1000, 64)),
+            (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "there is not enough memory to hold"), (500, 80)),
         case("70 MB to unpack, and a full disk", |folder| padded(folder, 70),
-            (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (1000, 100)),
+            (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 80)),
         case("70 MB to unpack, and no folder for it", |folder| padded(folder, 70),
-            (Pipes, "ichnos info --temp-dir=/dev/null t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in /dev/null"), (1000, 100)),
+            (Pipes, "ichnos info --temp-dir=/dev/null t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in /dev/null"), (500, 80)),
         case("a standard output that is closed", |folder| write(folder, &ten_events()),
-            (Pipes, "ichnos cat . >&-"), (2, "the standard output is closed"), (1000, 64)),
+            (Pipes, "ichnos cat . >&-"), (2, "the standard output is closed"), (100, 16)),
         case("a standard output that is full", |folder| write(folder, &ten_events()),
-            (Pipes, "ichnos cat . >/dev/full"), (2, "No space left on device"), (1000, 64)),
+            (Pipes, "ichnos cat . >/dev/full"), (2, "No space left on device"), (100, 16)),
         case("SIGTERM while a file is written", |folder| write(folder, &stream(&packets(300, 1_000))),
-            (Pipes, "ichnos cat -q --format=jsonl -o out . & until ls -A | grep -q out; do :; done; kill $!; wait $!"),
-            (143, ""), (1000, 64)),
+            (Pipes, "ichnos cat -q --format=jsonl -o out . & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
+            (143, ""), (200, 24)),
         // Terminals.
         case("escape sequences in names and values", |folder| { terminal::ctf_2(folder); },
-            (Terminal, "ichnos cat ."), (3, r"\x1b]0;title\x07\nFORGED"), (1000, 64)),
+            (Terminal, "ichnos cat ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
         case("escape sequences and new lines in a log", |folder| { terminal::ctf_2(folder); },
-            (Pipes, "ichnos cat --format=log ."), (3, r"\x1b]0;title\x07\nFORGED"), (1000, 64)),
+            (Pipes, "ichnos cat --format=log ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
     ]
 }
 
@@ -313,6 +323,9 @@ fn run(case: &Case, folder: &Path, bin: &Path) -> Option<Value> {
     let input = folder.join("input");
     fs::create_dir_all(&input).unwrap();
     (case.make)(&input);
+    if !input.exists() {
+        return None;
+    }
     let before = contents(&input);
     let mut paths = vec![bin.to_owned()];
     paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
@@ -343,11 +356,8 @@ fn measured() {
     let case = cases().into_iter().find(|case| case.name == name).unwrap();
     let mut command = Command::new("sh");
     if case.place == OtherUser {
-        // The limit does not hold for root, and others may have processes already.
-        let user = (1 << 20 | std::process::id()).to_string();
-        command = Command::new("setpriv");
-        command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "sh", "-c"]);
-        command.arg(format!("exec {}", case.line));
+        command = threads::other_user();
+        command.args(["sh", "-c", &format!("exec {}", case.line)]);
     } else {
         command.args(["-c", case.line]);
     }
@@ -375,7 +385,7 @@ fn measured() {
         "code": code,
         "text": text,
         "milliseconds": milliseconds(usage.user_time()) + milliseconds(usage.system_time()),
-        "kilobytes": usage.max_rss(),
+        "bytes": usage.max_rss() * 1024,
     });
     fs::write("../result.json", result.to_string()).unwrap();
 }
@@ -392,7 +402,7 @@ fn hostile_inputs_do_what_the_page_says() {
     let has_sanitizer = std::env::var_os("ASAN_OPTIONS").is_some();
     let is_shown = std::env::var_os("ICHNOS_COSTS").is_some();
     // Without optimization, programs take some twenty times as long, and are larger.
-    let (slower, larger) = if cfg!(debug_assertions) { (20, 30_000) } else { (1, 0) };
+    let (slower, larger) = if cfg!(debug_assertions) { (20, 10_000) } else { (1, 0) };
     let mut wrong = String::new();
     let mut table = String::from(
         "| input | command | exit code | it says | at most |\n\
@@ -414,23 +424,32 @@ fn hostile_inputs_do_what_the_page_says() {
         )
         .unwrap();
         let folder = Folder::new("hostile-input");
-        let begin = std::time::Instant::now();
+        if has_sanitizer && case.line.contains("ulimit -v") {
+            eprintln!("skipped: {}: the address sanitizer takes memory for itself", case.name);
+            continue;
+        }
         let Some(result) = run(&case, &folder, &bin) else { continue };
         let text = result["text"].as_str().unwrap();
+        // Counts are all of a number, not the end of a larger one.
+        let is_said = match case.says.starts_with(|c: char| c.is_ascii_digit()) {
+            true => text.lines().any(|line| line.starts_with(case.says)),
+            false => text.contains(case.says),
+        };
         let (milliseconds, kilobytes) =
-            (result["milliseconds"].as_u64().unwrap(), result["kilobytes"].as_u64().unwrap());
+            (result["milliseconds"].as_u64().unwrap(), result["bytes"].as_u64().unwrap() / 1000);
         if is_shown {
+            let said = text.lines().find(|line| line.contains("error: ")).or(text.lines().last());
             println!(
-                "{milliseconds} ms, {kilobytes} kB, {:.1} s in all: {}",
-                begin.elapsed().as_secs_f64(),
-                case.name
+                "{milliseconds} ms, {kilobytes} kB: {}\n    {}: {}",
+                case.name,
+                result["code"],
+                said.unwrap_or("")
             );
-            println!("    {}: {}", result["code"], text.lines().last().unwrap_or(""));
         }
         let mut fail = |what: String| writeln!(wrong, "{}: {what}\n{text:.2000}", case.name).unwrap();
         if result["code"] != case.code {
             fail(format!("exit code {}, not {}", result["code"], case.code));
-        } else if !text.contains(case.says) || text.contains("panicked") {
+        } else if !is_said || text.contains("panicked") {
             fail(format!("`{}` is not said", case.says));
         }
         if milliseconds > u64::from(time) * slower {
