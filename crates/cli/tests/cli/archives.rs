@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{Folder, METADATA, command, ichnos, packet};
 
 /// Appends a file to a tar archive.
-fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
+pub fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
     let mut header = tar::Header::new_gnu();
     header.set_size(content.len() as u64);
     header.set_mode(0o644);
@@ -14,7 +14,7 @@ fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
 }
 
 /// Appends a symbolic link.
-fn link(archive: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
+pub fn link(archive: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Symlink);
     header.set_size(0);

@@ -158,7 +158,7 @@ fn damage_and_rules() {
 }
 
 /// Records such as programs write.
-fn records(count: u64) -> Vec<Vec<u8>> {
+pub fn records(count: u64) -> Vec<Vec<u8>> {
     let record = |index: u64| {
         let mut buffer = [0; 256];
         let mut encoder = Encoder::new(&mut buffer);

@@ -197,7 +197,7 @@ fn what_is_no_file_is_called_what_it_is() {
 }
 
 /// Packets at these places of a file that is as long as this, with holes between.
-fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
+pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     let mut file = File::create(path).unwrap();
     for at in places {
         file.seek(SeekFrom::Start(*at)).unwrap();
