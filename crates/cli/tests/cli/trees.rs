@@ -158,6 +158,14 @@ fn a_part_of_a_trace_stands_for_it() {
     };
     cat(&["stream_a", "stream_b", "metadata"], &[]).expect(0, &["10 events in"]);
     cat(&["stream_a", "below"], &[]).expect(0, &["16 events in"]);
+    // From within the index.
+    for path in [".", "stream_a.idx"] {
+        let run = crate::support::command().current_dir(folder.join("index")).args(["info", path]).output();
+        let run = run.unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{path}: {said}");
+        assert!(said.contains("this is the packet index of the trace .., which is read"), "{path}: {said}");
+    }
     // This file alone: as the note says.
     let metadata = folder.join("metadata");
     let run = cat(&["stream_b"], &[OsStr::new("--metadata"), metadata.as_os_str()]);
