@@ -42,12 +42,10 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
             let wrong = FORMATS.iter().filter(|(id, _)| is_given(id) && !applies(id, cat));
             Failure::all(wrong.map(|(id, formats)| {
                 let formats = formats.iter().map(|format| name(*format)).collect::<Vec<_>>();
-                let which = match formats.as_slice() {
-                    [only] => format!("the format `{only}`"),
-                    several => format!("the formats {}", alternatives(several.iter().map(String::as_str))),
-                };
+                let names = alternatives(formats.iter().map(String::as_str));
+                let plural = if formats.len() > 1 { "s" } else { "" };
                 let failure = Failure::new(format!(
-                    "`{}` does not apply to the format `{}`, but to {which}",
+                    "`{}` does not apply to the format `{}`, but to the format{plural} {names}",
                     option(id),
                     name(cat.format())
                 ));
@@ -55,9 +53,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                     "clock_gmt" => failure.help(
                         "leave it out, or give a time of day to --begin, --end or --timerange that it is to be for",
                     ),
-                    _ => failure.help(format!(
-                        "leave it out, or choose {which} by --format"
-                    )),
+                    _ => failure.help(format!("leave it out, or choose the format {names} by --format")),
                 }
             }))
         }

@@ -11,7 +11,6 @@ use ichnos::io::ScanProgress;
 use ichnos::model::{Message, StreamSummary};
 use ichnos::{OpenError, Session};
 
-use crate::applicable;
 use crate::args::{Arithmetic, Cat};
 use crate::cat;
 use crate::exit::Failure;
@@ -35,7 +34,7 @@ pub(crate) fn open(
 ) -> Result<Option<Session>, Failure> {
     let is_few = args.limit.is_some_and(|limit| limit <= MOST_EVENTS);
     // What comes in a pipe can be read once, and folders are not packed.
-    let is_packed = |path: &std::path::PathBuf| path.is_file();
+    let is_packed = |path: &std::path::PathBuf| path.as_os_str() != "-" && path.is_file();
     // Where all data streams are active depends on where they end.
     let needs_ends = args.stream_intersection;
     if !is_few || needs_ends || args.reading.paths.is_empty() || !args.reading.paths.iter().all(is_packed) {
@@ -46,7 +45,7 @@ pub(crate) fn open(
     if !is_enough(args, &session, selection).unwrap_or(false) {
         return Ok(None);
     }
-    applicable::check_reading(&args.reading, &session, report)?;
+    input::check(&args.reading, &session, report)?;
     Ok(Some(session))
 }
 

@@ -555,8 +555,12 @@ fn remedy(kind: &DamageKind) -> &'static str {
             "the tracer was set back, or bytes were changed: numbers of lost events and packets around it are not \
              to be trusted"
         }
-        DamageKind::Misplaced { .. } | DamageKind::Copy(_) => {
-            "packets were moved or copied after they were recorded: all that is there is read, in the order of time"
+        DamageKind::Misplaced { .. } => {
+            "packets were moved after they were recorded: all that is there is read, in the order of time"
+        }
+        DamageKind::Copy(_) => {
+            "the packet was copied after it was recorded: it is read once; copy the file again from where it was \
+             recorded"
         }
         DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
             "remove the packet index (the file of the folder `index`): packets are found without it"

@@ -41,13 +41,18 @@ pub(crate) fn open(
             _ => failure,
         }
     })?;
+    check(reading, &session, report)?;
+    Ok(session)
+}
+
+/// Checks that what was opened is what the options ask for.
+pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Result<(), Failure> {
     if reading.strict
         && let Some(problem) = session.problems().first()
     {
         return Err(Failure::new(problem.as_str()).help("without --strict, all that can be read is read"));
     }
-    applicable::check_reading(reading, &session, report)?;
-    Ok(session)
+    applicable::check_reading(reading, session, report)
 }
 
 /// Opens what the command line names, with this arithmetic of clocks unless it names another; `check`:

@@ -320,6 +320,8 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         let finder = memchr::memmem::Finder::new(&magic);
         let search = |part: Range<usize>| {
             progress(part.start);
+            // What was searched before this part.
+            data.release_part(part.len());
             // A magic number that begins in this part may end behind it.
             let end = part.end.saturating_add(magic.len() - 1).min(data.len());
             let bytes = data.get(part.start..end).unwrap_or_default();

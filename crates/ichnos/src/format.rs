@@ -139,11 +139,14 @@ const FUCHSIA_LOG: Format = Format {
     open: |trees, options| {
         let options = fuchsia_options(options);
         let mut found = Found::default();
+        let mut read = ichnos_fuchsia::reader::ReadFiles::default();
         for tree in trees {
-            match ichnos_fuchsia::reader::LogTrace::open(tree, &options) {
+            match ichnos_fuchsia::reader::LogTrace::open_unread(tree, &options, &mut read) {
                 Ok(trace) => {
                     found.notices.extend_from_slice(trace.notices());
-                    found.traces.push(Box::new(trace));
+                    if !trace.is_repeated() {
+                        found.traces.push(Box::new(trace));
+                    }
                 }
                 Err(error) => {
                     let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());

@@ -228,7 +228,9 @@ pub fn open<P: AsRef<Path>>(
     let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options)).collect();
     let mut options = options.clone();
     let mut trees = Vec::new();
-    for opening in without_repetition(openings) {
+    let (openings, notices) = without_repetition(openings);
+    session.notices = notices;
+    for opening in openings {
         let path = &*opening.path;
         let tree = if path == Path::new("-") {
             Tree::from_reader_with("stdin", std::io::stdin().lock(), &options.tree())

@@ -23,6 +23,8 @@ pub(crate) enum Content {
     /// It is there, but this is why it cannot be read.
     Broken(Box<str>),
     Link(Box<Link>),
+    /// What a link leads to.
+    Linked(Box<Self>),
 }
 
 impl Content {
@@ -36,6 +38,7 @@ impl Content {
         match self {
             Self::Unpacked(range) => Self::Bytes(unpacked.slice(place(range.start)..place(range.end))),
             Self::Cut(cut) => cut.0.in_place(unpacked).cut(cut.1),
+            Self::Linked(content) => Self::Linked(Box::new(content.in_place(unpacked))),
             Self::Beginning(beginning) => {
                 Self::Beginning(Box::new((beginning.0.in_place(unpacked), beginning.1)))
             }
@@ -123,6 +126,20 @@ pub(crate) fn cut_off(end: u64, is_unpacked: bool, path: &str, missing: Option<u
     )
 }
 
+/// The text of a path. A byte that is not UTF-8 becomes U+FFFD and its value, so that two paths do not
+/// become one, of which only one would be kept.
+pub(crate) fn path_text(path: &[u8]) -> String {
+    let mut text = String::with_capacity(path.len());
+    for chunk in path.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            text.push(char::REPLACEMENT_CHARACTER);
+            text.push_str(&format!("{byte:02x}"));
+        }
+    }
+    text
+}
+
 enum Sanitised {
     Path(String),
     /// It is the archive's root.
@@ -168,5 +185,11 @@ mod tests {
         assert_eq!(path("..\\b"), "(outside)");
         assert_eq!(path("a/.git/x"), "a/.git/x");
         assert_eq!(path("./"), "(root)");
+    }
+
+    #[test]
+    fn paths_that_are_not_utf_8_stay_different() {
+        assert_eq!(path_text("a/é".as_bytes()), "a/é");
+        assert_eq!(path_text(b"chan_\xe8/\xff\xe2\x80"), "chan_\u{fffd}e8/\u{fffd}ff\u{fffd}e2\u{fffd}80");
     }
 }

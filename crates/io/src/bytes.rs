@@ -122,6 +122,15 @@ impl Bytes {
         }
     }
 
+    /// The same for `len` bytes among these, also where these are a whole file.
+    ///
+    /// This is for looking through large files, which would else stay in memory up to where that ends.
+    pub fn release_part(&self, len: usize) {
+        if let Storage::Mapped(mapping) = &*self.storage {
+            mapping.release(len);
+        }
+    }
+
     /// The sparse file that these bytes are a part of, and where in it they begin.
     pub(crate) fn sparse_file(&self) -> Option<(File, usize)> {
         let Storage::Mapped(mapping) = &*self.storage else { return None };

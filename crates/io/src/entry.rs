@@ -18,6 +18,8 @@ pub struct Entry {
     pub len: Option<u64>,
     pub(crate) packed: Option<u64>,
     pub(crate) place: Place,
+    /// Whether it is a link in an archive.
+    pub(crate) is_link: bool,
 }
 
 /// Where the content of an entry is.
@@ -53,6 +55,10 @@ impl Entry {
 
     /// A member of an archive; `packed`: size of the archive in bytes.
     pub(crate) fn of_member(path: String, content: Content, packed: Option<u64>) -> Self {
+        let (content, is_link) = match content {
+            Content::Linked(content) => (*content, true),
+            content => (content, false),
+        };
         let (len, place) = match content {
             Content::Bytes(bytes) => (Some(bytes.len() as u64), Place::Memory(bytes)),
             Content::Cut(cut) => match *cut {
@@ -67,10 +73,12 @@ impl Entry {
             },
             Content::Broken(problem) => (None, Place::Broken(problem.into())),
             // Those were put in place when all members were known.
-            Content::Unpacked(_) | Content::Link(_) => (None, Place::Broken("it leads nowhere".to_owned())),
+            Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
+                (None, Place::Broken("it leads nowhere".to_owned()))
+            }
         };
         let packed = packed.filter(|_| len.is_some());
-        Self { len, packed, ..Self::of_place(path, place) }
+        Self { len, packed, is_link, ..Self::of_place(path, place) }
     }
 
     /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
@@ -91,7 +99,7 @@ impl Entry {
     }
 
     pub(crate) fn of_place(path: String, place: Place) -> Self {
-        Self { path, len: None, packed: None, place }
+        Self { path, len: None, packed: None, place, is_link: false }
     }
 
     /// The content. A large plain file is mapped: no matter how long, this is quick.
@@ -136,7 +144,12 @@ impl Entry {
     #[must_use]
     pub fn status(&self) -> Option<FileStatus> {
         let Place::File { is_link, .. } = &self.place else {
-            return Some(FileStatus { size: self.len?, identity: None, has_other_names: false });
+            let identity = match &self.place {
+                Place::Memory(bytes) | Place::Beginning(bytes) => FileId::of_bytes(bytes),
+                Place::Cut(cut) => FileId::of_bytes(&cut.0),
+                _ => None,
+            };
+            return Some(FileStatus { size: self.len?, identity, has_other_names: self.is_link });
         };
         let metadata = fs::metadata(self.place()?).ok().filter(fs::Metadata::is_file)?;
         Some(FileStatus {
@@ -191,11 +204,11 @@ impl Entry {
 pub struct FileStatus {
     /// Size in bytes.
     pub size: u64,
-    /// What is the same for all names of one file. None: it is no file of its own but a member of an
-    /// archive, or the system does not say.
+    /// What is the same for all names of one file: of a member of an archive, as long as the archive is
+    /// open. None: it is empty, or the system does not say.
     pub identity: Option<FileId>,
-    /// Whether it is a symbolic link, or has several hard links: only then the same file can be met again
-    /// at another path.
+    /// Whether it is a link, or has several hard links: only then the same file can be met again at
+    /// another path.
     pub has_other_names: bool,
 }
 
@@ -211,6 +224,14 @@ impl FileId {
     #[must_use]
     pub fn of_path(path: &Path) -> Option<Self> {
         Self::of(&fs::metadata(path).ok()?)
+    }
+
+    /// Members of an archive are the same where they are the same bytes in memory, which links have in
+    /// common with what they lead to.
+    fn of_bytes(bytes: &Bytes) -> Option<Self> {
+        // No device has such a number.
+        let device = u64::MAX - bytes.len() as u64;
+        (!bytes.is_empty()).then(|| Self { device, inode: bytes.as_ptr().addr() as u64 })
     }
 
     #[cfg(unix)]

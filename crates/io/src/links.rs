@@ -45,7 +45,9 @@ impl Members {
         let targets: Vec<(usize, Target)> = links.collect();
         for (i, target) in targets {
             let content = match target {
-                Target::File(file) => self.files.get(file).map(|(_, content)| content.clone()),
+                Target::File(file) => {
+                    self.files.get(file).map(|(_, content)| Content::Linked(Box::new(content.clone())))
+                }
                 Target::Missing(target) => Some(Content::Broken(
                     format!("the link leads to {target:?}, which is not in the archive").into(),
                 )),
@@ -158,8 +160,12 @@ mod tests {
     /// What is there when links were followed.
     fn followed(files: &[(&str, &str)], bytes: u64) -> (Vec<String>, Vec<String>) {
         let members = members(files).finish(&Bytes::default(), bytes);
-        let shown = members.files.iter().map(|(path, content)| match content {
-            Content::Bytes(bytes) => format!("{path}: {}", String::from_utf8_lossy(bytes)),
+        let place = |content: &Content| match content {
+            Content::Linked(content) => (**content).clone(),
+            other => other.clone(),
+        };
+        let shown = members.files.iter().map(|(path, content)| match place(content) {
+            Content::Bytes(bytes) => format!("{path}: {}", String::from_utf8_lossy(&bytes)),
             Content::Broken(problem) => format!("{path}: {problem}"),
             other => format!("{path}: {other:?}"),
         });

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::io::{self, Cursor, Read, Seek, SeekFrom};
 use std::rc::Rc;
 
-use crate::archive::{Content, Members, cut_off, too_many};
+use crate::archive::{Content, Members, cut_off, path_text, too_many};
 use crate::decompress::{Budget, Counting, Packing, decoder, said_size};
 use crate::links::Link;
 use crate::store::Store;
@@ -70,7 +70,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
                 break;
             }
         };
-        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let path = path_text(&entry.path_bytes());
         let kind = entry.header().entry_type();
         let begin = entry.raw_file_position();
         let is_sparse = kind.is_gnu_sparse();
@@ -105,7 +105,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
         } else if (kind.is_hard_link() || kind.is_symlink())
             && let Some(target) = entry.link_name_bytes()
         {
-            let target = String::from_utf8_lossy(&target).into_owned();
+            let target = path_text(&target);
             Some(Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() })))
         } else {
             None
@@ -159,7 +159,7 @@ pub(crate) fn beginnings(
             return Err(too_many(budget.path, &budget.options.limits));
         }
         let Ok(mut entry) = entry else { return Ok(None) };
-        let path = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
+        let path = path_text(&entry.path_bytes());
         let kind = entry.header().entry_type();
         let size = entry.size();
         let whole = size.checked_next_multiple_of(BLOCK).unwrap_or(u64::MAX);
@@ -188,7 +188,7 @@ pub(crate) fn beginnings(
         } else if let (true, Some(target)) =
             (kind.is_hard_link() || kind.is_symlink(), entry.link_name_bytes())
         {
-            let target = String::from_utf8_lossy(&target).into_owned();
+            let target = path_text(&target);
             Content::Link(Box::new(Link { target, is_hard: kind.is_hard_link() }))
         } else if kind.is_dir() {
             allowance.set(MOST_OF_HEADER);

@@ -4,7 +4,7 @@ use std::io::{self, Cursor, Read};
 
 use zip::result::ZipError;
 
-use crate::archive::{Content, Members, cut_off, too_many};
+use crate::archive::{Content, Members, cut_off, path_text, too_many};
 use crate::decompress::{Budget, Packing};
 use crate::links::Link;
 use crate::store::Store;
@@ -88,7 +88,7 @@ fn link(reader: &mut impl Read) -> Content {
     let mut target = Vec::new();
     match reader.take(MOST_OF_PATH).read_to_end(&mut target) {
         Ok(_) => {
-            let target = String::from_utf8_lossy(&target).into_owned();
+            let target = path_text(&target);
             Content::Link(Box::new(Link { target, is_hard: false }))
         }
         Err(error) => broken(&error),

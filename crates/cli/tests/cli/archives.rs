@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::support::{Folder, METADATA, command, ichnos, packet};
 
 /// Appends a file to a tar archive.
-fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
+pub fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
     let mut header = tar::Header::new_gnu();
     header.set_size(content.len() as u64);
     header.set_mode(0o644);
@@ -14,7 +14,7 @@ fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
 }
 
 /// Appends a symbolic link.
-fn link(archive: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
+pub fn link(archive: &mut tar::Builder<Vec<u8>>, path: &str, target: &str) {
     let mut header = tar::Header::new_gnu();
     header.set_entry_type(tar::EntryType::Symlink);
     header.set_size(0);
@@ -63,6 +63,58 @@ fn links_in_an_archive_lead_to_its_members() {
     let left_out =
         "left out the link \"t/chan_2\" to \"../../elsewhere/chan_2\": it leads out of the archive";
     assert_eq!(ichnos(["cat", &path]).expect(3, &[left_out]).out.lines().count(), 5);
+    // A few events of it are no more of it.
+    let path = write(&folder, "outside.tar.gz", &gzip(&archive(&[outside, inside])));
+    for options in [&["--strict"][..], &["--strict", "--limit=1"]] {
+        let run = ichnos([&["cat", path.as_str()][..], options].concat()).expect(2, &["error: ", left_out]);
+        assert_eq!((run.out.as_str(), run.err.contains("warning")), ("", false), "{}", run.err);
+    }
+}
+
+/// Names of members that differ in what is not UTF-8 are different names.
+#[cfg(unix)]
+#[test]
+fn names_that_are_not_utf_8_stay_different() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = Folder::new("archive-names");
+    let mut archive = tar::Builder::new(Vec::new());
+    add(&mut archive, "t/metadata", METADATA.as_bytes());
+    for (name, begin) in [(&b"t/canal_\xe8"[..], 1), (b"t/canal_\xe9", 10)] {
+        let content = packet(&[begin, begin + 1], 0);
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        archive.append_data(&mut header, OsStr::from_bytes(name), content.as_slice()).unwrap();
+    }
+    let path = write(&folder, "t.tar", &archive.into_inner().unwrap());
+    assert_eq!(ichnos(["cat", &path]).expect(0, &[]).out.lines().count(), 4);
+}
+
+#[test]
+fn what_links_in_an_archive_repeat_is_read_once() {
+    let folder = Folder::new("archive-repeated");
+    let mut archive = tar::Builder::new(Vec::new());
+    add(&mut archive, "a/metadata", METADATA.as_bytes());
+    add(&mut archive, "a/stream", &packet(&[1, 2, 3], 0));
+    for file in ["metadata", "stream"] {
+        link(&mut archive, &format!("b/{file}"), &format!("../a/{file}"));
+    }
+    let archive = archive.into_inner().unwrap();
+    for (name, bytes) in [("t.tar", archive.clone()), ("t.tar.gz", gzip(&archive))] {
+        let path = write(&folder, name, &bytes);
+        let note = "b: this is the same trace as ";
+        assert_eq!(ichnos(["cat", &path]).expect(0, &[note]).out.lines().count(), 3, "{name}");
+        let few = ichnos(["cat", "--limit=2", &path]).expect(0, &[note]).out;
+        let all = ichnos(["cat", &path]).out;
+        assert!(few.lines().count() == 2 && all.starts_with(&few), "{few}");
+    }
+    let log = std::fs::read(crate::support::root().join("examples/hello-fuchsia/boot.log")).unwrap();
+    let mut archive = tar::Builder::new(Vec::new());
+    add(&mut archive, "boot.log", &log);
+    link(&mut archive, "latest.log", "boot.log");
+    let path = write(&folder, "logs.tar", &archive.into_inner().unwrap());
+    let run = ichnos(["cat", "-fnull", "--stats", &path]);
+    run.expect(0, &["latest.log: this is the same file as ", "boot.log: it is read once", "8 events in"]);
 }
 
 #[test]

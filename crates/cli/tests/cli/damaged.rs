@@ -185,7 +185,11 @@ fn a_packet_that_was_copied_is_read_once() {
         let cat = run(&folder, "cat", &["--format=jsonl"]).expect(3, &["bad: byte ", copy]);
         assert_eq!(times(&cat.out), expected);
         assert!(!cat.err.contains("clock"), "{}", cat.err);
-        run(&folder, "check", &[]).expect(1, &[]).prints(&[copy]);
+        run(&folder, "check", &[]).expect(1, &[]).prints(&[
+            copy,
+            "remedy: the packet was copied",
+            "read once",
+        ]);
     }
     // As long as one byte is another one, they are two packets.
     let mut other = one.clone();

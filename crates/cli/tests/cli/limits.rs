@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use ichnos::io::IoLimits;
 use ichnos::model::Limits;
 
-use crate::support::{Folder, Run, command, ichnos, root};
+use crate::support::{Files, Folder, Run, command, gzip, ichnos, overlapping_zip, root, spec2, tar, tsdl};
 
 /// The rows of a table of docs/limits.md: names of limits, each with its flag and its default.
 fn table(name: &str) -> BTreeMap<String, (String, String)> {
@@ -78,15 +78,6 @@ fn the_page_has_all_limits() {
         }
         assert_eq!(found, flags.keys().cloned().collect(), "{verb}");
     }
-}
-
-/// Contents of files by their names.
-type Files = Vec<(&'static str, Vec<u8>)>;
-
-/// A trace of metadata in the language of CTF 1.8, and data.
-fn tsdl(metadata: &str, data: &[u8]) -> Files {
-    let metadata = format!("/* CTF 1.8 */\ntrace{{major=1;minor=8;byte_order=le;}};{metadata}");
-    vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
 }
 
 fn run(verb: &str, files: &[(&str, Vec<u8>)], arguments: &[&str]) -> Run {
@@ -258,17 +249,6 @@ fn much_of_what_could_be_heavy_is_read() {
 /// A name that costs no more than a short one.
 const LONG: &str = "a_name_of_thirty_one_characters";
 
-/// A trace of metadata in the language of CTF 2: a data stream class with one event record class.
-fn spec2(payload: &str, data: &[u8]) -> Files {
-    let fragments = [
-        r#"{"type":"preamble","version":2}"#,
-        r#"{"type":"data-stream-class"}"#,
-        &format!(r#"{{"type":"event-record-class","payload-field-class":{payload}}}"#),
-    ];
-    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
-    vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
-}
-
 /// A structure of members whose classes are these.
 fn structure(members: &[(&str, &str)]) -> String {
     let member = |(name, class): &(&str, &str)| format!(r#"{{"name":"{name}","field-class":{class}}}"#);
@@ -293,23 +273,6 @@ fn aliases(leaf: &str, levels: u8, width: usize) -> (String, char) {
         text += &format!("typealias struct{{{members}}}:={last};");
     }
     (text, last)
-}
-
-fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
-    let mut archive = tar::Builder::new(Vec::new());
-    for (name, content) in files {
-        let mut header = tar::Header::new_gnu();
-        header.set_size(content.len() as u64);
-        header.set_mode(0o644);
-        archive.append_data(&mut header, name, &content[..]).unwrap();
-    }
-    archive.into_inner().unwrap()
-}
-
-fn gzip(bytes: &[u8]) -> Vec<u8> {
-    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
-    encoder.write_all(bytes).unwrap();
-    encoder.finish().unwrap()
 }
 
 /// Packed with xz, and filled up to a kilobyte with padding: the more there is, the more may come out.
@@ -341,27 +304,6 @@ fn filled(files: Files) -> Files {
 /// Several members of a structure of TSDL.
 fn many(count: usize, member: impl Fn(usize) -> String) -> String {
     (0..count).map(member).collect()
-}
-
-/// A local file header of a zip archive whose members are all this file.
-fn overlapping_zip() -> Vec<u8> {
-    let content = gzip(&vec![0; 300_000]);
-    // Without the header and the trailer of gzip.
-    let (content, crc) = (&content[10..content.len() - 8], &content[content.len() - 8..][..4]);
-    let sizes = [&(content.len() as u32).to_le_bytes()[..], &300_000u32.to_le_bytes()].concat();
-    let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], crc, &sizes, &[1, 0, 0, 0]].concat();
-    let mut zip = [b"PK\x03\x04", &common[..], b"a", content].concat();
-    let (begin, count) = (zip.len() as u32, 10u8);
-    for name in 0..count {
-        zip.extend([b"PK\x01\x02\x14\0", &common[..], &[0; 14], &[b'a' + name]].concat());
-    }
-    let size = zip.len() as u32 - begin;
-    zip.extend(b"PK\x05\x06\0\0\0\0");
-    zip.extend([count, 0, count, 0]);
-    zip.extend(size.to_le_bytes());
-    zip.extend(begin.to_le_bytes());
-    zip.extend([0, 0]);
-    zip
 }
 
 /// Inputs of up to a kilobyte, each with another way to cost much.

@@ -158,7 +158,7 @@ fn damage_and_rules() {
 }
 
 /// Records such as programs write.
-fn records(count: u64) -> Vec<Vec<u8>> {
+pub fn records(count: u64) -> Vec<Vec<u8>> {
     let record = |index: u64| {
         let mut buffer = [0; 256];
         let mut encoder = Encoder::new(&mut buffer);
@@ -402,4 +402,19 @@ fn vectors_of_the_reference() {
         }
     }
     assert!(count >= 34, "{count}");
+}
+
+#[test]
+fn a_log_that_is_named_twice_is_read_once() {
+    let folder = Folder::new("log-twice");
+    let (log, link) = (folder.join("boot.log"), folder.join("hard.log"));
+    fs::copy(example(), &log).unwrap();
+    let (log, link, folder) = (path(&log), path(&link), path(&folder));
+    let count = |paths: &[&str]| ichnos([&["cat", "-fnull", "--stats"], paths].concat());
+    let twice = "boot.log: this file is given more than once: it is read once";
+    count(&[folder, log]).expect(0, &["8 events in", twice]);
+    count(&[log, folder]).expect(0, &["8 events in", twice]);
+    count(&[log, log]).expect(0, &["8 events in", "boot.log: this path is given more than once"]);
+    fs::hard_link(log, link).unwrap();
+    count(&[link, log]).expect(0, &["8 events in", "boot.log: this is the same file as "]);
 }

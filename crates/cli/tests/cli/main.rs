@@ -12,6 +12,8 @@ mod documents;
 mod endings;
 mod errors;
 mod habits;
+#[cfg(target_os = "linux")]
+mod hostile_inputs;
 mod inspect;
 mod intersection;
 mod json_forms;

@@ -60,6 +60,10 @@ fn each_with_each_format() {
 fn time_zones_are_for_times() {
     let folder = trace("zones");
     cat(&folder, &["--json", "--clock-gmt", "--begin=01:46"]).expect(0, &[]);
+    cat(&folder, &["--time=iso"]).expect(
+        2,
+        &["but to the formats `jsonl` or `log-json`", "or choose the format `jsonl` or `log-json` by"],
+    );
     cat(&folder, &["--json", "--clock-gmt"]).expect(2, &["give a time of day to --begin"]);
     let info = |options: &[&str]| {
         ichnos([OsStr::new("info"), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))

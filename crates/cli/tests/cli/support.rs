@@ -185,3 +185,62 @@ pub fn trace(name: &str) -> Folder {
     std::fs::write(folder.join("stream_b"), packet(&[2_000, 4_000, 6_000, 1_500_000_000], 0)).unwrap();
     folder
 }
+
+/// Contents of files by their names.
+pub type Files = Vec<(&'static str, Vec<u8>)>;
+
+/// A trace of metadata in the language of CTF 1.8, and data.
+pub fn tsdl(metadata: &str, data: &[u8]) -> Files {
+    let metadata = format!("/* CTF 1.8 */\ntrace{{major=1;minor=8;byte_order=le;}};{metadata}");
+    vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
+}
+
+/// A tar archive of these files.
+pub fn tar(files: &[(&str, Vec<u8>)]) -> Vec<u8> {
+    let mut archive = tar::Builder::new(Vec::new());
+    for (name, content) in files {
+        let mut header = tar::Header::new_gnu();
+        header.set_size(content.len() as u64);
+        header.set_mode(0o644);
+        archive.append_data(&mut header, name, &content[..]).unwrap();
+    }
+    archive.into_inner().unwrap()
+}
+
+pub fn gzip(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+    encoder.write_all(bytes).unwrap();
+    encoder.finish().unwrap()
+}
+
+/// A local file header of a zip archive whose members are all this file.
+pub fn overlapping_zip() -> Vec<u8> {
+    let content = gzip(&vec![0; 300_000]);
+    // Without the header and the trailer of gzip.
+    let (content, crc) = (&content[10..content.len() - 8], &content[content.len() - 8..][..4]);
+    let sizes = [&(content.len() as u32).to_le_bytes()[..], &300_000u32.to_le_bytes()].concat();
+    let common = [&[20, 0, 0, 0, 8, 0, 0, 0, 0, 0][..], crc, &sizes, &[1, 0, 0, 0]].concat();
+    let mut zip = [b"PK\x03\x04", &common[..], b"a", content].concat();
+    let (begin, count) = (zip.len() as u32, 10u8);
+    for name in 0..count {
+        zip.extend([b"PK\x01\x02\x14\0", &common[..], &[0; 14], &[b'a' + name]].concat());
+    }
+    let size = zip.len() as u32 - begin;
+    zip.extend(b"PK\x05\x06\0\0\0\0");
+    zip.extend([count, 0, count, 0]);
+    zip.extend(size.to_le_bytes());
+    zip.extend(begin.to_le_bytes());
+    zip.extend([0, 0]);
+    zip
+}
+
+/// A trace of metadata in the language of CTF 2: a data stream class with one event record class.
+pub fn spec2(payload: &str, data: &[u8]) -> Files {
+    let fragments = [
+        r#"{"type":"preamble","version":2}"#,
+        r#"{"type":"data-stream-class"}"#,
+        &format!(r#"{{"type":"event-record-class","payload-field-class":{payload}}}"#),
+    ];
+    let metadata: String = fragments.iter().map(|fragment| format!("\u{1e}{fragment}\n")).collect();
+    vec![("metadata", metadata.into_bytes()), ("s", data.to_vec())]
+}

@@ -5,7 +5,7 @@ use std::fs;
 use std::io::Read as _;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use nix::pty::openpty;
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
@@ -19,13 +19,19 @@ const HOSTILE: &str =
 
 /// Runs the command with both of its outputs on a terminal; gives the exit code and what arrived there.
 fn on_terminal<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> (i32, Vec<u8>) {
+    let mut command = command();
+    command.args(arguments);
+    with_terminal(command)
+}
+
+/// Runs any command in this way.
+pub fn with_terminal(mut command: Command) -> (i32, Vec<u8>) {
     let terminal = openpty(None, None).unwrap();
     let mut settings = tcgetattr(&terminal.slave).unwrap();
     cfmakeraw(&mut settings);
     tcsetattr(&terminal.slave, SetArg::TCSANOW, &settings).unwrap();
     let end = |fd: &OwnedFd| Stdio::from(fd.try_clone().unwrap());
-    let mut command = command();
-    command.args(arguments).env("TERM", "xterm").stdin(Stdio::null());
+    command.env("TERM", "xterm").stdin(Stdio::null());
     command.stdout(end(&terminal.slave)).stderr(end(&terminal.slave));
     let mut child = command.spawn().unwrap();
     // The terminal ends when nothing has it any more: the command keeps what it was given.
@@ -39,7 +45,7 @@ fn on_terminal<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>
 /// Checks that text on a terminal consists of lines, colours of ours and what is printable; gives it without
 /// the colours.
 #[track_caller]
-fn check(bytes: &[u8], has_colors: bool) -> String {
+pub fn check(bytes: &[u8], has_colors: bool) -> String {
     let text = std::str::from_utf8(bytes).unwrap();
     let mut plain = String::new();
     let mut rest = text;
@@ -73,7 +79,7 @@ fn shown(code: i32, arguments: &[&str]) -> String {
 }
 
 /// A CTF 2 trace in which all names and texts are hostile, with a string that is no UTF-8.
-fn ctf_2(folder: &Path) -> PathBuf {
+pub fn ctf_2(folder: &Path) -> PathBuf {
     let path = folder.join(format!("trace {}", HOSTILE.replace('/', "")));
     fs::create_dir(&path).unwrap();
     let name = serde_json::to_string(HOSTILE).unwrap();

@@ -15,6 +15,15 @@ fn trace() -> Folder {
     folder
 }
 
+/// Runs the program that is added as a user who has no other processes: limits of them do not hold for root,
+/// and others may have some already.
+pub fn other_user() -> Command {
+    let user = (1 << 20 | std::process::id()).to_string();
+    let mut command = Command::new("setpriv");
+    command.args(["--reuid", &user, "--regid", &user, "--clear-groups"]);
+    command
+}
+
 /// Runs a copy of the command that may make `most` processes and threads, itself among them, as a user
 /// who has none besides; None (and a line that says why) where that cannot be done.
 fn limited(folder: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
@@ -23,11 +32,8 @@ fn limited(folder: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
         std::fs::copy(env!("CARGO_BIN_EXE_ichnos"), &program).unwrap();
     }
     std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
-    // The limit does not hold for root, and others may have processes already.
-    let user = (1 << 20 | std::process::id()).to_string();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", &user, "--regid", &user, "--clear-groups", "prlimit"]);
-    command.arg(format!("--nproc={most}")).arg(&program).args(arguments);
+    let mut command = other_user();
+    command.arg("prlimit").arg(format!("--nproc={most}")).arg(&program).args(arguments);
     let output = command.env("TZ", "UTC").stdin(Stdio::null()).output();
     let Ok(output) = output else {
         eprintln!("skipped: `setpriv` is not installed");

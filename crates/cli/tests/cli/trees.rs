@@ -158,6 +158,14 @@ fn a_part_of_a_trace_stands_for_it() {
     };
     cat(&["stream_a", "stream_b", "metadata"], &[]).expect(0, &["10 events in"]);
     cat(&["stream_a", "below"], &[]).expect(0, &["16 events in"]);
+    // From within the index.
+    for path in [".", "stream_a.idx"] {
+        let run = crate::support::command().current_dir(folder.join("index")).args(["info", path]).output();
+        let run = run.unwrap();
+        let said = String::from_utf8_lossy(&run.stderr);
+        assert!(run.status.success(), "{path}: {said}");
+        assert!(said.contains("this is the packet index of the trace .., which is read"), "{path}: {said}");
+    }
     // This file alone: as the note says.
     let metadata = folder.join("metadata");
     let run = cat(&["stream_b"], &[OsStr::new("--metadata"), metadata.as_os_str()]);
@@ -197,7 +205,7 @@ fn what_is_no_file_is_called_what_it_is() {
 }
 
 /// Packets at these places of a file that is as long as this, with holes between.
-fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
+pub fn sparse(path: &Path, places: &[u64], len: u64) -> Option<u64> {
     let mut file = File::create(path).unwrap();
     for at in places {
         file.seek(SeekFrom::Start(*at)).unwrap();

@@ -156,6 +156,13 @@ struct LogFile {
     framing: Framing,
 }
 
+/// Which files were read, whatever their names are.
+#[derive(Debug, Default)]
+pub struct ReadFiles {
+    /// By which name.
+    names: HashMap<FileId, String>,
+}
+
 /// Logs that were opened: a trace with a data stream for each file.
 #[derive(Debug)]
 pub struct LogTrace {
@@ -193,11 +200,19 @@ impl LogTrace {
     /// # Errors
     /// If the class of the trace exceeds the limits.
     pub fn open(tree: &Tree, options: &OpenOptions) -> Result<Self, PlanError> {
+        Self::open_unread(tree, options, &mut ReadFiles::default())
+    }
+
+    /// Opens all logs of a tree but those that were read before, of this tree or of others, and notes
+    /// what is read.
+    ///
+    /// # Errors
+    /// If the class of the trace exceeds the limits.
+    pub fn open_unread(tree: &Tree, options: &OpenOptions, read: &mut ReadFiles) -> Result<Self, PlanError> {
         let trace = new_trace(&tree.name, options)?;
         let mut files = Vec::new();
         let mut damage = Vec::new();
         let mut notices = Vec::new();
-        let mut names: HashMap<FileId, String> = HashMap::new();
         for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none()) {
             let name = stream_name(tree, entry);
             let status = entry.status();
@@ -222,11 +237,13 @@ impl LogTrace {
                 && let Some(stream) = DataStream::new(Arc::clone(&trace), 0, None, name.clone())
             {
                 if let Some(identity) = identity {
-                    match names.entry(identity) {
+                    match read.names.entry(identity) {
                         Place::Occupied(first) => {
                             let first = first.get();
-                            notices
-                                .push(format!("{name}: this is the same file as {first}: it is read once"));
+                            notices.push(match *first == name {
+                                true => format!("{name}: this file is given more than once: it is read once"),
+                                false => format!("{name}: this is the same file as {first}: it is read once"),
+                            });
                             continue;
                         }
                         Place::Vacant(place) => drop(place.insert(name)),
@@ -242,6 +259,12 @@ impl LogTrace {
 }
 
 impl LogTrace {
+    /// Whether there is nothing in it since all of its logs were read before.
+    #[must_use]
+    pub fn is_repeated(&self) -> bool {
+        self.files.is_empty() && self.damage.is_empty() && !self.notices.is_empty()
+    }
+
     /// What was left out though nothing is wrong with it, a sentence each: further names of a file.
     #[must_use]
     pub fn notices(&self) -> &[String] {

@@ -1,0 +1,478 @@
+//! What hostile inputs do to the command, with the memory and the time that they take: the table of
+//! `docs/robustness.md` comes from here.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::support::{Files, Folder, METADATA, gzip, overlapping_zip, packet, root, spec2, tar, trace, tsdl};
+use crate::{archives, logs, terminal, threads, trees};
+
+/// One row of the table.
+struct Case {
+    name: &'static str,
+    /// Writes the files into a folder.
+    make: fn(&Path),
+    /// What the shell runs there.
+    line: &'static str,
+    place: Place,
+    code: i32,
+    /// A part of what must be said, on either output.
+    says: &'static str,
+    /// Upper bounds of an optimised build: processor time in ms, and memory in MB of 10^6 bytes.
+    most: (u32, u32),
+}
+
+/// Where a command runs.
+#[derive(Clone, Copy, PartialEq)]
+enum Place {
+    /// Outputs are pipes.
+    Pipes,
+    /// Outputs are a terminal; nothing may arrive there that it obeys.
+    Terminal,
+    /// As a user who has no other processes.
+    OtherUser,
+}
+
+use Place::{OtherUser, Pipes, Terminal};
+
+fn case(
+    name: &'static str,
+    make: fn(&Path),
+    (place, line): (Place, &'static str),
+    (code, says): (i32, &'static str),
+    most: (u32, u32),
+) -> Case {
+    Case { name, make, line, place, code, says, most }
+}
+
+fn write(folder: &Path, files: &[(&str, Vec<u8>)]) {
+    for (name, bytes) in files {
+        let path = folder.join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, bytes).unwrap();
+    }
+}
+
+/// A trace of two data streams, ten events in all.
+fn ten_events() -> Files {
+    let folder = trace("hostile-ten");
+    ["metadata", "stream_a", "stream_b"].map(|name| (name, fs::read(folder.join(name)).unwrap())).to_vec()
+}
+
+/// A trace with one data stream.
+fn stream(bytes: &[u8]) -> Files {
+    vec![("metadata", METADATA.into()), ("stream", bytes.to_vec())]
+}
+
+/// Packed bytes that unpack to these texts, of which the one in the middle is there `count` times. A gzip file
+/// may consist of several.
+fn packed(first: &[u8], middle: &[u8], count: usize, last: &[u8]) -> Vec<u8> {
+    [gzip(first), gzip(middle).repeat(count), gzip(last)].concat()
+}
+
+/// The header of a file in a tar archive.
+fn header(name: &str, len: usize) -> Vec<u8> {
+    let mut header = tar::Header::new_gnu();
+    header.set_path(name).unwrap();
+    header.set_size(len as u64);
+    header.set_mode(0o644);
+    header.set_cksum();
+    header.as_bytes().to_vec()
+}
+
+/// An archive of a trace whose metadata have a part many times.
+fn metadata(first: &str, middle: &str, count: usize, last: &str) -> Files {
+    let len = first.len() + middle.len() * count + last.len();
+    let begin = [&header("t/metadata", len)[..], first.as_bytes()].concat();
+    let padding = vec![0; len.next_multiple_of(512) - len];
+    let data = tar(&[("t/s", vec![1; 8])]);
+    let end = [last.as_bytes(), &padding, &data].concat();
+    vec![("t.tar.gz", packed(&begin, middle.as_bytes(), count, &end))]
+}
+
+/// Packets of so many events each, one after the other.
+fn packets(count: u64, events: u64) -> Vec<u8> {
+    let times = |i: u64| (i * events..(i + 1) * events).collect::<Vec<_>>();
+    (0..count).flat_map(|i| packet(&times(i), 0)).collect()
+}
+
+/// An archive of a trace of one packet, most of it padding, so many MiB in all.
+fn padded(folder: &Path, mebibytes: usize) {
+    const BLOCK: usize = 16 << 10;
+    let len = mebibytes << 20;
+    let mut stream = packet(&[1, 2, 3], 0);
+    stream[32..40].copy_from_slice(&(len as u64 * 8).to_le_bytes());
+    stream.resize(BLOCK, 0);
+    let mut text = METADATA.as_bytes().to_vec();
+    text.resize(text.len().next_multiple_of(512), b' ');
+    let first = [header("t/metadata", text.len()), text, header("t/stream", len), stream].concat();
+    write(folder, &[("t.tar.gz", packed(&first, &[0; BLOCK], len / BLOCK - 1, &[0; 1024]))]);
+}
+
+/// Names of five letters.
+fn names(count: usize, part: impl Fn(&str) -> String) -> String {
+    let name =
+        |n: usize| [26 * 26 * 26, 26 * 26, 26, 1].map(|place| char::from(b'a' + (n / place % 26) as u8));
+    (0..count).map(|n| part(&format!("x{}", String::from_iter(name(n))))).collect()
+}
+
+/// A trace with a sparse file of a terabyte that has packets at these places; nothing, not even the folder,
+/// where files cannot have holes.
+fn terabyte(folder: &Path, places: &[u64]) {
+    write(folder, &[("metadata", METADATA.into())]);
+    if trees::sparse(&folder.join("stream"), places, TERABYTE).is_none() {
+        fs::remove_dir_all(folder).unwrap();
+    }
+}
+
+const TERABYTE: u64 = 1 << 40;
+const HEAD: &str = "/* CTF 1.8 */\ntrace{major=1;minor=8;byte_order=le;};typealias integer{size=64;}:=u;";
+const EVENTS: &str = "ichnos cat --format=null --stats .";
+
+#[rustfmt::skip]
+fn cases() -> Vec<Case> {
+    vec![
+        // Archives.
+        case("40 MB of zeros in 40 kB of gzip", |folder| {
+            let zeros = vec![0; 4 << 20];
+            write(folder, &[("t.gz", packed(&[], &zeros, 10, &[]))]);
+        }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes become more than the limit of"), (200, 50)),
+        case("a packet of 200 MB in 600 kB of gzip", |folder| padded(folder, 200),
+            (Pipes, "ichnos cat --format=null --stats t.tar.gz"), (0, "3 events in"), (1000, 100)),
+        case("320 MB of zeros in 10 kB of Zstandard", |folder| {
+            let block = [2, 0, 16, 0].repeat(2_500);
+            write(folder, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
+        }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes become more than the limit of"), (100, 16)),
+        case("300 MB of zeros in 60 kB of xz", |folder| {
+            let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
+            encoder.write_all(&vec![0; 5 << 20]).unwrap();
+            write(folder, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
+        }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes become more than the limit of"), (500, 80)),
+        case("a zip archive whose members are the same bytes", |folder| {
+            write(folder, &[("t.zip", overlapping_zip())]);
+        }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes become more than the limit of"), (100, 16)),
+        case("an archive in an archive in an archive", |folder| {
+            let inner = gzip(&tar(&ten_events()));
+            let middle = gzip(&tar(&[("inner.tar.gz", inner)]));
+            write(folder, &[("t.tar.gz", gzip(&tar(&[("middle.tar.gz", middle)])))]);
+        }, (Pipes, "ichnos cat t.tar.gz"), (2, "no trace found"), (100, 16)),
+        case("a `tar.gz` that is cut off", |folder| {
+            let bytes = gzip(&tar(&stream(&packets(300, 3))));
+            write(folder, &[("t.tar.gz", bytes[..bytes.len() / 2].to_vec())]);
+        }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated: it ends at byte"), (100, 16)),
+        case("2,000 data stream files in an archive", |folder| {
+            let mut archive = tar::Builder::new(Vec::new());
+            archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
+            (0..2_000).for_each(|i| archives::add(&mut archive, &format!("t/stream_{i}"), &packet(&[i, i + 9], 0)));
+            write(folder, &[("t.tar", archive.into_inner().unwrap())]);
+        }, (Pipes, "ichnos cat --format=null --stats t.tar"), (0, "4,000 events in"), (100, 24)),
+        case("links in an archive that lead out of it", |folder| {
+            let mut archive = tar::Builder::new(Vec::new());
+            archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
+            archives::link(&mut archive, "t/stream", "../../../etc/passwd");
+            archives::add(&mut archive, "t/stream_a", &packet(&[1, 2], 0));
+            write(folder, &[("t.tar", archive.into_inner().unwrap())]);
+        }, (Pipes, "ichnos cat t.tar"), (3, "it leads out of the archive"), (100, 16)),
+        // Metadata.
+        case("450,000 environment entries", |folder| {
+            let entries = names(450_000, |name| format!("{name}=1;"));
+            write(folder, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
+        }, (Pipes, "ichnos check ."), (1, "the description takes more than"), (500, 64)),
+        case("2 MB of labels of an enumeration in an archive of 20 kB", |folder| {
+            let labels = names(1_000, |name| format!("{name},"));
+            let first = format!("{HEAD}stream{{}};event{{fields:=struct{{enum:u{{");
+            write(folder, &metadata(&first, &labels, 350, "x}e;};};"));
+        }, (Pipes, "ichnos check t.tar.gz"), (0, "no problems"), (500, 50)),
+        case("10 MB of members of JSON objects in an archive", |folder| {
+            let first = "\u{1e}{\"type\":\"preamble\",\"version\":2,\"attributes\":{\"a\":[";
+            write(folder, &metadata(first, &names(1_000, |name| format!("{{\"{name}\":1}},")), 700, "0]}}\n"));
+        }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 128)),
+        case("a byte order mark before the metadata", |folder| {
+            write(folder, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
+        }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (100, 16)),
+        case("integers of 65,536 bits", |folder| {
+            write(folder, &tsdl("stream{};event{fields:=struct{integer{size=65536;align=1;}a;};};", &[0xa5; 1 << 16]));
+        }, (Pipes, EVENTS), (0, "8 events in"), (100, 16)),
+        case("an integer of 2^60 bits", |folder| {
+            let class = r#"{"type":"fixed-length-unsigned-integer","length":1152921504606846976,"byte-order":"little-endian"}"#;
+            write(folder, &spec2(&format!(r#"{{"type":"structure","member-classes":[{{"name":"a","field-class":{class}}}]}}"#), &[7]));
+        }, (Pipes, "ichnos cat ."), (2, "--limit-integer"), (100, 16)),
+        case("a label of all numbers of 128 bits", |folder| {
+            let class = format!(r#"{{"field-type": "enum", "size": 128, "members": {{"most": [{{"lower": 2, "upper": {}}}]}}}}"#, u128::MAX);
+            let text = format!(
+                r#"["CTF 2", {{"fragment": "trace-class", "default-byte-order": "le"}}, {{"fragment": "data-stream-class"}},
+                {{"fragment": "event-record-class", "payload-field-type": {{"field-type": "struct", "fields": [
+                {{"name": "e", "field-type": {class}}}]}}}}]"#
+            );
+            write(folder, &[("metadata", text.into()), ("stream", vec![0xff; 16])]);
+        }, (Pipes, "ichnos schema ."), (0, "most = 2..340282366920938463463374607431768211455"), (100, 16)),
+        case("structures in structures, 100,000 deep", |folder| {
+            write(folder, &tsdl(&format!("stream{{}};event{{fields:={}", "struct{".repeat(100_000)), &[7]));
+        }, (Pipes, "ichnos cat ."), (2, "--limit-depth"), (100, 16)),
+        // Data.
+        case("a string without its NUL", |folder| {
+            write(folder, &tsdl("stream{};event{fields:=struct{string s;};};", &b"abc".repeat(100_000)));
+        }, (Pipes, "ichnos cat ."), (3, "the string has no end within its packet"), (100, 16)),
+        case("a length of 2^64 - 1", |folder| {
+            write(folder, &tsdl("stream{};event{fields:=struct{integer{size=64;}n;integer{size=8;}q[n];};};", &[0xff; 10]));
+        }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (100, 16)),
+        case("a packet that is copied behind itself", |folder| {
+            write(folder, &stream(&[packet(&[1, 2], 0), packet(&[3, 4], 0), packet(&[3, 4], 0), packet(&[5, 6], 0)].concat()));
+        }, (Pipes, EVENTS), (3, "the packet is a copy of the one at byte"), (100, 16)),
+        case("one byte of 500 log records removed", |folder| {
+            let mut bytes = logs::records(500).concat();
+            bytes.remove(12_345);
+            write(folder, &[("a.log", bytes)]);
+        }, (Pipes, "ichnos cat --format=null --stats a.log"), (3, "499 events in"), (100, 16)),
+        case("a sparse file of 1 TB, a hole behind the packets", |folder| terabyte(folder, &[0]),
+            (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
+        case("a sparse file of 1 TB, holes between the packets", |folder| terabyte(folder, &[0, TERABYTE / 2, TERABYTE - 4096]),
+            (Pipes, EVENTS), (3, "9 events in"), (100, 16)),
+        case("a sparse file of 1 TB, a hole before the packets", |folder| terabyte(folder, &[TERABYTE / 4 + 77]),
+            (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
+        case("a sparse file of 1 TB, a hole in a packet", |folder| {
+            terabyte(folder, &[0, TERABYTE - 4096]);
+            let Ok(mut file) = File::options().write(true).open(folder.join("stream")) else { return };
+            file.seek(SeekFrom::Start(8 + 3 * 8)).unwrap();
+            file.write_all(&((TERABYTE - 4096) * 8).to_le_bytes()).unwrap();
+        }, (Pipes, EVENTS), (3, "6 events in"), (100, 16)),
+        // Folders.
+        case("folders that are links to folders above them", |folder| {
+            write(folder, &ten_events());
+            fs::create_dir_all(folder.join("a/b")).unwrap();
+            for (target, name) in [(".", "here"), ("..", "a/up"), ("../..", "a/b/up")] {
+                symlink(target, folder.join(name)).unwrap();
+            }
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
+        case("links to themselves and to each other", |folder| {
+            write(folder, &ten_events());
+            for (target, name) in [("self", "self"), ("b", "a"), ("a", "b")] {
+                symlink(target, folder.join(name)).unwrap();
+            }
+        }, (Pipes, EVENTS), (3, "the symbolic link leads nowhere: Too many levels of symbolic links"), (100, 16)),
+        case("40 folders, each with links to all of them", |folder| {
+            write(folder, &ten_events());
+            for from in 0..40 {
+                fs::create_dir(folder.join(format!("d{from}"))).unwrap();
+                (0..40).for_each(|to| symlink(format!("../d{to}"), folder.join(format!("d{from}/l{to}"))).unwrap());
+            }
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
+        case("a data stream file that is a link to one beside the trace", |folder| {
+            write(folder, &ten_events());
+            fs::create_dir(folder.join("real")).unwrap();
+            fs::rename(folder.join("stream_a"), folder.join("real/stream_a")).unwrap();
+            symlink("real/stream_a", folder.join("stream_a")).unwrap();
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
+        case("a trace in a hidden folder", |folder| {
+            for (name, bytes) in ten_events() {
+                write(folder, &[(&format!(".hidden/t/{name}"), bytes)]);
+            }
+        }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
+        case("folders 100 deep", |folder| {
+            write(folder, &ten_events());
+            fs::create_dir_all(folder.join("d/".repeat(100))).unwrap();
+        }, (Pipes, EVENTS), (3, "it is more than 64 folders deep"), (100, 16)),
+        case("a pipe in a trace", |folder| {
+            write(folder, &ten_events());
+            assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+        }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is left out"), (100, 16)),
+        // What the system refuses.
+        case("no further threads", |folder| write(folder, &stream(&packets(200, 3))),
+            (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --part-size=500 ."),
+            (0, "the system refuses further threads"), (100, 16)),
+        case("70 MB to unpack, and less memory", |folder| padded(folder, 70),
+            (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "there is not enough memory to hold"), (500, 80)),
+        case("70 MB to unpack, and a full disk", |folder| padded(folder, 70),
+            (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 80)),
+        case("70 MB to unpack, and no folder for it", |folder| padded(folder, 70),
+            (Pipes, "ichnos info --temp-dir=/dev/null t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in /dev/null"), (500, 80)),
+        case("a standard output that is closed", |folder| write(folder, &ten_events()),
+            (Pipes, "ichnos cat . >&-"), (2, "the standard output is closed"), (100, 16)),
+        case("a standard output that is full", |folder| write(folder, &ten_events()),
+            (Pipes, "ichnos cat . >/dev/full"), (2, "No space left on device"), (100, 16)),
+        case("SIGTERM while a file is written", |folder| write(folder, &stream(&packets(300, 1_000))),
+            (Pipes, "ichnos cat -q --format=jsonl -o out . & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
+            (143, ""), (200, 24)),
+        // Terminals.
+        case("escape sequences in names and values", |folder| { terminal::ctf_2(folder); },
+            (Terminal, "ichnos cat ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
+        case("escape sequences and new lines in a log", |folder| { terminal::ctf_2(folder); },
+            (Pipes, "ichnos cat --format=log ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
+    ]
+}
+
+/// The names in a folder.
+fn contents(folder: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name()).collect();
+    names.sort();
+    names
+}
+
+const MEASURED: &str = "ICHNOS_TEST_HOSTILE_INPUT";
+
+/// Runs one case in a process of its own, which is small and has no other children; None where this cannot
+/// be done here.
+fn run(case: &Case, folder: &Path, bin: &Path) -> Option<Value> {
+    let input = folder.join("input");
+    fs::create_dir_all(&input).unwrap();
+    (case.make)(&input);
+    if !input.exists() {
+        return None;
+    }
+    let before = contents(&input);
+    let mut paths = vec![bin.to_owned()];
+    paths.extend(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default()));
+    let status = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "hostile_inputs::measured", "--nocapture"])
+        .env(MEASURED, case.name)
+        .env("PATH", std::env::join_paths(paths).unwrap())
+        .env("TZ", "UTC")
+        .env_remove("NO_COLOR")
+        .env_remove("CLICOLOR_FORCE")
+        .current_dir(&input)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .status();
+    assert!(status.unwrap().success(), "{}", case.name);
+    assert_eq!(contents(&input), before, "{}: files are left behind", case.name);
+    let result = fs::read(folder.join("result.json")).ok()?;
+    Some(serde_json::from_slice(&result).unwrap())
+}
+
+/// Runs the case that [`MEASURED`] names, in the folder in which it is started.
+#[test]
+fn measured() {
+    use nix::sys::resource::{UsageWho, getrusage};
+    use nix::sys::time::TimeVal;
+
+    let Ok(name) = std::env::var(MEASURED) else { return };
+    let case = cases().into_iter().find(|case| case.name == name).unwrap();
+    let mut command = Command::new("sh");
+    if case.place == OtherUser {
+        command = threads::other_user();
+        command.args(["sh", "-c", &format!("exec {}", case.line)]);
+    } else {
+        command.args(["-c", case.line]);
+    }
+    let (code, text) = if case.place == Terminal {
+        let (code, bytes) = terminal::with_terminal(command);
+        terminal::check(&bytes, true);
+        (Some(code), String::from_utf8(bytes).unwrap())
+    } else {
+        let Ok(output) = command.stdin(Stdio::null()).output() else {
+            eprintln!("skipped: {name}: `{}` is not installed", command.get_program().display());
+            return;
+        };
+        (
+            output.status.code(),
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).concat(),
+        )
+    };
+    if case.place == OtherUser && (text.contains("setpriv:") || text.contains("prlimit:")) {
+        eprintln!("skipped: {name}: {}", text.trim());
+        return;
+    }
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
+    let milliseconds = |time: TimeVal| time.tv_sec() * 1000 + time.tv_usec() / 1000;
+    let result = json!({
+        "code": code,
+        "text": text,
+        "milliseconds": milliseconds(usage.user_time()) + milliseconds(usage.system_time()),
+        "bytes": usage.max_rss() * 1024,
+    });
+    fs::write("../result.json", result.to_string()).unwrap();
+}
+
+/// Each row holds: what it says is what happens, and costs no more.
+#[test]
+fn hostile_inputs_do_what_the_page_says() {
+    let bin = Folder::new("hostile-bin");
+    let program = bin.join("ichnos");
+    if fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {
+        fs::copy(env!("CARGO_BIN_EXE_ichnos"), &program).unwrap();
+    }
+    fs::set_permissions(&*bin, fs::Permissions::from_mode(0o755)).unwrap();
+    let has_sanitizer = std::env::var_os("ASAN_OPTIONS").is_some();
+    let is_shown = std::env::var_os("ICHNOS_COSTS").is_some();
+    // Without optimization, programs take some twenty times as long, and are larger.
+    let (slower, larger) = if cfg!(debug_assertions) { (20, 10_000) } else { (1, 0) };
+    let mut wrong = String::new();
+    let mut table = String::from(
+        "| input | command | exit code | it says | at most |\n\
+         |---|---|---|---|---|\n",
+    );
+    for case in cases() {
+        let (time, memory) = case.most;
+        let says = if case.says.is_empty() { String::new() } else { format!("`{}`", case.says) };
+        let place = match case.place {
+            Pipes => "",
+            Terminal => ", on a terminal",
+            OtherUser => ", as a user without other processes",
+        };
+        let seconds = f64::from(time) / 1000.0;
+        writeln!(
+            table,
+            "| {} | `{}`{place} | {} | {says} | {seconds} s, {memory} MB |",
+            case.name, case.line, case.code
+        )
+        .unwrap();
+        let folder = Folder::new("hostile-input");
+        if has_sanitizer && case.line.contains("ulimit -v") {
+            eprintln!("skipped: {}: the address sanitizer takes memory for itself", case.name);
+            continue;
+        }
+        let Some(result) = run(&case, &folder, &bin) else { continue };
+        let text = result["text"].as_str().unwrap();
+        // Counts are all of a number, not the end of a larger one.
+        let is_said = match case.says.starts_with(|c: char| c.is_ascii_digit()) {
+            true => text.lines().any(|line| line.starts_with(case.says)),
+            false => text.contains(case.says),
+        };
+        let (milliseconds, kilobytes) =
+            (result["milliseconds"].as_u64().unwrap(), result["bytes"].as_u64().unwrap() / 1000);
+        if is_shown {
+            let said = text.lines().find(|line| line.contains("error: ")).or(text.lines().last());
+            println!(
+                "{milliseconds} ms, {kilobytes} kB: {}\n    {}: {}",
+                case.name,
+                result["code"],
+                said.unwrap_or("")
+            );
+        }
+        let mut fail = |what: String| writeln!(wrong, "{}: {what}\n{text:.2000}", case.name).unwrap();
+        if result["code"] != case.code {
+            fail(format!("exit code {}, not {}", result["code"], case.code));
+        } else if !is_said || text.contains("panicked") {
+            fail(format!("`{}` is not said", case.says));
+        }
+        if milliseconds > u64::from(time) * slower {
+            fail(format!("{milliseconds} ms, more than {slower} times {time}"));
+        }
+        if !has_sanitizer && kilobytes > u64::from(memory) * 1000 + larger {
+            fail(format!("{kilobytes} kB, more than {memory} MB"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong}");
+    compare(&table);
+}
+
+/// Compares the table with that of the page; `ICHNOS_WRITE_TABLES=1` writes it there.
+fn compare(table: &str) {
+    let path = root().join("docs/robustness.md");
+    let document = fs::read_to_string(&path).unwrap();
+    let (before, rest) = document.split_once("<!-- table: hostile inputs -->\n").unwrap();
+    let (found, after) = rest.split_once("<!-- end of table -->").unwrap();
+    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
+        let text = format!("{before}<!-- table: hostile inputs -->\n{table}<!-- end of table -->{after}");
+        fs::write(&path, text).unwrap();
+        return;
+    }
+    assert!(found == table, "{}: the table is now\n{table}", path.display());
+}
