@@ -1,5 +1,7 @@
 //! The trace that a path lies in: people name its metadata, its index or one of its files.
 
+use std::collections::HashMap;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ichnos_io::{Bytes, Entry, Tree};
@@ -40,17 +42,20 @@ impl Opening {
 /// event should come twice.
 pub(crate) fn without_repetition(all: Vec<Opening>) -> Vec<Opening> {
     let real: Vec<Option<PathBuf>> = all.iter().map(|opening| opening.path.canonicalize().ok()).collect();
+    // By folder, the first that reads all of it, and the first that reads a trace in it alone.
+    let mut known: HashMap<&Path, [Option<usize>; 2]> = HashMap::new();
+    for (i, (opening, real)) in all.iter().zip(&real).enumerate() {
+        if let Some(real) = real {
+            known.entry(real).or_default()[usize::from(opening.is_alone)].get_or_insert(i);
+        }
+    }
+    let is_read_whole = |folder: &Path| known.get(folder).is_some_and(|[whole, _]| whole.is_some());
     let is_covered = |i: usize, path: &Path| {
-        real.iter().enumerate().any(|(j, other)| {
-            let Some(rest) = other.as_ref().and_then(|other| path.strip_prefix(other).ok()) else {
-                return false;
-            };
-            match (all[i].is_alone, all[j].is_alone) {
-                _ if !rest.as_os_str().is_empty() => !all[j].is_alone && path.is_dir(),
-                (same, other) if same == other => j < i,
-                (is_alone, _) => is_alone,
-            }
-        })
+        let is_alone = all[i].is_alone;
+        let first = known.get(path).and_then(|known| known[usize::from(is_alone)]);
+        first.is_some_and(|first| first < i)
+            || (is_alone && is_read_whole(path))
+            || (path.is_dir() && path.ancestors().skip(1).any(is_read_whole))
     };
     let covered: Vec<bool> = real
         .iter()
@@ -85,12 +90,8 @@ fn is_readable_alone(path: &Path, options: &OpenOptions) -> bool {
 /// The folder of the CTF trace that a path is a part of: its metadata, its index, a file of either, or a file
 /// beside the metadata.
 fn trace_folder(path: &Path) -> Option<PathBuf> {
-    let above = |path: &Path| {
-        let above = path.parent()?;
-        Some(if above.as_os_str().is_empty() { Path::new(".") } else { above }.to_owned())
-    };
-    let is_index = |path: &Path| path.file_name().is_some_and(|name| name == "index");
-    let mut folder = above(path)?;
+    let is_index = |path: &Path| name_of(path).is_some_and(|name| name == "index");
+    let mut folder = above(path);
     if path.is_dir() {
         if !is_index(path) || path.join("metadata").exists() {
             return None;
@@ -98,16 +99,34 @@ fn trace_folder(path: &Path) -> Option<PathBuf> {
     } else if !path.is_file() {
         return None;
     } else if is_index(&folder) && !folder.join("metadata").is_file() {
-        folder = above(&folder)?;
+        folder = above(&folder);
     }
     folder.join("metadata").is_file().then_some(folder)
 }
 
+/// What a file or folder is called, even if it is written as `.` or `..`.
+fn name_of(path: &Path) -> Option<OsString> {
+    match path.file_name() {
+        Some(name) => Some(name.to_owned()),
+        None => path.canonicalize().ok()?.file_name().map(ToOwned::to_owned),
+    }
+}
+
+/// The folder that a path is in.
+fn above(path: &Path) -> PathBuf {
+    match path.parent() {
+        _ if path == Path::new(".") => PathBuf::from(".."),
+        _ if path.file_name().is_none() => path.join(".."),
+        Some(above) if !above.as_os_str().is_empty() => above.to_owned(),
+        _ => PathBuf::from("."),
+    }
+}
+
 /// What to say of a path that its trace is read for.
 pub(crate) fn notice(path: &Path, folder: &Path) -> String {
+    let what = name_of(path).map(|name| name.to_string_lossy().into_owned());
     let (path, folder) = (path.display(), folder.display());
     let alone = || format!("`{path} --metadata {folder}/metadata` reads this file alone");
-    let what = Path::new(&path.to_string()).file_name().map(|name| name.to_string_lossy().into_owned());
     match what.as_deref() {
         Some("metadata") => format!("{path}: this describes the trace {folder}, which is read"),
         Some(name) if name == "index" || name.ends_with(".idx") => {
@@ -138,6 +157,13 @@ mod tests {
         for path in ["t", "t/sub", "t/sub/other", "t/none/x"] {
             assert_eq!(found(path), None, "{path}");
         }
+        // As they are written from within the index.
+        assert_eq!(above(Path::new(".")), Path::new(".."));
+        assert_eq!(above(Path::new("chan.idx")), Path::new("."));
+        assert_eq!(found("t/sub/../index"), Some(root.join("t/sub/..")));
+        assert_eq!(found("t/index/sub/.."), None);
+        std::fs::create_dir(index.join("sub")).unwrap();
+        assert_eq!(found("t/index/sub/.."), Some(root.join("t/index/sub/../..")));
         let kept = |paths: &[&str]| {
             let all = paths.iter().map(|path| Opening::new(&root.join(path), &OpenOptions::default()));
             let kept = without_repetition(all.collect()).into_iter();
