@@ -208,7 +208,7 @@ pub(crate) struct Reading {
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_fields_per_bit: Option<u64>,
     /// Refuse more array elements without bits than this in a packet, beside one for each bit [default:
-    /// 4,096].
+    /// 65,536].
     #[arg(long, value_name = "COUNT", help_heading = "Limits against hostile input")]
     pub(crate) limit_empty_elements: Option<u64>,
     /// Refuse metadata with more fields than this in one structure that may have no bits [default: 65,536].

@@ -362,7 +362,13 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
         ErrorKind::UnknownArgument => {
             // "To pass it as a value": no path is called like this.
             error.remove(ContextKind::Suggested);
-            missing_option(&argument).map(str::to_owned)
+            let hint = missing_option(&argument);
+            if hint.is_some() {
+                // What is written alike does something else.
+                error.remove(ContextKind::SuggestedArg);
+                error.remove(ContextKind::Usage);
+            }
+            hint.map(str::to_owned)
         }
         ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
             error.remove(ContextKind::SuggestedValue);

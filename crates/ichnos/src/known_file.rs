@@ -93,6 +93,7 @@ const fn of_perf(bytes: &'static [u8]) -> Magic {
 
 const PERF: &str = "`perf data convert --to-ctf FOLDER` makes a CTF trace of it";
 const STREAM: &str = "`--metadata FILE` names its metadata";
+const INDEX: &str = "its trace is the folder around the one called `index`";
 const METADATA: &str = "a trace is a folder in which they are called `metadata`";
 
 const MAGICS: &[Magic] = &[
@@ -114,6 +115,7 @@ const MAGICS: &[Magic] = &[
     part(b"\xc1\xfc\x1f\xc1", "a data stream file of CTF without its metadata", STREAM),
     part(b"\x75\xd1\x1d\x57", "metadata of CTF 1.8 in packets", METADATA),
     part(b"\x57\x1d\xd1\x75", "metadata of CTF 1.8 in packets", METADATA),
+    part(b"\xc1\xf1\xdc\xc1", "a packet index of LTTng without its trace", INDEX),
     other(b"SQLite format 3\x00", "a SQLite database"),
     other(b"%PDF-", "a PDF document"),
     other(b"\x89PNG\r\n\x1a\n", "a PNG image"),

@@ -28,7 +28,8 @@ pub struct Limits {
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
     pub integer_bits: u64,
     /// Array elements of zero size in one packet, beside one for each bit before them; more are an
-    /// error. Default: 4,096.
+    /// error. Where a trace may have many packets, each may have its share of
+    /// [`Limits::few_fields`] at most. Default: 65,536.
     pub zero_size_elements: u64,
     /// Field classes of one root field whose fields may have no bits: an event record can have all
     /// of them in a single bit. Default: 65,536.
@@ -56,7 +57,7 @@ impl Default for Limits {
             event_record_classes: 1 << 20,
             late_event_record_classes: 1 << 16,
             integer_bits: 1 << 16,
-            zero_size_elements: 1 << 12,
+            zero_size_elements: 1 << 16,
             empty_fields: 1 << 16,
             fields_per_bit: 4,
             few_fields: 1 << 20,

@@ -1,10 +1,14 @@
 //! Finds the fields that field locations lead to, and gives each a slot.
 
+mod dead_end;
+
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::fmt;
+use std::iter::once;
 use std::sync::Arc;
 
+use self::dead_end::{DeadEnd, Trouble};
 use crate::plan::{DataStreamPlans, NodeId, Op, Plan, PlanError, Slot};
 use crate::{
     DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, Limits, LocationStep, Mappings, Member,
@@ -104,6 +108,9 @@ const CHOICE_STEPS: usize = 64;
 
 /// More broken rules than these are not looked for: these are enough for a person to read.
 const MOST_BROKEN_RULES: usize = 256;
+
+/// More locations that lead nowhere are not kept: each takes memory, and there can be a million.
+const MOST_PROBLEMS: usize = 1000;
 
 /// Of how many fields that a location may lead to such rules are looked at.
 const MOST_TARGETS: usize = 16;
@@ -309,7 +316,10 @@ fn find(
                     None => all.push(found(targets, None)),
                 }
             }
-            Err(trouble) => problems.all.push(problem(trouble, within, scope, plan, id, location)),
+            Err(trouble) if problems.all.len() < MOST_PROBLEMS => {
+                problems.all.push(problem(trouble, within, scope, plan, id, location));
+            }
+            Err(_) => {}
         }
     }
 }
@@ -381,13 +391,6 @@ fn without_detours(path: &[LocationStep]) -> Vec<&LocationStep> {
     steps
 }
 
-struct Trouble {
-    place: TextPlace,
-    reason: String,
-    expected: &'static str,
-    found: String,
-}
-
 /// The members of large structures, as indexes in the order of their names: searching each time would
 /// take members times locations.
 struct MemberNames {
@@ -434,7 +437,7 @@ struct Search<'a> {
     need: Need,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
     fn run(&self) -> Result<(Scope, Vec<NodeId>), Trouble> {
         let scope = self.location.origin.unwrap_or(self.scope);
         let trouble_at_location = |reason: String, found: &str| Trouble {
@@ -463,25 +466,22 @@ impl Search<'_> {
         let last = path.len().saturating_sub(1);
         for (i, step) in path.into_iter().enumerate() {
             let mut next = Vec::new();
-            self.follow(at, &mut next, |id, next| match step {
+            let followed = self.follow(at, &mut next, |id, next| match step {
                 LocationStep::Parent => match self.structure_around(plan.node(id).parent) {
                     Some(parent) => {
                         next.push(parent);
                         Ok(())
                     }
-                    None => Err(Trouble {
-                        place: plan.node(id).class.declared_at.0,
-                        reason: "the path leaves the root field".to_owned(),
-                        expected: "a parent structure",
-                        found: "a root field".to_owned(),
-                    }),
+                    None => Err(DeadEnd::LeavesRoot(id)),
                 },
                 LocationStep::Member(name) => self.member(plan, scope, id, name, i == last, next),
-            })?;
+            });
+            followed.map_err(|end| end.trouble(plan, self.need))?;
             at = next;
         }
         let mut targets = Vec::new();
-        self.follow(at, &mut targets, |id, targets| self.targets(plan, scope, id, targets))?;
+        let followed = self.follow(at, &mut targets, |id, targets| self.targets(plan, scope, id, targets));
+        followed.map_err(|end| end.trouble(plan, self.need))?;
         targets.sort_unstable();
         targets.dedup();
         Ok((scope, targets))
@@ -570,22 +570,22 @@ impl Search<'_> {
         &self,
         ids: Vec<NodeId>,
         found: &mut Vec<NodeId>,
-        step: impl Fn(NodeId, &mut Vec<NodeId>) -> Result<(), Trouble>,
-    ) -> Result<(), Trouble> {
+        step: impl Fn(NodeId, &mut Vec<NodeId>) -> Result<(), DeadEnd<'a>>,
+    ) -> Result<(), DeadEnd<'a>> {
         let before = found.len();
-        let mut trouble = None;
+        let mut dead_end = None;
         for id in ids {
             self.count(1);
             if self.names.steps.get() == 0 {
                 return Ok(());
             }
             match step(id, found) {
-                Err(one) if self.location.any_option => trouble = trouble.or(Some(one)),
+                Err(one) if self.location.any_option => dead_end = dead_end.or(Some(one)),
                 result => result?,
             }
         }
-        match trouble {
-            Some(trouble) if found.len() == before => Err(trouble),
+        match dead_end {
+            Some(dead_end) if found.len() == before => Err(dead_end),
             _ => Ok(()),
         }
     }
@@ -622,10 +622,10 @@ impl Search<'_> {
         plan: &Plan,
         scope: Scope,
         id: NodeId,
-        name: &str,
-        last: bool,
+        name: &'a str,
+        is_last: bool,
         found: &mut Vec<NodeId>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DeadEnd<'a>> {
         let node = plan.node(id);
         match &node.op {
             Op::Structure { members, .. } | Op::Union { members } => {
@@ -636,53 +636,39 @@ impl Search<'_> {
                 };
                 let index = self.names.index(&node.class, classes, name);
                 match index.and_then(|index| members.get(index)) {
-                    Some(member) => found.push(*member),
-                    None => {
-                        let which = if last { "last element of the path" } else { "element of the path" };
-                        return Err(Trouble {
-                            place: node.class.declared_at.0,
-                            reason: format!("cannot find `{name}` ({which})"),
-                            expected: "the name of a member of this structure",
-                            found: classes
-                                .iter()
-                                .map(|member| format!("`{}`", member.location_name()))
-                                .collect::<Vec<_>>()
-                                .join(", "),
-                        });
+                    Some(member) => {
+                        found.push(*member);
+                        Ok(())
                     }
+                    None => Err(DeadEnd::NoMember { structure: id, name, is_last }),
                 }
-                Ok(())
             }
-            Op::Optional { field, .. } => self.member(plan, scope, *field, name, last, found),
+            Op::Optional { field, .. } => self.member(plan, scope, *field, name, is_last, found),
             Op::Variant { options, .. } => {
-                let options = self.options(scope, options);
+                let options = self.options(scope, id, options);
                 self.follow(options, found, |option, found| {
-                    self.member(plan, scope, option, name, last, found)
+                    self.member(plan, scope, option, name, is_last, found)
                 })
             }
             Op::StaticArray { element, .. } | Op::DynamicArray { element, .. } => {
                 if !self.encloses(scope, id) {
-                    return Err(unreachable_element(plan, id));
+                    return Err(DeadEnd::OtherElement(id));
                 }
-                self.member(plan, scope, *element, name, last, found)
+                self.member(plan, scope, *element, name, is_last, found)
             }
-            _ => Err(Trouble {
-                place: node.class.declared_at.0,
-                reason: format!("there is nothing called `{name}` in it"),
-                expected: "a structure",
-                found: node.class.describe(),
-            }),
+            _ => Err(DeadEnd::NoStructure { node: id, name }),
         }
     }
 
     /// The options of a variant that count: of one that encloses the dependent field only the one
     /// that it is in, since that one is selected.
-    fn options(&self, scope: Scope, options: &[NodeId]) -> Vec<NodeId> {
-        self.count(options.len() / 16);
-        match options.iter().find(|option| self.encloses(scope, **option)) {
-            Some(option) => vec![*option],
-            None => options.to_vec(),
-        }
+    fn options(&self, scope: Scope, variant: NodeId, options: &[NodeId]) -> Vec<NodeId> {
+        let is_option = |id: &NodeId| self.plan.node(*id).parent == Some(variant);
+        let own = match scope == self.scope {
+            true => once(self.dependent).chain(ancestors(self.plan, self.dependent)).find(is_option),
+            false => None,
+        };
+        own.map_or_else(|| options.to_vec(), |option| vec![option])
     }
 
     /// The fields with the value: the node, or what it can be.
@@ -692,17 +678,17 @@ impl Search<'_> {
         scope: Scope,
         id: NodeId,
         targets: &mut Vec<NodeId>,
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), DeadEnd<'a>> {
         let node = plan.node(id);
         match &node.op {
             Op::Optional { field, .. } => return self.targets(plan, scope, *field, targets),
             Op::Variant { options, .. } => {
-                let options = self.options(scope, options);
+                let options = self.options(scope, id, options);
                 return self
                     .follow(options, targets, |option, targets| self.targets(plan, scope, option, targets));
             }
             Op::StaticArray { .. } | Op::DynamicArray { .. } if !self.encloses(scope, id) => {
-                return Err(unreachable_element(plan, id));
+                return Err(DeadEnd::OtherElement(id));
             }
             _ => {}
         }
@@ -716,32 +702,18 @@ impl Search<'_> {
             &node.class.kind,
             FieldKind::Boolean(_) | FieldKind::VariableLength { value: VariableLengthValue::Boolean, .. }
         );
-        let (fits, what, expected) = match self.need {
-            Need::Length => (
-                is_hidden || integer.is_some_and(|integer| !integer.signed || self.location.any_option),
-                "the length field is not an unsigned integer",
-                "an unsigned integer",
-            ),
-            Need::IntegerSelector => {
-                (is_hidden || integer.is_some(), "the selector field is not an integer", "an integer")
+        let fits = match self.need {
+            Need::Length => {
+                is_hidden || integer.is_some_and(|integer| !integer.signed || self.location.any_option)
             }
-            Need::BooleanSelector => (is_boolean, "the selector field is not a boolean", "a boolean"),
+            Need::IntegerSelector => is_hidden || integer.is_some(),
+            Need::BooleanSelector => is_boolean,
         };
         if !fits {
-            return Err(Trouble {
-                place: node.class.declared_at.0,
-                reason: what.to_owned(),
-                expected,
-                found: node.class.describe(),
-            });
+            return Err(DeadEnd::WrongKind(id));
         }
         if scope == self.scope && id >= self.dependent {
-            return Err(Trouble {
-                place: node.class.declared_at.0,
-                reason: "the field comes after the one that needs it".to_owned(),
-                expected: "a field that is decoded before",
-                found: node.class.describe(),
-            });
+            return Err(DeadEnd::Later(id));
         }
         targets.push(id);
         Ok(())
@@ -751,14 +723,4 @@ impl Search<'_> {
 /// The nodes around a node, from the inside out.
 fn ancestors(plan: &Plan, id: NodeId) -> impl Iterator<Item = NodeId> + '_ {
     std::iter::successors(plan.node(id).parent, |id| plan.node(*id).parent)
-}
-
-fn unreachable_element(plan: &Plan, id: NodeId) -> Trouble {
-    let node = plan.node(id);
-    Trouble {
-        place: node.class.declared_at.0,
-        reason: "the element of an array that does not contain the field cannot be reached".to_owned(),
-        expected: "a field outside of arrays",
-        found: node.class.describe(),
-    }
 }

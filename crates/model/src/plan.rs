@@ -634,7 +634,7 @@ impl TracePlans {
     /// Compiles a trace class.
     ///
     /// # Errors
-    /// If a field location leads to no field that fits (all of them are told), or if the classes
+    /// If field locations lead to no field that fits (up to 1,000 of them are reported), or if the classes
     /// exceed `limits`.
     pub fn compile(trace: &TraceClass, limits: &Limits) -> Result<Self, PlanError> {
         Self::compile_by_rules(trace, limits, &[]).map(|(plans, _)| plans)

@@ -139,6 +139,14 @@ impl<'a> Ranges<'a> {
     }
 }
 
+impl PartialEq for Ranges<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.len() == other.len() && self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for Ranges<'_> {}
+
 impl fmt::Display for Ranges<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, range) in self.iter().enumerate() {

@@ -52,11 +52,14 @@ impl Weight {
         let prefix = ["hostname", "domain", "procname"].iter();
         let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_weight);
         let prefix: u64 = prefix.sum();
+        // What is printed of further clocks.
+        let clocks = stream.other_clocks.iter().filter_map(|clock| trace.clocks.get(usize::from(*clock)));
+        let clocks: u64 = clocks.map(|clock| 1 + name_weight(&clock.id)).sum();
         let mut of = |class: &EventRecordClass| {
             let own = weigher.roots([&class.specific_context, &class.payload]);
             let names = [&trace.name, &stream.name, &class.name, &class.emf_uri];
             let names: u64 = names.iter().filter_map(|name| name.as_deref()).map(name_weight).sum();
-            common.and(own).and(Self::fields(1 + names + prefix))
+            common.and(own).and(Self::fields(1 + names + prefix + clocks))
         };
         stream.event_records.iter().map(|class| of(class)).collect()
     }

@@ -119,6 +119,8 @@ fn options_with_an_answer() {
         ("-i lttng-live net://localhost", "let the tracer write to files"),
         ("info net://localhost/host/a/b", "let the tracer write to files"),
         ("t --pid 5", "jq 'select(...)'"),
+        ("t --filter a", "jq 'select(...)'"),
+        ("t --follow", "--listen"),
         ("t -f loglevel,emf", "`--fields loglevel,emf`"),
         ("t -n payload,scope", "`--names payload,scope`"),
         ("convert t", "`ichnos cat PATH` prints traces as `babeltrace2 convert` does"),
@@ -130,6 +132,8 @@ fn options_with_an_answer() {
     ] {
         let run = run(&folder, line).expect(2, &[help]);
         assert!(!run.err.contains("to pass '"), "{line}: {}", run.err);
+        // What is only spelled alike is no answer.
+        assert!(!run.err.contains("similar"), "{line}: {}", run.err);
         assert_eq!(run.out, "", "{line}");
     }
 }

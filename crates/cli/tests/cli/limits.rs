@@ -101,8 +101,8 @@ fn each_flag_sets_its_limit() {
     let damaged = |arguments: &[&str], what: &str| {
         cat(&files, arguments).expect(3, &[what]);
     };
-    // More than one for each bit; the first events have them.
-    assert_eq!(cat(&files, &["--limit-empty-elements", "100000"]).expect(0, &[]).out.lines().count(), 100);
+    // More than one for each bit: few enough in a small file that nothing is left out.
+    assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 100);
     damaged(&["--limit-empty-elements", "200"], "more than 200 array elements of zero size");
     let fields = "stream{};event{fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
     let fields = fields.replace(
@@ -389,6 +389,7 @@ fn hostile() -> Vec<(&'static str, Files)> {
         ("an integer of 2^60 bits", json(&structure(&[("a", &BIT.replace(":1,", ":1152921504606846976,"))]))),
         // Fields without bits.
         ("4096 empty structures", plain(&format!("struct{{}}a[4096];{bit}b;"))),
+        ("65536 empty structures", plain(&format!("struct{{}}a[65536];{bit}b;"))),
         ("255 empty structures", full(&format!("struct{{}}a[255];{bit}b;"))),
         ("64 of 64 empty structures", plain(&format!("struct{{struct{{}}a[64];}}a[64];{bit}b;"))),
         ("a sequence of empty structures", full("integer{size=8;}n;struct{}a[n];")),

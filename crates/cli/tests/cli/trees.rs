@@ -150,6 +150,15 @@ fn a_part_of_a_trace_stands_for_it() {
         assert_eq!((events, notes(&run).len()), (10, 1), "{path}: {}", run.err);
         assert!(run.err.contains(sentence) && !run.err.contains("no data streams"), "{path}: {}", run.err);
     }
+    // As they are written from within the index.
+    for path in [".", "stream_a.idx", "../index"] {
+        let mut within = crate::support::command();
+        within.args(["info", "--count", path]).current_dir(folder.join("index"));
+        let output = within.output().unwrap();
+        let err = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{path}: {err}");
+        assert!(err.contains("this is the packet index of the trace .."), "{path}: {err}");
+    }
     // Several of them are the same trace, and so is the folder.
     let cat = |paths: &[&str], more: &[&OsStr]| {
         let paths = paths.iter().map(|path| folder.join(path).into_os_string());

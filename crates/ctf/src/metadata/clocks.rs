@@ -3,14 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ichnos_model::{FieldClass, FieldKind, TraceClass};
+use ichnos_model::memory::{allocated, size};
+use ichnos_model::{FieldClass, FieldKind, TextPlace, TraceClass};
 
-use super::Dialect;
+use super::{Dialect, Problems};
 
 /// Notes the further clocks of all data stream classes. In PROP-1.0, each data stream has all clocks
 /// that the trace knows ("Data stream clock"); in CTF 1.8, those that its fields are mapped to, or that
-/// fields of the packet header are; in PROP-2.0 and SPEC-2.0 none.
-pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect) {
+/// fields of the packet header are; in PROP-2.0 and SPEC-2.0 none. Many clocks and many data stream classes
+/// multiply: the lists count against the memory that the description may take.
+pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, problems: &mut Problems) {
     let all: BTreeSet<u16> = match dialect {
         Dialect::Prop1 => (0..=u16::MAX).take(trace.clocks.len()).collect(),
         Dialect::Ctf18 => {
@@ -21,14 +23,21 @@ pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect) {
         Dialect::Prop2 | Dialect::Spec2 => return,
     };
     for stream in &mut trace.data_streams {
-        let mut clocks = all.clone();
+        let mut named = BTreeSet::new();
         if dialect == Dialect::Ctf18 && trace.clocks.len() > 1 {
             let shared = [&stream.packet_context, &stream.event_record_header, &stream.common_context];
             let own = stream.event_records.iter().flat_map(|it| [&it.specific_context, &it.payload]);
-            shared.into_iter().chain(own).flatten().for_each(|class| collect(class, &mut clocks));
+            shared.into_iter().chain(own).flatten().for_each(|class| collect(class, &mut named));
         }
-        stream.other_clocks =
-            clocks.into_iter().filter(|clock| Some(*clock) != stream.default_clock).collect();
+        named.retain(|clock| !all.contains(clock));
+        let most = all.len() + named.len();
+        if !problems.charge(allocated(most * size::<u16>()), TextPlace::default()) {
+            return;
+        }
+        let mut clocks = Vec::with_capacity(most);
+        clocks.extend(all.iter().copied().chain(named).filter(|clock| Some(*clock) != stream.default_clock));
+        clocks.sort_unstable();
+        stream.other_clocks = clocks;
     }
 }
 

@@ -6,6 +6,7 @@
 //! ```
 
 mod check;
+mod choices;
 mod clocks;
 mod dialect;
 pub mod json;

@@ -85,7 +85,7 @@ fn read(
         Dialect::Prop2 => json::parse_prop2(text, limits, problems),
         Dialect::Spec2 => json::parse_spec2(text, limits, problems),
     }?;
-    clocks::note_other_clocks(&mut trace, found);
+    clocks::note_other_clocks(&mut trace, found, problems);
     if let (Some(packets), Some(trace)) = (packet_uuid, trace.uuid)
         && packets != trace
         && !packets.is_nil()

@@ -416,15 +416,12 @@ fn bounds_may_have_any_size() {
     let class = |length| {
         unsigned(length, &format!(", {mappings}")).replace("unsigned-integer", "unsigned-enumeration")
     };
-    let metadata = |length| {
-        prop2(&[
-            r#"{"type": "data-stream-class"}"#,
-            &format!(
-                "{{\"type\": \"event-record-class\", \"payload-field-class\": {}}}",
-                members(&[("e", &class(length))])
-            ),
-        ])
+    let metadata_of = |class: &str| {
+        let payload = members(&[("e", class)]);
+        let event = format!("{{\"type\": \"event-record-class\", \"payload-field-class\": {payload}}}");
+        prop2(&[r#"{"type": "data-stream-class"}"#, &event])
     };
+    let metadata = |length| metadata_of(&class(length));
     let told = read(&metadata(128), &[0xff; 16]);
     assert_eq!(all_values(&told), [[format!("u:{most}")]]);
     assert_eq!(slips(&metadata(128)), Vec::<String>::new());
@@ -441,6 +438,19 @@ fn bounds_may_have_any_size() {
     assert_eq!(names(&[u64::MAX - 9, u64::MAX, 9]), "huge");
     let names: Vec<&str> = integer.mappings.as_ref().unwrap().names_of(7).collect();
     assert_eq!(names, ["large"]);
+    // A range that begins with the last value, or ends with the first one, that needs no wide bounds.
+    let (last, first) = (i128::MAX, i128::MIN);
+    let edges = format!("\"mappings\": {{\"up\": [[{last}, {most}]], \"down\": [[-{most}, {first}]]}}");
+    let class = unsigned(192, &format!(", {edges}")).replace("unsigned-integer", "signed-enumeration");
+    let parsed = metadata::parse(metadata_of(&class).as_bytes(), &MetadataOptions::default()).unwrap();
+    let payload = parsed.trace.data_streams[0].event_records[0].payload.clone().unwrap();
+    let ichnos_model::FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
+    let integer = members[0].class.integer().unwrap();
+    let names = |words: &[u64]| integer.names_of_wide(Wide { words, length: 192, signed: true }).join(" ");
+    assert_eq!(names(&[u64::MAX, u64::MAX >> 1, 0]), "up");
+    assert_eq!(names(&[u64::MAX - 1, u64::MAX >> 1, 0]), "");
+    assert_eq!(names(&[0, 1 << 63, u64::MAX]), "down");
+    assert_eq!(names(&[1, 1 << 63, u64::MAX]), "");
     // PROP-1.0 spells them in any base.
     let spelled = format!("{{\"base\": 16, \"value\": \"{}\"}}", "f".repeat(32));
     let of_prop1 =

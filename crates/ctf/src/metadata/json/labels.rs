@@ -57,7 +57,9 @@ impl Labels {
         }
         // What an `i128` can be of it is found without a look at the wide ones.
         let narrow = IntegerRange { lower: range.lower.clamped(), upper: range.upper.clamped() };
-        if narrow.lower != narrow.upper && !self.push(narrow, node, problems) {
+        // One of both bounds is none: if the other one is, the range has it, be it the last one there is.
+        let has_narrow = range.lower.as_i128().is_some() || range.upper.as_i128().is_some();
+        if (has_narrow || narrow.lower != narrow.upper) && !self.push(narrow, node, problems) {
             return false;
         }
         if !problems.charge(memory::of_wide_range(&range), node.place) {

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use ichnos_model::memory::size;
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
-    FieldKind, IntegerProperties, IntegerRange, Length, Limits, Mappings, Member, RangeSet, Role, Roles,
-    Scope, StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
+    FieldKind, IntegerProperties, Length, Limits, Mappings, Member, Ranges, Role, Roles, Scope,
+    StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
 };
 
-use super::super::{Problems, memory};
+use super::super::{Problems, choices, memory};
 use super::ast::{
-    ArrayLength, ClockBlock, Compound, Document, EventBlock, Field, IntegerType, Location, StreamBlock, Type,
+    ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
     TypeKind,
 };
 use super::lookup::{Found, Frame, View};
@@ -530,25 +530,26 @@ impl<'a> Builder<'a> {
         }
         // All labels are looked at, for each variant.
         self.charge(tags.iter().map(|tags| tags.len() as u64).sum::<u64>() / 8, at)?;
-        let tags: Vec<HashMap<&str, RangeSet>> =
-            tags.into_iter().map(|tags| ranges_by_name(tags, &body.fields)).collect();
+        let names = || body.fields.iter().map(|field| field.name.as_str());
+        let tags: Vec<HashMap<&str, Ranges<'_>>> =
+            tags.into_iter().map(|tags| choices::by_option(tags, names())).collect();
         let mut options = Vec::with_capacity(body.fields.len());
         for field in &body.fields {
             let name = shown(&field.name);
             let class = self.class(&field.class, field.class.at, Slot { name, direct: false })?;
-            let bytes = (size::<VariantOption>() + size::<IntegerRange>()) as u64 + memory::of_text(name);
-            self.charge_memory(bytes, at)?;
-            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()));
+            let mut ranges = tags.iter().map(|tags| tags.get(field.name.as_str()).copied());
             let first = ranges.next().flatten();
             if ranges.any(|other| other != first) {
                 let message =
                     format!("the tag can be one of several enumerations that differ about `{}`", field.name);
                 return Err(self.error(tag.at, message));
             }
+            let own = size::<VariantOption>() as u64 + memory::of_text(name);
+            self.charge_memory(own + choices::memory_of(first), at)?;
             options.push(VariantOption {
                 name: Some(name.to_owned()),
                 class,
-                ranges: first.cloned().unwrap_or_default(),
+                ranges: first.map(Ranges::to_set).unwrap_or_default(),
                 attributes: Default::default(),
             });
         }
@@ -556,7 +557,7 @@ impl<'a> Builder<'a> {
         // Where the tag is no field at all, that is reported when the trace is checked.
         let unlabelled = body.fields.iter().find(|field| !tags.is_empty() && !has_label(&field.name));
         let unlabelled = unlabelled.map(|field| field.name.clone());
-        let names: HashSet<&str> = body.fields.iter().map(|field| &*field.name).collect();
+        let names: HashSet<&str> = names().collect();
         let missing = classes.iter().filter_map(|class| mappings_of(class)).flat_map(Mappings::iter);
         let missing = missing.map(|label| label.name).find(|label| !names.contains(label));
         let missing = missing.map(str::to_owned);
@@ -668,13 +669,6 @@ fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
         FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
         _ => None,
     }
-}
-
-/// What the labels that options are called by stand for. There can be far more labels than options.
-fn ranges_by_name<'f>(labels: &Mappings, options: &'f [Field]) -> HashMap<&'f str, RangeSet> {
-    let names: HashSet<&str> = options.iter().map(|option| option.name.as_str()).collect();
-    let wanted = labels.iter().filter_map(|label| Some((*names.get(label.name)?, label.ranges.to_set())));
-    wanted.collect()
 }
 
 /// Whether it is an array of sixteen bytes.

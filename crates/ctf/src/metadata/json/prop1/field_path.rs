@@ -1,14 +1,14 @@
 //! Field paths of PROP-1.0: where they lead from where they are.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, RangeSet, Scope,
+    FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, Ranges, Scope,
     StringLength, TextPlace, VariableLengthValue, VariantOption,
 };
 
-use crate::metadata::Problems;
+use crate::metadata::{Problems, choices};
 
 /// The classes of root fields that are known so far.
 pub(super) type Roots<'c> = [Option<&'c Arc<FieldClass>>; 6];
@@ -127,9 +127,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
         let (selector, targets) = self.location(selector)?;
         // Where there are several, each selects by its own labels, which decoding finds out; what
         // counts here is that there are labels, and the ranges of the first one that has them.
-        let mut enumerations: Vec<HashMap<&str, RangeSet>> = Vec::new();
+        let mut enumerations: Vec<HashMap<&str, Ranges<'_>>> = Vec::new();
         for labels in targets.iter().filter_map(|target| labels(target)) {
-            enumerations.push(ranges_by_name(labels, options));
+            let names = options.iter().filter_map(|option| option.name.as_deref());
+            enumerations.push(choices::by_option(labels, names));
         }
         if targets.iter().any(|target| target.integer().is_some_and(|it| it.wide_ranges.is_some())) {
             let message = "the tag of a variant has labels of values that take more than 128 bits with their \
@@ -147,13 +148,16 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let name = option.name.as_deref().unwrap_or_default();
             self.problems.enter(format!("choice `{name}`"));
             let class = self.class(&option.class).unwrap_or_else(|| option.class.clone());
-            let ranges = enumerations.iter().find_map(|labels| labels.get(name));
+            let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
                 let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
                 self.problems.slip(place, message);
             }
             self.problems.leave();
-            let ranges = ranges.cloned().unwrap_or_default();
+            if !self.problems.charge(choices::memory_of(ranges), place) {
+                return None;
+            }
+            let ranges = ranges.map(Ranges::to_set).unwrap_or_default();
             resolved.push(VariantOption { class, ranges, ..option.clone() });
         }
         Some(FieldKind::Variant { options: resolved, selector: Box::new(selector), alignment })
@@ -298,11 +302,4 @@ pub(super) fn change(class: &mut Arc<FieldClass>, path: &[&str], work: &mut dyn 
         (FieldKind::Array { element, .. }, Some(_)) => change(element, path, work),
         _ => {}
     }
-}
-
-/// What the labels that options are called by stand for. There can be far more labels than options.
-fn ranges_by_name<'o>(labels: &Mappings, options: &'o [VariantOption]) -> HashMap<&'o str, RangeSet> {
-    let names: HashSet<&str> = options.iter().filter_map(|option| option.name.as_deref()).collect();
-    let wanted = labels.iter().filter_map(|label| Some((*names.get(label.name)?, label.ranges.to_set())));
-    wanted.collect()
 }
