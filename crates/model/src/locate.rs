@@ -357,8 +357,7 @@ pub(crate) fn path_names(plan: &Plan, id: NodeId) -> Vec<String> {
     while let Some(id) = at {
         let node = plan.node(id);
         if let Some(name) = &node.name {
-            let is_option =
-                node.parent.is_some_and(|parent| matches!(plan.node(parent).op, Op::Variant { .. }));
+            let is_option = node.parent.is_some_and(|parent| matches!(plan.node(parent).op, Op::Variant(_)));
             names.push(format!("{} `{name}`", if is_option { "option" } else { "member" }));
         }
         at = node.parent;
@@ -654,8 +653,8 @@ impl Search<'_> {
                 Ok(())
             }
             Op::Optional { field, .. } => self.member(plan, scope, *field, name, last, found),
-            Op::Variant { options, .. } => {
-                let options = self.options(scope, options);
+            Op::Variant(variant) => {
+                let options = self.options(scope, &variant.options);
                 self.follow(options, found, |option, found| {
                     self.member(plan, scope, option, name, last, found)
                 })
@@ -696,8 +695,8 @@ impl Search<'_> {
         let node = plan.node(id);
         match &node.op {
             Op::Optional { field, .. } => return self.targets(plan, scope, *field, targets),
-            Op::Variant { options, .. } => {
-                let options = self.options(scope, options);
+            Op::Variant(variant) => {
+                let options = self.options(scope, &variant.options);
                 return self
                     .follow(options, targets, |option, targets| self.targets(plan, scope, option, targets));
             }
