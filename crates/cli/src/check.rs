@@ -219,20 +219,25 @@ impl Findings {
             for diagnostic in trace.diagnostics() {
                 self.diagnostic(trace.path(), diagnostic);
             }
-            let streams = trace.streams();
-            self.streams += streams.len() as u64;
             if metadata_only {
+                self.streams += trace.data_streams().len() as u64;
                 continue;
             }
             for damage in trace.damage() {
                 self.damage(trace.path(), damage);
             }
-            self.packets += streams.iter().map(|stream| stream.packets).sum::<u64>();
             // Other formats say in their own words what is wrong with texts.
             let check_texts = trace.format() == "ctf";
-            for (stream, mut cursor) in streams.iter().zip(trace.cursors(Window::default())) {
-                self.stream(trace.path(), &stream.stream.name, &mut cursor, check_texts, progress);
-            }
+            // One after the other: there can be very many.
+            let mut cursors = trace.cursors(Window::default()).into_iter();
+            trace.for_each_stream(&mut |summary| {
+                self.streams += 1;
+                self.packets += summary.packets;
+                if let Some(mut cursor) = cursors.next() {
+                    let name = &summary.stream.name;
+                    self.stream(trace.path(), name, &mut cursor, check_texts, progress);
+                }
+            });
         }
         self.quirks(session);
         if !assume_correlated && let Some(clocks) = session.uncorrelated() {

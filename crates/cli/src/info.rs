@@ -47,17 +47,10 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         output::print_json(&document.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
-        let mut text = String::new();
-        for (i, trace) in traces.iter().enumerate() {
-            if i > 0 {
-                text.push('\n');
-            }
-            trace.branch(args.clock_gmt, paint).render(&mut text);
-        }
         if let Some(clocks) = session.uncorrelated() {
             report.note(&clocks.to_string());
         }
-        output::print(&text, paint)?;
+        output::print_trees(traces.iter().map(|trace| trace.branch(args.clock_gmt, paint)), paint)?;
     }
     Ok(if traces.is_empty() {
         Exit::Nothing

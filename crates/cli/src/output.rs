@@ -1,6 +1,6 @@
 //! What goes to the standard output, or to a file instead.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, IntoInnerError, Write};
 
 use ichnos::export::{Integers, TerminalText, TerminalWriter};
 use ichnos::io::Output;
@@ -8,6 +8,7 @@ use serde_json::Value as Json;
 
 use crate::json;
 use crate::style::Paint;
+use crate::tree::Branch;
 
 /// Where data go. A terminal gets nothing but what is printable.
 pub(crate) enum Destination {
@@ -69,6 +70,20 @@ pub(crate) fn print(text: &str, paint: Paint) -> io::Result<()> {
     let mut output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
     output.write_all(text.as_bytes())?;
     output.finish()
+}
+
+/// Prints trees like [`print`], part by part, with an empty line between each two.
+pub(crate) fn print_trees(trees: impl IntoIterator<Item = Branch>, paint: Paint) -> io::Result<()> {
+    let output = ichnos::io::create(None)?;
+    let output = Destination::new(output, TerminalText::Lines { colors: paint.is_on() });
+    let mut output = BufWriter::with_capacity(64 << 10, output);
+    for (i, tree) in trees.into_iter().enumerate() {
+        if i > 0 {
+            output.write_all(b"\n")?;
+        }
+        tree.write(&mut |text| output.write_all(text.as_bytes()))?;
+    }
+    output.into_inner().map_err(IntoInnerError::into_error)?.finish()
 }
 
 /// Prints a whole JSON document.

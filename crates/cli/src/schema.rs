@@ -33,14 +33,9 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
         output::print_json(&object.json(), args.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
-        let mut text = String::new();
-        for (i, trace) in session.traces().iter().enumerate() {
-            if i > 0 {
-                text.push('\n');
-            }
-            trace_tree(&trace.trace().class_with_late(), trace.path(), paint).render(&mut text);
-        }
-        output::print(&text, paint)?;
+        let traces = session.traces().iter();
+        let trees = traces.map(|trace| trace_tree(&trace.trace().class_with_late(), trace.path(), paint));
+        output::print_trees(trees, paint)?;
     }
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
 }
@@ -585,7 +580,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
         let clock = clock.map(|clock| format!(" of clock {}", safe(clock))).unwrap_or_default();
         let _ = write!(text, " {}", paint.faint(&format!("<{}{clock}>", roles.join(", "))));
     }
-    let mut branch = Branch { text, branches: below };
+    let mut branch = Branch::of_branches(text, below);
     attributes_tree(&mut branch, &class.attributes, paint);
     branch
 }

@@ -1,45 +1,70 @@
 //! Text as a tree.
 
+use std::io;
+
 /// A line and what belongs below it.
+// Of environments and enumerations there can be millions of lines.
 #[derive(Debug, Default)]
 pub(crate) struct Branch {
-    pub(crate) text: String,
-    pub(crate) branches: Vec<Branch>,
+    text: Box<str>,
+    branches: Vec<Branch>,
 }
 
 impl Branch {
-    pub(crate) fn new(text: impl Into<String>) -> Self {
-        Self { text: text.into(), branches: Vec::new() }
+    pub(crate) fn new(text: impl Into<Box<str>>) -> Self {
+        Self::of_branches(text, Vec::new())
+    }
+
+    pub(crate) fn of_branches(text: impl Into<Box<str>>, branches: Vec<Self>) -> Self {
+        Self { text: text.into(), branches }
     }
 
     pub(crate) fn add(&mut self, branch: Self) {
         self.branches.push(branch);
     }
 
-    pub(crate) fn line(&mut self, text: impl Into<String>) {
+    pub(crate) fn line(&mut self, text: impl Into<Box<str>>) {
         self.branches.push(Self::new(text));
     }
 
     /// Appends the tree to `out`.
-    pub(crate) fn render(&self, out: &mut String) {
-        out.push_str(&self.text);
-        out.push('\n');
-        self.below(&mut String::new(), out);
+    pub(crate) fn render(self, out: &mut String) {
+        // A text takes all that is written.
+        let _ = self.write(&mut |text| {
+            out.push_str(text);
+            Ok(())
+        });
     }
 
-    fn below(&self, indent: &mut String, out: &mut String) {
-        for (i, branch) in self.branches.iter().enumerate() {
-            let last = i + 1 == self.branches.len();
-            out.push_str(indent);
-            out.push_str(if last { "└─ " } else { "├─ " });
-            out.push_str(&branch.text);
-            out.push('\n');
-            let before = indent.len();
-            indent.push_str(if last { "   " } else { "│  " });
-            branch.below(indent, out);
-            indent.truncate(before);
-        }
+    /// Writes the tree in parts, none of which has to be kept for that.
+    ///
+    /// # Errors
+    /// Those of `put`.
+    pub(crate) fn write(self, put: &mut dyn FnMut(&str) -> io::Result<()>) -> io::Result<()> {
+        put(&self.text)?;
+        put("\n")?;
+        below(self.branches, &mut String::new(), put)
     }
+}
+
+fn below(
+    branches: Vec<Branch>,
+    indent: &mut String,
+    put: &mut dyn FnMut(&str) -> io::Result<()>,
+) -> io::Result<()> {
+    let count = branches.len();
+    for (i, branch) in branches.into_iter().enumerate() {
+        let last = i + 1 == count;
+        put(indent)?;
+        put(if last { "└─ " } else { "├─ " })?;
+        put(&branch.text)?;
+        put("\n")?;
+        let before = indent.len();
+        indent.push_str(if last { "   " } else { "│  " });
+        below(branch.branches, indent, put)?;
+        indent.truncate(before);
+    }
+    Ok(())
 }
 
 #[cfg(test)]

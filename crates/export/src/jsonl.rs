@@ -73,6 +73,8 @@ struct StreamPart {
     common_context: Repeated,
     /// By index of the event record class.
     classes: Vec<Option<Box<ClassPart>>>,
+    /// Whether events of one of them have call stacks.
+    has_stacks: bool,
     /// The call stacks that were introduced.
     stacks: HashSet<u32>,
 }
@@ -129,7 +131,9 @@ impl StreamPart {
         if self.classes.len() <= index {
             self.classes.resize_with(index + 1, || None);
         }
-        self.classes[index] = Some(Box::new(ClassPart::of(event)));
+        let class = ClassPart::of(event);
+        self.has_stacks |= !class.stacks.is_empty();
+        self.classes[index] = Some(Box::new(class));
     }
 }
 
@@ -210,6 +214,7 @@ impl<W: TextWriter> JsonLines<W> {
             common: Keys::of(plans.common_context.as_ref()),
             common_context: Repeated::default(),
             classes: Vec::new(),
+            has_stacks: false,
             stacks: HashSet::new(),
         }));
         if self.options.streams {
@@ -252,8 +257,8 @@ impl<W: TextWriter> JsonLines<W> {
                 push_class(out, event, part.number);
             }
         }
-        if let Some(Some(class)) = index.and_then(|index| part.classes.get(index))
-            && !class.stacks.is_empty()
+        if part.has_stacks
+            && let Some(Some(class)) = index.and_then(|index| part.classes.get(index))
         {
             meanings::push_stacks(out, event, &class.stacks, &mut part.stacks, part.number);
         }

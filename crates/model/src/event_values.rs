@@ -490,8 +490,8 @@ impl<'a, V: Visitor> ValueWalk<'a, V> {
                 self.visitor.end_optional(field);
                 Ok(())
             }
-            (Op::Variant { options, .. }, Cell::Variant { option }) => {
-                let Some(inner) = options.get(option) else {
+            (Op::Variant(variant), Cell::Variant { option }) => {
+                let Some(inner) = variant.options.get(option) else {
                     return self.mismatch("an option of the variant", "the index of none");
                 };
                 self.visitor.begin_variant(field, option, selector_of(field, option));
@@ -629,7 +629,7 @@ impl Op {
             Self::Union { .. } => "a union of the members of the class",
             Self::StaticArray { .. } | Self::DynamicArray { .. } => "an array",
             Self::Optional { .. } => "an optional",
-            Self::Variant { .. } => "a variant",
+            Self::Variant(_) => "a variant",
             Self::Null => "no value",
         }
     }

@@ -166,8 +166,8 @@ impl Target {
             Op::Optional { field, .. } => {
                 Self { optional: Some(self.node), ..to(*field) }.follow(plan, path, found);
             }
-            Op::Variant { options, .. } => {
-                options.iter().for_each(|option| to(*option).follow(plan, path, found));
+            Op::Variant(variant) => {
+                variant.options.iter().for_each(|option| to(*option).follow(plan, path, found));
             }
             _ if path.is_empty() => found.push(self.clone()),
             Op::Structure { members, .. } | Op::Union { members } => {

@@ -367,8 +367,7 @@ pub(crate) fn path_names(plan: &Plan, id: NodeId) -> Vec<String> {
     while let Some(id) = at {
         let node = plan.node(id);
         if let Some(name) = &node.name {
-            let is_option =
-                node.parent.is_some_and(|parent| matches!(plan.node(parent).op, Op::Variant { .. }));
+            let is_option = node.parent.is_some_and(|parent| matches!(plan.node(parent).op, Op::Variant(_)));
             names.push(format!("{} `{name}`", if is_option { "option" } else { "member" }));
         }
         at = node.parent;
@@ -644,8 +643,8 @@ impl<'a> Search<'a> {
                 }
             }
             Op::Optional { field, .. } => self.member(plan, scope, *field, name, is_last, found),
-            Op::Variant { options, .. } => {
-                let options = self.options(scope, id, options);
+            Op::Variant(variant) => {
+                let options = self.options(scope, id, &variant.options);
                 self.follow(options, found, |option, found| {
                     self.member(plan, scope, option, name, is_last, found)
                 })
@@ -682,8 +681,8 @@ impl<'a> Search<'a> {
         let node = plan.node(id);
         match &node.op {
             Op::Optional { field, .. } => return self.targets(plan, scope, *field, targets),
-            Op::Variant { options, .. } => {
-                let options = self.options(scope, id, options);
+            Op::Variant(variant) => {
+                let options = self.options(scope, id, &variant.options);
                 return self
                     .follow(options, targets, |option, targets| self.targets(plan, scope, option, targets));
             }

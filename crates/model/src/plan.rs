@@ -106,13 +106,40 @@ pub(crate) enum Op {
     PrefixedText(StringEncoding, TextPrefix),
     StaticBlob(u64),
     DynamicBlob(Slot),
-    Structure { members: Vec<NodeId>, parts: Vec<Part> },
-    StaticArray { element: NodeId, length: u64, elements: Option<Elements> },
-    DynamicArray { element: NodeId, length: Slot, elements: Option<Elements> },
-    Optional { field: NodeId, selector: Slot, ranges: Option<RangeSet> },
-    Variant { options: Vec<NodeId>, selectors: Selectors, selector: Slot, choices: Vec<Choices> },
-    Union { members: Vec<NodeId> },
+    Structure {
+        members: Vec<NodeId>,
+        parts: Vec<Part>,
+    },
+    StaticArray {
+        element: NodeId,
+        length: u64,
+        elements: Option<Elements>,
+    },
+    DynamicArray {
+        element: NodeId,
+        length: Slot,
+        elements: Option<Elements>,
+    },
+    Optional {
+        field: NodeId,
+        selector: Slot,
+        ranges: Option<RangeSet>,
+    },
+    /// In a box: few nodes are variants, and no node should be as large as those.
+    Variant(Box<VariantOp>),
+    Union {
+        members: Vec<NodeId>,
+    },
     Null,
+}
+
+/// How to decode a variant.
+#[derive(Debug)]
+pub(crate) struct VariantOp {
+    pub(crate) options: Vec<NodeId>,
+    pub(crate) selectors: Selectors,
+    pub(crate) selector: Slot,
+    pub(crate) choices: Vec<Choices>,
 }
 
 /// What the options of a variant are selected by, if the selector is the field of this slot: one of
@@ -367,7 +394,8 @@ impl Plan {
                     nodes.push(node);
                 }
                 let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
-                Op::Variant { options: nodes, selectors, selector: NO_SLOT, choices: Vec::new() }
+                let selector = NO_SLOT;
+                Op::Variant(Box::new(VariantOp { options: nodes, selectors, selector, choices: Vec::new() }))
             }
             FieldKind::Union { members, alignment: a } => {
                 alignment = *a;
@@ -393,16 +421,16 @@ impl Plan {
             Op::DynamicText(_, place)
             | Op::DynamicBlob(place)
             | Op::DynamicArray { length: place, .. }
-            | Op::Optional { selector: place, .. }
-            | Op::Variant { selector: place, .. } => *place = slot,
+            | Op::Optional { selector: place, .. } => *place = slot,
+            Op::Variant(variant) => variant.selector = slot,
             _ => {}
         }
     }
 
     /// Has a variant select its options by these values, if the field of this slot is decoded.
     pub(crate) fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
-        if let Op::Variant { choices, .. } = &mut self.nodes[id as usize].op {
-            choices.push(Choices { slot, selectors: Selectors::new(options) });
+        if let Op::Variant(variant) = &mut self.nodes[id as usize].op {
+            variant.choices.push(Choices { slot, selectors: Selectors::new(options) });
         }
     }
 
@@ -412,7 +440,7 @@ impl Plan {
         let mut parent = self.nodes[id as usize].parent;
         while let Some(id) = parent {
             let node = &mut self.nodes[id as usize];
-            if matches!(node.op, Op::Optional { .. } | Op::Variant { .. }) && !node.clears().contains(&slot) {
+            if matches!(node.op, Op::Optional { .. } | Op::Variant(_)) && !node.clears().contains(&slot) {
                 node.links.get_or_insert_default().clears.push(slot);
             }
             parent = node.parent;
@@ -477,7 +505,8 @@ impl Plan {
             Op::StaticText(_, length) | Op::StaticBlob(length) => *length == 0,
             Op::StaticArray { element, length, .. } => *length == 0 || is_empty(element),
             Op::Structure { members, .. } => members.iter().all(is_empty),
-            Op::Variant { options: any, .. } | Op::Union { members: any } => any.iter().any(is_empty),
+            Op::Variant(variant) => variant.options.iter().any(is_empty),
+            Op::Union { members } => members.iter().any(is_empty),
             Op::DynamicText(..)
             | Op::DynamicBlob(_)
             | Op::DynamicArray { .. }
@@ -509,14 +538,17 @@ impl Left {
     /// Takes what a node takes.
     fn take(&mut self, name: Option<&str>, class: &FieldClass, limits: &Limits) -> Result<(), PlanError> {
         self.classes = self.classes.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
-        let ranges = match &class.kind {
-            FieldKind::Variant { options, .. } => options.iter().map(|option| option.ranges.0.len()).sum(),
-            _ => 0,
+        let (variant, ranges) = match &class.kind {
+            FieldKind::Variant { options, .. } => {
+                let ranges: usize = options.iter().map(|option| option.ranges.0.len()).sum();
+                (allocated(size_of::<VariantOp>()), ranges)
+            }
+            _ => (0, 0),
         };
         // With its place in the parts of the structure around, and what is found out of it meanwhile.
         let node = size_of::<Node>() + size_of::<Part>() + size_of::<Option<Layout>>() + 16;
         let name = name.map_or(0, |name| allocated(name.len()));
-        self.take_memory(node as u64 + name + 48 * ranges as u64, limits)
+        self.take_memory(node as u64 + name + variant + 48 * ranges as u64, limits)
     }
 
     fn take_memory(&mut self, bytes: u64, limits: &Limits) -> Result<(), PlanError> {

@@ -1,5 +1,6 @@
 //! What is being read: traces and their data streams.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -62,14 +63,18 @@ impl Trace {
 
     /// The class of the trace with all event record classes that have been met up to now, those by id.
     #[must_use]
-    pub fn class_with_late(&self) -> TraceClass {
+    pub fn class_with_late(&self) -> Cow<'_, TraceClass> {
+        // A class can be large: it is only copied to add something to it.
+        if self.late.iter().all(|late| late.count() == 0) {
+            return Cow::Borrowed(&self.class);
+        }
         let mut class = self.class.clone();
         for (stream, late) in class.data_streams.iter_mut().zip(&self.late) {
             let mut late: Vec<_> = (0..late.count()).filter_map(|index| late.described(index)).collect();
             late.sort_by_key(|class| class.id);
             stream.event_records.extend(late);
         }
-        class
+        Cow::Owned(class)
     }
 }
 

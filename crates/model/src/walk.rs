@@ -9,7 +9,7 @@ use crate::bits::{reverse, sign_extend, terminator};
 use crate::bytewise::{Bytewise, tell_elements};
 pub use crate::decode_error::{DecodeError, DecodeErrorKind};
 use crate::part::{Elements, Part};
-use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, TextPrefix, VariableOp, align};
+use crate::plan::{Bits, BitsKind, NodeId, Op, Plan, Slot, TextPrefix, VariableOp, VariantOp, align};
 pub use crate::position::Position;
 use crate::selectors::Selectors;
 use crate::visitor::{Field, Visitor};
@@ -337,7 +337,8 @@ impl<'a, V: Visitor> Walk<'a, V> {
             Op::Optional { field: inner, selector, ranges } => {
                 self.optional(field, *inner, *selector, ranges.as_ref())
             }
-            Op::Variant { options, selectors, selector, choices } => {
+            Op::Variant(variant) => {
+                let VariantOp { options, selectors, selector, choices } = &**variant;
                 let found = choices.iter().find(|choices| self.slot(choices.slot).is_ok());
                 let (selectors, selector) =
                     found.map_or((selectors, *selector), |found| (&found.selectors, found.slot));
