@@ -106,7 +106,7 @@ fn read(
 
 /// Adds what auxiliary streams say (PROP-2.0, "Auxiliary stream"): each is a text with the name
 /// of its file. Gives the problems with the index of the text that they are in. What they take of
-/// [`Limits::description_bytes`] is taken off.
+/// [`Limits::description_bytes`](ichnos_model::Limits::description_bytes) is taken off.
 pub fn add_auxiliary_streams(
     trace: &mut TraceClass,
     texts: &[&[u8]],
