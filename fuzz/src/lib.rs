@@ -18,8 +18,8 @@ use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};
 use ichnos::model::walk::Position;
 use ichnos::model::{
-    Cursor, StreamCursor, DamageKind, Event, EventCounts, Field, Limits, Message, MessageKind, Real, Scope, Scopes, Sink,
-    Skip, Text, TraceClass, TraceInput, Visitor, Wide, Window,
+    BoxedCursor, Cursor, DamageKind, Event, EventCounts, FastCursor, Field, Limits, Message, MessageKind,
+    Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
 };
 
 /// Metadata for the target `packets`.
@@ -138,7 +138,7 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
         trace.diagnostics().iter().for_each(|problem| drop(problem.to_string()));
         let pairs = trace.cursors(Window::default()).into_iter().zip(trace.cursors(Window::default()));
         pairs.for_each(|(one, other)| check_counts(one, other));
-        cursors.push(Box::new(DamageCursor::new(trace.damage().to_vec())));
+        cursors.push(DamageCursor::new(trace.damage().to_vec()).boxed_fast());
         cursors.extend(trace.cursors(Window::default()));
     }
     let mut text = Vec::new();
