@@ -1,6 +1,6 @@
 //! The index that LTTng writes beside a data stream, laid over the right one by exclusive or. A
 //! wrong index must not lose anything in silence: either all is read as without it, or damage is
-//! told.
+//! reported.
 #![no_main]
 
 use std::sync::LazyLock;

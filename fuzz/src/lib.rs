@@ -232,12 +232,12 @@ fn check_event(event: &Event<'_>) {
     }
 }
 
-/// What was lent can be visited, and a visitor that wants no values gets as far as one that wants
+/// What was delivered can be visited, and a visitor that wants no values gets as far as one that wants
 /// them.
 fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let walk = |visitor: &mut Looking| {
         let mut at = scopes.begins[scope];
-        plan.walk(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("lent, but not whole");
+        plan.walk(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("delivered, but not whole");
         at
     };
     let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };
@@ -245,7 +245,7 @@ fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     assert_eq!(looking.open, 0);
     let mut skipped = scopes.begins[scope];
     plan.walk(scopes.bits, &mut skipped, scopes.slots, *scopes.limits, &mut Skip)
-        .expect("lent, but not whole");
+        .expect("delivered, but not whole");
     assert_eq!(skipped, end);
     end
 }

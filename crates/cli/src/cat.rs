@@ -25,7 +25,7 @@ use crate::time::{self, TimePoint};
 use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
-    // Before anything is read: mistakes in patterns should not take an hour to be told.
+    // Before anything is read: mistakes in patterns should not take an hour to be reported.
     let selection = Selection::new(args)?;
     let arithmetic = match args.format() {
         CatFormat::Pretty | CatFormat::Details => Arithmetic::Babeltrace,

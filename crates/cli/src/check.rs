@@ -59,7 +59,7 @@ enum Level {
     Note,
 }
 
-/// A problem, as it is told.
+/// A problem, as it is reported.
 struct Finding {
     level: Level,
     trace: String,

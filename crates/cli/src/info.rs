@@ -152,7 +152,7 @@ impl<'a> Found<'a> {
     }
 }
 
-/// How many events are counted before it is told how far that is.
+/// How many events are counted before progress is shown.
 const AT_ONCE: u32 = 1 << 14;
 
 impl Stream {
@@ -200,9 +200,9 @@ impl Stream {
     ) {
         (self.discarded_events, self.discarded_unknown, self.discarded_packets) = (0, false, 0);
         let mut counts = EventCounts { by_class: std::mem::take(&mut self.counts), ..EventCounts::default() };
-        let mut told = 0;
+        let mut reported = 0;
         while let Some(head) = cursor.count_events(AT_ONCE, &mut counts) {
-            progress.add(head.nanoseconds(), counts.sum() - std::mem::replace(&mut told, counts.sum()));
+            progress.add(head.nanoseconds(), counts.sum() - std::mem::replace(&mut reported, counts.sum()));
             if head.kind == MessageKind::Event {
                 continue;
             }

@@ -360,8 +360,8 @@ impl<W: Write> Joint<'_, '_, W> {
         let is_right =
             part == 0 || self.before.as_ref().is_some_and(|(_, end)| end.is_some() && *end == begin);
         let mut written = 0;
-        let mut told = 0;
-        let end = if is_right { self.write(pieces, bound, &mut written, &mut told)? } else { None };
+        let mut reported = 0;
+        let end = if is_right { self.write(pieces, bound, &mut written, &mut reported)? } else { None };
         let end = match end {
             Some(end) => end,
             None => {
@@ -370,7 +370,7 @@ impl<W: Write> Joint<'_, '_, W> {
                     None => self.job.reader.cursor(),
                 };
                 cursor.pause_at(bound);
-                self.pass(cursor, written, told)?
+                self.pass(cursor, written, reported)?
             }
         };
         let End { cursor, places, state, done } = end;
@@ -381,14 +381,14 @@ impl<W: Write> Joint<'_, '_, W> {
         Ok(goes_on)
     }
 
-    /// Writes the pieces of a part; None if it has to be made again from `written` bytes and `told`
+    /// Writes the pieces of a part; None if it has to be made again from `written` bytes and `reported`
     /// messages on.
     fn write(
         &mut self,
         pieces: impl Iterator<Item = Piece>,
         bound: Option<i128>,
         written: &mut u64,
-        told: &mut u64,
+        reported: &mut u64,
     ) -> io::Result<Option<End>> {
         let mut position = 0u64;
         let mut seam: Option<Seam> = None;
@@ -416,15 +416,15 @@ impl<W: Write> Joint<'_, '_, W> {
                 }
                 Piece::Seam(at) => seam = Some(at),
                 Piece::Warning(bytes) => {
-                    *told += 1;
+                    *reported += 1;
                     let _ = io::stderr().lock().write_all(&bytes);
                 }
                 Piece::Damage(line) => {
-                    *told += 1;
+                    *reported += 1;
                     self.progress.damage(&line, self.report);
                 }
                 Piece::Note(line) => {
-                    *told += 1;
+                    *reported += 1;
                     self.report.note(&line);
                 }
                 Piece::Unsure => return Ok(None),
@@ -440,16 +440,16 @@ impl<W: Write> Joint<'_, '_, W> {
     }
 
     /// Prints what a cursor gives, but for the first bytes and messages that were printed before.
-    fn pass(&mut self, mut cursor: Merged, written: u64, told: u64) -> io::Result<End> {
+    fn pass(&mut self, mut cursor: Merged, written: u64, reported: u64) -> io::Result<End> {
         let job = self.job;
-        let told = Arc::new(AtomicU64::new(told));
+        let reported = Arc::new(AtomicU64::new(reported));
         let output = Rest { writer: &mut *self.output, skip: written };
         let mut printer = Printer::new(job.args, job.style, output).map_pretty(|sink| {
             let sink =
-                if job.style.quiet { sink } else { sink.warnings_to(RestOfWarnings(Arc::clone(&told))) };
+                if job.style.quiet { sink } else { sink.warnings_to(RestOfWarnings(Arc::clone(&reported))) };
             sink.resumed_from(self.state)
         });
-        let mut watcher = Direct { progress: &mut *self.progress, report: self.report, told };
+        let mut watcher = Direct { progress: &mut *self.progress, report: self.report, reported };
         let mut pass = Pass { args: job.args, selection: job.selection.clone(), tally: Tally::default() };
         let ended = pass.run(&mut cursor, &mut printer, &mut watcher)?;
         let undecoded = undecoded(printer.finish())?;
@@ -489,17 +489,17 @@ impl<W: Write> Write for Rest<'_, W> {
     }
 }
 
-/// Counts down the messages that were told before; true if this is one of them.
-fn was_told(told: &AtomicU64) -> bool {
-    told.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
+/// Counts down the messages that were reported before; true if this is one of them.
+fn was_reported(reported: &AtomicU64) -> bool {
+    reported.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_ok()
 }
 
-/// Warnings but for those that were told before.
+/// Warnings but for those that were reported before.
 struct RestOfWarnings(Arc<AtomicU64>);
 
 impl Write for RestOfWarnings {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if !was_told(&self.0) {
+        if !was_reported(&self.0) {
             io::stderr().lock().write_all(bytes)?;
         }
         Ok(bytes.len())
@@ -514,7 +514,7 @@ impl Write for RestOfWarnings {
 struct Direct<'a> {
     progress: &'a mut Progress,
     report: Report,
-    told: Arc<AtomicU64>,
+    reported: Arc<AtomicU64>,
 }
 
 impl Watcher for Direct<'_> {
@@ -524,13 +524,13 @@ impl Watcher for Direct<'_> {
     }
 
     fn damage(&mut self, line: String) {
-        if !was_told(&self.told) {
+        if !was_reported(&self.reported) {
             self.progress.damage(&line, self.report);
         }
     }
 
     fn note(&mut self, line: String) {
-        if !was_told(&self.told) {
+        if !was_reported(&self.reported) {
             self.report.note(&line);
         }
     }

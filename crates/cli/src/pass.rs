@@ -64,7 +64,7 @@ pub(crate) enum Ended {
     Refused(String),
 }
 
-/// Is told what happens in a pass.
+/// Follows what happens in a pass.
 pub(crate) trait Watcher {
     /// The cursor was moved on to this message.
     fn step(&mut self, message: &Message<'_>) {

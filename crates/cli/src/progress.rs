@@ -34,7 +34,7 @@ pub(crate) struct Progress {
     next: Instant,
     until_look: u32,
     events: u64,
-    /// How many damaged places may still be told.
+    /// How many damaged places may still be reported.
     damages_left: u64,
 }
 

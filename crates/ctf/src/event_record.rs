@@ -220,7 +220,7 @@ impl CtfCursor {
         })
     }
 
-    /// The bit behind a payload of this class that begins at bit `begin`, if it is easily told.
+    /// The bit behind a payload of this class that begins at bit `begin`, if it is easily known.
     #[inline(never)]
     fn end_of_payload(&self, class: usize, begin: u64) -> Option<u64> {
         let plans = self.input.stream.plans().event_records.get(class)?;

@@ -76,7 +76,7 @@ struct Scan<'a, T> {
     foreign: Option<Uuid>,
     /// No packet of this recording follows that could be preferred to others.
     takes_any: bool,
-    /// What is to be told before the next packet.
+    /// What is to be reported before the next packet.
     before: Vec<Damage>,
     /// The last packet: what follows tells whether its size can be.
     held: Option<Held>,
@@ -200,7 +200,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
             self.clocks_after.insert(stream, self.clocks.clone());
         }
         // Packets with a foreign UUID are read: who copies streams and metadata together
-        // knows that they fit. But it is told, once for all that follow each other.
+        // knows that they fit. But it is reported, once for all that follow each other.
         let foreign = info.foreign.map(|(found, _)| found);
         if let (Some((found, bit)), Some(expected)) = (info.foreign, self.decoder.class.uuid)
             && foreign != self.foreign

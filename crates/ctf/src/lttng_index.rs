@@ -96,7 +96,7 @@ pub(crate) fn packets(
         {
             compare(i - 1, before)?;
         }
-        // That UUIDs differ is told by those who scan.
+        // That UUIDs differ is reported by those who scan.
         if is_compared && compare(i, &packet)? {
             return Ok(None);
         }

@@ -133,7 +133,7 @@ fn longest_in_order<T: Ord>(values: &[T]) -> Vec<bool> {
 }
 
 /// Snapshots of a session overlap: a packet that is in several files is read once, from the file
-/// that has most of it. What is damaged before a copy is told nevertheless, and that it is one if it
+/// that has most of it. What is damaged before a copy is reported nevertheless, and that it is one if it
 /// is in the same file: only damage does that.
 ///
 /// The packets are in the order of their begin times, so that copies come one after the other.

@@ -12,7 +12,7 @@ pub(crate) struct PacketTimes {
     pub(crate) end: Option<u64>,
     /// No event should be later.
     pub(crate) last: Option<u64>,
-    /// Whether the packet says other times, which is told as damage of the packet.
+    /// Whether the packet says other times, which is reported as damage of the packet.
     pub(crate) are_mended: bool,
 }
 

@@ -89,7 +89,7 @@ pub(crate) enum Phase {
     Events,
     /// After damage within a packet: its end may be missing, too.
     BrokenPacket,
-    /// The current event is lent after a message about it.
+    /// The current event is delivered after a message about it.
     HeldEvent,
     PacketEnd,
     Rest(usize),
@@ -126,7 +126,7 @@ impl Phase {
 pub(crate) struct OpenedPacket {
     info: PacketInfo,
     pub(crate) times: PacketTimes,
-    /// When it begins and ends, as it is lent.
+    /// When it begins and ends, as it is delivered.
     begin: Option<ClockValue>,
     end: Option<ClockValue>,
 }
@@ -185,7 +185,7 @@ pub struct CtfCursor {
     pub(crate) clock_before: u64,
     /// Whether the last event came after the window.
     is_late: bool,
-    /// Files of which it was told that they have lost bytes.
+    /// Files of which it was reported that they have lost bytes.
     pub(crate) lost_files: Vec<u32>,
     damage: Option<Box<Damage>>,
     discarded: Option<Box<Loss>>,
@@ -550,7 +550,7 @@ impl CtfCursor {
                     }
                     (self.last_time, self.latest) = (u64::MAX, self.most_cycles);
                     if self.entry().is_misplaced() {
-                        // What follows may be earlier or later: that was told.
+                        // What follows may be earlier or later: that was reported.
                         self.last_event = 0;
                     }
                     let time = self.opened.end.map(|end| end.nanoseconds);
@@ -584,12 +584,12 @@ impl CtfCursor {
     /// Moves on to what is no event; whether there is a message, None if events may follow.
     #[inline(never)]
     fn move_on_otherwise(&mut self) -> Option<bool> {
-        // The packet is left only when its end has been lent.
+        // The packet is left only when its end has been delivered.
         if self.current == Some(MessageKind::PacketEnd) {
             self.packet += 1;
         }
-        let is_told = self.next();
-        (is_told || self.phase == Phase::Done).then_some(is_told)
+        let has_message = self.next();
+        (has_message || self.phase == Phase::Done).then_some(has_message)
     }
 
     /// The time of the current message.

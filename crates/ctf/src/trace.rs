@@ -88,7 +88,7 @@ pub struct CtfTrace {
 pub struct TraceError {
     /// Where it lies.
     pub path: String,
-    /// What is wrong, at least one problem; those that are no errors are told too.
+    /// What is wrong, at least one problem; those that are no errors are reported too.
     pub diagnostics: Vec<FileDiagnostic>,
 }
 

@@ -20,13 +20,13 @@ pub(crate) fn lost(name: &str, bytes: &Bytes) -> Option<Damage> {
         file: name.to_owned(),
         stream: None,
         bit: lost.start as u64 * 8,
-        kind: DamageKind::Lost { told: false },
+        kind: DamageKind::Lost { reported: false },
         skipped: lost.len() as u64 * 8,
     })
 }
 
 impl StreamInput {
-    /// The files of which it is told that they have lost bytes before anything is read of them.
+    /// The files of which it is reported that they have lost bytes before anything is read of them.
     pub(crate) fn lost_files(&self) -> Vec<u32> {
         let lost = |name: &str| {
             self.rest.iter().any(|rest| matches!(rest.kind, DamageKind::Lost { .. }) && rest.file == name)
@@ -73,26 +73,27 @@ impl CtfCursor {
     }
 
     /// What was found out about a packet that was just opened, if it is there. Of packets that are
-    /// gone, only the first one of a file is told.
+    /// gone, only the first one of a file is reported.
     pub(crate) fn unless_lost(&mut self, opened: Result<(), Damage>) -> Result<(), Option<Damage>> {
         match self.lost_of_packet() {
             Some((damage, from)) if opened.is_err() || from <= self.at.bit => {
-                Err(self.is_first_told().then_some(damage))
+                Err(self.is_first_reported().then_some(damage))
             }
             _ => opened.map_err(Some),
         }
     }
 
-    /// The damage if bytes of the events that were just read are gone, unless that was told before
+    /// The damage if bytes of the events that were just read are gone, unless that was reported before
     /// they were read.
     pub(crate) fn lost_of_events(&mut self) -> Option<Damage> {
         let (damage, from) = self.lost_of_packet()?;
-        // A broken event was not told.
+        // A broken event was not reported.
         if self.broken.take().is_some() {
             self.forget_event();
         }
-        let told = self.at.bit > from;
-        (self.is_first_told() || told).then_some(Damage { kind: DamageKind::Lost { told }, ..damage })
+        let reported = self.at.bit > from;
+        (self.is_first_reported() || reported)
+            .then_some(Damage { kind: DamageKind::Lost { reported }, ..damage })
     }
 
     /// The damage of a file that nobody has noticed yet.
@@ -100,11 +101,11 @@ impl CtfCursor {
         let mut files = (0u32..).zip(&self.input.files).filter(|(i, _)| !self.lost_files.contains(i));
         let (file, damage) = files.find_map(|(i, file)| Some((i, lost(&file.name, &file.bytes)?)))?;
         self.lost_files.push(file);
-        Some(Damage { kind: DamageKind::Lost { told: true }, ..damage })
+        Some(Damage { kind: DamageKind::Lost { reported: true }, ..damage })
     }
 
     /// Notes that the file of the current packet has lost bytes; whether that is new.
-    fn is_first_told(&mut self) -> bool {
+    fn is_first_reported(&mut self) -> bool {
         let file = self.entry().file;
         let is_new = !self.lost_files.contains(&file);
         if is_new {

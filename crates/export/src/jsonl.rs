@@ -67,7 +67,7 @@ struct StreamPart {
     prefix: Box<[u8]>,
     opening: Option<Opening>,
     time: TimeWriter,
-    /// The keys of event record headers, if they have more than what all events are told with.
+    /// The keys of event record headers, if they have more than what all events are printed with.
     header: Option<Keys>,
     common: Keys,
     common_context: Repeated,

@@ -329,9 +329,9 @@ impl<W: TextWriter> Log<W> {
         } else if let Some(name) = &class.name {
             parts.say(TextPart::Message, name);
         }
-        let told = parts.dropped.saturating_add(parts.rolled_out);
+        let reported = parts.dropped.saturating_add(parts.rolled_out);
         if let Some(loss) = self.loss.take()
-            && !(loss.stream == event.stream.key && loss.count == told)
+            && !(loss.stream == event.stream.key && loss.count == reported)
         {
             // It comes first, so what is known of the event has to wait.
             let parts = std::mem::take(&mut self.sorter.parts);

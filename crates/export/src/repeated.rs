@@ -48,7 +48,7 @@ impl Repeated {
     }
 }
 
-/// The bytes that say all of the scope, where that is easily told: its size is fixed, which means
+/// The bytes that say all of the scope, where that is easily known: its size is fixed, which means
 /// that nothing before decides on what it is.
 #[inline]
 fn telling_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {

@@ -36,7 +36,7 @@ pub struct Merge {
     /// A tournament: cursor `i` enters at `cursors.len() + i`, who meets at place `p` goes on to
     /// `p / 2`. Each place keeps who lost there; place 0 is not used.
     losers: Vec<Entry>,
-    /// The cursor that lends now.
+    /// The cursor whose message is delivered now.
     winner: Option<u32>,
     /// The first of those who lost against the winner.
     runner_up: Entry,
@@ -47,7 +47,7 @@ pub struct Merge {
     limit: u64,
     /// Where to pause.
     until: Option<i128>,
-    /// Whether the message of the winner has not been told yet because it comes after the pause.
+    /// Whether the message of the winner has not been reported yet because it comes after the pause.
     is_paused: bool,
 }
 

@@ -113,7 +113,7 @@ impl Reader<'_> {
         let mut cursors: Vec<BoxedCursor> = Vec::new();
         for (trace, wanted, window) in self.wanted() {
             if !trace.damage().is_empty() {
-                // It has been told at once.
+                // It has been reported at once.
                 cursors.push(DamageCursor::new(Vec::new()).boxed_fast());
             }
             let all = (0..).zip(wanted).filter(|(_, is)| **is);

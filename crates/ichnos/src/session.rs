@@ -438,7 +438,7 @@ impl Session {
         &self,
         streams: impl Iterator<Item = (usize, &'a Arc<DataStream>)>,
     ) -> Option<UncorrelatedClocks> {
-        // A clock is told by its trace and its index in there; most streams share one.
+        // A clock is identified by its trace and its index in there; most streams share one.
         let mut clocks: Vec<(usize, u16, &ClockClass)> = Vec::new();
         for (trace, stream) in streams {
             let (Some(index), Some(clock)) = (stream.class().default_clock, stream.clock()) else { continue };
@@ -504,7 +504,7 @@ impl Session {
     }
 
     /// The messages in the window of those data streams that are wanted, merged by time. The others
-    /// are not read at all. Damage that belongs to no data stream is always told.
+    /// are not read at all. Damage that belongs to no data stream is always reported.
     ///
     /// # Errors
     /// If clocks of what is wanted are not correlated and nobody said to assume it.

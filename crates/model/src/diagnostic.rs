@@ -1,4 +1,4 @@
-//! What is wrong with a trace's description, told so that somebody can mend it.
+//! What is wrong with a trace's description, reported so that somebody can mend it.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! Events and packets as they are lent: where they lie, and the plans to decode them.
+//! Events and packets as they are delivered: where they lie, and the plans to decode them.
 
 use crate::plan::{EventRecordPlans, Node, Plan};
 use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all, walk_joined};
@@ -83,7 +83,7 @@ pub struct Event<'a> {
     /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
     /// PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
-    /// The component that it comes from, if something before it told that and its fields do not.
+    /// The component that it comes from, if something before it said that and its fields do not.
     pub component: Option<&'a LogComponent>,
     /// Where its fields are.
     pub scopes: Scopes<'a>,
@@ -165,7 +165,7 @@ impl<'a> Event<'a> {
     }
 
     /// Tells `visitor` the fields that are the event's own: those of the common context, the specific
-    /// context and the payload. Of the structures that these three are it may or may not be told: for
+    /// context and the payload. Of the structures that these three are it may or may not be reported: for
     /// visitors that want values, wherever they stand.
     ///
     /// # Errors

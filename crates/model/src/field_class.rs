@@ -286,7 +286,7 @@ pub enum FieldKind {
         /// Alignment in bits.
         alignment: u64,
     },
-    /// Bits that are part of the layout but nothing that anybody is told of: names and sizes that a
+    /// Bits that are part of the layout but not reported: names and sizes that a
     /// format writes into each record and that are the same for all of a class. If there are no more
     /// than 64, other fields can have their length in them, or be selected by them, as an unsigned
     /// integer.

@@ -51,7 +51,7 @@ pub struct LevelStep {
     /// What they count as.
     pub level: LogLevel,
     /// The number of the step that stands for just that level. Any other one of them is worth being
-    /// told beside the level.
+    /// reported beside the level.
     pub exact: Option<i64>,
 }
 
@@ -89,7 +89,7 @@ impl LevelScale {
 }
 
 /// The component of the system that an event comes from, where that is not among its fields but was
-/// told before.
+/// reported before.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LogComponent {
     /// Where it is in the system (its moniker); empty if that is not known.

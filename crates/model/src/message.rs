@@ -217,7 +217,7 @@ pub enum DamageKind {
         to: u64,
     },
     /// An event is outside of the times of its packet (CTF2-PROP-2.0, role
-    /// `packet-end-default-clock-timestamp`). Further ones in the packet are not told.
+    /// `packet-end-default-clock-timestamp`). Further ones in the packet are not reported.
     #[error("an event at {cycles} cycles, but its packet ends at {end} cycles")]
     EventAfterPacket {
         /// Cycles of the event.
@@ -225,7 +225,7 @@ pub enum DamageKind {
         /// Cycles at the end of the packet.
         end: u64,
     },
-    /// A time does not fit in a signed number of 64 bits. Further ones that follow are not told.
+    /// A time does not fit in a signed number of 64 bits. Further ones that follow are not reported.
     #[error("an event at {0} nanoseconds from the clock's origin, which is more than 64 bits can hold")]
     TimeOverflow(i128),
     /// A counter of packets or of discarded event records goes back.
@@ -289,12 +289,12 @@ pub enum DamageKind {
     /// A file could be read when it was opened, and cannot be read any more from here on.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",
-        if *told { ": events that were told from behind here are not to be trusted" } else { "" }
+        if *reported { ": events that were reported from behind here are not to be trusted" } else { "" }
     )]
     Lost {
-        /// Whether something was told before that may have been read from zeros, which were in the
+        /// Whether something was reported before that may have been read from zeros, which were in the
         /// place of the missing bytes.
-        told: bool,
+        reported: bool,
     },
 }
 

@@ -170,7 +170,7 @@ pub(crate) enum BitsKind {
     BitArray,
     BitMap,
     Real,
-    /// Nobody is told of them.
+    /// They are not reported.
     Padding,
 }
 
@@ -242,7 +242,7 @@ impl Plan {
 
     /// The bit behind an instance that begins at bit `begin` or behind it, in the content of which `bytes`
     /// are the whole bytes, from the beginning of the packet on; a byte begins there. Its values that
-    /// other fields need are then in `slots`. None if that is not easily told: then some of them may be
+    /// other fields need are then in `slots`. None if that is not easily known: then some of them may be
     /// there, and [`Plan::walk`] tells.
     #[inline]
     #[must_use]

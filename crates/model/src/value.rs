@@ -1,4 +1,4 @@
-//! Values of fields as a visitor is lent them.
+//! Values of fields as a visitor gets them.
 
 use std::borrow::Cow;
 

@@ -1,9 +1,9 @@
-//! How sinks are told the fields of an event: one after the other, in the order they lie there.
+//! How sinks get the fields of an event: one after the other, in the order they lie there.
 
 use crate::plan::{Node, NodeId, Plan};
 use crate::{FieldClass, Real, Text, Wide};
 
-/// The field that a [`Visitor`] is being told about.
+/// The field that a [`Visitor`] is being given.
 #[derive(Clone, Copy, Debug)]
 pub struct Field<'a> {
     plan: &'a Plan,
@@ -69,9 +69,9 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Is told the fields of a scope in order. All methods do nothing unless they are overridden.
+/// Receives the fields of a scope in order. All methods do nothing unless they are overridden.
 ///
-/// Values are lent: they live as long as the call. A visitor that may fail (because it writes
+/// Values are borrowed: they live as long as the call. A visitor that may fail (because it writes
 /// somewhere) keeps its error and tells it afterwards.
 #[allow(unused_variables)]
 pub trait Visitor {

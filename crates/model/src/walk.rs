@@ -84,7 +84,7 @@ impl Plan {
     ///
     /// # Errors
     /// Where the bits do not fit the plan. `position` is then where the trouble is, and the
-    /// visitor was told all fields before it.
+    /// visitor was given all fields before it.
     pub fn walk<V: Visitor>(
         &self,
         bits: PacketBits<'_>,
@@ -102,7 +102,7 @@ impl Plan {
 }
 
 /// Carries out the plans that there are, as [`Plan::walk`] does: the first from `position` on, each
-/// other one from where the one before ended. `begins` is told where each begins, and then where the
+/// other one from where the one before ended. `begins` receives where each begins, and then where the
 /// last one ended; `position` is there, too, or where the trouble is.
 ///
 /// # Errors
@@ -159,7 +159,7 @@ pub(crate) fn walk_joined<'a, V: Visitor>(
     changed_since(scopes.bits, begin * 8)
 }
 
-/// Nobody lends what does not fit, so something has changed it since.
+/// What does not fit is not delivered, so something has changed it since.
 #[cold]
 fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {
     let left = bits.end().saturating_sub(begin);

@@ -1,4 +1,4 @@
-//! Data streams that fail on their own: told, while everything else goes on; and `--strict`, which
+//! Data streams that fail on their own: reported, while everything else goes on; and `--strict`, which
 //! stops there.
 
 use std::ffi::OsStr;
@@ -115,7 +115,7 @@ fn on_many_threads() {
     }
 }
 
-/// Only the first time before the origin is printed with its sign, be it that of a loss, which is told
+/// Only the first time before the origin is printed with its sign, be it that of a loss, which is reported
 /// on another output.
 #[test]
 fn losses_before_the_origin_on_many_threads() {
@@ -163,12 +163,12 @@ fn stale_indexes() {
     let mut index: Vec<u8> = [0xc1f1_dcc1u32, 1, 0, 56].iter().flat_map(|n| n.to_be_bytes()).collect();
     index.extend([0, size * 8, size * 8, 1_000, 3_000, 0, 0].iter().flat_map(|n: &u64| n.to_be_bytes()));
     fs::write(folder.join("index/good.idx"), &index).unwrap();
-    let told = ["index/good.idx", "the packet index is not used: it ends at byte "];
-    let cat = run(&folder, "cat", &["--format=jsonl", "-v"]).expect(0, &told);
+    let reported = ["index/good.idx", "the packet index is not used: it ends at byte "];
+    let cat = run(&folder, "cat", &["--format=jsonl", "-v"]).expect(0, &reported);
     assert_eq!(times(&cat.out), [1000, 2000, 3000, 4000, 5000, 7000]);
-    run(&folder, "check", &[]).expect(0, &[]).prints(&["warning", told[0], told[1]]);
-    run(&folder, "check", &["--strict"]).expect(1, &[]).prints(&told);
-    run(&folder, "info", &[]).expect(0, &[]).prints(&told);
+    run(&folder, "check", &[]).expect(0, &[]).prints(&["warning", reported[0], reported[1]]);
+    run(&folder, "check", &["--strict"]).expect(1, &[]).prints(&reported);
+    run(&folder, "info", &[]).expect(0, &[]).prints(&reported);
     let json = run(&folder, "check", &["--json"]).expect(0, &[]).json();
     assert_eq!((&json["warnings"], &json["findings"][0]["kind"]), (&1.into(), &"index".into()));
 }

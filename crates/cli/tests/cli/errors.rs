@@ -176,7 +176,7 @@ fn no_data_streams() {
         ichnos([OsStr::new(verb), metadata.as_os_str()]).expect(0, &["note: ", "no data streams"]);
         assert_eq!(ichnos([OsStr::new(verb), OsStr::new("-q"), metadata.as_os_str()]).expect(0, &[]).err, "");
     }
-    // What is there but cannot be read is told as that.
+    // What is there but cannot be read is reported as that.
     fs::remove_file(folder.join("stream_a")).unwrap();
     fs::write(folder.join("stream_b"), [0x55; 64]).unwrap();
     let run = ichnos([OsStr::new("cat"), folder.as_os_str()]).expect(3, &["magic"]);
@@ -237,7 +237,7 @@ fn special_files() {
         eprintln!("skipped: mkfifo is missing");
         return;
     }
-    // A pipe among the data streams is told, and never waited for.
+    // A pipe among the data streams is reported, and never waited for.
     ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("--format=null")]).expect(3, &["a pipe"]);
 }
 

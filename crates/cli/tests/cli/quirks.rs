@@ -53,8 +53,8 @@ fn times(folder: &Folder, kind: &str, more: &[&str]) -> Vec<i128> {
 }
 
 /// The same where this is the exit code, and all of these are complained about.
-fn times_with(folder: &Folder, kind: &str, more: &[&str], code: i32, told: &[&str]) -> Vec<i128> {
-    let run = run("cat", folder, &[&["--format=jsonl", "--packets"], more].concat()).expect(code, told);
+fn times_with(folder: &Folder, kind: &str, more: &[&str], code: i32, reported: &[&str]) -> Vec<i128> {
+    let run = run("cat", folder, &[&["--format=jsonl", "--packets"], more].concat()).expect(code, reported);
     let lines = run.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_kind = lines.filter(|line| line["type"] == kind);
     let time = |line: Value| line["ts"].to_string().parse::<i128>().unwrap();
@@ -87,20 +87,20 @@ fn events_after_their_packet() {
         let folder = trace("after-packet", tracer, &PACKETS, &[]);
         let ends = |more: &[&str]| times(&folder, "packet-end", more);
         // What is no fault of the tracer is damage.
-        let told = |kind: &str, more: &[&str]| {
+        let reported = |kind: &str, more: &[&str]| {
             times_with(&folder, kind, more, 3, &["an event at 3500 cycles, but its packet ends at 3000"])
         };
-        assert_eq!(told("packet-end", &["--no-quirks"]), [3000, 6000]);
-        assert_eq!(told("event", &["--no-quirks"]), [1500, 3500, 4500, 5500]);
+        assert_eq!(reported("packet-end", &["--no-quirks"]), [3000, 6000]);
+        assert_eq!(reported("event", &["--no-quirks"]), [1500, 3500, 4500, 5500]);
         if is_faulty {
             assert_eq!(times(&folder, "event", &[]), [1500, 3500, 4500, 5500]);
             check(&folder, "lttng-event-after-packet");
             assert_eq!(ends(&[]), [3500, 6000]);
-            assert_eq!(told("packet-end", &["--no-quirk=lttng-event-after-packet"]), [3000, 6000]);
+            assert_eq!(reported("packet-end", &["--no-quirk=lttng-event-after-packet"]), [3000, 6000]);
             // No event is lost to a window that begins behind the end that the packet tells.
             assert_eq!(times(&folder, "event", &["--begin=@1000000000000003200"]), [3500, 4500, 5500]);
         } else {
-            assert_eq!(told("packet-end", &[]), [3000, 6000]);
+            assert_eq!(reported("packet-end", &[]), [3000, 6000]);
             assert!(!named(&folder, &[]).contains(&"lttng-event-after-packet".to_owned()));
         }
     }
@@ -152,16 +152,16 @@ fn events_before_their_packet() {
     let folder = trace("before-packet", "barectf 2.3.0", &PACKETS, &[]);
     check(&folder, "barectf-event-before-packet");
     assert_eq!(times(&folder, "packet-begin", &[]), [1500, 4000]);
-    let told = |folder: &Folder, more: &[&str]| {
+    let reported = |folder: &Folder, more: &[&str]| {
         times_with(folder, "packet-begin", more, 3, &["the clock goes backwards, from 2000 to 1500 cycles"])
     };
-    assert_eq!(told(&folder, &["--no-quirk=barectf-event-before-packet"]), [2000, 4500]);
+    assert_eq!(reported(&folder, &["--no-quirk=barectf-event-before-packet"]), [2000, 4500]);
     assert_eq!(
         times(&folder, "event", &["--begin=@1000000000000003500", "--end=@1000000000000004200"]),
         [4000]
     );
     let folder = trace("not-before-packet", "barectf 2.3.1", &PACKETS, &[]);
-    assert_eq!(told(&folder, &[]), [2000, 4500]);
+    assert_eq!(reported(&folder, &[]), [2000, 4500]);
     assert!(named(&folder, &[]).is_empty());
 }
 

@@ -23,7 +23,7 @@ fn trace(name: &str) -> Folder {
 }
 
 /// Shortens the file after the first line of output to `len` bytes; gives the number of events that
-/// were printed, and what was told.
+/// were printed, and what was reported.
 fn print(folder: &Folder, options: &[&str], len: u64) -> (u64, String) {
     let mut child = command()
         .arg("cat")

@@ -404,7 +404,7 @@ fn message(kind: DecodeErrorKind) -> String {
 }
 
 /// What of a dump can be compared: the reference announces a string and shows the part of it that
-/// is there before it finds that the string does not end; a visitor is told whole strings only.
+/// is there before it finds that the string does not end; a visitor gets whole strings only.
 fn comparable(lines: &[&str]) -> Vec<String> {
     let mut lines: Vec<&str> = lines.to_vec();
     while lines.last().is_some_and(|line| {

@@ -1,5 +1,5 @@
 //! Damaged packets among many good ones: all events of the good ones come out, and each place that
-//! can be seen is told. The tables of `docs/robustness.md` come from here.
+//! can be seen is reported. The tables of `docs/robustness.md` come from here.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,7 +15,7 @@ use crate::reading::tree;
 
 /// What a trace tells, as far as it is of interest here.
 #[derive(Default)]
-struct Told {
+struct Observed {
     /// Packet and index of the events of the data stream that was written, in order.
     events: Vec<(u32, u32)>,
     /// Those that turn up in another data stream.
@@ -41,9 +41,9 @@ impl Visitor for Numbers {
     }
 }
 
-fn read(trace: &CtfTrace) -> Told {
-    let mut told = Told { damage: trace.damage().to_vec(), ..Told::default() };
-    told.index = trace.diagnostics().iter().map(ToString::to_string).collect();
+fn read(trace: &CtfTrace) -> Observed {
+    let mut observed = Observed { damage: trace.damage().to_vec(), ..Observed::default() };
+    observed.index = trace.diagnostics().iter().map(ToString::to_string).collect();
     for stream in &trace.streams {
         let mut cursor = stream.cursor(Window::default());
         let mut lost = false;
@@ -59,24 +59,24 @@ fn read(trace: &CtfTrace) -> Told {
                             let event = (packet as u32, index as u32);
                             let is_own = stream.stream.id == Some(STREAM.into());
                             if is_own && latest > head.nanoseconds() {
-                                told.held_up.push(event.0);
+                                observed.held_up.push(event.0);
                             }
-                            if is_own { &mut told.events } else { &mut told.strayed }.push(event);
+                            if is_own { &mut observed.events } else { &mut observed.strayed }.push(event);
                         }
-                        _ => told.strange += 1,
+                        _ => observed.strange += 1,
                     }
                 }
-                Some(Message::Damage(damage)) => told.damage.push(damage.clone()),
+                Some(Message::Damage(damage)) => observed.damage.push(damage.clone()),
                 Some(Message::DiscardedPackets(_)) => lost = true,
                 Some(Message::PacketBegin(packet)) if std::mem::take(&mut lost) => {
-                    told.losses.extend(packet.sequence_number);
+                    observed.losses.extend(packet.sequence_number);
                 }
                 _ => {}
             }
             latest = latest.max(head.nanoseconds());
         }
     }
-    told
+    observed
 }
 
 fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
@@ -87,12 +87,12 @@ fn opened(metadata: &str, stream: &[u8], index: Option<&[u8]>) -> CtfTrace {
     opened.traces.remove(0)
 }
 
-/// How damage was told.
+/// How damage was reported.
 #[derive(Default)]
 struct Verdict {
     places: usize,
-    /// Places that are told as damage, and those that are only told as a loss.
-    told: usize,
+    /// Places that are reported as damage, and those that are only reported as a loss.
+    observed: usize,
     lost: usize,
     /// Places that nobody can see.
     invisible: usize,
@@ -100,18 +100,21 @@ struct Verdict {
     hit_events: usize,
     lost_events: usize,
     strange: usize,
-    /// How often each kind of damage is told.
+    /// How often each kind of damage is reported.
     kinds: BTreeMap<String, usize>,
 }
 
 /// Reads a damaged file and checks what has to come out.
 fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
     let opened = opened(&trace.metadata, &damaged.bytes, index);
-    let told = read(&opened);
-    // What is told without looking at events is told when they are looked at, too.
+    let observed = read(&opened);
+    // What is reported without looking at events is reported when they are looked at, too.
     for damage in opened.streams().iter().flat_map(|stream| &stream.damage) {
-        let is_told = told.damage.iter().any(|told| (told.bit, &told.kind) == (damage.bit, &damage.kind));
-        assert!(is_told, "{what}: {damage}");
+        let is_reported = observed
+            .damage
+            .iter()
+            .any(|observed| (observed.bit, &observed.kind) == (damage.bit, &damage.kind));
+        assert!(is_reported, "{what}: {damage}");
     }
     let mut is_hit = vec![false; trace.packets.len()];
     damaged.places.iter().flat_map(|place| &place.hit).for_each(|hit| is_hit[*hit] = true);
@@ -119,7 +122,7 @@ fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str)
 
     // All events of the packets that were not hit, once, in order, and at their time.
     let spared = trace.spared(&is_hit);
-    let found: Vec<(u32, u32)> = told.events.iter().copied().filter(|event| is_spared(event.0)).collect();
+    let found: Vec<(u32, u32)> = observed.events.iter().copied().filter(|event| is_spared(event.0)).collect();
     let first_difference = spared.iter().zip(&found).position(|(a, b)| a != b);
     assert!(
         spared == found,
@@ -128,13 +131,14 @@ fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str)
         spared.len(),
         first_difference.map(|at| (spared[at], found[at]))
     );
-    assert!(!told.strayed.iter().any(|event| is_spared(event.0)), "{what}");
-    let held_up = told.held_up.iter().filter(|packet| is_spared(**packet)).count();
+    assert!(!observed.strayed.iter().any(|event| is_spared(event.0)), "{what}");
+    let held_up = observed.held_up.iter().filter(|packet| is_spared(**packet)).count();
     assert_eq!(held_up, 0, "{what}: events come late");
 
-    // Every place that can be seen is told, and nothing is told of other places.
-    let mut verdict = Verdict { places: damaged.places.len(), strange: told.strange, ..Verdict::default() };
-    for damage in &told.damage {
+    // Every place that can be seen is reported, and nothing is reported of other places.
+    let mut verdict =
+        Verdict { places: damaged.places.len(), strange: observed.strange, ..Verdict::default() };
+    for damage in &observed.damage {
         let byte = damage.bit / 8;
         assert!(damaged.places.iter().any(|place| place.bytes.contains(&byte)), "{what}: {damage}");
         let kind = format!("{:?}", damage.kind);
@@ -143,12 +147,12 @@ fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str)
     }
     for place in &damaged.places {
         let around = place.packets.start as u64..place.packets.end as u64;
-        if told.damage.iter().any(|damage| place.bytes.contains(&(damage.bit / 8))) {
-            verdict.told += 1;
-        } else if told.losses.iter().any(|sequence| around.contains(sequence)) {
+        if observed.damage.iter().any(|damage| place.bytes.contains(&(damage.bit / 8))) {
+            verdict.observed += 1;
+        } else if observed.losses.iter().any(|sequence| around.contains(sequence)) {
             verdict.lost += 1;
         } else {
-            assert!(!place.is_visible, "{what}: nothing is told of {place:?}");
+            assert!(!place.is_visible, "{what}: nothing is reported of {place:?}");
         }
         verdict.invisible += usize::from(!place.is_visible);
     }
@@ -160,7 +164,7 @@ fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str)
         .filter(|(_, hit)| **hit)
         .map(|(packet, _)| packet.events.len())
         .sum();
-    let mut rescued: Vec<_> = told.events.iter().filter(|event| hit(event.0)).collect();
+    let mut rescued: Vec<_> = observed.events.iter().filter(|event| hit(event.0)).collect();
     rescued.sort_unstable();
     rescued.dedup();
     verdict.lost_events = verdict.hit_events.saturating_sub(rescued.len());
@@ -201,10 +205,10 @@ fn every_layer_in_every_way() {
             let (layer, kind) = (layer.title(), kind.title());
             let verdict = judge(&trace, &damaged, None, &format!("{layer} {kind}"));
             let kinds: Vec<String> = verdict.kinds.iter().map(|(kind, n)| format!("`{kind}` {n}")).collect();
-            let Verdict { places, told, lost, invisible, hit_events, lost_events, strange, .. } = verdict;
+            let Verdict { places, observed, lost, invisible, hit_events, lost_events, strange, .. } = verdict;
             writeln!(
                 table,
-                "| {layer} | {kind} | {places} | {told} | {lost} | {invisible} | {lost_events} of {hit_events} | \
+                "| {layer} | {kind} | {places} | {observed} | {lost} | {invisible} | {lost_events} of {hit_events} | \
                  {strange} | {} |",
                 kinds.join(", ")
             )
@@ -249,12 +253,12 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
         for (name, index) in [("none", None), ("of before", Some(&*index))] {
             let verdict = judge(&trace, &damaged, index, &format!("{count} places, index: {name}"));
             let all: usize = trace.packets.iter().map(|packet| packet.events.len()).sum();
-            let Verdict { places, told, lost, invisible, hit_events, lost_events, .. } = verdict;
+            let Verdict { places, observed, lost, invisible, hit_events, lost_events, .. } = verdict;
             let messages: usize = verdict.kinds.values().sum();
             let others = all - hit_events;
             writeln!(
                 table,
-                "| {places} | {name} | {told} | {lost} | {invisible} | {others} of {others} | \
+                "| {places} | {name} | {observed} | {lost} | {invisible} | {others} of {others} | \
                  {lost_events} of {hit_events} | {messages} |"
             )
             .unwrap();
@@ -330,14 +334,18 @@ fn false_indexes() {
     let mut row = |what: &str, indexes: &[Vec<u8>]| {
         let (mut on_opening, mut on_reading) = (0, 0);
         for index in indexes {
-            let told = read(&opened(&trace.metadata, &bytes, Some(index)));
-            assert!(told.events == all, "{what}: events are lost");
-            let is_told = told.damage.iter().any(|damage| damage.kind == DamageKind::FalseIndex);
-            assert_eq!(is_told, !told.damage.is_empty(), "{what}: {:?}", told.damage);
-            assert!(told.index.iter().all(|index| index.contains("index/stream.idx")), "{:?}", told.index);
-            match told.index.is_empty() {
+            let observed = read(&opened(&trace.metadata, &bytes, Some(index)));
+            assert!(observed.events == all, "{what}: events are lost");
+            let is_reported = observed.damage.iter().any(|damage| damage.kind == DamageKind::FalseIndex);
+            assert_eq!(is_reported, !observed.damage.is_empty(), "{what}: {:?}", observed.damage);
+            assert!(
+                observed.index.iter().all(|index| index.contains("index/stream.idx")),
+                "{:?}",
+                observed.index
+            );
+            match observed.index.is_empty() {
                 false => on_opening += 1,
-                true => on_reading += usize::from(is_told),
+                true => on_reading += usize::from(is_reported),
             }
         }
         assert_eq!(on_opening + on_reading, indexes.len(), "{what}: unnoticed");

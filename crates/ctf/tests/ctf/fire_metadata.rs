@@ -1,4 +1,4 @@
-//! Damaged metadata: nothing that comes after can be trusted, so it is refused or told, unless what
+//! Damaged metadata: nothing that comes after can be trusted, so it is refused or reported, unless what
 //! changed is a name or a number that may as well be right.
 
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use ichnos_model::TraceInput;
 
 use crate::fire::compare;
 use crate::fire_trace::{Dice, FireTrace, Kind};
-use crate::reading::{Told, told, tree};
+use crate::reading::{Observed, observed, tree};
 
 /// Metadata as LTTng writes it: in packets of a few bytes each.
 fn in_packets(text: &str) -> Vec<u8> {
@@ -60,19 +60,19 @@ fn every_kind_of_damage() {
         let files = [("metadata", metadata), ("stream", &stream)];
         let opened = open(&[&tree(&files)], &OpenOptions::default());
         opened.traces.first().map(|trace| {
-            let messages = told(trace);
-            let is_damaged = messages.iter().any(|told| matches!(told, Told::Damage(_)));
+            let messages = observed(trace);
+            let is_damaged = messages.iter().any(|observed| matches!(observed, Observed::Damage(_)));
             (messages, is_damaged || !trace.diagnostics().is_empty() || !trace.damage().is_empty())
         })
     };
     let mut table = String::from(
-        "| metadata | kind | tries | refused | read, told | read, the same | read otherwise, nothing told |\n\
+        "| metadata | kind | tries | refused | read, reported | read, the same | read otherwise, nothing reported |\n\
          |---|---|---|---|---|---|---|\n",
     );
     let forms = [("text", trace.metadata.clone().into_bytes()), ("in packets", in_packets(&trace.metadata))];
     for (name, bytes) in forms {
-        let (whole, is_told) = read(&bytes).expect("good metadata");
-        assert!(!is_told);
+        let (whole, is_reported) = read(&bytes).expect("good metadata");
+        assert!(!is_reported);
         for (seed, kind) in Kind::ALL.into_iter().enumerate() {
             let mut dice = Dice::new(seed as u64);
             let [mut refused, mut read_told, mut same, mut other] = [0; 4];

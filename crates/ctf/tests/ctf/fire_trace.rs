@@ -272,7 +272,7 @@ pub struct Place {
     pub hit: Vec<usize>,
     /// Whether it can be seen at all.
     pub is_visible: bool,
-    /// Bytes of the damaged file in or next to which it is told.
+    /// Bytes of the damaged file in or next to which it is reported.
     pub bytes: std::ops::Range<u64>,
 }
 

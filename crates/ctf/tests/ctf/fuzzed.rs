@@ -1,17 +1,17 @@
 //! What fuzzing found (see the folder `fuzz` of the project), as small as it gets.
 
-use crate::reading::{Told, damage, events, told, trace};
+use crate::reading::{Observed, damage, events, observed, trace};
 
 /// All messages of a data stream of SPEC-2.0 metadata with one event record class, whose payload
 /// has the members that are given.
-fn payload(members: &str, stream: &[u8]) -> Vec<Told> {
+fn payload(members: &str, stream: &[u8]) -> Vec<Observed> {
     let metadata = format!(
         r#"{{"type":"preamble","version":2}}
         {{"type":"data-stream-class"}}
         {{"type":"event-record-class","payload-field-class":
             {{"type":"structure","member-classes":[{members}]}}}}"#
     );
-    told(&trace(metadata.as_bytes(), &[("stream", stream)]))
+    observed(&trace(metadata.as_bytes(), &[("stream", stream)]))
 }
 
 #[test]
@@ -42,8 +42,8 @@ fn too_many_elements_of_nothing_are_damage_for_whoever_only_skips_them() {
             {"type":"fixed-length-boolean","length":8,"byte-order":"little-endian"}},
         {"name":"a","field-class":{"type":"static-length-array","length":1000000000000,
             "element-field-class":{"type":"structure"}}}"#;
-    let told = payload(members, &[0]);
-    assert_eq!((events(&told).len(), damage(&told).len()), (0, 1));
+    let observed = payload(members, &[0]);
+    assert_eq!((events(&observed).len(), damage(&observed).len()), (0, 1));
 }
 
 /// Each event has fewer than are allowed of one packet, but there can be as many events as bits.
@@ -62,11 +62,11 @@ fn elements_of_nothing_do_not_add_up_from_event_to_event() {
         array(&array(r#"{"type":"structure"}"#))
     );
     // 63 arrays of 63 elements, all of them without bits: so many fit into the 65,536 of a packet.
-    let told = payload(&members, &[63; 1000]);
-    assert_eq!((events(&told).len(), damage(&told).len()), (65_536 / (63 * 64), 1));
+    let observed = payload(&members, &[63; 1000]);
+    assert_eq!((events(&observed).len(), damage(&observed).len()), (65_536 / (63 * 64), 1));
     // One for each bit before does no harm.
-    let told = payload(&members, &[2; 1000]);
-    assert_eq!((events(&told).len(), damage(&told).len()), (1000, 0));
+    let observed = payload(&members, &[2; 1000]);
+    assert_eq!((events(&observed).len(), damage(&observed).len()), (1000, 0));
 }
 
 /// Aliases that double make as many field classes as are allowed of two thousand bytes.

@@ -1,4 +1,4 @@
-//! What nobody should write: each ends in a clear error or in damage that is told, what can be
+//! What nobody should write: each ends in a clear error or in damage that is reported, what can be
 //! read is read nevertheless, and neither time nor memory get out of hand.
 
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use ichnos_model::{
 };
 
 use crate::encoder::{Encoder, Order};
-use crate::reading::{Told, all, damage, events, opened, packets, refusal, told, trace, tree};
+use crate::reading::{Observed, all, damage, events, observed, opened, packets, refusal, trace, tree};
 
 /// CTF 1.8: ids, sizes, times, counters; events of a number and of a text.
 const SMALL: &str = r#"/* CTF 1.8 */
@@ -121,16 +121,16 @@ impl Small {
     }
 }
 
-/// Everything that is told of a stream of [`SMALL`], and the damage outside of data streams.
-fn read(stream: &[u8]) -> (Vec<Told>, usize) {
+/// Everything that is reported of a stream of [`SMALL`], and the damage outside of data streams.
+fn read(stream: &[u8]) -> (Vec<Observed>, usize) {
     let trace = trace(SMALL.as_bytes(), &[("stream", stream)]);
     // The summaries must not mind either.
     assert_eq!(trace.streams().len(), trace.streams.len());
-    (told(&trace), trace.damage().len())
+    (observed(&trace), trace.damage().len())
 }
 
-fn times(told: &[Told]) -> Vec<u64> {
-    events(told).iter().map(|event| event.cycles.unwrap()).collect()
+fn times(observed: &[Observed]) -> Vec<u64> {
+    events(observed).iter().map(|event| event.cycles.unwrap()).collect()
 }
 
 /// The time that something may take at most, here where others work too.
@@ -144,8 +144,8 @@ fn quick<T>(what: &str, work: impl FnOnce() -> T) -> T {
 
 #[test]
 fn an_empty_stream() {
-    let (told, outside) = read(&[]);
-    assert!(told.is_empty());
+    let (observed, outside) = read(&[]);
+    assert!(observed.is_empty());
     assert_eq!(outside, 0);
 }
 
@@ -182,15 +182,15 @@ fn a_wrong_magic_number() {
     let bad = Small { magic: 0x1234_5678, ..Small::new(0, 100) };
     let [bad, good] = [bad.bytes(), Small::new(1, 200).bytes()];
     for stream in [[bad.clone(), good.clone()].concat(), [good.clone(), bad.clone()].concat()] {
-        let (told, outside) = read(&stream);
-        assert_eq!(times(&told), [201, 202, 203]);
-        assert_eq!(damage(&told).len(), 1);
-        assert_eq!(damage(&told)[0].kind, DamageKind::Magic(0x1234_5678));
-        assert_eq!(damage(&told)[0].skipped, bad.len() as u64 * 8);
+        let (observed, outside) = read(&stream);
+        assert_eq!(times(&observed), [201, 202, 203]);
+        assert_eq!(damage(&observed).len(), 1);
+        assert_eq!(damage(&observed)[0].kind, DamageKind::Magic(0x1234_5678));
+        assert_eq!(damage(&observed)[0].skipped, bad.len() as u64 * 8);
         assert_eq!(outside, 0);
     }
-    let (told, outside) = read(&bad);
-    assert_eq!((told.len(), outside), (0, 1));
+    let (observed, outside) = read(&bad);
+    assert_eq!((observed.len(), outside), (0, 1));
 }
 
 #[test]
@@ -204,8 +204,8 @@ fn cut_off_at_every_byte() {
     let all = times(&complete);
     assert_eq!(all.len(), 9);
     for cut in 0..whole.len() {
-        let (told, outside) = read(&whole[..cut]);
-        let found = times(&told);
+        let (observed, outside) = read(&whole[..cut]);
+        let found = times(&observed);
         assert_eq!(found, all[..found.len()], "{cut}");
         // Whole packets are read; of the one that is cut off, the events before the cut.
         let whole_packets = ends.iter().filter(|end| **end <= cut).count();
@@ -214,9 +214,9 @@ fn cut_off_at_every_byte() {
         let of_cut = [13, 13 + 18, 13 + 18 + 13].iter().filter(|end| begin + first_event + **end <= cut);
         assert_eq!(found.len(), whole_packets * 3 + of_cut.count(), "{cut}");
         let expected = usize::from(cut != begin);
-        assert_eq!(damage(&told).len() + outside, expected, "{cut}: {:#?}", damage(&told));
-        let begun = told.iter().filter(|told| matches!(told, Told::PacketBegin(_))).count();
-        let ended = told.iter().filter(|told| matches!(told, Told::PacketEnd)).count();
+        assert_eq!(damage(&observed).len() + outside, expected, "{cut}: {:#?}", damage(&observed));
+        let begun = observed.iter().filter(|observed| matches!(observed, Observed::PacketBegin(_))).count();
+        let ended = observed.iter().filter(|observed| matches!(observed, Observed::PacketEnd)).count();
         assert_eq!(begun, ended, "{cut}");
     }
 }
@@ -242,9 +242,9 @@ fn sizes_that_cannot_be() {
         (size + 1, size, 0),
     ] {
         let stream = [odd.sized(total, content), good.clone()].concat();
-        let (told, outside) = read(&stream);
+        let (observed, outside) = read(&stream);
         let mut expected = [101, 102, 103][..events_of_odd].to_vec();
-        let found = times(&told);
+        let found = times(&observed);
         assert_eq!(found[..events_of_odd], expected, "{total} {content}");
         assert_eq!(found[found.len() - 3..], [201, 202, 203], "{total} {content}");
         assert_eq!(outside, 0);
@@ -255,7 +255,7 @@ fn sizes_that_cannot_be() {
             assert_eq!(found, expected, "{total} {content}");
         }
         let most = if padding { 2 } else { 1 };
-        assert!((1..=most).contains(&damage(&told).len()), "{total} {content}: {:#?}", damage(&told));
+        assert!((1..=most).contains(&damage(&observed).len()), "{total} {content}: {:#?}", damage(&observed));
     }
 }
 
@@ -318,11 +318,11 @@ fn arrays_without_end() {
             let mut e = Encoder::default();
             e.int(0, 64, Order::Le).raw(&[0]);
             e.int(length.into(), 64, Order::Le).raw(&[0, 1, 2, 3]);
-            let told = quick(&element, || told(&trace(metadata.as_bytes(), &[("stream", &e.bytes)])));
-            assert!(!events(&told).is_empty());
-            assert!(damage(&told).len() <= 1);
+            let observed = quick(&element, || observed(&trace(metadata.as_bytes(), &[("stream", &e.bytes)])));
+            assert!(!events(&observed).is_empty());
+            assert!(damage(&observed).len() <= 1);
             if length > 1000 {
-                assert_eq!(damage(&told).len(), 1, "{element}");
+                assert_eq!(damage(&observed).len(), 1, "{element}");
             }
         }
     }
@@ -433,9 +433,9 @@ fn aliases_that_double() {
     }
     // What is within the limits can be read.
     for text in [doubled_tsdl(10), doubled_prop1(10), doubled_spec2(10)] {
-        let told = quick("ten levels", || told(&trace(text.as_bytes(), &[("stream", &[7; 2048])])));
-        assert_eq!(events(&told).len(), 2);
-        assert_eq!(events(&told)[1].fields.len(), 1024);
+        let observed = quick("ten levels", || observed(&trace(text.as_bytes(), &[("stream", &[7; 2048])])));
+        assert_eq!(events(&observed).len(), 2);
+        assert_eq!(events(&observed)[1].fields.len(), 1024);
     }
 }
 
@@ -501,16 +501,16 @@ fn an_unknown_event_record_class() {
     let mut odd = Small::new(0, 100);
     odd.events = vec![(0, 101), (9, 102), (0, 103)];
     let good = Small::new(1, 200).bytes();
-    let (told, _) = read(&[odd.bytes(), good.clone()].concat());
-    assert_eq!(times(&told), [101, 201, 202, 203]);
-    assert_eq!(damage(&told).len(), 1);
-    assert_eq!(damage(&told)[0].kind, DamageKind::EventRecordClass { data_stream_class: 1, id: 9 });
-    assert_eq!(packets(&told).len(), 2);
-    // In a packet that is cut off as well, both are told.
+    let (observed, _) = read(&[odd.bytes(), good.clone()].concat());
+    assert_eq!(times(&observed), [101, 201, 202, 203]);
+    assert_eq!(damage(&observed).len(), 1);
+    assert_eq!(damage(&observed)[0].kind, DamageKind::EventRecordClass { data_stream_class: 1, id: 9 });
+    assert_eq!(packets(&observed).len(), 2);
+    // In a packet that is cut off as well, both are reported.
     let bytes = odd.bytes();
-    let (told, _) = read(&bytes[..bytes.len() - 1]);
-    assert_eq!(times(&told), [101]);
-    let kinds: Vec<_> = damage(&told).iter().map(|damage| damage.kind.clone()).collect();
+    let (observed, _) = read(&bytes[..bytes.len() - 1]);
+    assert_eq!(times(&observed), [101]);
+    let kinds: Vec<_> = damage(&observed).iter().map(|damage| damage.kind.clone()).collect();
     assert!(
         matches!(kinds[..], [DamageKind::EventRecordClass { .. }, DamageKind::CutOff { .. }]),
         "{kinds:?}"
@@ -539,36 +539,37 @@ fn several_data_streams_in_a_file() {
     );
     assert!(trace.streams().iter().all(|stream| stream.damage.is_empty() && stream.packets == 3));
     // One that names a class that is not there.
-    let (told, _) =
+    let (observed, _) =
         read(&[Small { class: 3, ..Small::new(0, 100) }.bytes(), Small::new(1, 200).bytes()].concat());
-    assert_eq!(times(&told), [201, 202, 203]);
-    assert_eq!(damage(&told)[0].kind, DamageKind::DataStreamClass(3));
+    assert_eq!(times(&observed), [201, 202, 203]);
+    assert_eq!(damage(&observed)[0].kind, DamageKind::DataStreamClass(3));
 }
 
 #[test]
 fn a_foreign_uuid() {
     let foreign = |n: u64| Small { uuid: 99, ..Small::new(n, 100 * (n + 1)) }.bytes();
-    let (told, _) = read(&[foreign(0), foreign(1)].concat());
-    assert_eq!(times(&told), [101, 102, 103, 201, 202, 203]);
-    assert_eq!(damage(&told).len(), 1);
-    assert!(matches!(damage(&told)[0].kind, DamageKind::Uuid { .. }));
+    let (observed, _) = read(&[foreign(0), foreign(1)].concat());
+    assert_eq!(times(&observed), [101, 102, 103, 201, 202, 203]);
+    assert_eq!(damage(&observed).len(), 1);
+    assert!(matches!(damage(&observed)[0].kind, DamageKind::Uuid { .. }));
     // Behind something that is no packet.
     let bad = Small { magic: 1, ..Small::new(0, 100) }.bytes();
-    let (told, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
-    assert_eq!(times(&told), [201, 202, 203, 301, 302, 303]);
+    let (observed, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
+    assert_eq!(times(&observed), [201, 202, 203, 301, 302, 303]);
     assert_eq!(outside, 0);
     // Packets with the right one are preferred.
-    let (told, _) = read(&[bad, foreign(1), Small::new(2, 300).bytes()].concat());
-    assert_eq!(times(&told), [301, 302, 303]);
+    let (observed, _) = read(&[bad, foreign(1), Small::new(2, 300).bytes()].concat());
+    assert_eq!(times(&observed), [301, 302, 303]);
 }
 
 #[test]
 fn a_clock_that_goes_backwards() {
     let mut odd = Small::new(0, 100);
     odd.events = vec![(0, 105), (0, 103), (0, 104), (0, u64::MAX), (0, 0)];
-    let (told, _) = read(&odd.bytes());
-    assert_eq!(times(&told), [105, 103, 104, u64::MAX, 0]);
-    let kinds: Vec<_> = damage(&told).iter().map(|damage| (damage.kind.clone(), damage.skipped)).collect();
+    let (observed, _) = read(&odd.bytes());
+    assert_eq!(times(&observed), [105, 103, 104, u64::MAX, 0]);
+    let kinds: Vec<_> =
+        damage(&observed).iter().map(|damage| (damage.kind.clone(), damage.skipped)).collect();
     assert_eq!(
         kinds,
         [
@@ -588,12 +589,12 @@ fn counters_that_wrap_or_go_backwards() {
         stream.extend(Small { discarded, ..Small::new(sequence, n * 100) }.bytes());
     }
     let trace = trace(SMALL.as_bytes(), &[("stream", &stream)]);
-    let told = told(&trace);
-    let lost: Vec<_> = told
+    let observed = observed(&trace);
+    let lost: Vec<_> = observed
         .iter()
-        .filter_map(|told| match told {
-            Told::DiscardedEvents(count) => Some(("events", *count)),
-            Told::DiscardedPackets(count) => Some(("packets", *count)),
+        .filter_map(|observed| match observed {
+            Observed::DiscardedEvents(count) => Some(("events", *count)),
+            Observed::DiscardedPackets(count) => Some(("packets", *count)),
             _ => None,
         })
         .collect();
@@ -662,7 +663,7 @@ fn indexes_of_lttng() {
         options.lttng_index = use_it;
         let opened = open(&[&tree(&files)], &options);
         let trace = &opened.traces[0];
-        (told(trace), format!("{:?}", trace.damage()), trace.streams().len())
+        (observed(trace), format!("{:?}", trace.damage()), trace.streams().len())
     };
     let mut indexes = vec![Index::of(&packets).bytes(), Vec::new(), vec![0; 16], vec![0xff; 300]];
     let good = Index::of(&packets).bytes();
@@ -709,15 +710,15 @@ fn every_byte_of_a_stream_is_another_one() {
             for flip in [0x01, 0x80, 0xff, 0x10] {
                 let mut stream = packets.clone();
                 stream[at] ^= flip;
-                let (told, outside) = read(&stream);
+                let (observed, outside) = read(&stream);
                 // At most one packet is lost.
                 let hit = (at / (packets.len() / 3)) as u64;
                 let spared: Vec<u64> = (0..3).filter(|n| *n != hit).map(|n| 100 * (n + 1)).collect();
                 let expected: Vec<u64> = spared.iter().flat_map(|n| [n + 1, n + 2, n + 3]).collect();
                 let found: Vec<u64> =
-                    times(&told).into_iter().filter(|time| expected.contains(time)).collect();
-                assert_eq!(found, expected, "byte {at}: {:#?}", damage(&told));
-                assert!(damage(&told).len() + outside <= 12, "byte {at}");
+                    times(&observed).into_iter().filter(|time| expected.contains(time)).collect();
+                assert_eq!(found, expected, "byte {at}: {:#?}", damage(&observed));
+                assert!(damage(&observed).len() + outside <= 12, "byte {at}");
             }
         }
     });
@@ -737,12 +738,12 @@ fn every_byte_of_metadata_is_another_one() {
                     let opened = opened(&text, &[("stream", &stream)]);
                     assert!(opened.errors.iter().all(|error| !error.to_string().is_empty()));
                     for trace in &opened.traces {
-                        told(trace);
+                        observed(trace);
                         trace.streams();
                     }
                 }
                 let opened = opened(&text.as_bytes()[..at], &[("stream", &stream)]);
-                opened.traces.iter().for_each(|trace| drop(told(trace)));
+                opened.traces.iter().for_each(|trace| drop(observed(trace)));
             }
         });
     }
@@ -906,7 +907,7 @@ fn clocks_times_data_streams() {
     let one = r#"{"fragment":"data-stream-class"},"#;
     let read = |bytes: usize| {
         let text = metadata(&clocks, one);
-        damage(&told(&trace(text.as_bytes(), &[("stream", &vec![0; bytes])]))).len()
+        damage(&observed(&trace(text.as_bytes(), &[("stream", &vec![0; bytes])]))).len()
     };
     assert_eq!(read(20), 0);
     assert_eq!(read(20_000), 1);
@@ -967,9 +968,9 @@ fn a_file_of_magic_numbers() {
     let packet = [&magic[..], b"host\0", &(14u16 * 8).to_be_bytes(), &[1, 2, 3]].concat();
     let stream = [magic.repeat(1 << 18), vec![0], packet.clone(), packet].concat();
     let trace = quick("magic numbers", || trace(metadata.as_bytes(), &[("stream", &stream)]));
-    let told = told(&trace);
-    assert_eq!(events(&told).len(), 6);
-    assert_eq!(damage(&told).len() + trace.damage().len(), 1);
+    let observed = observed(&trace);
+    assert_eq!(events(&observed).len(), 6);
+    assert_eq!(damage(&observed).len() + trace.damage().len(), 1);
 }
 
 /// Packets that all begin at the same time, and could all be copies of all others.
@@ -988,9 +989,9 @@ fn a_file_of_copies() {
         let stream: Vec<u8> = (0..COUNT).flat_map(|n| packet(n % distinct)).collect();
         let (events, copies) = quick(what, || {
             let trace = trace(metadata.as_bytes(), &[("stream", &stream)]);
-            let told = told(&trace);
-            let copies = damage(&told).into_iter().filter(|one| matches!(one.kind, DamageKind::Copy(_)));
-            (events(&told).len(), copies.count())
+            let observed = observed(&trace);
+            let copies = damage(&observed).into_iter().filter(|one| matches!(one.kind, DamageKind::Copy(_)));
+            (events(&observed).len(), copies.count())
         });
         assert_eq!((events, copies), (distinct as usize, (COUNT - distinct) as usize), "{what}");
     }

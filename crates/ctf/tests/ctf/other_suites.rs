@@ -4,7 +4,7 @@
 use ichnos_ctf::metadata::{self, Metadata, MetadataOptions};
 use ichnos_model::{DamageKind, Severity, Value};
 
-use crate::reading::{damage, events, refusal, told, trace};
+use crate::reading::{damage, events, observed, refusal, trace};
 
 const TRACE: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; };";
 const BYTE: &str = "typealias integer { size = 8; } := u8;";
@@ -44,9 +44,9 @@ fn event(fields: &str) -> String {
 
 /// Values of the only event of a data stream of these bytes.
 fn values(text: &str, data: &[u8]) -> Vec<String> {
-    let told = told(&trace(text.as_bytes(), &[("s", data)]));
-    assert!(damage(&told).is_empty(), "{told:#?}");
-    events(&told)[0].fields.iter().map(|(_, value)| value.clone()).collect()
+    let observed = observed(&trace(text.as_bytes(), &[("s", data)]));
+    assert!(damage(&observed).is_empty(), "{observed:#?}");
+    events(&observed)[0].fields.iter().map(|(_, value)| value.clone()).collect()
 }
 
 #[test]
@@ -121,8 +121,8 @@ fn labels_and_options_that_do_not_fit() {
     let more = text("a, b, c", "u8 a; string b;");
     read_with_slip(more.as_bytes(), "the label `c` of the tag is the name of no option");
     assert_eq!(values(&more, &[0, 0x41]), ["u:0", "u:65"]);
-    let told = told(&trace(more.as_bytes(), &[("s", &[2, 0x41])]));
-    assert_eq!(damage(&told)[0].kind.to_string(), "2 selects no option of the variant");
+    let observed = observed(&trace(more.as_bytes(), &[("s", &[2, 0x41])]));
+    assert_eq!(damage(&observed)[0].kind.to_string(), "2 selects no option of the variant");
     // PROP-1.0: each choice has a label; a label need not have a choice.
     let prop1 = |labels: &str| {
         format!(
@@ -188,8 +188,8 @@ fn a_total_length_within_a_byte() {
     let context = "struct { u8 packet_size; u8 content_size; }";
     let text = tsdl(&[&format!("stream {{ packet.context := {context}; }};"), &event("u8 x;")]);
     for (total, content) in [(27, 24), (9, 8), (27, 32)] {
-        let told = told(&trace(text.as_bytes(), &[("s", &[total, content, 0x41, 0x42])]));
-        let found: Vec<_> = told.iter().collect();
+        let observed = observed(&trace(text.as_bytes(), &[("s", &[total, content, 0x41, 0x42])]));
+        let found: Vec<_> = observed.iter().collect();
         assert!(found.is_empty(), "no packet can be read");
         let trace = trace(text.as_bytes(), &[("s", &[total, content, 0x41, 0x42])]);
         let kinds: Vec<DamageKind> =
@@ -239,8 +239,8 @@ fn a_byte_order_mark() {
 fn strings_and_lengths_without_an_end() {
     let text = tsdl(&[&event("string s;")]);
     let kinds = |text: &str, data: &[u8]| {
-        let told = told(&trace(text.as_bytes(), &[("s", data)]));
-        damage(&told).iter().map(|damage| damage.kind.to_string()).collect::<Vec<_>>()
+        let observed = observed(&trace(text.as_bytes(), &[("s", data)]));
+        damage(&observed).iter().map(|damage| damage.kind.to_string()).collect::<Vec<_>>()
     };
     assert_eq!(kinds(&text, b"abc"), ["the string has no end within its packet"]);
     // An end behind the packet is none.

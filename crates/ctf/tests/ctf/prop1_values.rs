@@ -1,7 +1,7 @@
 //! PROP-1.0: every field type, made by the encoder of these tests and read by the project.
 
 use crate::encoder::{Encoder, Order, bits, hex};
-use crate::reading::{damage, events, packets, refusal, told, trace};
+use crate::reading::{damage, events, observed, packets, refusal, trace};
 use crate::table::{Table, integer_text, patterns, quadruples};
 
 const CONTEXT: &str = r#"
@@ -600,7 +600,7 @@ fn paths_through_variants() {
     }
 }
 
-/// A trace with all tags: two data stream classes, ids that are told twice, three clocks.
+/// A trace with all tags: two data stream classes, ids that are reported twice, three clocks.
 fn tagged() -> String {
     let int = |name: &str, size: u32| {
         format!(r#"{{"name":"{name}","field-type":{{"field-type":"int","size":{size},"alignment":8}}}}"#)
@@ -768,12 +768,12 @@ fn all_tags() {
     ];
     let bytes: Vec<u8> = packets_written.iter().flat_map(Written::bytes).collect();
     let trace = trace(tagged().as_bytes(), &[("stream", &bytes)]);
-    let told = told(&trace);
-    assert_eq!(damage(&told).len(), 0, "{:#?}", damage(&told));
+    let observed = observed(&trace);
+    assert_eq!(damage(&observed).len(), 0, "{:#?}", damage(&observed));
     assert_eq!(trace.streams.len(), 2);
     // 1 kHz and -1.5 s.
     let ns = |cycles: i128| (cycles - 1500) * 1_000_000;
-    let facts = packets(&told);
+    let facts = packets(&observed);
     let found: Vec<_> = facts.iter().map(|p| (p.begin, p.end, p.sequence, p.discarded)).collect();
     assert_eq!(
         found,
@@ -791,32 +791,36 @@ fn all_tags() {
         assert_eq!(find("header.uuid[15]").as_deref(), Some("u:255"));
         assert_eq!(find("context.other"), Some(format!("u:{}", written.other)));
     }
-    let cycles: Vec<_> = events(&told).iter().map(|e| (e.id, e.cycles, e.nanoseconds)).collect();
+    let cycles: Vec<_> = events(&observed).iter().map(|e| (e.id, e.cycles, e.nanoseconds)).collect();
     let second = 65_536 + 2048 + 149;
     // A timestamp of seven bits: the next value whose lower bits are 7.
     let third = (second / 128 + 1) * 128 + 7;
     assert!(second % 128 > 7);
     let expected = [(4, 65_050), (1000, 65_060), (4, 65_686), (4, second), (1000, third), (4, 20)];
     assert_eq!(cycles, expected.map(|(id, c)| (id, Some(c), Some(ns(c.into())))));
-    let values: Vec<&str> = events(&told)
+    let values: Vec<&str> = events(&observed)
         .iter()
         .map(|event| event.fields.iter().find(|(path, _)| path == "payload.value").unwrap().1.as_str())
         .collect();
     assert_eq!(values, ["u:1", "u:2", "u:3", "u:4", "u:5", "u:6"]);
     // The second clock is updated by packets. The third one is by events, after their headers.
-    let others: Vec<_> = events(&told).iter().map(|event| event.others.clone()).collect();
+    let others: Vec<_> = events(&observed).iter().map(|event| event.others.clone()).collect();
     assert_eq!(others[0], [(1, 9), (2, 0)]);
     assert_eq!(others[1], [(1, 9), (2, 77)]);
     assert_eq!(others[2], [(1, 256 + 3), (2, 78)]);
     // Of the first packet nobody knows how many were lost before it.
-    use crate::reading::Told;
-    let lost: Vec<_> = told
+    use crate::reading::Observed;
+    let lost: Vec<_> = observed
         .iter()
-        .filter(|told| matches!(told, Told::DiscardedEvents(_) | Told::DiscardedPackets(_)))
+        .filter(|observed| matches!(observed, Observed::DiscardedEvents(_) | Observed::DiscardedPackets(_)))
         .collect();
     assert_eq!(
         lost,
-        [&Told::DiscardedEvents(None), &Told::DiscardedEvents(Some(10)), &Told::DiscardedPackets(Some(1))]
+        [
+            &Observed::DiscardedEvents(None),
+            &Observed::DiscardedEvents(Some(10)),
+            &Observed::DiscardedPackets(Some(1))
+        ]
     );
 }
 
@@ -827,16 +831,16 @@ fn ids_are_zero_where_no_field_tells_them() {
         {"fragment":"event-record-class","payload-field-type":{"field-type":"int","size":12}},
         {"fragment":"event-record-class","id":1,"payload-field-type":{"field-type":"int","size":7}}]"#;
     // No sizes: one packet of two events of 12 bits. The root is no structure.
-    let told = told(&trace(metadata.as_bytes(), &[("stream", &[0xab, 0xcd, 0xef])]));
-    let values: Vec<_> = events(&told).iter().map(|event| event.fields.clone()).collect();
+    let observed = observed(&trace(metadata.as_bytes(), &[("stream", &[0xab, 0xcd, 0xef])]));
+    let values: Vec<_> = events(&observed).iter().map(|event| event.fields.clone()).collect();
     assert_eq!(
         values,
         [[("payload".to_owned(), "u:2748".to_owned())], [("payload".to_owned(), "u:3567".to_owned())]]
     );
-    assert_eq!(damage(&told).len(), 0);
+    assert_eq!(damage(&observed).len(), 0);
 }
 
-/// A clock goes on from packet to packet, and may be told by the context of event records.
+/// A clock goes on from packet to packet, and may be set by the context of event records.
 #[test]
 fn a_clock_goes_on() {
     let metadata = r#"["CTF 2",{"fragment":"trace-class","default-byte-order":"le"},
@@ -850,10 +854,10 @@ fn a_clock_goes_on() {
              "path":{"scope":"data-stream-event-record-context","path":[]}}]},
         {"fragment":"event-record-class"}]"#;
     let stream = [24, 200, 250, 24, 3, 1, 16, 0];
-    let told = told(&trace(metadata.as_bytes(), &[("stream", &stream)]));
-    let times: Vec<_> = events(&told).iter().map(|event| event.nanoseconds.unwrap()).collect();
+    let observed = observed(&trace(metadata.as_bytes(), &[("stream", &stream)]));
+    let times: Vec<_> = events(&observed).iter().map(|event| event.nanoseconds.unwrap()).collect();
     assert_eq!(times, [200, 250, 256 + 3, 512 + 1, 768]);
-    assert_eq!(damage(&told).len(), 0);
+    assert_eq!(damage(&observed).len(), 0);
 }
 
 #[test]

@@ -4,7 +4,7 @@
 use ichnos_model::{TraceInput, Value};
 
 use crate::encoder::{Encoder, Order, bits, hex};
-use crate::reading::{Told, damage, events, packets, told, trace, tree};
+use crate::reading::{Observed, damage, events, observed, packets, trace, tree};
 use crate::table::{Table, integer_text, patterns, quadruples};
 
 /// What the two documents call differently.
@@ -600,7 +600,7 @@ fn relative_locations() {
     dialect.check(table);
 }
 
-/// Roles, also of nested fields and told twice; all root fields, each needing one before it.
+/// Roles, also of nested fields and reported twice; all root fields, each needing one before it.
 #[test]
 fn roles_and_root_fields() {
     for dialect in BOTH {
@@ -747,12 +747,12 @@ fn roles_and_root_fields() {
         assert_eq!(class.environment("hostname"), Some(&Value::Text("h".into())));
         assert_eq!(class.environment("n"), Some(&Value::Integer(-1)));
         assert_eq!(class.attributes.get("my.tracer").is_some(), dialect == Dialect::Prop2);
-        let told = told(trace);
-        assert_eq!(damage(&told).len(), 0, "{:#?}", damage(&told));
-        assert_eq!(told[0], Told::StreamBegin(Some(1)));
+        let observed = observed(trace);
+        assert_eq!(damage(&observed).len(), 0, "{:#?}", damage(&observed));
+        assert_eq!(observed[0], Observed::StreamBegin(Some(1)));
         let ns = |cycles: i128| -3_000_000_000 + (cycles + 999) * 1_000_000;
         let facts: Vec<_> =
-            packets(&told).iter().map(|p| (p.begin, p.end, p.sequence, p.discarded)).collect();
+            packets(&observed).iter().map(|p| (p.begin, p.end, p.sequence, p.discarded)).collect();
         assert_eq!(
             facts,
             [
@@ -760,12 +760,12 @@ fn roles_and_root_fields() {
                 (Some(ns(2000)), Some(ns(2001)), Some(2), Some(3)),
             ]
         );
-        assert_eq!(packets(&told)[0].total - packets(&told)[0].content, 24);
-        assert!(packets(&told)[0].fields.contains(&("context.by header[0]".into(), "u:170".into())));
+        assert_eq!(packets(&observed)[0].total - packets(&observed)[0].content, 24);
+        assert!(packets(&observed)[0].fields.contains(&("context.by header[0]".into(), "u:170".into())));
         // 1000 = 3 * 256 + 232.
-        let times: Vec<_> = events(&told).iter().map(|event| event.nanoseconds.unwrap()).collect();
+        let times: Vec<_> = events(&observed).iter().map(|event| event.nanoseconds.unwrap()).collect();
         assert_eq!(times, [ns(3 * 256 + 250), ns(4 * 256), ns(4 * 256 + 3)]);
-        let event = events(&told)[2];
+        let event = events(&observed)[2];
         let fields: Vec<(&str, &str)> =
             event.fields.iter().map(|(path, value)| (path.as_str(), value.as_str())).collect();
         assert_eq!(
@@ -793,16 +793,18 @@ fn roles_and_root_fields() {
                 ("payload.by event header[2]", "u:240"),
             ]
         );
-        let lost: Vec<_> = told
+        let lost: Vec<_> = observed
             .iter()
-            .filter(|told| matches!(told, Told::DiscardedEvents(_) | Told::DiscardedPackets(_)))
+            .filter(|observed| {
+                matches!(observed, Observed::DiscardedEvents(_) | Observed::DiscardedPackets(_))
+            })
             .collect();
         assert_eq!(
             lost,
             [
-                &Told::DiscardedEvents(None),
-                &Told::DiscardedEvents(Some(65_534)),
-                &Told::DiscardedPackets(Some(3))
+                &Observed::DiscardedEvents(None),
+                &Observed::DiscardedEvents(Some(65_534)),
+                &Observed::DiscardedPackets(Some(3))
             ]
         );
     }
@@ -829,10 +831,10 @@ fn a_clock_begins_again_with_each_packet() {
             ),
             r#"{"type":"event-record-class"}"#.to_owned(),
         ]);
-        let told = told(&trace(metadata.as_bytes(), &[("stream", &[24, 9, 3, 16, 1])]));
-        let times: Vec<_> = events(&told).iter().map(|event| event.nanoseconds.unwrap()).collect();
+        let observed = observed(&trace(metadata.as_bytes(), &[("stream", &[24, 9, 3, 16, 1])]));
+        let times: Vec<_> = events(&observed).iter().map(|event| event.nanoseconds.unwrap()).collect();
         assert_eq!(times, [9, 256 + 3, 1]);
-        // That it goes backwards is told.
-        assert_eq!(damage(&told).len(), 1);
+        // That it goes backwards is reported.
+        assert_eq!(damage(&observed).len(), 1);
     }
 }

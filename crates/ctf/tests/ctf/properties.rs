@@ -336,7 +336,7 @@ fn alignment(class: &FieldClass) -> u64 {
     }
 }
 
-/// Writes a random instance, and what should be told of it.
+/// Writes a random instance, and what should be reported of it.
 struct Writer {
     random: Random,
     encoder: Encoder,
@@ -656,7 +656,7 @@ proptest! {
             prop_assert_eq!(position.bit, content);
             prop_assert_eq!(position.open_byte(), writer.open);
         }
-        // Cut off anywhere, all before the cut is told, and nothing else.
+        // Cut off anywhere, all before the cut is reported, and nothing else.
         let cut = begin + cut % (content - begin + 1);
         let bits = PacketBits { data: &data, content: cut };
         let ((result, position), fields) = walk(&plans, bits, begin, limits());

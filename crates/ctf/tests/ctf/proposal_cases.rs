@@ -4,7 +4,7 @@ use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::{DamageKind, Severity, TraceInput, Wide};
 
-use crate::reading::{Happened, Told, damage, events, packets, refusal, told, trace, tree};
+use crate::reading::{Happened, Observed, damage, events, observed, packets, refusal, trace, tree};
 
 /// A metadata stream of PROP-1.0: little-endian, with these fragments.
 fn prop1(fragments: &[&str]) -> String {
@@ -70,10 +70,10 @@ fn unsigned(length: u32, more: &str) -> String {
 }
 
 /// Reads a trace in which nothing is wrong.
-fn read(metadata: &str, data: &[u8]) -> Vec<Told> {
-    let told = told(&trace(metadata.as_bytes(), &[("stream", data)]));
-    assert!(damage(&told).is_empty(), "{told:#?}");
-    told
+fn read(metadata: &str, data: &[u8]) -> Vec<Observed> {
+    let observed = observed(&trace(metadata.as_bytes(), &[("stream", data)]));
+    assert!(damage(&observed).is_empty(), "{observed:#?}");
+    observed
 }
 
 fn values(event: &Happened) -> Vec<&str> {
@@ -81,17 +81,17 @@ fn values(event: &Happened) -> Vec<&str> {
 }
 
 /// Values of all fields of all events.
-fn all_values(told: &[Told]) -> Vec<Vec<&str>> {
-    events(told).into_iter().map(values).collect()
+fn all_values(observed: &[Observed]) -> Vec<Vec<&str>> {
+    events(observed).into_iter().map(values).collect()
 }
 
-fn cycles(told: &[Told]) -> Vec<Option<u64>> {
-    events(told).iter().map(|event| event.cycles).collect()
+fn cycles(observed: &[Observed]) -> Vec<Option<u64>> {
+    events(observed).iter().map(|event| event.cycles).collect()
 }
 
 /// Values of the clocks that are not the default one.
-fn others(told: &[Told]) -> Vec<Vec<(u16, u64)>> {
-    events(told).iter().map(|event| event.others.clone()).collect()
+fn others(observed: &[Observed]) -> Vec<Vec<(u16, u64)>> {
+    events(observed).iter().map(|event| event.others.clone()).collect()
 }
 
 /// What strict reading refuses metadata for; other reading accepts them.
@@ -134,15 +134,15 @@ fn ids_may_be_wider_than_64_bits() {
     };
     // A small id, and one that takes all of the bits.
     let small = [3, 0, 0, 0, 0, 0, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0, 0, 0x41, 0x42];
-    let told = read(&metadata("4"), &small);
-    assert_eq!(told[0], Told::StreamBegin(Some(7)));
-    assert_eq!(all_values(&told), [["u:65"], ["u:66"]]);
+    let observed = read(&metadata("4"), &small);
+    assert_eq!(observed[0], Observed::StreamBegin(Some(7)));
+    assert_eq!(all_values(&observed), [["u:65"], ["u:66"]]);
     let mut large = [0xff; 20];
     large[9] = 5;
     let id = (1u128 << 72) - 1;
-    let told = read(&metadata(&id.to_string()), &large);
-    assert_eq!(told[0], Told::StreamBegin(Some(id - 0xfa)));
-    assert_eq!(all_values(&told), [["u:65535"]]);
+    let observed = read(&metadata(&id.to_string()), &large);
+    assert_eq!(observed[0], Observed::StreamBegin(Some(id - 0xfa)));
+    assert_eq!(all_values(&observed), [["u:65535"]]);
     assert_eq!(slips(&metadata(&id.to_string())), Vec::<String>::new());
     // The most that an id can be, and one more.
     assert!(
@@ -163,22 +163,22 @@ fn event_record_class_ids_may_be_wider_than_64_bits() {
     let large = with_id(r#"{"base": 16, "value": "10000000000000000"}"#);
     let metadata = prop1(&[TRACE, &stream, &large, &with_id("5")]);
     let data = [0, 0, 0, 0, 0, 0, 0, 0, 1, 0x41, 5, 0, 0, 0, 0, 0, 0, 0, 0, 0x42];
-    let told = read(&metadata, &data);
-    assert_eq!(events(&told).iter().map(|event| event.id).collect::<Vec<_>>(), [1 << 64, 5]);
-    assert_eq!(all_values(&told), [["u:18446744073709551616", "u:65"], ["u:5", "u:66"]]);
+    let observed = read(&metadata, &data);
+    assert_eq!(events(&observed).iter().map(|event| event.id).collect::<Vec<_>>(), [1 << 64, 5]);
+    assert_eq!(all_values(&observed), [["u:18446744073709551616", "u:65"], ["u:5", "u:66"]]);
     // An id that no class has.
-    let told =
-        crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0])]));
+    let observed =
+        crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0])]));
     let expected = DamageKind::EventRecordClass { data_stream_class: 0, id: 2 << 64 };
-    assert_eq!(damage(&told)[0].kind, expected);
+    assert_eq!(damage(&observed)[0].kind, expected);
     // In fields of more than 128 bits, it is the value that counts.
     let wide = metadata.replace("\"size\": 72", "\"size\": 136");
     let mut data = [0; 18];
     (data[0], data[17]) = (5, 0x43);
     assert_eq!(all_values(&read(&wide, &data)), [["u:5", "u:67"]]);
     data[16] = 1;
-    let told = crate::reading::told(&trace(wide.as_bytes(), &[("stream", &data)]));
-    assert_eq!(damage(&told)[0].kind, DamageKind::WideId(136));
+    let observed = crate::reading::observed(&trace(wide.as_bytes(), &[("stream", &data)]));
+    assert_eq!(damage(&observed)[0].kind, DamageKind::WideId(136));
 }
 
 #[test]
@@ -189,15 +189,15 @@ fn a_packet_without_a_total_size_is_the_only_one() {
         tag("packet-content-size", "", CONTEXT, "c")
     );
     let metadata = prop1(&[TRACE, &stream, &event(&[("a", &int(8))])]);
-    let told = read(&metadata, &[24, 0, 0x41, 0xff, 0xff, 0xff, 0xff]);
-    assert_eq!(all_values(&told), [["u:65"]]);
-    let packets = packets(&told);
+    let observed = read(&metadata, &[24, 0, 0x41, 0xff, 0xff, 0xff, 0xff]);
+    assert_eq!(all_values(&observed), [["u:65"]]);
+    let packets = packets(&observed);
     assert_eq!(packets.len(), 1);
     assert_eq!((packets[0].total, packets[0].content), (56, 24));
     // Content that is not there is missing.
-    let told = crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[32, 0, 0x41])]));
-    assert_eq!(all_values(&told), [["u:65"]]);
-    assert_eq!(damage(&told)[0].kind, DamageKind::CutOff { total: 32, available: 24 });
+    let observed = crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[32, 0, 0x41])]));
+    assert_eq!(all_values(&observed), [["u:65"]]);
+    assert_eq!(damage(&observed)[0].kind, DamageKind::CutOff { total: 32, available: 24 });
     // Not so in PROP-2.0.
     let context = members(&[("c", &unsigned(16, ", \"roles\": [\"packet-content-size\"]"))]);
     let metadata = prop2(&[
@@ -207,8 +207,8 @@ fn a_packet_without_a_total_size_is_the_only_one() {
             members(&[("a", &unsigned(8, ""))])
         ),
     ]);
-    let told = read(&metadata, &[24, 0, 0x41, 24, 0, 0x42]);
-    assert_eq!(crate::reading::packets(&told).len(), 2);
+    let observed = read(&metadata, &[24, 0, 0x41, 24, 0, 0x42]);
+    assert_eq!(crate::reading::packets(&observed).len(), 2);
 }
 
 /// A trace class whose packet header is one field.
@@ -236,9 +236,9 @@ fn packet_headers_bring_clocks_up_to_date() {
     let header = trace_with_header("t", &int(16), &clock_tag("now", "ck", HEADER, "t"));
     let stream = timed_stream(&["ts"], &[clock_tag("now", "ck", EVENT_HEADER, "ts")]);
     let metadata = prop1(&[&clock("ck"), &header, &stream, &event(&[("a", &int(8))])]);
-    let told = read(&metadata, &[0, 0x10, 5, 0x41, 6, 0x42]);
-    assert_eq!(cycles(&told), [Some(4101), Some(4102)]);
-    assert_eq!(packets(&told)[0].begin, Some(4096));
+    let observed = read(&metadata, &[0, 0x10, 5, 0x41, 6, 0x42]);
+    assert_eq!(cycles(&observed), [Some(4101), Some(4102)]);
+    assert_eq!(packets(&observed)[0].begin, Some(4096));
     assert_eq!(slips(&metadata), Vec::<String>::new());
 }
 
@@ -259,9 +259,9 @@ fn clocks_that_are_not_the_default_one_are_brought_up_to_date_after_the_packet()
     let metadata =
         prop1(&[&clock("c1"), &clock("c2"), TRACE, &stream, r#"{"fragment": "event-record-class"}"#]);
     let data = [64, 0, 0, 0x20, 1, 5, 2, 6, 64, 0, 0, 0x30, 3, 1, 4, 2];
-    let told = read(&metadata, &data);
-    assert_eq!(others(&told), [[(1, 5)], [(1, 6)], [(1, 8193)], [(1, 8194)]]);
-    assert_eq!(cycles(&told), [Some(1), Some(2), Some(3), Some(4)]);
+    let observed = read(&metadata, &data);
+    assert_eq!(others(&observed), [[(1, 5)], [(1, 6)], [(1, 8193)], [(1, 8194)]]);
+    assert_eq!(cycles(&observed), [Some(1), Some(2), Some(3), Some(4)]);
 }
 
 #[test]
@@ -270,8 +270,11 @@ fn a_field_can_bring_several_clocks_up_to_date() {
     let stream = timed_stream(&["t"], &tags);
     let fragments = [&clock("c1"), &clock("c2"), TRACE, &stream, r#"{"fragment": "event-record-class"}"#];
     let metadata = prop1(&fragments.map(|it: &str| it));
-    let told = read(&metadata, &[5, 6]);
-    assert_eq!((cycles(&told), others(&told)), (vec![Some(5), Some(6)], vec![vec![(1, 5)], vec![(1, 6)]]));
+    let observed = read(&metadata, &[5, 6]);
+    assert_eq!(
+        (cycles(&observed), others(&observed)),
+        (vec![Some(5), Some(6)], vec![vec![(1, 5)], vec![(1, 6)]])
+    );
     assert_eq!(slips(&metadata), Vec::<String>::new());
     // The same field updates one clock now, and another one when the packet ends.
     let context = fields(&[("n", &int(8)), ("e", &int(16))]);
@@ -288,10 +291,10 @@ fn a_field_can_bring_several_clocks_up_to_date() {
     );
     let metadata =
         prop1(&[&clock("c1"), &clock("c2"), TRACE, &stream, r#"{"fragment": "event-record-class"}"#]);
-    let told = read(&metadata, &[32, 0, 1, 7, 32, 0, 2, 8]);
+    let observed = read(&metadata, &[32, 0, 1, 7, 32, 0, 2, 8]);
     // The default clock is the one of the event record header.
-    assert_eq!(cycles(&told), [Some(7), Some(256 + 8)]);
-    assert_eq!(others(&told), [[(0, 256)], [(0, 512)]]);
+    assert_eq!(cycles(&observed), [Some(7), Some(256 + 8)]);
+    assert_eq!(others(&observed), [[(0, 256)], [(0, 512)]]);
 }
 
 #[test]
@@ -299,12 +302,15 @@ fn packet_headers_count_discarded_event_records() {
     let tags = tag("discarded-event-record-count", ", \"reason\": \"legacy\"", HEADER, "d");
     let header = trace_with_header("d", &int(8), &tags);
     let metadata = prop1(&[&header, STREAM, &event(&[("a", &int(8))])]);
-    let told = read(&metadata, &[0, 0x41, 0x42]);
-    assert_eq!(all_values(&told), [["u:65"], ["u:66"]]);
-    assert_eq!(packets(&told)[0].discarded, Some(0));
+    let observed = read(&metadata, &[0, 0x41, 0x42]);
+    assert_eq!(all_values(&observed), [["u:65"], ["u:66"]]);
+    assert_eq!(packets(&observed)[0].discarded, Some(0));
     assert_eq!(slips(&metadata), Vec::<String>::new());
-    let told = read(&metadata, &[3, 0x41]);
-    assert!(told.iter().any(|told| matches!(told, Told::DiscardedEvents(_))), "{told:#?}");
+    let observed = read(&metadata, &[3, 0x41]);
+    assert!(
+        observed.iter().any(|observed| matches!(observed, Observed::DiscardedEvents(_))),
+        "{observed:#?}"
+    );
 }
 
 #[test]
@@ -317,15 +323,16 @@ fn lengths_may_be_signed() {
     let byte =
         format!("{{\"fragment\": \"field-type-alias\", \"name\": \"byte\", \"field-type\": {}}}", int(8));
     let metadata = |kind| prop1(&[&byte, TRACE, STREAM, &event(&[("n", signed), ("q", &sequence(kind))])]);
-    let told = read(&metadata("sequence"), &[2, 0x41, 0x42]);
-    assert_eq!(all_values(&told), [["s:2", "#2", "u:65", "u:66"]]);
+    let observed = read(&metadata("sequence"), &[2, 0x41, 0x42]);
+    assert_eq!(all_values(&observed), [["s:2", "#2", "u:65", "u:66"]]);
     assert_eq!(slips(&metadata("sequence")), Vec::<String>::new());
-    let told = read(&metadata("textsequence"), &[2, 0x41, 0x42]);
-    assert!(events(&told)[0].fields[1].1.contains("AB"), "{told:#?}");
+    let observed = read(&metadata("textsequence"), &[2, 0x41, 0x42]);
+    assert!(events(&observed)[0].fields[1].1.contains("AB"), "{observed:#?}");
     // None is below 0.
     for kind in ["sequence", "textsequence"] {
-        let told = crate::reading::told(&trace(metadata(kind).as_bytes(), &[("stream", &[0xff, 0x41])]));
-        assert_eq!(damage(&told)[0].kind.to_string(), "a length cannot be -1");
+        let observed =
+            crate::reading::observed(&trace(metadata(kind).as_bytes(), &[("stream", &[0xff, 0x41])]));
+        assert_eq!(damage(&observed)[0].kind.to_string(), "a length cannot be -1");
     }
     // In PROP-2.0 they are unsigned.
     let metadata = prop2(&[
@@ -378,8 +385,9 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
     let w = variant(r#"["t"]"#, ["x", "y"], [&int(8), &int(16)]);
     let metadata = prop1(&[TRACE, STREAM, &event(&[("e", &e), ("t", &t), ("w", &w)])]);
     let data = [0, 0, 0xaa, 0, 1, 0xbb, 0xcc, 1, 1, 0xdd, 1, 0, 0xee, 0xff];
-    let told = read(&metadata, &data);
-    let w: Vec<&str> = events(&told).iter().map(|event| event.fields.last().unwrap().1.as_str()).collect();
+    let observed = read(&metadata, &data);
+    let w: Vec<&str> =
+        events(&observed).iter().map(|event| event.fields.last().unwrap().1.as_str()).collect();
     assert_eq!(w, ["u:170", "u:52411", "u:221", "u:65518"]);
     assert_eq!(slips(&metadata), Vec::<String>::new());
     // A label that only one of the enumerations has selects where that one is the current field.
@@ -387,13 +395,13 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
     let t = variant(r#"["e"]"#, ["p", "q"], [&xy, &z]);
     let w = variant(r#"["t"]"#, ["x", "y"], [&int(8), &int(16)]);
     let metadata = prop1(&[TRACE, STREAM, &event(&[("e", &e), ("t", &t), ("w", &w)])]);
-    let told = read(&metadata, &[0, 0, 0xaa, 1, 7, 0xbb, 0xcc]);
+    let observed = read(&metadata, &[0, 0, 0xaa, 1, 7, 0xbb, 0xcc]);
     assert_eq!(
-        all_values(&told).iter().map(|all| *all.last().unwrap()).collect::<Vec<_>>(),
+        all_values(&observed).iter().map(|all| *all.last().unwrap()).collect::<Vec<_>>(),
         ["u:170", "u:52411"]
     );
-    let told = crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[1, 0, 0xaa])]));
-    assert_eq!(damage(&told)[0].kind.to_string(), "0 selects no option of the variant");
+    let observed = crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[1, 0, 0xaa])]));
+    assert_eq!(damage(&observed)[0].kind.to_string(), "0 selects no option of the variant");
     // In the choice that is being decoded, only that one counts.
     for tag in [r#"["t"]"#, r#"{"scope": "event-record-payload", "path": ["v", "t"]}"#] {
         let inner = variant(tag, ["x", "y"], [&int(8), &int(16)]);
@@ -401,8 +409,8 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
         let q = fields(&[("t", &enumeration(8, r#""x": [5], "y": [6]"#))]);
         let v = variant(r#"["e"]"#, ["p", "q"], [&p, &q]);
         let metadata = prop1(&[TRACE, STREAM, &event(&[("e", &e), ("v", &v)])]);
-        let told = read(&metadata, &[0, 0, 0xaa, 0, 1, 0xbb, 0xcc, 1, 5]);
-        let last: Vec<&str> = all_values(&told).iter().map(|all| *all.last().unwrap()).collect();
+        let observed = read(&metadata, &[0, 0, 0xaa, 0, 1, 0xbb, 0xcc, 1, 5]);
+        let last: Vec<&str> = all_values(&observed).iter().map(|all| *all.last().unwrap()).collect();
         assert_eq!(last, ["u:170", "u:52411", "u:5"], "{tag}");
     }
 }
@@ -422,8 +430,8 @@ fn bounds_may_have_any_size() {
         prop2(&[r#"{"type": "data-stream-class"}"#, &event])
     };
     let metadata = |length| metadata_of(&class(length));
-    let told = read(&metadata(128), &[0xff; 16]);
-    assert_eq!(all_values(&told), [[format!("u:{most}")]]);
+    let observed = read(&metadata(128), &[0xff; 16]);
+    assert_eq!(all_values(&observed), [[format!("u:{most}")]]);
     assert_eq!(slips(&metadata(128)), Vec::<String>::new());
     let parsed = metadata::parse(metadata(192).as_bytes(), &MetadataOptions::default()).unwrap();
     let payload = parsed.trace.data_streams[0].event_records[0].payload.clone().unwrap();
@@ -473,21 +481,21 @@ fn bounds_may_have_any_size() {
 fn texts_may_begin_within_a_byte() {
     let text = r#"{"field-type": "textarray", "length": 2}"#;
     let metadata = prop1(&[TRACE, STREAM, &event(&[("a", &int(3)), ("t", text), ("b", &int(5))])]);
-    let told = read(&metadata, &[0x0a, 0x12, 0x2a]);
-    let found = all_values(&told);
+    let observed = read(&metadata, &[0x0a, 0x12, 0x2a]);
+    let found = all_values(&observed);
     assert_eq!((found[0][0], found[0][2]), ("u:2", "u:5"));
     assert!(found[0][1].contains("AB"), "{found:?}");
     // Big-endian, and of a length that another field says.
     let dynamic = r#"{"field-type": "textsequence", "length": ["a"]}"#;
     let big = TRACE.replace("\"le\"", "\"be\"");
     let metadata = prop1(&[&big, STREAM, &event(&[("a", &int(3)), ("t", dynamic), ("b", &int(5))])]);
-    let told = read(&metadata, &[0b0100_1000, 0b0010_1000, 0b0100_0101]);
-    let found = all_values(&told);
+    let observed = read(&metadata, &[0b0100_1000, 0b0010_1000, 0b0100_0101]);
+    let found = all_values(&observed);
     assert_eq!((found[0][0], found[0][2]), ("u:2", "u:5"));
     assert!(found[0][1].contains("AB"), "{found:?}");
     // One that does not fit.
-    let told = crate::reading::told(&trace(metadata.as_bytes(), &[("stream", &[0xff, 0xff])]));
-    assert_eq!(damage(&told)[0].kind.to_string(), "a length of 7 bytes does not fit in the 13 bits left");
+    let observed = crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[0xff, 0xff])]));
+    assert_eq!(damage(&observed)[0].kind.to_string(), "a length of 7 bytes does not fit in the 13 bits left");
 }
 
 #[test]
@@ -623,6 +631,6 @@ fn data_streams_of_prop2_have_no_clock_but_the_default_one() {
         "{{\"type\": \"data-stream-class\", \"default-clock-class-name\": \"b\", \"event-record-header-field-class\": {header}}}"
     );
     let metadata = prop2(&[&clock("a"), &clock("b"), &stream, r#"{"type": "event-record-class"}"#]);
-    let told = read(&metadata, &[7]);
-    assert_eq!((cycles(&told), others(&told)), (vec![Some(7)], vec![Vec::new()]));
+    let observed = read(&metadata, &[7]);
+    assert_eq!((cycles(&observed), others(&observed)), (vec![Some(7)], vec![Vec::new()]));
 }

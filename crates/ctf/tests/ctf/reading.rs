@@ -1,4 +1,4 @@
-//! Reads traces from memory the way everybody does, and keeps everything that is told.
+//! Reads traces from memory the way everybody does, and keeps everything that is reported.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ pub type Fields = Vec<(String, String)>;
 
 /// A message.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told {
+pub enum Observed {
     StreamBegin(Option<u128>),
     StreamEnd,
     PacketBegin(Facts),
@@ -198,7 +198,7 @@ fn facts(packet: Packet<'_>) -> Facts {
     let mut fields = Vec::new();
     for (scope, name) in &SCOPES[..2] {
         let mut collect = Collect::named(name);
-        packet.visit(*scope, &mut collect).expect("a lent packet can be read");
+        packet.visit(*scope, &mut collect).expect("a delivered packet can be read");
         fields.append(&mut collect.fields);
     }
     Facts {
@@ -212,7 +212,7 @@ fn facts(packet: Packet<'_>) -> Facts {
     }
 }
 
-/// All that is told but the beginnings and ends of structures.
+/// All that is reported but the beginnings and ends of structures.
 #[derive(Default)]
 struct Flat(Vec<String>);
 
@@ -249,9 +249,9 @@ flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, 
 fn compare_all(event: &Event<'_>) {
     let (mut scopes, mut at_once) = (Flat::default(), Flat::default());
     for (scope, _) in &SCOPES[3..] {
-        event.visit(*scope, &mut scopes).expect("a lent event can be read");
+        event.visit(*scope, &mut scopes).expect("a delivered event can be read");
     }
-    event.visit_all(&mut at_once).expect("a lent event can be read");
+    event.visit_all(&mut at_once).expect("a delivered event can be read");
     assert_eq!(scopes.0, at_once.0);
 }
 
@@ -260,7 +260,7 @@ fn happened(event: Event<'_>) -> Happened {
     let mut fields = Vec::new();
     for (scope, name) in &SCOPES[2..] {
         let mut collect = Collect::named(name);
-        event.visit(*scope, &mut collect).expect("a lent event can be read");
+        event.visit(*scope, &mut collect).expect("a delivered event can be read");
         fields.append(&mut collect.fields);
     }
     Happened {
@@ -303,11 +303,11 @@ pub fn refusal(metadata: &[u8]) -> String {
 }
 
 /// All messages of all data streams, which are the same however a cursor is asked for them.
-pub fn told(trace: &CtfTrace) -> Vec<Told> {
+pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
     let cursors = || trace.cursors(Window::default()).into_iter();
-    let told: Vec<Told> = cursors().flat_map(all).collect();
+    let observed: Vec<Observed> = cursors().flat_map(all).collect();
     for step in [0, 1_000_000, u64::MAX] {
-        assert_eq!(cursors().flat_map(|cursor| handed_on(cursor, step)).collect::<Vec<_>>(), told);
+        assert_eq!(cursors().flat_map(|cursor| handed_on(cursor, step)).collect::<Vec<_>>(), observed);
     }
     for window in [Window::default(), Window { begin: Some(i128::MIN), end: None }] {
         let mut one_by_one = EventCounts::default();
@@ -327,15 +327,15 @@ pub fn told(trace: &CtfTrace) -> Vec<Told> {
                 }
             }
             assert_eq!(counts, one_by_one);
-            assert_eq!(others, told.len() - events(&told).len());
+            assert_eq!(others, observed.len() - events(&observed).len());
         }
     }
-    told
+    observed
 }
 
 /// All messages of a cursor; whether heads and messages agree is seen to.
-pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Told> {
-    let mut told = Vec::new();
+pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Observed> {
+    let mut observed = Vec::new();
     let mut end = None;
     while let Some(head) = cursor.next_head() {
         assert_eq!(cursor.head(), Some(head));
@@ -354,23 +354,23 @@ pub fn all<C: StreamCursor>(mut cursor: C) -> Vec<Told> {
         }
         let (kind, next) = one(&message);
         assert_eq!(head.kind, kind);
-        told.push(next);
+        observed.push(next);
     }
-    assert!(cursor.current().is_none(), "nothing is lent after the end");
+    assert!(cursor.current().is_none(), "nothing is delivered after the end");
     assert!(!cursor.advance(), "the end is the end");
     assert_eq!(cursor.head(), None);
-    told
+    observed
 }
 
 /// The same by handing on, each time up to `step` after the message that comes next.
-fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Told> {
-    let mut told = Vec::new();
+fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Observed> {
+    let mut observed = Vec::new();
     let mut limit = 0;
     if !cursor.advance() {
-        return told;
+        return observed;
     }
     let mut take = |message: &Message<'_>| {
-        told.push(one(message).1);
+        observed.push(one(message).1);
         ControlFlow::Continue(())
     };
     while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
@@ -378,50 +378,55 @@ fn handed_on<C: StreamCursor>(mut cursor: C, step: u64) -> Vec<Told> {
         limit = order.saturating_add(step);
     }
     assert_eq!(cursor.head(), None);
-    told
+    observed
 }
 
-fn one(message: &Message<'_>) -> (MessageKind, Told) {
+fn one(message: &Message<'_>) -> (MessageKind, Observed) {
     match message {
-        Message::StreamBegin(stream) => (MessageKind::StreamBegin, Told::StreamBegin(stream.id)),
-        Message::StreamEnd(_) => (MessageKind::StreamEnd, Told::StreamEnd),
-        Message::PacketBegin(packet) => (MessageKind::PacketBegin, Told::PacketBegin(facts(*packet))),
-        Message::PacketEnd(_) => (MessageKind::PacketEnd, Told::PacketEnd),
-        Message::Event(event) => (MessageKind::Event, Told::Event(happened(*event))),
-        Message::DiscardedEvents(lost) => (MessageKind::DiscardedEvents, Told::DiscardedEvents(lost.count)),
-        Message::DiscardedPackets(lost) => {
-            (MessageKind::DiscardedPackets, Told::DiscardedPackets(lost.count))
+        Message::StreamBegin(stream) => (MessageKind::StreamBegin, Observed::StreamBegin(stream.id)),
+        Message::StreamEnd(_) => (MessageKind::StreamEnd, Observed::StreamEnd),
+        Message::PacketBegin(packet) => (MessageKind::PacketBegin, Observed::PacketBegin(facts(*packet))),
+        Message::PacketEnd(_) => (MessageKind::PacketEnd, Observed::PacketEnd),
+        Message::Event(event) => (MessageKind::Event, Observed::Event(happened(*event))),
+        Message::DiscardedEvents(lost) => {
+            (MessageKind::DiscardedEvents, Observed::DiscardedEvents(lost.count))
         }
-        Message::Damage(damage) => (MessageKind::Damage, Told::Damage((*damage).clone())),
+        Message::DiscardedPackets(lost) => {
+            (MessageKind::DiscardedPackets, Observed::DiscardedPackets(lost.count))
+        }
+        Message::Damage(damage) => (MessageKind::Damage, Observed::Damage((*damage).clone())),
         _ => panic!("an unknown message"),
     }
 }
 
 /// The events among messages.
-pub fn events(told: &[Told]) -> Vec<&Happened> {
-    told.iter()
-        .filter_map(|told| match told {
-            Told::Event(event) => Some(event),
+pub fn events(observed: &[Observed]) -> Vec<&Happened> {
+    observed
+        .iter()
+        .filter_map(|observed| match observed {
+            Observed::Event(event) => Some(event),
             _ => None,
         })
         .collect()
 }
 
 /// The packets among messages.
-pub fn packets(told: &[Told]) -> Vec<&Facts> {
-    told.iter()
-        .filter_map(|told| match told {
-            Told::PacketBegin(facts) => Some(facts),
+pub fn packets(observed: &[Observed]) -> Vec<&Facts> {
+    observed
+        .iter()
+        .filter_map(|observed| match observed {
+            Observed::PacketBegin(facts) => Some(facts),
             _ => None,
         })
         .collect()
 }
 
 /// The damage among messages.
-pub fn damage(told: &[Told]) -> Vec<&Damage> {
-    told.iter()
-        .filter_map(|told| match told {
-            Told::Damage(damage) => Some(damage),
+pub fn damage(observed: &[Observed]) -> Vec<&Damage> {
+    observed
+        .iter()
+        .filter_map(|observed| match observed {
+            Observed::Damage(damage) => Some(damage),
             _ => None,
         })
         .collect()

@@ -1,10 +1,10 @@
-//! One data stream fails in a way of its own: what is wrong is told where it is, and the rest of it
+//! One data stream fails in a way of its own: what is wrong is reported where it is, and the rest of it
 //! and all others go on.
 
 use ichnos_model::{Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
 
 use crate::encoder::{Encoder, Order};
-use crate::reading::{Told, all, trace};
+use crate::reading::{Observed, all, trace};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
@@ -52,16 +52,18 @@ fn read(files: &[(&str, &[u8])]) -> (Vec<Vec<u64>>, Vec<Damage>) {
     let trace = trace(METADATA.as_bytes(), files);
     let (mut times, mut damages) = (Vec::new(), Vec::new());
     for cursor in trace.cursors(Window::default()) {
-        let told = all(cursor);
+        let observed = all(cursor);
         times.push(
-            told.iter()
-                .filter_map(|told| if let Told::Event(event) = told { event.cycles } else { None })
+            observed
+                .iter()
+                .filter_map(
+                    |observed| if let Observed::Event(event) = observed { event.cycles } else { None },
+                )
                 .collect(),
         );
-        damages.extend(
-            told.into_iter()
-                .filter_map(|told| if let Told::Damage(damage) = told { Some(damage) } else { None }),
-        );
+        damages.extend(observed.into_iter().filter_map(|observed| {
+            if let Observed::Damage(damage) = observed { Some(damage) } else { None }
+        }));
     }
     (times, damages)
 }
@@ -83,7 +85,7 @@ const LAST: u64 = 854_775_807;
 
 #[test]
 fn times_beyond_64_bits() {
-    // The clock of one data stream gets there in the second packet: that is told once.
+    // The clock of one data stream gets there in the second packet: that is reported once.
     let near = LAST - 2000;
     let stream = [
         packet(1, 0, near, near + 10, &[(1, near + 1), (1, near + 2)]),
@@ -161,7 +163,7 @@ fn packets_that_are_there_twice() {
 }
 
 /// Without a magic number there is nothing to look for: what lies behind a size that cannot be is
-/// lost, and that is told.
+/// lost, and that is reported.
 #[test]
 fn packets_without_a_magic_number() {
     let metadata = METADATA.replace("u32 magic; ", "");
@@ -176,9 +178,13 @@ fn packets_without_a_magic_number() {
         .collect();
     let read = |stream: &[u8]| {
         let trace = trace(metadata.as_bytes(), &[("stream", stream)]);
-        let told: Vec<Told> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-        let events = told.iter().filter(|told| matches!(told, Told::Event(_))).count();
-        (events, told.iter().filter(|told| matches!(told, Told::Damage(_))).count() + trace.damage().len())
+        let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+        let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
+        (
+            events,
+            observed.iter().filter(|observed| matches!(observed, Observed::Damage(_))).count()
+                + trace.damage().len(),
+        )
     };
     assert_eq!(read(&packets.concat()), (9, 0));
     let mut lie = packets.clone();
@@ -207,12 +213,14 @@ fn packets_without_a_sequence_number() {
     packets[1][5..13].copy_from_slice(&(2 * size).to_le_bytes());
     packets[3][5..13].copy_from_slice(&(2 * size).to_le_bytes());
     let trace = trace(metadata.as_bytes(), &[("stream", &packets.concat())]);
-    let told: Vec<Told> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
-    let events = told.iter().filter(|told| matches!(told, Told::Event(_))).count();
+    let observed: Vec<Observed> = trace.cursors(Window::default()).into_iter().flat_map(all).collect();
+    let events = observed.iter().filter(|observed| matches!(observed, Observed::Event(_))).count();
     let within = DamageKind::PacketWithin { total: 2 * size, available: size };
-    let damages: Vec<&DamageKind> = told
+    let damages: Vec<&DamageKind> = observed
         .iter()
-        .filter_map(|told| if let Told::Damage(damage) = told { Some(&damage.kind) } else { None })
+        .filter_map(
+            |observed| if let Observed::Damage(damage) = observed { Some(&damage.kind) } else { None },
+        )
         .collect();
     assert_eq!((events, damages.iter().filter(|kind| ***kind == within).count()), (15, 2), "{damages:?}");
 }

@@ -1,7 +1,7 @@
 //! One event of many fields, made member by member: its class, its bits and its expected values.
 
 use crate::encoder::{Encoder, Order, decimal, hex, unsigned_bits};
-use crate::reading::{Fields, damage, events, told, trace};
+use crate::reading::{Fields, damage, events, observed, trace};
 
 /// The payload that is being made.
 pub struct Table {
@@ -46,9 +46,9 @@ impl Table {
         self.encoder.patch(0, total, 32, Order::Le);
         self.encoder.patch(32, content, 32, Order::Le);
         let trace = trace(metadata.as_bytes(), &[("stream", &self.encoder.bytes)]);
-        let told = told(&trace);
-        assert_eq!(damage(&told), Vec::<&ichnos_model::Damage>::new());
-        let events = events(&told);
+        let observed = observed(&trace);
+        assert_eq!(damage(&observed), Vec::<&ichnos_model::Damage>::new());
+        let events = events(&observed);
         assert_eq!(events.len(), 1);
         for (found, expected) in events[0].fields.iter().zip(&self.expected) {
             assert_eq!(found, expected);

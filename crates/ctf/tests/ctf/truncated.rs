@@ -1,4 +1,4 @@
-//! A data stream file that becomes shorter while its events are read: what is gone is told, and zeros
+//! A data stream file that becomes shorter while its events are read: what is gone is reported, and zeros
 //! are not passed off as events.
 
 use std::fs::{self, File};
@@ -71,9 +71,9 @@ fn shorten(file: &Path, len: usize) {
     File::options().write(true).open(file).unwrap().set_len(len as u64).unwrap();
 }
 
-/// What a cursor told.
+/// What a cursor reported.
 #[derive(Default)]
-struct Told {
+struct Observed {
     /// Events that are right, and others.
     good: u64,
     bad: u64,
@@ -84,31 +84,31 @@ struct Told {
 }
 
 /// Reads so many events, or to the end.
-fn read(cursor: &mut dyn StreamCursor, most: u64, told: &mut Told) {
-    while told.good + told.bad < most
+fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
+    while observed.good + observed.bad < most
         && let Some(head) = cursor.next_head()
     {
         match cursor.current().unwrap() {
             Message::Event(event) => {
                 let at = event.scopes.begins[5].bit / 8;
                 let number = event.scopes.bits.data[at as usize..][..8].try_into().unwrap();
-                let is_right = u64::from_le_bytes(number) == told.good + 1;
-                *(if is_right { &mut told.good } else { &mut told.bad }) += 1;
+                let is_right = u64::from_le_bytes(number) == observed.good + 1;
+                *(if is_right { &mut observed.good } else { &mut observed.bad }) += 1;
             }
             Message::Damage(damage) => {
-                if told.damage.is_empty() {
-                    told.bad_before = told.bad;
+                if observed.damage.is_empty() {
+                    observed.bad_before = observed.bad;
                 }
-                told.damage.push(damage.clone());
+                observed.damage.push(damage.clone());
             }
-            _ => told.ended |= head.kind == MessageKind::StreamEnd,
+            _ => observed.ended |= head.kind == MessageKind::StreamEnd,
         }
     }
 }
 
-fn lost(told: &Told) -> Vec<&Damage> {
+fn lost(observed: &Observed) -> Vec<&Damage> {
     let lost: Vec<&Damage> =
-        told.damage.iter().filter(|damage| matches!(damage.kind, DamageKind::Lost { .. })).collect();
+        observed.damage.iter().filter(|damage| matches!(damage.kind, DamageKind::Lost { .. })).collect();
     assert!(lost.iter().all(|damage| damage.file.ends_with("/stream")), "{lost:?}");
     lost
 }
@@ -119,23 +119,26 @@ fn whole_packets() {
     let trace = Trace::new("packets", &[1000; 20]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
-    let mut told = Told::default();
-    read(&mut cursor, 3500, &mut told);
+    let mut observed = Observed::default();
+    read(&mut cursor, 3500, &mut observed);
     shorten(&trace.stream(), 100_000);
-    read(&mut cursor, u64::MAX, &mut told);
-    // The rest of the seventh packet is missing, and all behind it: told once, no zeros.
-    assert_eq!((told.good, told.bad, told.ended), (6 * 1000 + (100_000 - 6 * 16_024 - 24) / 16, 0, true));
-    let [damage] = told.damage.as_slice() else { panic!("{:?}", told.damage) };
-    assert_eq!(damage.kind, DamageKind::Lost { told: false });
+    read(&mut cursor, u64::MAX, &mut observed);
+    // The rest of the seventh packet is missing, and all behind it: reported once, no zeros.
+    assert_eq!(
+        (observed.good, observed.bad, observed.ended),
+        (6 * 1000 + (100_000 - 6 * 16_024 - 24) / 16, 0, true)
+    );
+    let [damage] = observed.damage.as_slice() else { panic!("{:?}", observed.damage) };
+    assert_eq!(damage.kind, DamageKind::Lost { reported: false });
     assert_eq!((damage.bit, damage.skipped), (100_000 * 8, (20 * 16_024 - 100_000) * 8));
     // A cursor that begins now has the same.
-    let mut again = Told::default();
+    let mut again = Observed::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut again);
-    assert_eq!((again.good, again.bad, &again.damage), (told.good, 0, &told.damage));
+    assert_eq!((again.good, again.bad, &again.damage), (observed.good, 0, &observed.damage));
     // Who opens the trace now sees a file that is cut off.
-    let mut again = Told::default();
+    let mut again = Observed::default();
     read(&mut trace.open().streams[0].cursor(Window::default()), u64::MAX, &mut again);
-    assert_eq!((again.good, again.bad, again.damage.len()), (told.good, 0, 1));
+    assert_eq!((again.good, again.bad, again.damage.len()), (observed.good, 0, 1));
     assert!(matches!(again.damage[0].kind, DamageKind::CutOff { .. }));
 }
 
@@ -145,39 +148,42 @@ fn the_packet_that_is_being_read() {
     let trace = Trace::new("packet", &[3_000_000]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
-    let mut told = Told::default();
-    read(&mut cursor, 1_000_000, &mut told);
+    let mut observed = Observed::default();
+    read(&mut cursor, 1_000_000, &mut observed);
     shorten(&trace.stream(), 4096);
-    read(&mut cursor, u64::MAX, &mut told);
-    // Zeros have a number and a time as well, but the first of them is told at once, and not many
-    // come before it is told why.
-    assert_eq!((told.good, told.ended), (1_000_000, true));
-    assert!(told.bad <= (1 << 20) / EVENT as u64, "{}", told.bad);
-    let lost = lost(&told);
+    read(&mut cursor, u64::MAX, &mut observed);
+    // Zeros have a number and a time as well, but the first of them is reported at once, and not many
+    // come before it is reported why.
+    assert_eq!((observed.good, observed.ended), (1_000_000, true));
+    assert!(observed.bad <= (1 << 20) / EVENT as u64, "{}", observed.bad);
+    let lost = lost(&observed);
     assert_eq!(lost.len(), 1, "{lost:?}");
-    assert_eq!((lost[0].bit, &lost[0].kind), (4096 * 8, &DamageKind::Lost { told: true }));
+    assert_eq!((lost[0].bit, &lost[0].kind), (4096 * 8, &DamageKind::Lost { reported: true }));
     assert!(lost[0].to_string().contains("not to be trusted"), "{}", lost[0]);
-    assert!(told.damage.len() <= 3, "{:?}", told.damage);
+    assert!(observed.damage.len() <= 3, "{:?}", observed.damage);
 }
 
-/// Behind the end of a file there are zeros up to the end of the page, which nobody is told of.
+/// Behind the end of a file there are zeros up to the end of the page, which is not reported.
 #[test]
 fn within_a_page() {
     let trace = Trace::new("page", &[1000; 20]);
     let len = 20 * 16_024;
     let opened = trace.open();
     shorten(&trace.stream(), len - EVENT);
-    let mut told = Told::default();
-    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut told);
-    let lost = lost(&told);
-    assert_eq!((told.good, lost.len()), (20 * 1000 - 1, 1));
-    assert_eq!((lost[0].bit, &lost[0].kind), ((len - EVENT) as u64 * 8, &DamageKind::Lost { told: true }));
+    let mut observed = Observed::default();
+    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
+    let lost = lost(&observed);
+    assert_eq!((observed.good, lost.len()), (20 * 1000 - 1, 1));
+    assert_eq!(
+        (lost[0].bit, &lost[0].kind),
+        ((len - EVENT) as u64 * 8, &DamageKind::Lost { reported: true })
+    );
     // A file of another name in its place is no loss, nor is one that grows.
     let opened = trace.open();
     fs::rename(trace.stream(), trace.0.join("moved")).unwrap();
     fs::write(trace.stream(), b"").unwrap();
     File::options().append(true).open(trace.0.join("moved")).unwrap().set_len(1 << 20).unwrap();
-    let mut told = Told::default();
-    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut told);
-    assert!(!told.damage.iter().any(|damage| matches!(damage.kind, DamageKind::Lost { .. })));
+    let mut observed = Observed::default();
+    read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
+    assert!(!observed.damage.iter().any(|damage| matches!(damage.kind, DamageKind::Lost { .. })));
 }

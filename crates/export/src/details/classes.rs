@@ -186,7 +186,7 @@ fn write_clock_class(
     if let Some(accuracy) = clock.accuracy {
         lines.integer_line("Accuracy (cycles)", i128::from(accuracy));
     }
-    // The offset is told with less than a second of cycles.
+    // The offset is reported with less than a second of cycles.
     let frequency = clock.frequency.max(1);
     let seconds = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
     lines.integer_line("Offset from origin (s)", seconds);

@@ -200,7 +200,7 @@ fn what_cannot_be_decoded_leaves_valid_lines() {
     assert!(out.text().ends_with(",\"payload\":{\"n\":1,\"s\":{\"a\":2}}}\n"), "{}", out.text());
 }
 
-/// What an event record header says beside id and time is told, and only then.
+/// What an event record header says beside id and time is reported, and only then.
 #[test]
 fn headers_with_fields_of_their_own() {
     let print_header = |flags: bool| {

@@ -32,7 +32,7 @@ pub(super) struct Treatments {
 pub(super) struct Shown {
     /// Whether the place in the source is shown as a whole: then a line without a file is a pair.
     pub(super) lines_need_files: bool,
-    /// Whether a thread can be told by a name.
+    /// Whether a thread can be identified by a name.
     pub(super) thread_names: bool,
 }
 
@@ -117,7 +117,7 @@ fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
     }
 }
 
-/// Takes the parts out of the fields of a scope; `pairs` is told the others.
+/// Takes the parts out of the fields of a scope; `pairs` receives the others.
 pub(super) struct Collector<'c, V> {
     pub(super) treatments: &'c Treatments,
     pub(super) parts: &'c mut Parts,

@@ -196,7 +196,7 @@ impl<'a> Argument<'a> {
     }
 
     /// The argument at the beginning of `words`, and its size in words. What cannot be read is None,
-    /// and each rule that it breaks is told.
+    /// and each rule that it breaks is reported.
     #[cold]
     #[inline(never)]
     fn examine(

@@ -24,7 +24,7 @@ pub struct Control<'a> {
     pub rolled_out: Option<u64>,
 }
 
-/// Who wrote a record, told by whoever handed it on.
+/// Who wrote a record, as the transport says.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Attribution<'a> {
     /// Where the component is in the system.
@@ -82,7 +82,7 @@ impl<'a> Attribution<'a> {
     /// What lies behind an extended record: the sizes of the moniker and of the URL (32 bits each), the
     /// count of records that were thrown away (64 bits), the moniker and the URL, both padded. Gives
     /// the bytes behind it, too. `record` and `at` are where the record and what is behind it begin in
-    /// the input, for errors; `report` is told what is wrong but can be read all the same.
+    /// the input, for errors; `report` receives what is wrong but can be read all the same.
     ///
     /// # Errors
     /// If there are fewer bytes than it says, texts longer than [`MAX_TEXT`], or texts that are not

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// How the numbers of a rule are told.
+/// How the numbers of a rule are reported.
 #[derive(Clone, Copy)]
 enum Unit {
     Plain(&'static str),
@@ -41,7 +41,7 @@ macro_rules! rules {
             }
 
             /// Whether what breaks it cannot be read. Everything else is read as if it were right,
-            /// and only told by a [check](super::Record::check).
+            /// and only reported by a [check](super::Record::check).
             #[must_use]
             pub const fn is_fatal(self) -> bool {
                 match self { $(Self::$variant => $fatal,)* }

@@ -483,7 +483,7 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
 pub(super) const ANY_KEY: &[u8] = &[0xff];
 
 /// The class of records when there are too many classes: all arguments are in an array. Such a record is
-/// lent as [`super::any::write`] writes it.
+/// delivered as [`super::any::write`] writes it.
 pub(super) fn any_class() -> EventRecordClass {
     let mut role = LogRole::new(LogSeverity::Member, SCALE);
     let mut meanings = Meanings::default();

@@ -28,15 +28,15 @@ const MOST_COMPONENTS: usize = 16 << 20;
 enum Phase {
     Begin,
     Reading,
-    /// Something has to be told before reading goes on.
+    /// Something has to be reported before reading goes on.
     Telling,
     End,
     Done,
 }
 
-/// What has to be told before reading goes on.
+/// What has to be reported before reading goes on.
 #[derive(Debug)]
-enum Told {
+enum Queued {
     Damage(Damage),
     /// So many records were dropped before the current one.
     Discarded(u64),
@@ -123,10 +123,10 @@ pub(super) struct LogCursor {
     clock: ClockValue,
     /// Time of the record before, as it has it.
     before: i64,
-    queue: VecDeque<Told>,
-    current: Option<Told>,
-    lends: Option<MessageKind>,
-    /// Whether it was told that bytes of the file have gone away.
+    queue: VecDeque<Queued>,
+    current: Option<Queued>,
+    current_kind: Option<MessageKind>,
+    /// Whether it was reported that bytes of the file have gone away.
     is_loss_told: bool,
 }
 
@@ -180,7 +180,7 @@ impl LogCursor {
             before: 0,
             queue: VecDeque::new(),
             current: None,
-            lends: None,
+            current_kind: None,
             is_loss_told: false,
         }
     }
@@ -197,7 +197,7 @@ impl LogCursor {
         let next = live.next_datagram();
         let dropped = next.as_ref().map_or_else(|| live.dropped(), |next| next.dropped);
         if dropped > 0 {
-            self.queue.push_back(Told::Missed(dropped));
+            self.queue.push_back(Queued::Missed(dropped));
         }
         self.base += self.bytes.len() as u64;
         self.at = 0;
@@ -304,7 +304,7 @@ impl LogCursor {
 
     #[inline]
     fn lend_event(&mut self) {
-        self.lends = Some(MessageKind::Event);
+        self.current_kind = Some(MessageKind::Event);
         if self.counts_drops {
             self.lend_drops();
         }
@@ -318,13 +318,13 @@ impl LogCursor {
         };
         let dropped = drops(&record);
         if dropped > 0 {
-            self.queue.push_back(Told::Discarded(dropped));
-            self.queue.push_back(Told::Event);
+            self.queue.push_back(Queued::Discarded(dropped));
+            self.queue.push_back(Queued::Event);
             self.tell();
         }
     }
 
-    /// Tells what has to be told; false if that is nothing.
+    /// Reports what has to be reported; false if that is nothing.
     #[cold]
     fn tell(&mut self) -> bool {
         let Some(next) = self.queue.pop_front() else {
@@ -332,12 +332,12 @@ impl LogCursor {
             return false;
         };
         self.phase = Phase::Telling;
-        self.lends = Some(match &next {
-            Told::Damage(_) => MessageKind::Damage,
-            Told::Discarded(_) | Told::Missed(_) => MessageKind::DiscardedEvents,
-            Told::Event => MessageKind::Event,
+        self.current_kind = Some(match &next {
+            Queued::Damage(_) => MessageKind::Damage,
+            Queued::Discarded(_) | Queued::Missed(_) => MessageKind::DiscardedEvents,
+            Queued::Event => MessageKind::Event,
         });
-        if !matches!(next, Told::Event) {
+        if !matches!(next, Queued::Event) {
             self.current = Some(next);
         }
         true
@@ -354,8 +354,8 @@ impl LogCursor {
             let lost = bytes.look_for_loss();
             if !lost.is_empty() && !self.is_loss_told {
                 self.is_loss_told = true;
-                let kind = DamageKind::Lost { told: true };
-                self.queue.push_back(Told::Damage(Damage {
+                let kind = DamageKind::Lost { reported: true };
+                self.queue.push_back(Queued::Damage(Damage {
                     file: self.stream.name.clone(),
                     stream: Some(self.stream.name.clone()),
                     bit: lost.start as u64 * 8,
@@ -375,14 +375,14 @@ impl LogCursor {
             }
         };
         let next = self.at + (input.len() - left.len());
-        // A framer that is told that there is no more always finds something; if not, there is nothing.
+        // A framer that knows that there is no more always finds something; if not, there is nothing.
         self.at = if found.is_some() { next.max(self.at + 1) } else { bytes.len() };
         self.records += 1;
         match found {
             Some(Ok(message)) => self.message(&message),
             Some(Err(damage)) => {
                 let damage = self.damage(&damage.error, damage.offset, damage.skipped);
-                self.queue.push_back(Told::Damage(damage));
+                self.queue.push_back(Queued::Damage(damage));
             }
             None => {}
         }
@@ -414,7 +414,7 @@ impl LogCursor {
     fn message(&mut self, message: &log::Message<'_>) {
         if self.check {
             message.check(CheckOptions::default(), &mut |error| {
-                self.queue.push_back(Told::Damage(self.damage(&error, error.at, 0)));
+                self.queue.push_back(Queued::Damage(self.damage(&error, error.at, 0)));
             });
         }
         if let log::Message::Record { record, .. } = message {
@@ -456,15 +456,15 @@ impl LogCursor {
             return;
         }
         if dropped > 0 {
-            self.queue.push_back(Told::Discarded(dropped));
+            self.queue.push_back(Queued::Discarded(dropped));
         }
-        self.queue.push_back(Told::Event);
+        self.queue.push_back(Queued::Event);
     }
 
     /// Tells that the limits are so low that no class can be made at all.
     fn refuse(&mut self, at: u64) {
         let problem = "the limits are too low for the class of this record".to_owned();
-        self.queue.push_back(Told::Damage(Damage {
+        self.queue.push_back(Queued::Damage(Damage {
             file: self.stream.name.clone(),
             stream: Some(self.stream.name.clone()),
             bit: (self.base + at) * 8,
@@ -599,7 +599,7 @@ impl LogCursor {
             match self.phase {
                 Phase::Begin => {
                     self.phase = Phase::Reading;
-                    self.lends = Some(MessageKind::StreamBegin);
+                    self.current_kind = Some(MessageKind::StreamBegin);
                 }
                 Phase::Telling => {
                     if !self.tell() {
@@ -607,7 +607,7 @@ impl LogCursor {
                     }
                 }
                 Phase::Reading => {
-                    // What is queued already is told first.
+                    // What is queued already is reported first.
                     let is_end = self.queue.is_empty() && !self.slow();
                     // What is left to tell comes before the end.
                     if !self.tell() {
@@ -620,11 +620,11 @@ impl LogCursor {
                 }
                 Phase::End => {
                     self.phase = Phase::Done;
-                    self.lends = Some(MessageKind::StreamEnd);
+                    self.current_kind = Some(MessageKind::StreamEnd);
                 }
-                Phase::Done => self.lends = None,
+                Phase::Done => self.current_kind = None,
             }
-            return Some(self.lends.is_some());
+            return Some(self.current_kind.is_some());
         }
     }
 
@@ -645,15 +645,15 @@ impl LogCursor {
     /// The current message where it is no event.
     #[inline(never)]
     fn other_message(&self) -> Option<Message<'_>> {
-        Some(match self.lends? {
+        Some(match self.current_kind? {
             MessageKind::StreamBegin => Message::StreamBegin(&self.stream),
             MessageKind::StreamEnd => Message::StreamEnd(&self.stream),
             MessageKind::Damage => match self.current.as_ref()? {
-                Told::Damage(damage) => Message::Damage(damage),
+                Queued::Damage(damage) => Message::Damage(damage),
                 _ => return None,
             },
             MessageKind::DiscardedEvents => match self.current.as_ref()? {
-                Told::Discarded(count) => Message::DiscardedEvents(Discarded {
+                Queued::Discarded(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
                     begin: (self.records > 1)
@@ -661,7 +661,7 @@ impl LogCursor {
                         .filter(|before| *before <= self.clock),
                     end: Some(self.clock),
                 }),
-                Told::Missed(count) => Message::DiscardedEvents(Discarded {
+                Queued::Missed(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
                     begin: (self.records > 0).then_some(self.clock),
@@ -690,7 +690,7 @@ impl Cursor for LogCursor {
     #[inline(always)]
     fn head(&self) -> Option<Head> {
         let time = Some(self.clock.nanoseconds);
-        Some(match self.lends? {
+        Some(match self.current_kind? {
             MessageKind::Event => Head::event(self.index, time),
             kind @ MessageKind::DiscardedEvents => Head::new(kind, time),
             kind @ MessageKind::StreamEnd => Head::new(kind, time.filter(|_| self.records > 0)),
@@ -700,7 +700,7 @@ impl Cursor for LogCursor {
 
     #[inline(always)]
     fn current(&self) -> Option<Message<'_>> {
-        if self.lends == Some(MessageKind::Event) {
+        if self.current_kind == Some(MessageKind::Event) {
             return Some(Message::Event(self.current_event()?));
         }
         self.other_message()

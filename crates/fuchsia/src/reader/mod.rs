@@ -14,14 +14,14 @@
 //! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
 //! | what a member means | log role of the class |
 //!
-//! Events are lent where they lie in the file. What lies between the members - headers and names of
+//! Events are delivered where they lie in the file. What lies between the members - headers and names of
 //! arguments - is padding of the class. Only when there are more classes than
 //! [`Limits::late_event_record_classes`] allows, further records are written anew, as one class for
 //! all of them has it: an array of arguments.
 //!
 //! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
 //!
-//! Records need not be in the order of time, and are lent as they lie: one whose time is before that of an
+//! Records need not be in the order of time, and are delivered as they lie: one whose time is before that of an
 //! earlier one comes right behind that.
 
 mod any;

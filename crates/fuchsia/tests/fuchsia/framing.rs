@@ -188,8 +188,8 @@ fn neighbours_that_cannot_be_read_are_told_one_by_one() {
                 ((begins[index] + index * length) as u64, size as u64)
             })
             .collect();
-        let told: Vec<_> = damages.iter().map(|damage| (damage.offset, damage.skipped)).collect();
-        assert_eq!(told, expected, "{framing:?}");
+        let reported: Vec<_> = damages.iter().map(|damage| (damage.offset, damage.skipped)).collect();
+        assert_eq!(reported, expected, "{framing:?}");
         assert!(damages.iter().all(|damage| damage.error.rule == Rule::ArgumentTypeReserved));
         for piece in [1, 7, 8, 64, 1_000] {
             let whole: Vec<_> =

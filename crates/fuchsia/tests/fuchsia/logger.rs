@@ -11,7 +11,7 @@ use log::Log;
 use tracing::{debug, error, info, trace, warn};
 use tracing_subscriber::layer::SubscriberExt;
 
-/// Keeps records, as long as it is told to.
+/// Keeps records, as long as it is asked to.
 #[derive(Default)]
 struct Kept {
     records: Mutex<Vec<Vec<u8>>>,

@@ -99,10 +99,10 @@ fn tags_and_control_records() {
     });
     let (record, _) = Record::read(&control, 0).unwrap();
     assert_eq!((record.tag(), record.is_control()), (5, true));
-    let told = record.control().unwrap();
-    assert_eq!(told.moniker.unwrap(), "core/foo");
-    assert_eq!(told.url.unwrap(), ARCHIVIST_URL);
-    assert_eq!(told.rolled_out, Some(9));
+    let reported = record.control().unwrap();
+    assert_eq!(reported.moniker.unwrap(), "core/foo");
+    assert_eq!(reported.url.unwrap(), ARCHIVIST_URL);
+    assert_eq!(reported.rolled_out, Some(9));
     // A name with a value of another type tells nothing.
     let wrong = encoded(|record| {
         record.set_control(true);

@@ -76,7 +76,7 @@ fn what_is_no_ascii() {
 
 #[test]
 fn rules_of_printf() {
-    let told = |format: &str, write: &dyn Fn(&mut RecordEncoder<'_>)| -> Vec<(Rule, u64, u64, u64)> {
+    let reported = |format: &str, write: &dyn Fn(&mut RecordEncoder<'_>)| -> Vec<(Rule, u64, u64, u64)> {
         let errors = errors(&encoded(format, |record| write(record)));
         errors.iter().map(|error| (error.rule, error.at, error.expected, error.found)).collect()
     };
@@ -86,13 +86,13 @@ fn rules_of_printf() {
         record.argument("", "abc").unwrap();
     };
     // Header, timestamp and the argument `printf` take 40 bytes, the header and the name of the message 16.
-    assert_eq!(told("%d", &one), []);
-    assert_eq!(told("a %s", &one), [(Rule::PrintfArgumentType, 64, 6, 4)]);
-    assert_eq!(told("a %d %d", &one), [(Rule::PrintfArgumentMissing, 40 + 16 + 5, 1, 0)]);
-    assert_eq!(told("a %d", &two), [(Rule::PrintfArgumentExtra, 80, 0, 1)]);
-    assert_eq!(told("ab", &two), [(Rule::PrintfArgumentExtra, 64, 0, 2)]);
-    assert_eq!(told("%d %y", &one), [(Rule::PrintfConversion, 40 + 16 + 3, 0, u64::from(b'y'))]);
-    assert_eq!(told("%d %", &one), [(Rule::PrintfConversion, 40 + 16 + 3, 0, 0)]);
+    assert_eq!(reported("%d", &one), []);
+    assert_eq!(reported("a %s", &one), [(Rule::PrintfArgumentType, 64, 6, 4)]);
+    assert_eq!(reported("a %d %d", &one), [(Rule::PrintfArgumentMissing, 40 + 16 + 5, 1, 0)]);
+    assert_eq!(reported("a %d", &two), [(Rule::PrintfArgumentExtra, 80, 0, 1)]);
+    assert_eq!(reported("ab", &two), [(Rule::PrintfArgumentExtra, 64, 0, 2)]);
+    assert_eq!(reported("%d %y", &one), [(Rule::PrintfConversion, 40 + 16 + 3, 0, u64::from(b'y'))]);
+    assert_eq!(reported("%d %", &one), [(Rule::PrintfConversion, 40 + 16 + 3, 0, 0)]);
     let late = |record: &mut RecordEncoder<'_>| {
         record.argument("pid", 1u64).unwrap();
         one(record);
@@ -102,7 +102,7 @@ fn rules_of_printf() {
         one(record);
     };
     // Arguments with a meaning may be between those of printf, pairs may not.
-    assert_eq!(told("%d %d", &late), [(Rule::PrintfArgumentOrder, 168, 1, 0)]);
+    assert_eq!(reported("%d %d", &late), [(Rule::PrintfArgumentOrder, 168, 1, 0)]);
     assert_eq!(text("%d %d", late), "5 5 k=1 =5");
 }
 

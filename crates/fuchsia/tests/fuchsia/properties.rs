@@ -254,13 +254,13 @@ proptest! {
             bytes[place] = byte;
         }
         if let Ok((record, _)) = Record::read(&bytes, 0) {
-            let mut told = None;
+            let mut reported = None;
             record.check(CheckOptions::default(), &mut |error| {
                 if error.rule.is_fatal() {
-                    told = Some(error);
+                    reported = Some(error);
                 }
             });
-            prop_assert_eq!(record.validate().err(), told);
+            prop_assert_eq!(record.validate().err(), reported);
         }
     }
 

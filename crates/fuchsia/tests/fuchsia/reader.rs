@@ -94,14 +94,14 @@ fn read(trace: &LogTrace) -> Vec<String> {
     let (mut handed_on, mut others) = (0, 0);
     for mut cursor in trace.cursors(Window::default()) {
         while cursor.count_events(3, &mut counts).is_some_and(|head| {
-            others += usize::from(is_told(head.kind));
+            others += usize::from(is_reported(head.kind));
             true
         }) {}
     }
     for mut cursor in trace.cursors(Window::default()) {
         let mut limit = 0;
         let mut take = |message: &Message<'_>| {
-            handed_on += usize::from(matches!(message, Message::Event(_)) || is_told(kind_of(message)));
+            handed_on += usize::from(matches!(message, Message::Event(_)) || is_reported(kind_of(message)));
             ControlFlow::Continue(())
         };
         while let Drained::Limit(order) = cursor.drain(limit, &mut take) {
@@ -113,8 +113,8 @@ fn read(trace: &LogTrace) -> Vec<String> {
     found
 }
 
-/// Whether messages of this kind are told below, but for events.
-fn is_told(kind: MessageKind) -> bool {
+/// Whether messages of this kind are reported below, but for events.
+fn is_reported(kind: MessageKind) -> bool {
     matches!(kind, MessageKind::DiscardedEvents | MessageKind::Damage)
 }
 
@@ -437,7 +437,7 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
     bad[16] |= 0xf;
     let null = record(3, "n", log::Value::Null);
     let bytes = [reserved, bad, null, record(4, "a", 1u64.into())].concat();
-    let told = |check: bool| {
+    let reported = |check: bool| {
         let mut options = OpenOptions::default();
         options.check = check;
         let trace = open(&bytes, &options);
@@ -457,8 +457,8 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
         rules
     };
     let size = record(2, "a", 1u64.into()).len() as u64;
-    assert_eq!(told(false), [("argument-type-unknown", 2, size)]);
-    let all = told(true);
+    assert_eq!(reported(false), [("argument-type-unknown", 2, size)]);
+    let all = reported(true);
     let names: Vec<_> = all.iter().map(|(name, record, _)| (*name, *record)).collect();
     assert_eq!(names, [("record-reserved", 1), ("argument-type-unknown", 2), ("argument-type-null", 3)]);
     assert_eq!(all[0].2, 6);

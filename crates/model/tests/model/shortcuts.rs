@@ -30,7 +30,7 @@ impl Random {
     }
 }
 
-/// All that is told but the beginnings and ends of structures.
+/// All that is reported but the beginnings and ends of structures.
 #[derive(Debug, Default, PartialEq)]
 struct Flat(Vec<String>);
 

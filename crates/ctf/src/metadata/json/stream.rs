@@ -28,7 +28,7 @@ pub(super) struct StreamReader<'a> {
     pub(super) preamble_attributes: Attributes,
     has_preamble: bool,
     trace_class: Option<TextPlace>,
-    /// Some class of this kind could not be told by its key: what refers to one that seems to be
+    /// Some class of this kind could not be identified by its key: what refers to one that seems to be
     /// missing is not reported.
     unsure_streams: bool,
     unsure_clocks: bool,

@@ -33,7 +33,7 @@ pub(super) struct View<'a> {
 pub(super) struct Found {
     pub(super) location: FieldLocation,
     /// What a location leads to: several classes if it goes through variants; none if there is no
-    /// such field (which is told when the whole trace class is checked).
+    /// such field (which is reported when the whole trace class is checked).
     pub(super) classes: Vec<Arc<FieldClass>>,
 }
 

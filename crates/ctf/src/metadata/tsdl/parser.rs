@@ -106,7 +106,7 @@ pub(super) struct Parser<'a> {
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) scopes: Scopes,
-    /// Names that a statement declared although they were taken, to be told at its end.
+    /// Names that a statement declared although they were taken, to be reported at its end.
     pub(super) doubles: Vec<String>,
     /// Nesting of what is being read.
     pub(super) depth: u32,
