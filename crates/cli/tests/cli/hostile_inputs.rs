@@ -289,6 +289,10 @@ fn cases() -> Vec<Case> {
             (0, "the system refuses further threads"), (100, 16)),
         case("70 MB to unpack, and less memory", |folder| padded(folder, 70),
             (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "there is not enough memory to hold"), (500, 80)),
+        case("a million environment entries, and less memory", |folder| {
+            let entries = names(1_000_000, |name| format!("{name}=1;"));
+            write(folder, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
+        }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "there is not enough memory for the description"), (500, 80)),
         case("70 MB to unpack, and a full disk", |folder| padded(folder, 70),
             (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 80)),
         case("70 MB to unpack, and no folder for it", |folder| padded(folder, 70),

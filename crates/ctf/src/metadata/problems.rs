@@ -13,8 +13,13 @@ pub struct Problems {
     left_out: usize,
     errors: usize,
     budget: Budget,
+    /// With this much of the budget left or less, it is tried out whether there is memory to go on.
+    try_at: u64,
     is_exhausted: bool,
 }
+
+/// How much of the budget is taken between two tries whether there is memory to go on, in bytes.
+const TRY_EVERY: u64 = 4 << 20;
 
 impl Problems {
     /// No problem yet; at most [`Limits::diagnostics`] are kept.
@@ -27,18 +32,45 @@ impl Problems {
             left_out: 0,
             errors: 0,
             budget: Budget::new(limits.description_bytes),
+            try_at: limits.description_bytes.saturating_sub(TRY_EVERY),
             is_exhausted: false,
         }
     }
 
     /// Counts memory, in bytes, that something is about to take against [`Limits::description_bytes`].
-    /// False: it is too much, which is reported once as an error at `place`; nothing more is to be read.
+    /// False: it is too much, or the process cannot have it, which is reported once as an error at
+    /// `place`; nothing more is to be read.
     #[inline]
     pub fn charge(&mut self, bytes: u64, place: TextPlace) -> bool {
-        self.budget.take(bytes) || self.exhausted(place)
+        let is_in_budget = self.budget.take(bytes);
+        is_in_budget && self.budget.left() > self.try_at || self.ask(is_in_budget, place)
     }
 
     #[cold]
+    fn ask(&mut self, is_in_budget: bool, place: TextPlace) -> bool {
+        if is_in_budget { self.try_memory(place) } else { self.exhausted(place) }
+    }
+
+    /// Whether the process can have as much memory as what grows may need next. The lists and tables of
+    /// a description end the process if they cannot grow, and there are too many of them to ask each: so
+    /// a block that is larger than what any of them needs (twice what all of them have) is asked for, and
+    /// given back untouched.
+    fn try_memory(&mut self, place: TextPlace) -> bool {
+        self.try_at = self.budget.left().saturating_sub(TRY_EVERY);
+        let taken = self.budget.most() - self.budget.left();
+        let wanted = taken.saturating_mul(2).saturating_add(2 * TRY_EVERY);
+        let mut block: Vec<u8> = Vec::new();
+        if block.try_reserve_exact(usize::try_from(wanted).unwrap_or(usize::MAX)).is_ok() {
+            return true;
+        }
+        if !std::mem::replace(&mut self.is_exhausted, true) {
+            let message =
+                format!("there is not enough memory for the description: it takes {taken} bytes up to here");
+            self.error(place, message);
+        }
+        false
+    }
+
     fn exhausted(&mut self, place: TextPlace) -> bool {
         if !std::mem::replace(&mut self.is_exhausted, true) {
             let most = self.budget.most();
