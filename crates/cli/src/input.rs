@@ -288,7 +288,7 @@ fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
     }
 }
 
-/// Tells what people should know though nothing is wrong with it.
+/// Prints what people should know though nothing is wrong with it.
 pub(crate) fn tell_notices(session: &Session, report: Report) {
     session.notices().iter().for_each(|notice| report.notice(notice));
 }

@@ -29,7 +29,7 @@ enum Target {
     Missing(String),
     Outside,
     Circle,
-    /// Nobody knows: too many links were followed.
+    /// Unknown: too many links were followed.
     Unknown,
 }
 

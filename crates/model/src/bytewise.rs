@@ -47,7 +47,7 @@ pub(crate) struct Bytewise<'a, P> {
 }
 
 impl<'a, P: Plans<'a>> Bytewise<'a, P> {
-    /// Tells the fields of parts from byte `at` on. False: they do not fit; then some were reported.
+    /// Passes on the fields of parts from byte `at` on. False: they do not fit; then some were reported.
     #[inline(always)]
     pub(crate) fn parts<V: Visitor>(&self, visitor: &mut V, parts: &'a [Part], mut at: usize) -> bool {
         for part in parts {

@@ -35,14 +35,14 @@ impl FieldClass {
         }
     }
 
-    /// An unsigned integer of so many bits, little-endian, aligned to bytes.
+    /// An unsigned integer of this number of bits, little-endian, aligned to bytes.
     #[must_use]
     pub fn unsigned(length: u64) -> Self {
         let bits = BitField::new(length, ByteOrder::LittleEndian, 8);
         Self::new(FieldKind::Integer { bits, integer: IntegerProperties::default() })
     }
 
-    /// A signed integer of so many bits, little-endian, aligned to bytes.
+    /// A signed integer of this number of bits, little-endian, aligned to bytes.
     #[must_use]
     pub fn signed(length: u64) -> Self {
         let bits = BitField::new(length, ByteOrder::LittleEndian, 8);

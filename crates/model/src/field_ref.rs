@@ -48,7 +48,7 @@ struct Target {
     elements: Vec<(NodeId, u64)>,
 }
 
-/// Tells classes of opened traces apart.
+/// Distinguishes classes of opened traces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ClassKey {
     trace: usize,

@@ -72,7 +72,7 @@ pub struct StreamSummary {
 }
 
 impl StreamSummary {
-    /// A data stream in a file that is called like it, of which nothing else is known.
+    /// A data stream in a file of the same name, of which nothing else is known.
     #[must_use]
     pub fn new(stream: Arc<DataStream>) -> Self {
         Self {

@@ -42,7 +42,7 @@ impl RecordTrace {
         }
     }
 
-    /// Adds a data stream of the class of this index, which is called like its file and has so many bytes.
+    /// Adds a data stream of the class of this index, which is named like its file and has this number of bytes.
     /// `make` makes what reads it, from its first record on, each time that it is read. Does nothing if
     /// there is no such class.
     #[must_use]

@@ -85,7 +85,7 @@ impl StackTable {
     /// The number of stacks and frames that a table has room for by default.
     pub const DEFAULT_LIMIT: u32 = 1 << 24;
 
-    /// A table of at most so many stacks.
+    /// A table of at most this number of stacks.
     #[must_use]
     pub fn new(limit: u32) -> Self {
         Self { limit, inner: Mutex::default() }

@@ -97,13 +97,13 @@ fn metadata(first: &str, middle: &str, count: usize, last: &str) -> Files {
     vec![("t.tar.gz", packed(&begin, middle.as_bytes(), count, &end))]
 }
 
-/// Packets of so many events each, one after the other.
+/// Packets of the given numbers of events, one after the other.
 fn packets(count: u64, events: u64) -> Vec<u8> {
     let times = |i: u64| (i * events..(i + 1) * events).collect::<Vec<_>>();
     (0..count).flat_map(|i| packet(&times(i), 0)).collect()
 }
 
-/// An archive of a trace of one packet, most of it padding, so many MiB in all.
+/// An archive of a trace of one packet, most of it padding, of the given size in MiB.
 fn padded(folder: &Path, mebibytes: usize) {
     const BLOCK: usize = 16 << 10;
     let len = mebibytes << 20;

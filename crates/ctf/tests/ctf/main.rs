@@ -13,6 +13,7 @@ mod json_documents;
 mod json_errors;
 mod json_fixtures;
 mod json_suite;
+mod large_descriptions;
 mod metadata_suite;
 mod other_suites;
 mod prop1_values;

@@ -178,13 +178,13 @@ impl Budget {
         self.left <= 0
     }
 
-    /// Takes the way of so many bytes into account.
+    /// Counts a way of this number of bytes.
     pub(super) fn gain(&mut self, bytes: usize) {
         let gain = bytes.saturating_mul(Self::GAIN).min(Self::MOST as usize) as i32;
         self.left = self.left.saturating_add(gain).min(Self::MOST);
     }
 
-    /// Takes into account that so many bytes were looked at.
+    /// Counts bytes that were looked at.
     pub(super) fn spend(&mut self, bytes: usize) {
         let cost = bytes.min(Self::MOST as usize) as i32;
         self.left = self.left.saturating_sub(cost).max(-Self::MOST);

@@ -319,16 +319,8 @@ impl TraceInput for LogTrace {
 
     fn streams(&self) -> Vec<StreamSummary> {
         let summary = |file: &LogFile| StreamSummary {
-            stream: Arc::clone(&file.stream),
-            files: vec![file.stream.name.clone()],
-            packets: 0,
             bytes: file.bytes.len() as u64,
-            padding: 0,
-            time_range: None,
-            discarded_events: 0,
-            discarded_before: false,
-            discarded_packets: 0,
-            damage: Vec::new(),
+            ..StreamSummary::new(Arc::clone(&file.stream))
         };
         self.files.iter().map(summary).collect()
     }

@@ -66,7 +66,7 @@ impl File {
     }
 }
 
-/// So many bytes removed, or these inserted, at a place.
+/// This number of bytes removed, or these inserted, at a place.
 struct Change {
     at: usize,
     removed: usize,
