@@ -386,7 +386,7 @@ impl Stream {
     fn json(&self, counted: bool, form: TimeForm) -> Object {
         let mut object = Object::default();
         let stream = &self.summary.stream;
-        object.put("name", stream.name.as_str());
+        object.put("name", &*stream.name);
         object.put("class", stream.class().id);
         object.put_some("id", stream.id);
         object.put_some("clock", stream.clock().map(|clock| clock.id.as_str()));

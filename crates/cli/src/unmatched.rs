@@ -48,7 +48,7 @@ fn matchers(patterns: &[String]) -> impl Iterator<Item = (&str, GlobMatcher)> {
 
 /// Says which patterns match no data stream; true if there are such.
 fn warn_of_streams(args: &Cat, session: &Session, streams: &[StreamSummary], report: Report) -> bool {
-    let of_streams = streams.iter().map(|summary| summary.stream.name.as_str());
+    let of_streams = streams.iter().map(|summary| &*summary.stream.name);
     // Files that cannot be read can be selected, too.
     let damage = session.traces().iter().flat_map(|trace| trace.damage());
     let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();

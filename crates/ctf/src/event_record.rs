@@ -113,7 +113,7 @@ impl CtfCursor {
         true
     }
 
-    /// See [`ichnos_model::Cursor::skip_events`]: gets past those that `tell_event` would tell at their own
+    /// See [`ichnos_model::Cursor::skip_events`]: gets past those that `report_event` would report at their own
     /// times, if there is no window.
     pub(crate) fn pass_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         let before = self.clocks.value();

@@ -16,6 +16,7 @@ mod packet_order;
 mod packet_times;
 pub mod quirks;
 mod repeated;
+mod resume;
 mod seek;
 mod small_cursor;
 pub mod stream;

@@ -69,14 +69,14 @@ impl Clocks {
     pub(crate) fn of(trace: &TraceClass) -> Self {
         // CTF 1.8, section 8, has clocks run on, too; as packets mostly say when they begin, that
         // makes no difference but where they do not.
-        let begins_are_told = || {
+        let begins_are_recorded = || {
             trace.data_streams.iter().flat_map(|class| &class.packet_context).any(|context| {
                 let FieldKind::Structure { members, .. } = &context.kind else { return false };
                 members.iter().any(|member| member.class.roles.has(Role::Timestamp))
             })
         };
         let go_on = trace.dialect == Dialect::Prop1.title()
-            || (trace.dialect == Dialect::Ctf18.title() && !begins_are_told());
+            || (trace.dialect == Dialect::Ctf18.title() && !begins_are_recorded());
         let values = vec![0; trace.clocks.len()];
         Self { default: None, now: None, values, at_end: Vec::new(), go_on }
     }

@@ -79,8 +79,8 @@ impl PacketCheck<'_> {
     fn end_before_begin(&self) -> Option<(u64, u64)> {
         let (begin, end) = self.info.map_or(self.entry.said_times(), |info| (info.begin, info.end));
         let (begin, end) = begin.zip(end).filter(|(begin, end)| begin > end)?;
-        let is_told_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
-        (!is_told_or_absent).then_some((begin, end))
+        let is_reported_or_absent = self.entry.has_other_begin() || self.may_lack_end && end == 0;
+        (!is_reported_or_absent).then_some((begin, end))
     }
 
     /// Values of a counter before and now.

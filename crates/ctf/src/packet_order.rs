@@ -166,7 +166,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Dama
         damage.extend(packet.damage_before().iter().cloned());
         if let (true, Some(file)) = (packet.file == before.file, file_of(&packet)) {
             damage.push(Damage {
-                file: file.name.clone(),
+                file: file.name.to_string(),
                 stream: None,
                 bit: packet.offset * 8,
                 kind: DamageKind::Copy(before.offset),

@@ -1,5 +1,7 @@
 //! When a packet begins and ends, as far as it is to be believed.
 
+use ichnos_model::{ClockArithmetic, ClockClass};
+
 use crate::packet::PacketInfo;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
@@ -51,21 +53,20 @@ impl StreamInput {
         const FURTHEST: usize = 64;
         self.packets.get(..packet)?.iter().rev().take(FURTHEST).find(|before| !before.is_misplaced())
     }
+}
 
-    /// The largest value of the default clock that is a time of 64 bits; 0 if time begins too early.
-    pub(crate) fn most_cycles(&self) -> u64 {
-        let fits =
-            |cycles| self.clock_value(Some(cycles)).is_none_or(|value| is_of_64_bits(value.nanoseconds));
-        if !fits(0) || fits(u64::MAX) {
-            return if fits(0) { u64::MAX } else { 0 };
-        }
-        let (mut most, mut too_many) = (0, u64::MAX);
-        while too_many - most > 1 {
-            let middle = most + (too_many - most) / 2;
-            *(if fits(middle) { &mut most } else { &mut too_many }) = middle;
-        }
-        most
+/// The largest value of a default clock that is a time of 64 bits; 0 if time begins too early.
+pub(crate) fn most_cycles(clock: Option<&ClockClass>, arithmetic: ClockArithmetic) -> u64 {
+    let fits = |cycles| clock.is_none_or(|clock| is_of_64_bits(clock.nanoseconds_in(arithmetic, cycles)));
+    if !fits(0) || fits(u64::MAX) {
+        return if fits(0) { u64::MAX } else { 0 };
     }
+    let (mut most, mut too_many) = (0, u64::MAX);
+    while too_many - most > 1 {
+        let middle = most + (too_many - most) / 2;
+        *(if fits(middle) { &mut most } else { &mut too_many }) = middle;
+    }
+    most
 }
 
 /// Whether a time fits in a signed number of 64 bits.

@@ -75,7 +75,7 @@ impl CtfCursor {
         if self.phase == Phase::Done {
             return Checkpoint::End;
         }
-        let phase = self.phase.number() << 1 | u64::from(self.is_late_told);
+        let phase = self.phase.number() << 1 | u64::from(self.is_late_reported);
         Checkpoint::At([self.packet as u64, phase, self.at.bit, self.last_event])
     }
 }

@@ -2,22 +2,40 @@
 
 use std::cell::OnceCell;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ichnos_model::{Checkpoint, Cursor, EventCounts, FastCursor, Head, Message, MessageKind, Window};
 
+use crate::resume::ResumePoint;
 use crate::stream::CtfCursor;
 use crate::stream_input::StreamInput;
 
-/// A cursor that takes little memory as long as its data stream has not begun.
+/// A cursor that takes little memory as long as it is not its turn.
 ///
 /// A merge holds a cursor of each data stream, but of hundreds of thousands most wait for the time of their
-/// first packet, or are not wanted any more before that comes. So the [`CtfCursor`], which is some twenty
-/// times larger, is made to find out when that is, thrown away, and made again when it is needed.
+/// first packet or of their next event. So the [`CtfCursor`], which is some twenty times larger, is made to
+/// find out when that is, thrown away, and made again when it is needed.
 #[derive(Debug)]
 pub(crate) struct SmallCursor {
     input: Arc<StreamInput>,
-    window: Arc<Window>,
+    shared: Arc<Shared>,
     state: State,
+}
+
+/// What the cursors of a merge share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    window: Window,
+    /// How many of them are [`State::Reading`], and how many stay so though it is not their turn.
+    open: AtomicUsize,
+    most_open: usize,
+}
+
+impl Shared {
+    /// For the cursors over what is in the window.
+    pub(crate) fn new(window: Window, most_open: usize) -> Arc<Self> {
+        Arc::new(Self { window, open: AtomicUsize::new(0), most_open })
+    }
 }
 
 #[derive(Debug)]
@@ -25,21 +43,24 @@ enum State {
     New,
     /// At the beginning of the data stream.
     Begin,
-    /// At the message behind that, with its head.
-    Waiting(Head, OnceCell<Box<CtfCursor>>),
+    /// At a message behind that, with its head; where to go on, None: at the first one.
+    Waiting(Head, Option<ResumePoint>, OnceCell<Box<CtfCursor>>),
     /// From there on.
     Reading(Box<CtfCursor>),
     Done,
 }
 
 impl SmallCursor {
-    pub(crate) fn new(input: &Arc<StreamInput>, window: &Arc<Window>) -> Self {
-        Self { input: Arc::clone(input), window: Arc::clone(window), state: State::New }
+    pub(crate) fn new(input: &Arc<StreamInput>, shared: &Arc<Shared>) -> Self {
+        Self { input: Arc::clone(input), shared: Arc::clone(shared), state: State::New }
     }
 
-    /// The cursor at the message behind the beginning of the data stream.
-    fn waiting(&self) -> Box<CtfCursor> {
-        let mut cursor = Box::new(self.input.cursor(*self.window));
+    /// The cursor at a message behind the beginning of the data stream; None: the first one.
+    fn waiting(&self, at: Option<&ResumePoint>) -> Box<CtfCursor> {
+        if let Some(at) = at {
+            return Box::new(self.input.cursor_resumed(self.shared.window, at));
+        }
+        let mut cursor = Box::new(self.input.cursor(self.shared.window));
         for _ in 0..2 {
             cursor.advance();
         }
@@ -51,11 +72,20 @@ impl SmallCursor {
         self.input.files.iter().for_each(|file| file.bytes.release());
     }
 
+    /// Puts another state in the place of a cursor that was read, if there is one.
+    fn close(&mut self, state: State) {
+        if matches!(std::mem::replace(&mut self.state, state), State::Reading(_)) {
+            self.shared.open.fetch_sub(1, Ordering::Relaxed);
+            self.release();
+        }
+    }
+
     /// The cursor where it is: it is needed from now on.
     fn reading(&mut self) -> Option<&mut CtfCursor> {
-        if let State::Waiting(_, cursor) = &mut self.state {
-            let cursor = cursor.take();
-            self.state = State::Reading(cursor.unwrap_or_else(|| self.waiting()));
+        if let State::Waiting(_, at, cursor) = &mut self.state {
+            let (at, cursor) = (at.take(), cursor.take());
+            self.state = State::Reading(cursor.unwrap_or_else(|| self.waiting(at.as_ref())));
+            self.shared.open.fetch_add(1, Ordering::Relaxed);
         }
         match &mut self.state {
             State::Reading(cursor) => Some(cursor),
@@ -69,16 +99,16 @@ impl Cursor for SmallCursor {
         match &self.state {
             State::New => self.state = State::Begin,
             State::Begin => {
-                let cursor = self.waiting();
+                let cursor = self.waiting(None);
                 self.state = match cursor.head() {
-                    Some(head) => State::Waiting(head, OnceCell::new()),
+                    Some(head) => State::Waiting(head, None, OnceCell::new()),
                     None => State::Done,
                 };
                 self.release();
             }
             _ => {
                 if !self.reading().is_some_and(Cursor::advance) {
-                    self.state = State::Done;
+                    self.close(State::Done);
                 }
             }
         }
@@ -89,7 +119,7 @@ impl Cursor for SmallCursor {
         match &self.state {
             State::New | State::Done => None,
             State::Begin => Some(Message::StreamBegin(&self.input.stream)),
-            State::Waiting(_, cursor) => cursor.get_or_init(|| self.waiting()).current(),
+            State::Waiting(_, at, cursor) => cursor.get_or_init(|| self.waiting(at.as_ref())).current(),
             State::Reading(cursor) => cursor.current(),
         }
     }
@@ -98,7 +128,7 @@ impl Cursor for SmallCursor {
         match &self.state {
             State::New | State::Done => None,
             State::Begin => Some(Head::new(MessageKind::StreamBegin, None)),
-            State::Waiting(head, _) => Some(*head),
+            State::Waiting(head, ..) => Some(*head),
             State::Reading(cursor) => cursor.head(),
         }
     }
@@ -118,21 +148,33 @@ impl FastCursor for SmallCursor {
         }
     }
 
+    fn suspend(&mut self) {
+        let resumed = match &self.state {
+            State::Reading(cursor) if self.shared.open.load(Ordering::Relaxed) > self.shared.most_open => {
+                cursor.head().zip(cursor.resume_point())
+            }
+            _ => None,
+        };
+        if let Some((head, at)) = resumed {
+            self.close(State::Waiting(head, Some(at), OnceCell::new()));
+        }
+    }
+
     fn checkpoint(&self) -> Option<Checkpoint> {
         match &self.state {
             State::Reading(cursor) => cursor.checkpoint(),
             // Not kept: that is asked of all of them.
-            State::Waiting(_, cursor) => match cursor.get() {
+            State::Waiting(_, at, cursor) => match cursor.get() {
                 Some(cursor) => cursor.checkpoint(),
                 None => {
-                    let checkpoint = self.waiting().checkpoint();
+                    let checkpoint = self.waiting(at.as_ref()).checkpoint();
                     self.release();
                     checkpoint
                 }
             },
-            State::New => self.input.cursor(*self.window).checkpoint(),
+            State::New => self.input.cursor(self.shared.window).checkpoint(),
             State::Begin => {
-                let mut cursor = self.input.cursor(*self.window);
+                let mut cursor = self.input.cursor(self.shared.window);
                 cursor.advance();
                 cursor.checkpoint()
             }

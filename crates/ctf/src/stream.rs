@@ -53,12 +53,12 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: 0,
-            most_cycles: self.most_cycles(),
+            most_cycles: self.most_cycles,
             last_time: u64::MAX,
             latest: u64::MAX,
-            is_late_told: false,
+            is_late_reported: false,
             held_time: None,
-            told_time: None,
+            reported_time: None,
             is_in_time: false,
             nanoseconds_at_zero: stream
                 .clock()
@@ -78,10 +78,10 @@ impl StreamInput {
 pub(crate) enum Phase {
     Begin,
     BeforePacket,
-    /// Tells what could not be read before a packet, one after the other.
+    /// Reports what could not be read before a packet, one after the other.
     DamageBefore(usize),
     OpenPacket,
-    /// Tells what is wrong with a packet, one after the other.
+    /// Reports what is wrong with a packet, one after the other.
     CheckPacket(u8),
     DiscardedEvents,
     DiscardedPackets,
@@ -138,7 +138,7 @@ pub(crate) struct OpenedPacket {
 pub struct CtfCursor {
     pub(crate) input: Arc<StreamInput>,
     pub(crate) window: Window,
-    has_window: bool,
+    pub(crate) has_window: bool,
     pub(crate) records: Arc<EventRecords>,
     pub(crate) slots: Vec<Cell<i128>>,
     pub(crate) clocks: Clocks,
@@ -172,11 +172,11 @@ pub struct CtfCursor {
     /// Events above this one need a closer look.
     pub(crate) latest: u64,
     /// Whether an event of the packet was after its end.
-    pub(crate) is_late_told: bool,
+    pub(crate) is_late_reported: bool,
     /// The time of the event that is held.
     held_time: Option<i128>,
     /// The time of the current message, unless it is an event that comes when it says.
-    told_time: Option<i128>,
+    reported_time: Option<i128>,
     /// Whether it is such an event.
     is_in_time: bool,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
@@ -184,7 +184,7 @@ pub struct CtfCursor {
     /// Value of the default clock before the current event; 0 if there is none.
     pub(crate) clock_before: u64,
     /// Whether the last event came after the window.
-    is_late: bool,
+    pub(crate) is_late: bool,
     /// Files of which it was reported that they have lost bytes.
     pub(crate) lost_files: Vec<u32>,
     damage: Option<Box<Damage>>,
@@ -207,26 +207,26 @@ impl CtfCursor {
         PacketBits { data: &self.data, content: self.content }
     }
 
-    fn tell(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> bool {
+    fn report(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> bool {
         self.current = Some(kind);
-        (self.is_in_time, self.told_time) = (false, nanoseconds);
+        (self.is_in_time, self.reported_time) = (false, nanoseconds);
         true
     }
 
-    fn tell_damage(&mut self, damage: Damage) -> bool {
-        self.damage = Some(Box::new(Damage { stream: Some(self.input.stream.name.clone()), ..damage }));
+    fn report_damage(&mut self, damage: Damage) -> bool {
+        self.damage = Some(Box::new(Damage { stream: Some(self.input.stream.name.to_string()), ..damage }));
         let now = self.clocks.value().map(|now| now.min(self.last_time));
         let time = self.input.clock_value(now).map(|value| value.nanoseconds);
-        self.tell(MessageKind::Damage, time)
+        self.report(MessageKind::Damage, time)
     }
 
-    /// Tells what is wrong with an event, which follows at a time.
+    /// Reports what is wrong with an event, which follows at a time.
     #[cold]
     fn hold_event(&mut self, kind: DamageKind, time: i128) -> bool {
         self.phase = Phase::HeldEvent;
         self.held_time = Some(time);
         let damage = self.damage_at(self.begins[2].bit, kind);
-        self.tell_damage(Damage { skipped: 0, ..damage })
+        self.report_damage(Damage { skipped: 0, ..damage })
     }
 
     /// Damage at a bit of the current packet that reaches to the end of its content.
@@ -234,7 +234,7 @@ impl CtfCursor {
         let entry = self.entry();
         let content = self.bits().end();
         Damage {
-            file: self.input.files[entry.file as usize].name.clone(),
+            file: self.input.files[entry.file as usize].name.to_string(),
             stream: None,
             bit: entry.offset * 8 + bit,
             kind,
@@ -274,11 +274,11 @@ impl CtfCursor {
         self.clocks.go_on || decoded.map_or(true, |info| self.entry().says(&info))
     }
 
-    fn has_quirk(&self, quirk: Quirk) -> bool {
+    pub(crate) fn has_quirk(&self, quirk: Quirk) -> bool {
         self.input.quirks.contains(&quirk)
     }
 
-    fn open_packet(&mut self) -> Result<(), Damage> {
+    pub(crate) fn open_packet(&mut self) -> Result<(), Damage> {
         let input = Arc::clone(&self.input);
         let entry = &input.packets[self.packet];
         let file = &input.files[entry.file as usize].bytes;
@@ -287,7 +287,7 @@ impl CtfCursor {
         self.data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         self.content = self.data.len() as u64 * 8;
         let data = &self.data;
-        (self.last_time, self.latest, self.is_late_told) = (u64::MAX, self.most_cycles, false);
+        (self.last_time, self.latest, self.is_late_reported) = (u64::MAX, self.most_cycles, false);
         match input.decoder().decode(data, &self.slots, &mut self.clocks) {
             // Only an untrue index says otherwise than the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
@@ -305,7 +305,7 @@ impl CtfCursor {
                 }
                 self.last_time = times.last.unwrap_or(u64::MAX);
                 self.latest = self.last_time.min(self.most_cycles);
-                self.is_late_told = times.are_mended;
+                self.is_late_reported = times.are_mended;
                 self.opened.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
                 self.opened.info = info;
@@ -335,15 +335,15 @@ impl CtfCursor {
         clocks.value()
     }
 
-    /// Tells the event record that was got past; false if it is not in the window.
+    /// Reports the event record that was got past; false if it is not in the window.
     #[inline(always)]
-    fn tell_event(&mut self) -> bool {
+    pub(crate) fn report_event(&mut self) -> bool {
         if let Some(ClockValue { nanoseconds, cycles: to }) = self.event_clock {
             if self.has_window && !self.is_wanted(nanoseconds) {
                 return false;
             }
             if to > self.latest {
-                return self.tell_late_event(nanoseconds, to);
+                return self.report_late_event(nanoseconds, to);
             }
             let from = std::mem::replace(&mut self.last_event, to);
             if from > to {
@@ -364,16 +364,16 @@ impl CtfCursor {
         !self.is_late
     }
 
-    /// Tells an event that may be later than its packet or than all times of 64 bits. The former
+    /// Reports an event that may be later than its packet or than all times of 64 bits. The former
     /// comes at the end of its packet, lest one wrong time holds up all later events.
     #[cold]
-    fn tell_late_event(&mut self, nanoseconds: i128, cycles: u64) -> bool {
+    fn report_late_event(&mut self, nanoseconds: i128, cycles: u64) -> bool {
         let end = self.last_time;
         let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
         if cycles > end {
             let time = self.input.clock_value(Some(end)).map_or(nanoseconds, |value| value.nanoseconds);
-            if std::mem::replace(&mut self.is_late_told, true) {
-                return self.tell(MessageKind::Event, Some(time));
+            if std::mem::replace(&mut self.is_late_reported, true) {
+                return self.report(MessageKind::Event, Some(time));
             }
             let after = DamageKind::EventAfterPacket { cycles, end };
             return self
@@ -386,19 +386,19 @@ impl CtfCursor {
             from if has_no_time && from <= self.most_cycles => {
                 self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
             }
-            _ => self.tell(MessageKind::Event, Some(nanoseconds)),
+            _ => self.report(MessageKind::Event, Some(nanoseconds)),
         }
     }
 
-    /// Tells what comes next where that is anything but one more event record; false where there is
-    /// nothing to tell: more event records may follow, or nothing at all.
+    /// Reports what comes next where that is anything but one more event record; false where there is
+    /// nothing to report: more event records may follow, or nothing at all.
     #[inline(never)]
-    fn next(&mut self) -> bool {
+    pub(crate) fn next(&mut self) -> bool {
         loop {
             match self.phase {
                 Phase::Begin => {
                     self.phase = Phase::BeforePacket;
-                    return self.tell(MessageKind::StreamBegin, None);
+                    return self.report(MessageKind::StreamBegin, None);
                 }
                 Phase::BeforePacket => {
                     if self.packet >= self.input.packets.len() {
@@ -417,7 +417,7 @@ impl CtfCursor {
                         continue;
                     };
                     self.phase = Phase::DamageBefore(which + 1);
-                    return self.tell_damage(damage);
+                    return self.report_damage(damage);
                 }
                 Phase::OpenPacket => {
                     let opened = self.open_packet();
@@ -427,7 +427,7 @@ impl CtfCursor {
                             self.packet += 1;
                             self.phase = Phase::BeforePacket;
                             if let Some(damage) = damage {
-                                return self.tell_damage(damage);
+                                return self.report_damage(damage);
                             }
                         }
                     }
@@ -445,7 +445,7 @@ impl CtfCursor {
                         continue;
                     };
                     self.phase = Phase::CheckPacket(number + 1);
-                    return self.tell_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
+                    return self.report_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
                 }
                 Phase::DiscardedEvents => {
                     self.phase = Phase::DiscardedPackets;
@@ -453,7 +453,7 @@ impl CtfCursor {
                         self.discarded_events().filter(|loss| self.is_in_window(loss)).map(Box::new);
                     if let Some(loss) = &self.discarded {
                         let time = loss.range.map(|(begin, _)| begin.nanoseconds);
-                        return self.tell(MessageKind::DiscardedEvents, time);
+                        return self.report(MessageKind::DiscardedEvents, time);
                     }
                 }
                 Phase::DiscardedPackets => {
@@ -462,7 +462,7 @@ impl CtfCursor {
                         self.discarded_packets().filter(|loss| self.is_in_window(loss)).map(Box::new);
                     if let Some(loss) = &self.discarded {
                         let time = loss.range.map(|(begin, _)| begin.nanoseconds);
-                        return self.tell(MessageKind::DiscardedPackets, time);
+                        return self.report(MessageKind::DiscardedPackets, time);
                     }
                 }
                 Phase::PacketBegin => {
@@ -480,12 +480,12 @@ impl CtfCursor {
                         self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
                     }
                     let time = self.opened.begin.map(|begin| begin.nanoseconds);
-                    return self.tell(MessageKind::PacketBegin, time);
+                    return self.report(MessageKind::PacketBegin, time);
                 }
                 Phase::Events if self.is_packet_lost() => {
                     self.phase = Phase::PacketEnd;
                     if let Some(damage) = self.lost_of_events() {
-                        return self.tell_damage(damage);
+                        return self.report_damage(damage);
                     }
                 }
                 Phase::Events if self.broken.is_none() && self.end < self.bits().end() => {
@@ -496,7 +496,7 @@ impl CtfCursor {
                     None => {
                         self.phase = Phase::PacketEnd;
                         if let Some(damage) = self.cut_off() {
-                            return self.tell_damage(damage);
+                            return self.report_damage(damage);
                         }
                     }
                     Some((bit, kind)) => {
@@ -507,22 +507,22 @@ impl CtfCursor {
                             self.phase = Phase::PacketEnd;
                             let begin = self.entry().offset * 8 + self.at.bit;
                             let skipped = damage.bit.saturating_sub(begin);
-                            return self.tell_damage(Damage { skipped, ..damage });
+                            return self.report_damage(Damage { skipped, ..damage });
                         }
                         self.phase = Phase::BrokenPacket;
                         let damage = self.damage_at(bit, kind);
-                        return self.tell_damage(damage);
+                        return self.report_damage(damage);
                     }
                 },
                 Phase::BrokenPacket => {
                     self.phase = Phase::PacketEnd;
                     if let Some(damage) = self.cut_off() {
-                        return self.tell_damage(damage);
+                        return self.report_damage(damage);
                     }
                 }
                 Phase::HeldEvent => {
                     self.phase = Phase::Events;
-                    return self.tell(MessageKind::Event, self.held_time);
+                    return self.report(MessageKind::Event, self.held_time);
                 }
                 Phase::PacketEnd => {
                     self.phase = Phase::BeforePacket;
@@ -554,7 +554,7 @@ impl CtfCursor {
                         self.last_event = 0;
                     }
                     let time = self.opened.end.map(|end| end.nanoseconds);
-                    return self.tell(MessageKind::PacketEnd, time);
+                    return self.report(MessageKind::PacketEnd, time);
                 }
                 Phase::Rest(i) => {
                     let Some(damage) = self.input.rest.get(i).cloned() else {
@@ -562,14 +562,14 @@ impl CtfCursor {
                         continue;
                     };
                     self.phase = Phase::Rest(i + 1);
-                    return self.tell_damage(damage);
+                    return self.report_damage(damage);
                 }
                 Phase::End => {
                     if let Some(damage) = self.lost_of_files() {
-                        return self.tell_damage(damage);
+                        return self.report_damage(damage);
                     }
                     self.phase = Phase::Done;
-                    return self.tell(MessageKind::StreamEnd, None);
+                    return self.report(MessageKind::StreamEnd, None);
                 }
                 Phase::Done => {
                     self.current = None;
@@ -592,6 +592,11 @@ impl CtfCursor {
         (has_message || self.phase == Phase::Done).then_some(has_message)
     }
 
+    /// Whether the current message is an event record that comes when it says.
+    pub(crate) fn is_event_on_time(&self) -> bool {
+        self.is_in_time
+    }
+
     /// The time of the current message.
     #[inline(always)]
     fn time(&self) -> Option<i128> {
@@ -603,7 +608,7 @@ impl CtfCursor {
 
     #[inline(never)]
     fn other_time(&self) -> Option<i128> {
-        self.told_time.filter(|_| !self.is_in_time)
+        self.reported_time.filter(|_| !self.is_in_time)
     }
 }
 
@@ -612,7 +617,7 @@ impl Cursor for CtfCursor {
     fn advance(&mut self) -> bool {
         loop {
             if self.phase == Phase::Events && self.next_event() {
-                if self.tell_event() {
+                if self.report_event() {
                     return true;
                 }
                 continue;

@@ -17,7 +17,7 @@ use crate::quirks::{AppliedQuirks, Quirk};
 #[derive(Clone, Debug)]
 pub struct StreamFile {
     /// Its path in the trace.
-    pub name: String,
+    pub name: Arc<str>,
     /// Its bytes.
     pub bytes: Bytes,
 }
@@ -46,6 +46,9 @@ pub struct StreamInput {
     pub limits: WalkLimits,
     /// How cycles become nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
+    /// Values of the default clock above this one are no times of 64 bits: known once, as it is the same for
+    /// all data streams of a class.
+    pub(crate) most_cycles: u64,
 }
 
 impl StreamInput {
@@ -101,7 +104,7 @@ impl StreamInput {
     pub fn summary(&self) -> StreamSummary {
         let mut summary = StreamSummary {
             stream: Arc::clone(&self.stream),
-            files: self.files.iter().map(|file| file.name.clone()).collect(),
+            files: self.files.iter().map(|file| file.name.to_string()).collect(),
             packets: self.packets.len() as u64,
             bytes: 0,
             padding: 0,
@@ -123,7 +126,7 @@ impl StreamInput {
                 let stream = &self.stream;
                 let check = PacketCheck { stream, entry: packet, before, info: None, may_lack_end };
                 summary.damage.extend(check.flaws().map(|kind| Damage {
-                    file: file.name.clone(),
+                    file: file.name.to_string(),
                     stream: None,
                     bit: packet.offset * 8,
                     kind,

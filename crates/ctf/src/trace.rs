@@ -22,10 +22,11 @@ use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::packet::{Clocks, PacketDecoder};
 use crate::packet_entry::PacketEntry;
 use crate::packet_order::PacketOrder;
+use crate::packet_times::most_cycles;
 use crate::quirks::{AppliedQuirks, Quirk};
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
-use crate::small_cursor::SmallCursor;
+use crate::small_cursor::{Shared, SmallCursor};
 use crate::stream_input::{StreamFile, StreamInput};
 use crate::truncated::lost;
 
@@ -687,9 +688,9 @@ impl Builder<'_> {
                 let key = (class_id, found.stream_id, file);
                 let stream = self.streams.entry(key).or_default();
                 stream.class = found.class;
-                if stream.files.last().is_none_or(|file| file.name != name) {
+                if stream.files.last().is_none_or(|file| *file.name != *name) {
                     make_room(&mut stream.files);
-                    stream.files.push(StreamFile { name: name.to_owned(), bytes: bytes.clone() });
+                    stream.files.push(StreamFile { name: name.into(), bytes: bytes.clone() });
                 }
                 key
             }
@@ -736,7 +737,7 @@ impl Builder<'_> {
         limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
         let quirks: Arc<[Quirk]> = quirks.into();
-        let mut records: BTreeMap<usize, Arc<EventRecords>> = BTreeMap::new();
+        let mut records: BTreeMap<usize, (Arc<EventRecords>, u64)> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
@@ -747,13 +748,14 @@ impl Builder<'_> {
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
             };
-            let records = match records.entry(found.class) {
-                Place::Occupied(records) => Arc::clone(records.get()),
+            let (records, most_cycles) = match records.entry(found.class) {
+                Place::Occupied(known) => known.get().clone(),
                 Place::Vacant(place) => {
                     let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
                         continue;
                     };
-                    Arc::clone(place.insert(Arc::new(records)))
+                    let most_cycles = most_cycles(stream.clock(), clock_arithmetic);
+                    place.insert((Arc::new(records), most_cycles)).clone()
                 }
             };
             streams.push(Arc::new(StreamInput {
@@ -767,6 +769,7 @@ impl Builder<'_> {
                 applied_quirks: AppliedQuirks::default(),
                 limits,
                 clock_arithmetic,
+                most_cycles,
             }));
         }
         // Those of a class by their ids, and those without by their files, which come folder by folder.
@@ -781,6 +784,17 @@ impl Builder<'_> {
 fn make_room<T>(list: &mut Vec<T>) {
     if list.is_empty() {
         list.reserve_exact(1);
+    }
+}
+
+impl CtfTrace {
+    /// What [`TraceInput::cursors`] gives where there are very many data streams: cursors which take little
+    /// memory as long as they wait. After [`FastCursor::suspend`], at most `most_open` of them keep all that
+    /// reading on takes; the others find it again, which takes about as long as to open a packet.
+    #[must_use]
+    pub fn small_cursors(&self, window: Window, most_open: usize) -> Vec<BoxedCursor> {
+        let shared = Shared::new(window, most_open);
+        self.streams.iter().map(|stream| SmallCursor::new(stream, &shared).boxed_fast()).collect()
     }
 }
 
@@ -833,8 +847,7 @@ impl TraceInput for CtfTrace {
         if self.streams.len() < MANY {
             return self.streams.iter().map(|stream| stream.cursor(window).boxed_fast()).collect();
         }
-        let window = Arc::new(window);
-        self.streams.iter().map(|stream| SmallCursor::new(stream, &window).boxed_fast()).collect()
+        self.small_cursors(window, MANY)
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {

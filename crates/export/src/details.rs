@@ -558,7 +558,7 @@ impl<W: TextWriter> Sink for Details<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         if let Message::StreamBegin(stream) = message {
             self.prepare(stream);
-            let name = if self.options.stream_name { stream.name.clone() } else { String::new() };
+            let name = if self.options.stream_name { stream.name.to_string() } else { String::new() };
             self.beginnings.push(Beginning { key: stream.key, name, class_index: stream.class_index });
             return Ok(ControlFlow::Continue(()));
         }

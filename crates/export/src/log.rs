@@ -381,7 +381,7 @@ impl<W: TextWriter> Log<W> {
         match found.count {
             Some(count) if what == "event" => {
                 self.loss =
-                    Some(Loss { stream: stream.key, name: stream.name.clone(), count, time, has_date });
+                    Some(Loss { stream: stream.key, name: stream.name.to_string(), count, time, has_date });
             }
             count => {
                 let what = match count {

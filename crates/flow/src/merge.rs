@@ -26,6 +26,9 @@ impl Entry {
 /// What so many cursors need is in the processor's caches whenever it is their turn.
 const CACHED: usize = 16;
 
+/// Where there are more cursors than this, those that wait are to give back memory.
+const MANY: usize = 1 << 10;
+
 /// Merges cursors by time.
 ///
 /// Messages without a time come at once. Ties are broken by the order of the cursors, so the
@@ -171,6 +174,12 @@ impl Merge {
             && let Some(next) = self.cursors.get(self.runner_up.index as usize)
         {
             next.prefetch();
+        }
+        if self.cursors.len() > MANY
+            && self.winner != Some(index)
+            && let Some(cursor) = self.cursors.get_mut(index as usize)
+        {
+            cursor.suspend();
         }
     }
 

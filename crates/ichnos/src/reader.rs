@@ -48,7 +48,7 @@ fn intersection(trace: &dyn TraceInput) -> Result<Option<(i128, i128)>, Intersec
     let mut latest: Option<(i128, String)> = None;
     let mut earliest: Option<(i128, String)> = None;
     for summary in trace.streams() {
-        let stream = summary.stream.name.clone();
+        let stream = summary.stream.name.to_string();
         let Some((begin, end)) = summary.time_range else {
             if summary.bytes == 0 {
                 continue;

@@ -52,6 +52,10 @@ pub trait FastCursor: Cursor {
     #[inline]
     fn prefetch(&self) {}
 
+    /// The messages of other cursors come before the current one: gives back memory that can be had again
+    /// when it is needed. A merge calls it only where there are very many cursors.
+    fn suspend(&mut self) {}
+
     /// Where the cursor is; None if it does not know. Needed for reading with several threads.
     fn checkpoint(&self) -> Option<Checkpoint> {
         None
@@ -199,6 +203,10 @@ impl FastCursor for BoxedCursor {
 
     fn prefetch(&self) {
         (**self).prefetch();
+    }
+
+    fn suspend(&mut self) {
+        (**self).suspend();
     }
 
     fn checkpoint(&self) -> Option<Checkpoint> {

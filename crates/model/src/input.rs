@@ -76,7 +76,7 @@ impl StreamSummary {
     #[must_use]
     pub fn new(stream: Arc<DataStream>) -> Self {
         Self {
-            files: vec![stream.name.clone()],
+            files: vec![stream.name.to_string()],
             stream,
             packets: 0,
             bytes: 0,

@@ -205,7 +205,7 @@ impl<R: RecordSource> RecordCursor<R> {
     }
 
     fn damage(&self, kind: DamageKind) -> Damage {
-        let name = self.stream.name.clone();
+        let name = self.stream.name.to_string();
         Damage { file: name.clone(), stream: Some(name), bit: 0, kind, skipped: 0 }
     }
 

@@ -126,7 +126,7 @@ pub struct DataStream {
     /// Its id within its class, if it has one.
     pub id: Option<u128>,
     /// What the stream is called where it lies, for instance the path of its (first) file.
-    pub name: String,
+    pub name: Arc<str>,
     /// A small number that no other data stream of an open trace has: for who keeps something for each data
     /// stream. It is free to be used again once the trace is gone, so keep an [`Arc`] of the trace with it.
     pub key: u32,
@@ -141,7 +141,7 @@ impl DataStream {
         trace: Arc<Trace>,
         class_index: usize,
         id: Option<u128>,
-        name: impl Into<String>,
+        name: impl Into<Arc<str>>,
     ) -> Option<Self> {
         trace.class.data_streams.get(class_index)?;
         let plans = Arc::clone(trace.plans.data_streams.get(class_index)?);

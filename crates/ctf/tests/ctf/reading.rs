@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, Opened, open};
 use ichnos_io::{Entry, Tree};
 use ichnos_model::{
-    Damage, Drained, Event, EventCounts, Field, Message, MessageKind, Packet, Real, Scope, StreamCursor,
-    Text, TraceInput, Visitor, Wide, Window,
+    BoxedCursor, ClockValue, Cursor, Damage, Drained, Event, EventCounts, FastCursor, Field, Message,
+    MessageKind, Packet, Real, Scope, StreamCursor, Text, TraceInput, Visitor, Wide, Window,
 };
 
 /// Names of fields, and their values as texts that begin with their kind.
@@ -309,6 +309,7 @@ pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
     for step in [0, 1_000_000, u64::MAX] {
         assert_eq!(cursors().flat_map(|cursor| handed_on(cursor, step)).collect::<Vec<_>>(), observed);
     }
+    compare_suspended(trace);
     for window in [Window::default(), Window { begin: Some(i128::MIN), end: None }] {
         let mut one_by_one = EventCounts::default();
         for mut cursor in trace.cursors(window) {
@@ -331,6 +332,43 @@ pub fn observed(trace: &CtfTrace) -> Vec<Observed> {
         }
     }
     observed
+}
+
+/// Cursors that give back their memory at each message are at the same messages, places and times, whatever
+/// the window.
+fn compare_suspended(trace: &CtfTrace) {
+    let messages = |mut cursor: BoxedCursor| {
+        let mut messages = Vec::new();
+        while let Some(head) = cursor.next_head() {
+            cursor.suspend();
+            assert_eq!(cursor.head(), Some(head));
+            let message = cursor.current().map(|message| (one(&message), format!("{:?}", times(&message))));
+            messages.push((head, cursor.checkpoint(), message));
+            cursor.suspend();
+        }
+        messages
+    };
+    let all = |cursors: Vec<BoxedCursor>| cursors.into_iter().map(messages).collect::<Vec<_>>();
+    let streams = all(trace.cursors(Window::default()));
+    let mut times: Vec<i128> =
+        streams.iter().flatten().filter_map(|message| message.0.nanoseconds()).collect();
+    times.sort_unstable();
+    let third = |n: usize| times.get(times.len() * n / 3).copied();
+    for window in
+        [Window::default(), Window { begin: third(1), end: third(2) }, Window { begin: None, end: third(1) }]
+    {
+        for most_open in [0, 1] {
+            assert_eq!(all(trace.small_cursors(window, most_open)), all(trace.cursors(window)), "{window:?}");
+        }
+    }
+}
+
+/// When a packet begins and ends.
+fn times(message: &Message<'_>) -> Option<(Option<ClockValue>, Option<ClockValue>)> {
+    match message {
+        Message::PacketBegin(packet) | Message::PacketEnd(packet) => Some((packet.begin, packet.end)),
+        _ => None,
+    }
 }
 
 /// All messages of a cursor; whether heads and messages agree is seen to.

@@ -356,8 +356,8 @@ impl LogCursor {
                 self.is_loss_told = true;
                 let kind = DamageKind::Lost { reported: true };
                 self.queue.push_back(Queued::Damage(Damage {
-                    file: self.stream.name.clone(),
-                    stream: Some(self.stream.name.clone()),
+                    file: self.stream.name.to_string(),
+                    stream: Some(self.stream.name.to_string()),
                     bit: lost.start as u64 * 8,
                     kind,
                     skipped: lost.len() as u64 * 8,
@@ -397,8 +397,8 @@ impl LogCursor {
         // What breaks other rules may be part of a message, the rest of which is missing.
         let fatal = error.rule.is_fatal() || skipped > 0;
         Damage {
-            file: self.stream.name.clone(),
-            stream: Some(self.stream.name.clone()),
+            file: self.stream.name.to_string(),
+            stream: Some(self.stream.name.to_string()),
             bit: (self.base + at) * 8,
             kind: DamageKind::Rule(Box::new(BrokenRule {
                 name: error.rule.name(),
@@ -465,8 +465,8 @@ impl LogCursor {
     fn refuse(&mut self, at: u64) {
         let problem = "the limits are too low for the class of this record".to_owned();
         self.queue.push_back(Queued::Damage(Damage {
-            file: self.stream.name.clone(),
-            stream: Some(self.stream.name.clone()),
+            file: self.stream.name.to_string(),
+            stream: Some(self.stream.name.to_string()),
             bit: (self.base + at) * 8,
             kind: DamageKind::Unreadable(problem),
             skipped: 0,
