@@ -40,12 +40,12 @@ impl CtfCursor {
         if has_clock {
             self.clocks.set_default(header.cycles);
         }
-        let Some(body) = self.records.by_id.get(header.id) else {
+        let Some(body) = self.rules.records.by_id.get(header.id) else {
             return self.is_unknown(header.end, header.id.into());
         };
         self.event_class = body.class;
-        if !self.records.other_clocks.is_empty() {
-            self.clocks.others(&self.records.other_clocks, &mut self.other_clocks);
+        if !self.rules.records.other_clocks.is_empty() {
+            self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
         }
         self.begins[3] = header.end;
         let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
@@ -59,7 +59,7 @@ impl CtfCursor {
     #[inline(never)]
     fn event_with_any_header(&mut self, begin: Position) -> bool {
         let header =
-            self.records.big_header.as_ref().and_then(|header| {
+            self.rules.records.big_header.as_ref().and_then(|header| {
                 header.decode(&self.data, self.end, begin, &self.slots, self.clock_before)
             });
         if let Some(header) = header {
@@ -80,11 +80,11 @@ impl CtfCursor {
     #[cold]
     #[inline(never)]
     fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
-        let Some(Body { class, has_roles, .. }) = self.records.by_wide_id.get(&id).copied() else {
+        let Some(Body { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied() else {
             return self.is_unknown(end, id);
         };
         self.event_class = class;
-        self.clocks.others(&self.records.other_clocks, &mut self.other_clocks);
+        self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
         self.walked_event(begin, end, has_roles)
     }
 
@@ -96,7 +96,7 @@ impl CtfCursor {
         if !self.body(has_roles) {
             return false;
         }
-        let in_common = self.records.time_in_common;
+        let in_common = self.rules.records.time_in_common;
         self.is_past_event(begin, if in_common { self.common_cycles } else { cycles })
     }
 
@@ -122,7 +122,7 @@ impl CtfCursor {
         let (mut passed, mut first) = (0, None);
         while passed < most && at.bit < self.end {
             let Some(header) = self.quick_header(at, now) else { break };
-            let Some(body) = self.records.by_id.get(header.id) else { break };
+            let Some(body) = self.rules.records.by_id.get(header.id) else { break };
             let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
             let is_in_order = (last..=self.latest).contains(&header.cycles);
             if end.bit == at.bit || !is_in_order && before.is_some() {
@@ -167,7 +167,7 @@ impl CtfCursor {
     #[inline(never)]
     fn is_unknown(&mut self, at: Position, id: u128) -> bool {
         self.at = at;
-        let kind = self.records.unknown(self.input.stream.class().id, id);
+        let kind = self.rules.records.unknown(self.input.stream.class().id, id);
         self.is_broken(self.at.bit, kind)
     }
 
@@ -175,7 +175,7 @@ impl CtfCursor {
     /// of the default clock before.
     #[inline(always)]
     fn quick_header(&self, begin: Position, now: u64) -> Option<DecodedHeader> {
-        self.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
+        self.rules.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
     }
 
     /// The id that an event record header says, of whatever kind it is, and where it ends. None if it
@@ -183,11 +183,11 @@ impl CtfCursor {
     fn any_header(&mut self, begin: Position) -> Option<(u128, Position)> {
         let bits = PacketBits { data: &self.data, content: self.content };
         let mut header = EventVisitor::new(&mut self.clocks);
-        let limits = self.input.limits;
+        let limits = self.rules.limits;
         let plan = self.input.stream.plans().event_record_header.as_ref();
         let mut at = begin;
         let result = plan.map_or(Ok(()), |plan| plan.walk(bits, &mut at, &self.slots, limits, &mut header));
-        let id = header.class_id.unwrap_or(self.records.implied_id);
+        let id = header.class_id.unwrap_or(self.rules.records.implied_id);
         let wide = header.wide_id;
         self.at = at;
         if let Err(error) = result {
@@ -230,7 +230,7 @@ impl CtfCursor {
     /// Gets past the scopes behind an event record header; false if they are broken.
     #[inline(never)]
     fn body(&mut self, has_roles: bool) -> bool {
-        if has_roles || self.records.common_has_roles {
+        if has_roles || self.rules.records.common_has_roles {
             return self.body_with_roles();
         }
         let bits = PacketBits { data: &self.data, content: self.content };
@@ -244,7 +244,7 @@ impl CtfCursor {
             bits,
             &mut self.at,
             &self.slots,
-            input.limits,
+            self.rules.limits,
             &mut Skip,
             |scope, at| begins[3 + scope] = at,
         );
@@ -267,13 +267,13 @@ impl CtfCursor {
             self.begins[scope] = self.at;
             let Some(plan) = plan else { continue };
             let mut visitor = EventVisitor::new(&mut self.clocks);
-            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, input.limits, &mut visitor) {
+            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, self.rules.limits, &mut visitor) {
                 broken = Some(error);
                 break;
             }
-            if scope == 3 && self.records.time_in_common {
+            if scope == 3 && self.rules.records.time_in_common {
                 self.common_cycles = self.clocks.value();
-                self.clocks.others(&self.records.other_clocks, &mut self.other_clocks);
+                self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
             }
         }
         broken.is_none_or(|error| self.is_broken(error.bit, error.kind.into()))

@@ -33,7 +33,7 @@ impl PacketTimes {
         let end = if has_end { info.end } else { entry.end() };
         let are_mended = (begin, end) != (info.begin, info.end) || entry.is_misplaced();
         let is_backwards = begin.zip(end).is_some_and(|(begin, end)| begin > end);
-        let last = if input.quirks.contains(&Quirk::LttngEventAfterPacket) {
+        let last = if input.rules.quirks.contains(&Quirk::LttngEventAfterPacket) {
             None
         } else if are_mended {
             end.map(|end| end.max(begin.unwrap_or(end)))

@@ -10,14 +10,13 @@ use ichnos_model::{
     FastCursor, Head, Message, MessageKind, Packet, Scopes, Window,
 };
 
-use crate::event_class::EventRecords;
 use crate::loss::Loss;
 use crate::packet::{Clocks, EventVisitor, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
-use crate::stream_input::StreamInput;
+use crate::stream_input::{StreamInput, StreamRules};
 
 impl StreamInput {
     /// A cursor over what is in the window.
@@ -36,7 +35,7 @@ impl StreamInput {
             input: Arc::clone(self),
             window,
             has_window: window.begin.is_some() || window.end.is_some(),
-            records: Arc::clone(&self.records),
+            rules: Arc::clone(&self.rules),
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
             clocks,
             other_clocks: Vec::new(),
@@ -53,7 +52,6 @@ impl StreamInput {
             event_class: 0,
             event_clock: None,
             last_event: 0,
-            most_cycles: self.most_cycles,
             last_time: u64::MAX,
             latest: u64::MAX,
             is_late_reported: false,
@@ -139,7 +137,7 @@ pub struct CtfCursor {
     pub(crate) input: Arc<StreamInput>,
     pub(crate) window: Window,
     pub(crate) has_window: bool,
-    pub(crate) records: Arc<EventRecords>,
+    pub(crate) rules: Arc<StreamRules>,
     pub(crate) slots: Vec<Cell<i128>>,
     pub(crate) clocks: Clocks,
     pub(crate) other_clocks: Vec<(u16, u64)>,
@@ -165,8 +163,6 @@ pub struct CtfCursor {
     pub(crate) event_clock: Option<ClockValue>,
     /// Time of the last event in cycles, or of the beginning of its packet; 0 if nothing was before.
     pub(crate) last_event: u64,
-    /// Values of the default clock above this one are no times of 64 bits.
-    most_cycles: u64,
     /// When the packet ends, if that is known and to be believed.
     last_time: u64,
     /// Events above this one need a closer look.
@@ -275,7 +271,7 @@ impl CtfCursor {
     }
 
     pub(crate) fn has_quirk(&self, quirk: Quirk) -> bool {
-        self.input.quirks.contains(&quirk)
+        self.rules.quirks.contains(&quirk)
     }
 
     pub(crate) fn open_packet(&mut self) -> Result<(), Damage> {
@@ -287,7 +283,7 @@ impl CtfCursor {
         self.data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
         self.content = self.data.len() as u64 * 8;
         let data = &self.data;
-        (self.last_time, self.latest, self.is_late_reported) = (u64::MAX, self.most_cycles, false);
+        (self.last_time, self.latest, self.is_late_reported) = (u64::MAX, self.rules.most_cycles, false);
         match input.decoder().decode(data, &self.slots, &mut self.clocks) {
             // Only an untrue index says otherwise than the packet itself.
             Ok(info) if info.class != input.stream.class_index => {
@@ -304,7 +300,7 @@ impl CtfCursor {
                     self.clocks.set_default(begin);
                 }
                 self.last_time = times.last.unwrap_or(u64::MAX);
-                self.latest = self.last_time.min(self.most_cycles);
+                self.latest = self.last_time.min(self.rules.most_cycles);
                 self.is_late_reported = times.are_mended;
                 self.opened.times = times;
                 self.content = info.content.unwrap_or(self.data.len() as u64 * 8);
@@ -331,7 +327,7 @@ impl CtfCursor {
         }
         let mut clocks = self.clocks.clone();
         let mut header = EventVisitor::new(&mut clocks);
-        plan.walk(bits, &mut at, &self.slots, self.input.limits, &mut header).ok()?;
+        plan.walk(bits, &mut at, &self.slots, self.rules.limits, &mut header).ok()?;
         clocks.value()
     }
 
@@ -369,7 +365,7 @@ impl CtfCursor {
     #[cold]
     fn report_late_event(&mut self, nanoseconds: i128, cycles: u64) -> bool {
         let end = self.last_time;
-        let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
+        let has_no_time = cycles > self.rules.most_cycles && !is_of_64_bits(nanoseconds);
         if cycles > end {
             let time = self.input.clock_value(Some(end)).map_or(nanoseconds, |value| value.nanoseconds);
             if std::mem::replace(&mut self.is_late_reported, true) {
@@ -383,7 +379,7 @@ impl CtfCursor {
             from if from > cycles => {
                 self.hold_event(DamageKind::ClockBackwards { from, to: cycles }, nanoseconds)
             }
-            from if has_no_time && from <= self.most_cycles => {
+            from if has_no_time && from <= self.rules.most_cycles => {
                 self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
             }
             _ => self.report(MessageKind::Event, Some(nanoseconds)),
@@ -469,7 +465,7 @@ impl CtfCursor {
                     self.phase = Phase::Events;
                     if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
                         // No event may be earlier.
-                        let end = self.opened.times.end.unwrap_or(u64::MAX).min(self.most_cycles);
+                        let end = self.opened.times.end.unwrap_or(u64::MAX).min(self.rules.most_cycles);
                         let begin = self.opened.times.begin.filter(|begin| *begin <= end);
                         self.last_event = self.last_event.max(begin.unwrap_or(0));
                     } else if let (Some(begin), Some(first)) =
@@ -548,7 +544,7 @@ impl CtfCursor {
                             self.clocks.set_default(end);
                         }
                     }
-                    (self.last_time, self.latest) = (u64::MAX, self.most_cycles);
+                    (self.last_time, self.latest) = (u64::MAX, self.rules.most_cycles);
                     if self.entry().is_misplaced() {
                         // What follows may be earlier or later: that was reported.
                         self.last_event = 0;
@@ -699,7 +695,7 @@ impl CtfCursor {
     }
 
     fn scopes(&self) -> Scopes<'_> {
-        Scopes::new(self.bits(), &self.begins, &self.slots, &self.input.limits)
+        Scopes::new(self.bits(), &self.begins, &self.slots, &self.rules.limits)
     }
 
     fn current_packet(&self) -> Packet<'_> {

@@ -28,26 +28,32 @@ pub struct StreamInput {
     /// The stream.
     pub stream: Arc<DataStream>,
     /// Its files.
-    pub files: Vec<StreamFile>,
-    /// What is known of its event records.
-    pub(crate) records: Arc<EventRecords>,
+    pub files: Box<[StreamFile]>,
+    /// How data streams of its class are read.
+    pub(crate) rules: Arc<StreamRules>,
     /// Its packets in the order they are read.
-    pub packets: Vec<PacketEntry>,
+    pub packets: Box<[PacketEntry]>,
     /// What could not be read at the ends of its files.
-    pub rest: Vec<Damage>,
-    /// Faults of the tracer to take into account.
-    pub quirks: Arc<[Quirk]>,
-    /// Those of them that have changed what was read.
+    pub rest: Box<[Damage]>,
+    /// Those of the quirks that have changed what was read.
     pub(crate) applied_quirks: AppliedQuirks,
     /// Whether what a packet says can be understood without those before it: known once, as packets
     /// can be many.
     pub(crate) packets_stand_alone: bool,
+}
+
+/// How the data streams of a class are read. They can be many, so that it is kept once.
+#[derive(Debug)]
+pub(crate) struct StreamRules {
+    /// What is known of event records.
+    pub(crate) records: EventRecords,
+    /// Faults of the tracer to take into account.
+    pub(crate) quirks: Box<[Quirk]>,
     /// Limits of decoding.
-    pub limits: WalkLimits,
+    pub(crate) limits: WalkLimits,
     /// How cycles become nanoseconds.
-    pub clock_arithmetic: ClockArithmetic,
-    /// Values of the default clock above this one are no times of 64 bits: known once, as it is the same for
-    /// all data streams of a class.
+    pub(crate) clock_arithmetic: ClockArithmetic,
+    /// Values of the default clock above this one are no times of 64 bits.
     pub(crate) most_cycles: u64,
 }
 
@@ -55,13 +61,13 @@ impl StreamInput {
     /// What decodes packet headers and contexts.
     pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
         let trace = &self.stream.trace;
-        PacketDecoder { class: &trace.class, plans: &trace.plans, limits: self.limits }
+        PacketDecoder { class: &trace.class, plans: &trace.plans, limits: self.rules.limits }
     }
 
     /// The value of the default clock.
     pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
         let cycles = cycles?;
-        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.clock_arithmetic, cycles);
+        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.rules.clock_arithmetic, cycles);
         Some(ClockValue { nanoseconds, cycles })
     }
 
@@ -122,7 +128,7 @@ impl StreamInput {
             }
             summary.damage.extend(packet.damage_before().iter().cloned());
             if let Some(file) = self.files.get(packet.file as usize) {
-                let may_lack_end = self.quirks.contains(&Quirk::LttngCrashPacketEnd);
+                let may_lack_end = self.rules.quirks.contains(&Quirk::LttngCrashPacketEnd);
                 let stream = &self.stream;
                 let check = PacketCheck { stream, entry: packet, before, info: None, may_lack_end };
                 summary.damage.extend(check.flaws().map(|kind| Damage {

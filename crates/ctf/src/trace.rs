@@ -27,7 +27,7 @@ use crate::quirks::{AppliedQuirks, Quirk};
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
 use crate::seek::packets_stand_alone;
 use crate::small_cursor::{Shared, SmallCursor};
-use crate::stream_input::{StreamFile, StreamInput};
+use crate::stream_input::{StreamFile, StreamInput, StreamRules};
 use crate::truncated::lost;
 
 /// How to open CTF traces.
@@ -736,8 +736,7 @@ impl Builder<'_> {
         // What was read is read again.
         limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
         let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
-        let quirks: Arc<[Quirk]> = quirks.into();
-        let mut records: BTreeMap<usize, (Arc<EventRecords>, u64)> = BTreeMap::new();
+        let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
         let order = PacketOrder {
             has_times: !Clocks::of(&self.trace.class).go_on,
             has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
@@ -748,28 +747,26 @@ impl Builder<'_> {
             let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
                 continue;
             };
-            let (records, most_cycles) = match records.entry(found.class) {
-                Place::Occupied(known) => known.get().clone(),
+            let rules = match rules.entry(found.class) {
+                Place::Occupied(known) => Arc::clone(known.get()),
                 Place::Vacant(place) => {
                     let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
                         continue;
                     };
                     let most_cycles = most_cycles(stream.clock(), clock_arithmetic);
-                    place.insert((Arc::new(records), most_cycles)).clone()
+                    let quirks = quirks.into();
+                    let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
+                    Arc::clone(place.insert(Arc::new(rules)))
                 }
             };
             streams.push(Arc::new(StreamInput {
-                packets_stand_alone: packets_stand_alone(&stream, &found.packets, &quirks),
+                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
                 stream: Arc::new(stream),
-                records,
-                files: found.files,
-                packets: found.packets,
-                rest: found.rest,
-                quirks: Arc::clone(&quirks),
+                rules,
+                files: found.files.into(),
+                packets: found.packets.into(),
+                rest: found.rest.into(),
                 applied_quirks: AppliedQuirks::default(),
-                limits,
-                clock_arithmetic,
-                most_cycles,
             }));
         }
         // Those of a class by their ids, and those without by their files, which come folder by folder.
