@@ -15,6 +15,7 @@ use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::printable::printable;
 use crate::property::{self, Hidden};
+use crate::stream_table::StreamTable;
 use fields::{FieldLines, Scratch};
 use text::Lines;
 
@@ -97,10 +98,14 @@ struct StreamPart {
     /// Index of its trace.
     trace: usize,
     /// The line that says which stream a message is about.
-    tag: Vec<u8>,
+    tag: Box<[u8]>,
+}
+
+/// What is known of a data stream class.
+#[derive(Debug)]
+struct StreamClassPart {
     packet: Hidden,
     common: Hidden,
-    classes: Vec<Option<Box<ClassPart>>>,
     has_clock: bool,
     /// Whether packets have a time when they begin, and when they end.
     packet_times: (bool, bool),
@@ -143,7 +148,7 @@ pub struct Details<W> {
     palette: Palette,
     scratch: Scratch,
     traces: Vec<TracePart>,
-    streams: Vec<Option<Box<StreamPart>>>,
+    streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
     beginnings: Vec<Beginning>,
     written: bool,
 }
@@ -165,7 +170,7 @@ impl<W: TextWriter> Details<W> {
             options,
             scratch: Scratch::default(),
             traces: Vec::new(),
-            streams: Vec::new(),
+            streams: StreamTable::default(),
             beginnings: Vec::new(),
             written: false,
         }
@@ -196,22 +201,16 @@ impl<W: TextWriter> Details<W> {
         Lines { out: &mut self.output.buffer, palette: &self.palette, indent: 0 }
     }
 
-    /// Makes sure that the part of a data stream is there; gives its key.
+    /// Makes sure that what is known of a data stream is there.
     #[inline]
-    fn prepare(&mut self, stream: &DataStream) -> usize {
-        let key = stream.key as usize;
-        if self.streams.get(key).is_none_or(Option::is_none) {
+    fn prepare(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
             self.add_stream(stream);
         }
-        key
     }
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let key = stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize_with(key + 1, || None);
-        }
         let found = self.traces.iter().position(|part| Arc::ptr_eq(&part.trace, &stream.trace));
         let index = found.unwrap_or(self.traces.len());
         if found.is_none() {
@@ -239,17 +238,15 @@ impl<W: TextWriter> Details<W> {
             );
             writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
         };
-        let plans = stream.plans();
-        let features = classes::StreamFeatures::of(class);
-        self.streams[key] = Some(Box::new(StreamPart {
-            trace: index,
-            tag,
-            packet: Hidden::of(plans.packet_context.as_ref()),
-            common: Hidden::of(plans.common_context.as_ref()),
-            classes: Vec::new(),
-            has_clock: class.default_clock.is_some(),
-            packet_times: (features.packet_begin_time, features.packet_end_time),
-        }));
+        self.streams.insert(stream, StreamPart { trace: index, tag: tag.into() }, || {
+            let (plans, features) = (stream.plans(), classes::StreamFeatures::of(class));
+            StreamClassPart {
+                packet: Hidden::of(plans.packet_context.as_ref()),
+                common: Hidden::of(plans.common_context.as_ref()),
+                has_clock: class.default_clock.is_some(),
+                packet_times: (features.packet_begin_time, features.packet_end_time),
+            }
+        });
     }
 
     /// Begins the text of a message: an empty line separates it from the one before. Gives where
@@ -311,8 +308,8 @@ impl<W: TextWriter> Details<W> {
     }
 
     /// Appends which stream a message is about.
-    fn push_tag(&mut self, key: usize) {
-        if let Some(Some(part)) = self.streams.get(key) {
+    fn push_tag(&mut self, key: u32) {
+        if let Some((part, _)) = self.streams.get(key) {
             self.output.buffer.extend_from_slice(&part.tag);
         }
     }
@@ -322,10 +319,6 @@ impl<W: TextWriter> Details<W> {
         push_all(&mut self.output.buffer, &[bold, bright_yellow, title, reset]);
     }
 
-    fn part(&self, key: usize) -> Option<&StreamPart> {
-        self.streams.get(key)?.as_deref()
-    }
-
     fn write_beginnings(&mut self) {
         for beginning in std::mem::take(&mut self.beginnings) {
             self.write_beginning(&beginning);
@@ -333,8 +326,10 @@ impl<W: TextWriter> Details<W> {
     }
 
     fn write_beginning(&mut self, beginning: &Beginning) {
-        let key = beginning.key as usize;
-        let Some((trace, has_clock)) = self.part(key).map(|part| (part.trace, part.has_clock)) else {
+        let key = beginning.key;
+        let Some((trace, has_clock)) =
+            self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
+        else {
             return;
         };
         let bounds = self.begin();
@@ -431,8 +426,11 @@ impl<W: TextWriter> Details<W> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let key = self.prepare(event.stream);
-        let Some((trace, has_clock)) = self.part(key).map(|part| (part.trace, part.has_clock)) else {
+        self.prepare(event.stream);
+        let key = event.stream.key;
+        let Some((trace, has_clock)) =
+            self.streams.get(key).map(|(part, class)| (part.trace, class.has_clock))
+        else {
             return Ok(());
         };
         let bounds = self.begin();
@@ -447,31 +445,15 @@ impl<W: TextWriter> Details<W> {
             self.push_time(event.clock);
         }
         self.push_tag(key);
-        let index = event.class_index().unwrap_or(usize::MAX);
-        let Some(Some(part)) = self.streams.get_mut(key) else {
+        let Some((_, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let made;
-        let class = match part.classes.get_mut(index) {
-            Some(Some(class)) => &**class,
-            _ => {
-                let class = Box::new(make_class(event, &self.options, &self.palette));
-                if index == usize::MAX {
-                    made = class;
-                    &*made
-                } else {
-                    if part.classes.len() <= index {
-                        part.classes.resize_with(index + 1, || None);
-                    }
-                    &**part.classes[index].insert(class)
-                }
-            }
-        };
+        let class = classes.of(event, || make_class(event, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         out.extend_from_slice(&class.title);
         if !self.options.compact {
             let scopes = [
-                (Scope::CommonContext, &part.common, "Common context"),
+                (Scope::CommonContext, &known.common, "Common context"),
                 (Scope::SpecificContext, &class.specific, "Specific context"),
                 (Scope::Payload, &class.payload, "Payload"),
             ];
@@ -487,12 +469,13 @@ impl<W: TextWriter> Details<W> {
     }
 
     fn packet(&mut self, packet: &Packet<'_>, begins: bool) -> io::Result<()> {
-        let key = self.prepare(packet.stream);
+        self.prepare(packet.stream);
+        let key = packet.stream.key;
         if !self.options.data {
             return Ok(());
         }
         let bounds = self.begin();
-        let times = self.part(key).map_or((false, false), |part| part.packet_times);
+        let times = self.streams.get(key).map_or((false, false), |(_, class)| class.packet_times);
         if begins && times.0 {
             self.push_time(packet.begin.as_ref());
         } else if !begins && times.1 {
@@ -500,14 +483,14 @@ impl<W: TextWriter> Details<W> {
         }
         self.push_tag(key);
         self.push_title(if begins { "Packet beginning" } else { "Packet end" });
-        let Some(Some(part)) = self.streams.get(key) else {
+        let Some((_, class)) = self.streams.get(key) else {
             return Ok(());
         };
         let out = &mut self.output.buffer;
-        let shown = begins && !self.options.compact && !part.packet.all();
+        let shown = begins && !self.options.compact && !class.packet.all();
         if shown && packet.plan(Scope::PacketContext).is_some() {
             out.extend_from_slice(b":\n");
-            let mut lines = FieldLines::root(out, &self.palette, &part.packet, &mut self.scratch, "Context");
+            let mut lines = FieldLines::root(out, &self.palette, &class.packet, &mut self.scratch, "Context");
             self.output.failures.note(packet.visit(Scope::PacketContext, &mut lines));
         }
         out.push(b'\n');
@@ -515,7 +498,7 @@ impl<W: TextWriter> Details<W> {
     }
 
     fn discarded(&mut self, discarded: &Discarded<'_>, what: &str) -> io::Result<()> {
-        let key = self.prepare(discarded.stream);
+        self.prepare(discarded.stream);
         if !self.options.data || (discarded.count.is_none() && !self.options.uncounted_losses) {
             return Ok(());
         }
@@ -524,7 +507,7 @@ impl<W: TextWriter> Details<W> {
             self.push_time(Some(&begin));
             self.push_time(Some(&end));
         }
-        self.push_tag(key);
+        self.push_tag(discarded.stream.key);
         self.push_title("Discarded ");
         self.push_title(what);
         let mut lines = self.lines();
@@ -540,16 +523,17 @@ impl<W: TextWriter> Details<W> {
     }
 
     fn stream_end(&mut self, stream: &DataStream) -> io::Result<()> {
-        let key = self.prepare(stream);
+        self.prepare(stream);
         if self.options.data {
             let bounds = self.begin();
-            if self.part(key).is_some_and(|part| part.has_clock) {
+            if self.streams.get(stream.key).is_some_and(|(_, class)| class.has_clock) {
                 self.push_time(None);
             }
-            self.push_tag(key);
+            self.push_tag(stream.key);
             self.push_title("Stream end\n");
             self.end(bounds)?;
         }
+        self.streams.remove(stream);
         Ok(())
     }
 }

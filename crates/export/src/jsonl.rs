@@ -8,7 +8,6 @@ mod opening;
 use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
@@ -20,10 +19,11 @@ use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::property;
 use crate::repeated::Repeated;
+use crate::stream_table::StreamTable;
 use crate::time::{JsonTime, TimeWriter};
 use fields::{FieldWriter, Scratch, push_string};
 use keys::Keys;
-use opening::Opening;
+use opening::Openings;
 
 /// What [`JsonLines`] writes.
 #[derive(Clone, Debug)]
@@ -56,27 +56,46 @@ impl Default for JsonLinesOptions {
     }
 }
 
-/// What is known of a data stream.
+/// What is known of a data stream: they can be very many.
 #[derive(Debug)]
 struct StreamPart {
-    /// Keeps the classes where they are.
-    _trace: Arc<Trace>,
     /// Number that the lines call it by.
     number: u64,
-    /// How the lines of its events open: all but the time; and as it was for an event not long before.
-    prefix: Box<[u8]>,
-    opening: Option<Opening>,
+    /// The indexes of the event record classes that were introduced.
+    introduced: IndexSet,
+    /// The call stacks that were introduced.
+    stacks: Option<Box<HashSet<u32>>>,
+    /// If events have a common context.
+    common_context: Option<Box<Repeated>>,
+}
+
+/// What is known of a data stream class.
+#[derive(Debug)]
+struct StreamClassPart {
     time: TimeWriter,
     /// The keys of event record headers, if they have more than what all events are printed with.
     header: Option<Keys>,
     common: Keys,
-    common_context: Repeated,
-    /// By index of the event record class.
-    classes: Vec<Option<Box<ClassPart>>>,
-    /// Whether events of one of them have call stacks.
-    has_stacks: bool,
-    /// The call stacks that were introduced.
-    stacks: HashSet<u32>,
+}
+
+/// A set of indexes most of which are small.
+#[derive(Debug, Default)]
+struct IndexSet {
+    small: u64,
+    others: Option<Box<HashSet<usize>>>,
+}
+
+impl IndexSet {
+    /// Adds one; whether it was not there.
+    #[inline]
+    fn insert(&mut self, index: usize) -> bool {
+        if index >= 64 {
+            return self.others.get_or_insert_default().insert(index);
+        }
+        let is_new = self.small & 1 << index == 0;
+        self.small |= 1 << index;
+        is_new
+    }
 }
 
 /// What is known of an event record class.
@@ -107,36 +126,6 @@ impl ClassPart {
     }
 }
 
-impl StreamPart {
-    /// Opens the line of an event.
-    #[inline(never)]
-    fn open(&mut self, out: &mut Vec<u8>, clock: Option<&ClockValue>, with_cycles: bool) {
-        let begin = out.len();
-        out.extend_from_slice(&self.prefix);
-        let Some(value) = clock else { return };
-        out.extend_from_slice(b",\"ts\":");
-        self.time.push(out, value.nanoseconds);
-        let time_end = out.len() - begin;
-        if with_cycles {
-            out.extend_from_slice(b",\"cycles\":");
-            number::push_unsigned(out, value.cycles);
-            if self.time.is_number() {
-                self.opening = Opening::new(&out[begin..], value.nanoseconds, time_end, value.cycles);
-            }
-        }
-    }
-
-    #[cold]
-    fn add_class(&mut self, index: usize, event: &Event<'_>) {
-        if self.classes.len() <= index {
-            self.classes.resize_with(index + 1, || None);
-        }
-        let class = ClassPart::of(event);
-        self.has_stacks |= !class.stacks.is_empty();
-        self.classes[index] = Some(Box::new(class));
-    }
-}
-
 /// Writes one JSON object per line and message; the documentation of the project has the format.
 ///
 /// ```text
@@ -147,8 +136,9 @@ pub struct JsonLines<W> {
     output: Output<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
-    streams: Vec<Option<Box<StreamPart>>>,
+    streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
     next_stream: u64,
+    openings: Openings,
 }
 
 impl<W> std::fmt::Debug for JsonLines<W> {
@@ -164,8 +154,9 @@ impl<W: TextWriter> JsonLines<W> {
             output: Output::new(writer).with_integers(options.integers),
             options,
             scratch: Scratch::default(),
-            streams: Vec::new(),
+            streams: StreamTable::default(),
             next_stream: 0,
+            openings: Openings::default(),
         }
     }
 
@@ -182,54 +173,43 @@ impl<W: TextWriter> JsonLines<W> {
         self.output.flush()
     }
 
-    /// Makes sure that the part of a data stream is there; gives its key.
+    /// Makes sure that what is known of a data stream is there.
     #[inline]
-    fn prepare(&mut self, stream: &DataStream) -> usize {
-        let key = stream.key as usize;
-        if self.streams.get(key).is_none_or(Option::is_none) {
+    fn prepare(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
             self.add_stream(stream);
         }
-        key
     }
 
     /// Numbers a data stream and introduces it.
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let key = stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize_with(key + 1, || None);
-        }
         let number = self.next_stream;
         self.next_stream += 1;
-        let prefix = format!("{{\"type\":\"event\",\"stream\":{number}");
         let plans = stream.plans();
-        let header = plans.event_record_header.as_ref().filter(|plan| property::has_plain_field(plan));
-        self.streams[key] = Some(Box::new(StreamPart {
-            _trace: Arc::clone(&stream.trace),
+        let part = StreamPart {
             number,
-            prefix: prefix.into_bytes().into(),
-            opening: None,
-            time: TimeWriter::new(self.options.time, stream.clock()),
-            header: header.map(|plan| Keys::of(Some(plan))),
-            common: Keys::of(plans.common_context.as_ref()),
-            common_context: Repeated::default(),
-            classes: Vec::new(),
-            has_stacks: false,
-            stacks: HashSet::new(),
-        }));
+            introduced: IndexSet::default(),
+            stacks: None,
+            common_context: plans.common_context.is_some().then(Box::default),
+        };
+        self.streams.insert(stream, part, || {
+            let header = plans.event_record_header.as_ref().filter(|plan| property::has_plain_field(plan));
+            StreamClassPart {
+                time: TimeWriter::new(self.options.time, stream.clock()),
+                header: header.map(|plan| Keys::of(Some(plan))),
+                common: Keys::of(plans.common_context.as_ref()),
+            }
+        });
         if self.options.streams {
             push_stream(&mut self.output.buffer, stream, number);
         }
     }
 
-    fn number(&self, key: usize) -> u64 {
-        self.streams.get(key).and_then(|part| part.as_deref()).map_or(0, |part| part.number)
-    }
-
     /// Begins a line about a data stream.
     fn begin(&mut self, kind: &str, stream: &DataStream) {
-        let key = self.prepare(stream);
-        let number = self.number(key);
+        self.prepare(stream);
+        let number = self.streams.get(stream.key).map_or(0, |(part, _)| part.number);
         let out = &mut self.output.buffer;
         for text in ["{\"type\":\"", kind, "\",\"stream\":"] {
             out.extend_from_slice(text.as_bytes());
@@ -243,37 +223,23 @@ impl<W: TextWriter> JsonLines<W> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let key = self.prepare(event.stream);
-        let Some(Some(part)) = self.streams.get_mut(key) else {
+        self.prepare(event.stream);
+        let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
         let out = &mut self.output.buffer;
-        let index = event.class_index();
-        if let Some(index) = index
-            && part.classes.get(index).is_none_or(Option::is_none)
+        let class = classes.of(event, || ClassPart::of(event));
+        if let Some(index) = event.class_index()
+            && part.introduced.insert(index)
+            && self.options.streams
         {
-            part.add_class(index, event);
-            if self.options.streams {
-                push_class(out, event, part.number);
-            }
+            push_class(out, event, part.number);
         }
-        if part.has_stacks
-            && let Some(Some(class)) = index.and_then(|index| part.classes.get(index))
-        {
-            meanings::push_stacks(out, event, &class.stacks, &mut part.stacks, part.number);
+        if !class.stacks.is_empty() {
+            let introduced = part.stacks.get_or_insert_default();
+            meanings::push_stacks(out, event, &class.stacks, introduced, part.number);
         }
-        match (event.clock, &part.opening) {
-            (Some(value), Some(opening)) if opening.push(out, value.nanoseconds, value.cycles) => {}
-            (clock, _) => part.open(out, clock, self.options.cycles),
-        }
-        let made;
-        let class = match index.and_then(|index| part.classes.get(index)?.as_deref()) {
-            Some(class) => class,
-            None => {
-                made = ClassPart::of(event);
-                &made
-            }
-        };
+        self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);
         out.extend_from_slice(&class.identity);
         if !event.other_clocks.is_empty() {
             push_other_clocks(out, event);
@@ -286,13 +252,13 @@ impl<W: TextWriter> JsonLines<W> {
             result
         };
         let failures = &mut self.output.failures;
-        if let Some(keys) = &part.header {
+        if let Some(keys) = &known.header {
             out.extend_from_slice(b",\"header\":");
             failures.note(write(out, Scope::EventRecordHeader, keys));
         }
-        if let Some(plan) = event.plan(Scope::CommonContext) {
-            let keys = &part.common;
-            failures.note(part.common_context.push(out, event, plan, |out| {
+        if let (Some(plan), Some(repeated)) = (event.plan(Scope::CommonContext), &mut part.common_context) {
+            let keys = &known.common;
+            failures.note(repeated.push(out, event, plan, |out| {
                 out.extend_from_slice(b",\"common_context\":");
                 write(out, Scope::CommonContext, keys)
             }));
@@ -314,11 +280,11 @@ impl<W: TextWriter> JsonLines<W> {
         }
         self.begin(if begins { "packet-begin" } else { "packet-end" }, packet.stream);
         let out = &mut self.output.buffer;
-        if let (Some(value), Some(Some(part))) =
-            (if begins { packet.begin } else { packet.end }, self.streams.get_mut(packet.stream.key as usize))
+        if let (Some(value), Some((_, class, _))) =
+            (if begins { packet.begin } else { packet.end }, self.streams.get_mut(packet.stream))
         {
             out.push(b',');
-            push_clock(out, value, &mut part.time, self.options.cycles);
+            push_clock(out, value, &mut class.time, self.options.cycles);
         }
         let mut numbers = vec![("sequence_number", packet.sequence_number)];
         if !begins {
@@ -360,12 +326,10 @@ impl<W: TextWriter> JsonLines<W> {
             None => out.extend_from_slice(b"null"),
         }
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
-            if let (Some(value), Some(Some(part))) =
-                (value, self.streams.get_mut(discarded.stream.key as usize))
-            {
+            if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {
                 push_key(out, name);
                 out.push(b'{');
-                push_clock(out, value, &mut part.time, self.options.cycles);
+                push_clock(out, value, &mut class.time, self.options.cycles);
                 out.push(b'}');
             }
         }
@@ -403,9 +367,12 @@ impl<W: TextWriter> Sink for JsonLines<W> {
                 self.prepare(stream);
                 self.output.flush_if_full()?;
             }
-            Message::StreamEnd(stream) if self.options.streams => {
-                self.begin("stream-end", stream);
-                self.end()?;
+            Message::StreamEnd(stream) => {
+                if self.options.streams {
+                    self.begin("stream-end", stream);
+                    self.end()?;
+                }
+                self.streams.remove(stream);
             }
             Message::DiscardedEvents(discarded) => self.discarded("discarded-events", discarded)?,
             Message::DiscardedPackets(discarded) => self.discarded("discarded-packets", discarded)?,

@@ -18,6 +18,7 @@ mod pretty;
 mod printable;
 mod property;
 mod repeated;
+mod stream_table;
 mod terminal;
 #[cfg(test)]
 mod testing;

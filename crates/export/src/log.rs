@@ -9,11 +9,10 @@ mod text;
 
 use std::io;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use ichnos_model::{
     ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Meanings, Message,
-    Scope, Sink, Trace, Value,
+    Scope, Sink, Value,
 };
 
 use crate::color::Palette;
@@ -21,6 +20,7 @@ use crate::integers::Integers;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
 use crate::output::{Failures, Output, TextWriter};
+use crate::stream_table::StreamTable;
 use crate::time::{self, JsonTime};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
@@ -130,25 +130,6 @@ impl ClassPart {
     }
 }
 
-/// What is known of a data stream.
-#[derive(Debug)]
-struct StreamPart {
-    /// Keeps the classes where they are.
-    _trace: Arc<Trace>,
-    /// By index of the event record class.
-    classes: Vec<Option<Box<ClassPart>>>,
-}
-
-/// What is known of the class of an event, if anything.
-#[inline]
-fn class_of<'s>(
-    streams: &'s [Option<Box<StreamPart>>],
-    event: &Event<'_>,
-    index: usize,
-) -> Option<&'s ClassPart> {
-    streams.get(event.stream.key as usize)?.as_ref()?.classes.get(index)?.as_deref()
-}
-
 /// What an event says, sorted; and what is kept from one event to the next so that nothing is allocated
 /// anew.
 #[derive(Debug, Default)]
@@ -233,7 +214,7 @@ pub struct Log<W> {
     options: LogOptions,
     palette: Palette,
     /// By key of the data stream.
-    streams: Vec<Option<Box<StreamPart>>>,
+    streams: StreamTable<(), (), ClassPart>,
     sorter: Sorter,
     beginning: Beginning,
     loss: Option<Loss>,
@@ -258,7 +239,7 @@ impl<W: TextWriter> Log<W> {
                 .printable_only(options.printable_only),
             beginning: Beginning::new(options.time),
             options,
-            streams: Vec::new(),
+            streams: StreamTable::default(),
             sorter: Sorter { parts: Parts::new(keeps_bytes), ..Sorter::default() },
             loss: None,
         }
@@ -277,40 +258,12 @@ impl<W: TextWriter> Log<W> {
         self.output.flush()
     }
 
-    /// Makes sure that what is known of the class of an event is there.
-    #[cold]
-    fn add_class(&mut self, event: &Event<'_>, index: usize) {
-        let key = event.stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize_with(key + 1, || None);
-        }
-        let Some(place) = self.streams.get_mut(key) else { return };
-        let part = place.get_or_insert_with(|| {
-            Box::new(StreamPart { _trace: Arc::clone(&event.stream.trace), classes: Vec::new() })
-        });
-        if part.classes.len() <= index {
-            part.classes.resize_with(index + 1, || None);
-        }
-        if let Some(place) = part.classes.get_mut(index) {
-            *place = Some(Box::new(ClassPart::of(event, &self.options, &self.palette)));
-        }
-    }
-
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let index = event.class_index();
-        if let Some(index) = index
-            && class_of(&self.streams, event, index).is_none()
-        {
-            self.add_class(event, index);
+        if !self.streams.has(event.stream) {
+            self.streams.insert(event.stream, (), || ());
         }
-        let made;
-        let class = match index.and_then(|index| class_of(&self.streams, event, index)) {
-            Some(class) => class,
-            None => {
-                made = ClassPart::of(event, &self.options, &self.palette);
-                &made
-            }
-        };
+        let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
+        let class = classes.of(event, || ClassPart::of(event, &self.options, &self.palette));
         self.sorter.sort(event, class, &mut self.output.failures);
         let has_date = class.has_dates;
         let parts = &mut self.sorter.parts;
@@ -423,12 +376,7 @@ impl<W: TextWriter> Sink for Log<W> {
     fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
         match message {
             Message::Event(event) => self.event(event)?,
-            Message::StreamEnd(stream) => {
-                // Streams of live traces come and go.
-                if let Some(part) = self.streams.get_mut(stream.key as usize) {
-                    *part = None;
-                }
-            }
+            Message::StreamEnd(stream) => self.streams.remove(stream),
             Message::DiscardedEvents(found) => self.discarded(found, "event")?,
             Message::DiscardedPackets(found) => self.discarded(found, "packet")?,
             Message::Damage(damage) => self.damage(damage)?,

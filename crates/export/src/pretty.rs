@@ -7,10 +7,9 @@ mod stamp;
 
 use std::io::{self, Write};
 use std::ops::ControlFlow;
-use std::sync::Arc;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Trace, Value};
+use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Scope, Sink, Value};
 
 use crate::block::Block;
 use crate::color::Palette;
@@ -19,6 +18,7 @@ use crate::output::{Output, TextWriter};
 use crate::printable::printable;
 use crate::property;
 use crate::repeated::Repeated;
+use crate::stream_table::StreamTable;
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, Scratch};
 use labels::Labels;
@@ -193,24 +193,16 @@ struct ClassPart {
     payload: Labels,
 }
 
-/// What is known of a data stream class; all data streams of it share that.
+/// What is known of a data stream class.
 #[derive(Debug)]
 struct StreamClassPart {
-    /// Keeps the classes where they are, which are known by their addresses.
-    trace: Arc<Trace>,
-    /// Which of the data stream classes of the trace this is.
-    index: usize,
     packet: Labels,
     common: Labels,
-    /// By index of the event record class.
-    events: Vec<Option<Box<ClassPart>>>,
 }
 
 /// What is known of a data stream.
 #[derive(Debug)]
 struct StreamPart {
-    /// Which of the data stream classes that are known it is of.
-    class: usize,
     /// The packet context and the common context of the event before in the same packet.
     contexts: Repeated,
     /// The packet context of the current packet, as it is written.
@@ -241,9 +233,7 @@ pub struct Pretty<W> {
     palette: Palette,
     clock: ClockDisplay,
     scratch: Scratch,
-    /// By key of the data stream.
-    streams: Vec<Option<Box<StreamPart>>>,
-    classes: Vec<StreamClassPart>,
+    streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
     past: PrettyState,
     /// As it was for an event not long before.
     stamp: Option<Stamp>,
@@ -268,8 +258,7 @@ impl<W: TextWriter> Pretty<W> {
             clock: ClockDisplay::new(options.clock_seconds, options.clock_date, options.clock_gmt),
             options,
             scratch: Scratch::default(),
-            streams: Vec::new(),
-            classes: Vec::new(),
+            streams: StreamTable::default(),
             past: PrettyState::default(),
             stamp: None,
             resumed: None,
@@ -296,78 +285,43 @@ impl<W: TextWriter> Pretty<W> {
         self.output.flush()
     }
 
-    /// Makes sure that the parts of a data stream, and of one of its classes, are there.
+    /// Makes sure that what is known of a data stream is there.
     #[inline]
-    fn prepare(&mut self, stream: &DataStream) -> usize {
-        let key = stream.key as usize;
-        if self.streams.get(key).is_none_or(Option::is_none) {
+    fn prepare(&mut self, stream: &DataStream) {
+        if !self.streams.has(stream) {
             self.add_stream(stream);
         }
-        key
     }
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let key = stream.key as usize;
-        if self.streams.len() <= key {
-            self.streams.resize_with(key + 1, || None);
-        }
-        let is_of = |class: &StreamClassPart| {
-            class.index == stream.class_index && Arc::ptr_eq(&class.trace, &stream.trace)
-        };
-        let class = self.classes.iter().rposition(is_of).unwrap_or_else(|| {
-            let plans = stream.plans();
-            let labels = |plan: &Option<Plan>| {
-                Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
-            };
-            self.classes.push(StreamClassPart {
-                trace: Arc::clone(&stream.trace),
-                index: stream.class_index,
-                packet: labels(&plans.packet_context),
-                common: labels(&plans.common_context),
-                events: Vec::new(),
-            });
-            self.classes.len() - 1
-        });
-        self.streams[key] = Some(Box::new(StreamPart {
-            class,
+        let part = StreamPart {
             contexts: Repeated::default(),
             packet_text: Vec::new(),
             packet_known: false,
             // Who goes on in the middle does so in the middle of a packet.
             in_packet: self.resumed.is_some(),
-        }));
+        };
+        self.streams.insert(stream, part, || {
+            let plans = stream.plans();
+            let labels = |plan: &Option<Plan>| {
+                Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
+            };
+            StreamClassPart { packet: labels(&plans.packet_context), common: labels(&plans.common_context) }
+        });
     }
 
     /// Writes the line of an event. `STYLED`: with colours, or with something escaped.
     fn event<const STYLED: bool>(&mut self, event: &Event<'_>) -> io::Result<()> {
-        let key = self.prepare(event.stream);
+        self.prepare(event.stream);
         let has_clock = event.stream.class().default_clock.is_some();
         if has_clock {
             self.push_time(event.clock);
         }
-        let Some(Some(part)) = self.streams.get_mut(key) else {
+        let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let Some(known) = self.classes.get_mut(part.class) else { return Ok(()) };
-        let index = event.class_index().unwrap_or(usize::MAX);
-        let made;
-        let class = match known.events.get_mut(index) {
-            Some(Some(class)) => &**class,
-            _ => {
-                let class = Box::new(make_class(event, has_clock, &self.options, &self.palette));
-                debug_assert!(Arc::ptr_eq(&known.trace, &event.stream.trace));
-                if index == usize::MAX {
-                    made = class;
-                    &*made
-                } else {
-                    if known.events.len() <= index {
-                        known.events.resize_with(index + 1, || None);
-                    }
-                    &**known.events[index].insert(class)
-                }
-            }
-        };
+        let class = classes.of(event, || make_class(event, has_clock, &self.options, &self.palette));
         let out = &mut self.output.buffer;
         class.prefix.push(out, false);
         let names = self.options.names;
@@ -568,22 +522,17 @@ impl<W: TextWriter> Sink for Pretty<W> {
             Message::Event(event) if self.options.is_styled() => self.event::<true>(event)?,
             Message::Event(event) => self.event::<false>(event)?,
             Message::PacketBegin(packet) => {
-                let key = self.prepare(packet.stream);
-                if let Some(Some(part)) = self.streams.get_mut(key) {
+                self.prepare(packet.stream);
+                if let Some((part, ..)) = self.streams.get_mut(packet.stream) {
                     part.change_packet(true);
                 }
             }
             Message::PacketEnd(packet) => {
-                if let Some(Some(part)) = self.streams.get_mut(packet.stream.key as usize) {
+                if let Some((part, ..)) = self.streams.get_mut(packet.stream) {
                     part.change_packet(false);
                 }
             }
-            Message::StreamEnd(stream) => {
-                // Streams of live traces come and go.
-                if let Some(part) = self.streams.get_mut(stream.key as usize) {
-                    *part = None;
-                }
-            }
+            Message::StreamEnd(stream) => self.streams.remove(stream),
             Message::DiscardedEvents(discarded) => self.discarded(discarded, "event")?,
             Message::DiscardedPackets(discarded) => self.discarded(discarded, "packet")?,
             Message::Damage(damage) => self.damage(damage)?,

@@ -1,6 +1,9 @@
 //! How the lines of events open: stream and time.
 
+use ichnos_model::ClockValue;
+
 use crate::number;
+use crate::time::TimeWriter;
 
 /// Openings of up to so many bytes are copied as one block.
 const SIZE: usize = 96;
@@ -16,6 +19,67 @@ pub(super) struct Opening {
     length: usize,
     time: Digits,
     cycles: Digits,
+}
+
+/// The openings of the lines of some data streams: to keep them for all, which can be very many, would take
+/// more memory than all else.
+#[derive(Debug)]
+pub(super) struct Openings {
+    /// By number of the data stream, with that number; several share a place.
+    places: Box<[Option<(u64, Opening)>; PLACES]>,
+}
+
+const PLACES: usize = 64;
+
+impl Default for Openings {
+    fn default() -> Self {
+        Self { places: Box::new([None; PLACES]) }
+    }
+}
+
+impl Openings {
+    /// Appends the opening of the line of an event: all but what depends on its class.
+    #[inline]
+    pub(super) fn push(
+        &mut self,
+        out: &mut Vec<u8>,
+        stream: u64,
+        clock: Option<&ClockValue>,
+        time: &mut TimeWriter,
+        with_cycles: bool,
+    ) {
+        let place = &mut self.places[(stream % PLACES as u64) as usize];
+        match (clock, &place) {
+            (Some(value), Some((known, opening)))
+                if *known == stream && opening.push(out, value.nanoseconds, value.cycles) => {}
+            _ => *place = write(out, stream, clock, time, with_cycles).map(|opening| (stream, opening)),
+        }
+    }
+}
+
+/// Appends an opening; gives it for the next event if that may have much in common with it.
+#[inline(never)]
+fn write(
+    out: &mut Vec<u8>,
+    stream: u64,
+    clock: Option<&ClockValue>,
+    time: &mut TimeWriter,
+    with_cycles: bool,
+) -> Option<Opening> {
+    let begin = out.len();
+    out.extend_from_slice(b"{\"type\":\"event\",\"stream\":");
+    number::push_unsigned(out, stream);
+    let value = clock?;
+    out.extend_from_slice(b",\"ts\":");
+    time.push(out, value.nanoseconds);
+    let time_end = out.len() - begin;
+    if !with_cycles {
+        return None;
+    }
+    out.extend_from_slice(b",\"cycles\":");
+    number::push_unsigned(out, value.cycles);
+    let text = out.get(begin..).filter(|_| time.is_number())?;
+    Opening::new(text, value.nanoseconds, time_end, value.cycles)
 }
 
 /// The nine lowest digits of a number.

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ichnos_model::{
     CauseKind, DisplayBase, FieldClass, FieldKind, FieldLocation, Frame, IntegerProperties, IntegerRange,
     Length, Mappings, Meaning, RangeSet, Role, Scope, StringEncoding, StringLength,

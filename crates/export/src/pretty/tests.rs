@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use ichnos_model::{
     ClockValue, Damage, DamageKind, DisplayBase, FieldKind, FieldLocation, IntegerProperties, IntegerRange,
     Length, Mappings, Message, RangeSet, Scope, StringEncoding, StringLength, VariableLengthValue,

@@ -1,0 +1,118 @@
+//! What sinks keep of data streams and of their classes.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{DataStream, Event, Trace};
+
+/// What a sink keeps: an `S` for each data stream, a `C` for each data stream class and an `E` for each event
+/// record class, the last two once for all data streams of the class, which can be very many.
+#[derive(Debug)]
+pub(crate) struct StreamTable<S, C, E> {
+    /// By key of the data stream.
+    streams: Vec<Option<Box<StreamEntry<S>>>>,
+    classes: Vec<ClassEntry<C, E>>,
+    /// Indexes of `classes` by the address of the trace and the index of the data stream class in it.
+    class_indexes: HashMap<(usize, usize), usize>,
+}
+
+#[derive(Debug)]
+struct StreamEntry<S> {
+    class: usize,
+    part: S,
+}
+
+#[derive(Debug)]
+struct ClassEntry<C, E> {
+    /// Keeps the classes where they are, which are known by their addresses.
+    _trace: Arc<Trace>,
+    part: C,
+    event_records: EventClassTable<E>,
+}
+
+/// What a sink keeps of the event record classes of a data stream class.
+#[derive(Debug)]
+pub(crate) struct EventClassTable<E> {
+    by_index: Vec<Option<Box<E>>>,
+    /// Of the last event whose class is none of the trace's.
+    other: Option<Box<E>>,
+}
+
+impl<S, C, E> Default for StreamTable<S, C, E> {
+    fn default() -> Self {
+        Self { streams: Vec::new(), classes: Vec::new(), class_indexes: HashMap::new() }
+    }
+}
+
+impl<S, C, E> StreamTable<S, C, E> {
+    /// Whether the data stream is known.
+    #[inline]
+    pub(crate) fn has(&self, stream: &DataStream) -> bool {
+        self.streams.get(stream.key as usize).is_some_and(Option::is_some)
+    }
+
+    /// Keeps what is known of a data stream, and of its class if that is the first one of it.
+    pub(crate) fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
+        let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
+        let class = *self.class_indexes.entry(id).or_insert_with(|| {
+            let event_records = EventClassTable { by_index: Vec::new(), other: None };
+            self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
+            self.classes.len() - 1
+        });
+        let key = stream.key as usize;
+        if self.streams.len() <= key {
+            self.streams.resize_with(key + 1, || None);
+        }
+        self.streams[key] = Some(Box::new(StreamEntry { class, part }));
+    }
+
+    /// What is known of a data stream, its class and the event record classes of that.
+    #[inline]
+    pub(crate) fn get_mut(
+        &mut self,
+        stream: &DataStream,
+    ) -> Option<(&mut S, &mut C, &mut EventClassTable<E>)> {
+        let StreamEntry { class, part } = self.streams.get_mut(stream.key as usize)?.as_deref_mut()?;
+        let class = self.classes.get_mut(*class)?;
+        Some((part, &mut class.part, &mut class.event_records))
+    }
+
+    /// What is known of the data stream with this key, and of its class.
+    #[inline]
+    pub(crate) fn get(&self, key: u32) -> Option<(&S, &C)> {
+        let StreamEntry { class, part } = self.streams.get(key as usize)?.as_deref()?;
+        Some((part, &self.classes.get(*class)?.part))
+    }
+
+    /// The data stream has ended: those of live traces come and go.
+    pub(crate) fn remove(&mut self, stream: &DataStream) {
+        if let Some(part) = self.streams.get_mut(stream.key as usize) {
+            *part = None;
+        }
+    }
+}
+
+impl<E> EventClassTable<E> {
+    /// What is known of the class of an event, made if it is the first one of it.
+    #[inline]
+    pub(crate) fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
+        let place = match event.class_index() {
+            Some(index) => {
+                if self.by_index.len() <= index {
+                    self.grow(index);
+                }
+                &mut self.by_index[index]
+            }
+            None => {
+                self.other = None;
+                &mut self.other
+            }
+        };
+        place.get_or_insert_with(|| Box::new(make()))
+    }
+
+    #[cold]
+    fn grow(&mut self, index: usize) {
+        self.by_index.resize_with(index + 1, || None);
+    }
+}
