@@ -30,13 +30,21 @@ struct ClassEntry<C, E> {
     event_records: EventClassTable<E>,
 }
 
-/// What a sink keeps of the event record classes of a data stream class.
+/// What a sink keeps of the event record classes of a data stream class: of all that the trace declares, and
+/// of some of those that are only met while reading, which can be very many.
 #[derive(Debug)]
 pub(crate) struct EventClassTable<E> {
     by_index: Vec<Option<Box<E>>>,
+    /// How many classes the trace declares.
+    declared: usize,
+    /// How many of the others are kept.
+    late: usize,
     /// Of the last event whose class is none of the trace's.
     other: Option<Box<E>>,
 }
+
+/// How many classes that are only met while reading are kept: with more, all are made anew.
+const MOST_LATE: usize = 512;
 
 impl<S, C, E> Default for StreamTable<S, C, E> {
     fn default() -> Self {
@@ -55,7 +63,8 @@ impl<S, C, E> StreamTable<S, C, E> {
     pub(crate) fn insert(&mut self, stream: &DataStream, part: S, class: impl FnOnce() -> C) {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
-            let event_records = EventClassTable { by_index: Vec::new(), other: None };
+            let declared = stream.class().event_records.len();
+            let event_records = EventClassTable { by_index: Vec::new(), declared, late: 0, other: None };
             self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
             self.classes.len() - 1
         });
@@ -93,13 +102,13 @@ impl<S, C, E> StreamTable<S, C, E> {
 }
 
 impl<E> EventClassTable<E> {
-    /// What is known of the class of an event, made if it is the first one of it.
+    /// What is known of the class of an event, made if it is not kept.
     #[inline]
     pub(crate) fn of(&mut self, event: &Event<'_>, make: impl FnOnce() -> E) -> &E {
         let place = match event.class_index() {
             Some(index) => {
-                if self.by_index.len() <= index {
-                    self.grow(index);
+                if self.by_index.get(index).is_none_or(Option::is_none) {
+                    self.make_room(index);
                 }
                 &mut self.by_index[index]
             }
@@ -111,8 +120,19 @@ impl<E> EventClassTable<E> {
         place.get_or_insert_with(|| Box::new(make()))
     }
 
+    /// Makes room for what is known of the class with this index.
     #[cold]
-    fn grow(&mut self, index: usize) {
-        self.by_index.resize_with(index + 1, || None);
+    fn make_room(&mut self, index: usize) {
+        if self.by_index.len() <= index {
+            self.by_index.resize_with(index + 1, || None);
+        }
+        if index < self.declared {
+            return;
+        }
+        if self.late >= MOST_LATE {
+            self.by_index.iter_mut().skip(self.declared).for_each(|part| *part = None);
+            self.late = 0;
+        }
+        self.late += 1;
     }
 }

@@ -170,14 +170,20 @@ impl Merge {
             place /= 2;
         }
         self.crown(winner);
-        if self.cursors.len() > CACHED
-            && let Some(next) = self.cursors.get(self.runner_up.index as usize)
-        {
+        if self.cursors.len() > CACHED {
+            self.prepare_next(index);
+        }
+    }
+
+    /// Has the runner-up fetch what it will need, and a cursor that has to wait give back what it can.
+    #[inline]
+    fn prepare_next(&mut self, before: u32) {
+        if let Some(next) = self.cursors.get(self.runner_up.index as usize) {
             next.prefetch();
         }
         if self.cursors.len() > MANY
-            && self.winner != Some(index)
-            && let Some(cursor) = self.cursors.get_mut(index as usize)
+            && self.winner != Some(before)
+            && let Some(cursor) = self.cursors.get_mut(before as usize)
         {
             cursor.suspend();
         }

@@ -18,7 +18,8 @@ pub(super) struct Opening {
     block: [u8; SIZE],
     length: usize,
     time: Digits,
-    cycles: Digits,
+    /// None: they have few digits, and are written behind it.
+    cycles: Option<Digits>,
 }
 
 /// The openings of the lines of some data streams: to keep them for all, which can be very many, would take
@@ -30,6 +31,9 @@ pub(super) struct Openings {
 }
 
 const PLACES: usize = 64;
+
+/// What is between time and cycles.
+const CYCLES: &[u8] = b",\"cycles\":";
 
 impl Default for Openings {
     fn default() -> Self {
@@ -76,7 +80,7 @@ fn write(
     if !with_cycles {
         return None;
     }
-    out.extend_from_slice(b",\"cycles\":");
+    out.extend_from_slice(CYCLES);
     number::push_unsigned(out, value.cycles);
     let text = out.get(begin..).filter(|_| time.is_number())?;
     Opening::new(text, value.nanoseconds, time_end, value.cycles)
@@ -116,23 +120,23 @@ impl Opening {
     /// From one that was written, in which the time ends at `time_end` and the cycles at the end; None if
     /// it has another form.
     pub(super) fn new(text: &[u8], time: i128, time_end: usize, cycles: u64) -> Option<Self> {
+        let cycles = Digits::of(cycles, text.len());
+        let length = if cycles.is_some() { text.len() } else { time_end + CYCLES.len() };
         let mut block = [0; SIZE];
-        block.get_mut(..text.len())?.copy_from_slice(text);
-        Some(Self {
-            block,
-            length: text.len(),
-            time: Digits::of(u64::try_from(time).ok()?, time_end)?,
-            cycles: Digits::of(cycles, text.len())?,
-        })
+        block.get_mut(..length)?.copy_from_slice(text.get(..length)?);
+        Some(Self { block, length, time: Digits::of(u64::try_from(time).ok()?, time_end)?, cycles })
     }
 
     /// Appends it for another event; false if it is another one.
     #[inline(always)]
     pub(super) fn push(&self, out: &mut Vec<u8>, time: i128, cycles: u64) -> bool {
         let Ok(time) = u64::try_from(time) else { return false };
-        let (Some(time), Some(cycles)) = (self.time.lower(time), self.cycles.lower(cycles)) else {
-            return false;
+        let Some(time) = self.time.lower(time) else { return false };
+        let lower = match self.cycles {
+            Some(digits) => digits.lower(cycles),
+            None => Some(cycles as u32).filter(|_| cycles < LOWER),
         };
+        let Some(lower) = lower else { return false };
         let begin = out.len();
         // In pieces: for one so large the compiler would make a call.
         for piece in self.block.as_chunks::<32>().0 {
@@ -141,9 +145,14 @@ impl Opening {
         // Here rather than in the block: to copy what was just stored in pieces takes long.
         if let Some(text) = out.get_mut(begin..) {
             self.time.put(text, time);
-            self.cycles.put(text, cycles);
+            if let Some(digits) = self.cycles {
+                digits.put(text, lower);
+            }
         }
         out.truncate(begin + self.length);
+        if self.cycles.is_none() {
+            number::push_unsigned(out, lower.into());
+        }
         true
     }
 }
@@ -159,7 +168,7 @@ mod tests {
             state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             (state >> 33) % below
         };
-        let mut known = 0;
+        let (mut known, mut known_with_few_cycles) = (0, 0);
         for _ in 0..2_000 {
             let begins = [0, LOWER - 5, LOWER, 1_565_957_300 * LOWER, u64::MAX - LOWER, u64::MAX];
             let (mut time, mut cycles) = (begins[random(6) as usize], begins[random(6) as usize]);
@@ -173,6 +182,7 @@ mod tests {
                 let mut out = b"x".to_vec();
                 if opening.is_some_and(|opening| opening.push(&mut out, signed, cycles)) {
                     known += 1;
+                    known_with_few_cycles += u32::from(cycles < LOWER);
                     assert_eq!(String::from_utf8(out).unwrap(), format!("x{expected}"));
                 } else {
                     assert_eq!(out, b"x");
@@ -182,5 +192,6 @@ mod tests {
         }
         assert!(known > 10_000, "{known}");
         assert!(Opening::new(&[b'1'; SIZE + 1], 1 << 40, 20, 1 << 40).is_none());
+        assert!(known_with_few_cycles > 100, "{known_with_few_cycles}");
     }
 }

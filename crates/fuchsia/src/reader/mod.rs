@@ -72,7 +72,7 @@ pub struct OpenOptions {
     /// What is refused because it is too much.
     pub limits: Limits,
     /// How many event record classes are kept compiled by all cursors together; what is met again of others
-    /// is compiled again. Default: 2,048, of which each takes up to some thousand bytes.
+    /// is compiled again. Default: 512, of which each takes up to some thousand bytes.
     pub compiled_classes: usize,
 }
 
@@ -85,7 +85,7 @@ impl Default for OpenOptions {
             check: false,
             force: false,
             limits: Limits::default(),
-            compiled_classes: 2_048,
+            compiled_classes: 512,
         }
     }
 }
