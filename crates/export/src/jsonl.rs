@@ -61,12 +61,34 @@ impl Default for JsonLinesOptions {
 struct StreamPart {
     /// Number that the lines call it by.
     number: u64,
-    /// The indexes of the event record classes that were introduced.
-    introduced: IndexSet,
-    /// The call stacks that were introduced.
-    stacks: Option<Box<HashSet<u32>>>,
+    /// Which of the first event record classes were introduced, a bit each.
+    introduced: u64,
+    /// What else was introduced, if anything.
+    more: Option<Box<Introduced>>,
     /// If events have a common context.
     common_context: Option<Box<Repeated>>,
+}
+
+/// What was introduced of a data stream.
+#[derive(Debug, Default)]
+struct Introduced {
+    /// Indexes of event record classes.
+    classes: HashSet<usize>,
+    /// Numbers of call stacks.
+    stacks: HashSet<u32>,
+}
+
+impl StreamPart {
+    /// Notes that an event record class is introduced; whether that is new.
+    #[inline]
+    fn introduce(&mut self, class: usize) -> bool {
+        if class >= 64 {
+            return self.more.get_or_insert_default().classes.insert(class);
+        }
+        let is_new = self.introduced & 1 << class == 0;
+        self.introduced |= 1 << class;
+        is_new
+    }
 }
 
 /// What is known of a data stream class.
@@ -76,26 +98,6 @@ struct StreamClassPart {
     /// The keys of event record headers, if they have more than what all events are printed with.
     header: Option<Keys>,
     common: Keys,
-}
-
-/// A set of indexes most of which are small.
-#[derive(Debug, Default)]
-struct IndexSet {
-    small: u64,
-    others: Option<Box<HashSet<usize>>>,
-}
-
-impl IndexSet {
-    /// Adds one; whether it was not there.
-    #[inline]
-    fn insert(&mut self, index: usize) -> bool {
-        if index >= 64 {
-            return self.others.get_or_insert_default().insert(index);
-        }
-        let is_new = self.small & 1 << index == 0;
-        self.small |= 1 << index;
-        is_new
-    }
 }
 
 /// What is known of an event record class.
@@ -189,8 +191,8 @@ impl<W: TextWriter> JsonLines<W> {
         let plans = stream.plans();
         let part = StreamPart {
             number,
-            introduced: IndexSet::default(),
-            stacks: None,
+            introduced: 0,
+            more: None,
             common_context: plans.common_context.is_some().then(Box::default),
         };
         self.streams.insert(stream, part, || {
@@ -230,14 +232,14 @@ impl<W: TextWriter> JsonLines<W> {
         let out = &mut self.output.buffer;
         let class = classes.of(event, || ClassPart::of(event));
         if let Some(index) = event.class_index()
-            && part.introduced.insert(index)
+            && part.introduce(index)
             && self.options.streams
         {
             push_class(out, event, part.number);
         }
         if !class.stacks.is_empty() {
-            let introduced = part.stacks.get_or_insert_default();
-            meanings::push_stacks(out, event, &class.stacks, introduced, part.number);
+            let written = &mut part.more.get_or_insert_default().stacks;
+            meanings::push_stacks(out, event, &class.stacks, written, part.number);
         }
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);
         out.extend_from_slice(&class.identity);
