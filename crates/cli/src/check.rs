@@ -3,7 +3,6 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use ichnos::model::walk::DecodeErrorKind;
 use ichnos::model::{
     Damage, DamageKind, FileDiagnostic, Message, MessageKind, Severity, StreamCursor, Window,
 };
@@ -517,79 +516,5 @@ impl Findings {
 
 /// What to do about damage.
 fn remedy(kind: &DamageKind) -> &'static str {
-    if let Some(remedy) = limits::of_damage(kind) {
-        return remedy;
-    }
-    match kind {
-        DamageKind::Field(DecodeErrorKind::BeyondContent { .. } | DecodeErrorKind::BeyondData { .. })
-        | DamageKind::CutOff { .. } => {
-            "the file ends early: copy it again from where it was recorded, or let the tracer stop before copying"
-        }
-        DamageKind::Field(DecodeErrorKind::EndlessString | DecodeErrorKind::LengthBeyond { .. }) => {
-            "the bytes there were changed, or the program that wrote them or their metadata is faulty: check \
-             that both belong to the same recording"
-        }
-        DamageKind::Field(_)
-        | DamageKind::EventRecordClass { .. }
-        | DamageKind::DataStreamClass(_)
-        | DamageKind::WideId(_)
-        | DamageKind::EmptyEventRecord => {
-            "the metadata do not describe these bytes: check that they belong to this recording and are complete"
-        }
-        DamageKind::Magic(_) => {
-            "this is no data stream of the trace, or bytes are missing: move foreign files out of the folder, \
-             or copy the file again"
-        }
-        DamageKind::Uuid { .. } => {
-            "the file belongs to another recording: put it beside the metadata of that one"
-        }
-        DamageKind::ContentBeyondTotal { .. }
-        | DamageKind::PacketTooShort { .. }
-        | DamageKind::PacketWithin { .. }
-        | DamageKind::PartialByte(_) => {
-            "the sizes that the packet says are wrong: the tracer was interrupted while it wrote, or is faulty"
-        }
-        DamageKind::ClockBackwards { .. }
-        | DamageKind::EndBeforeBegin { .. }
-        | DamageKind::EndAfterNext { .. }
-        | DamageKind::EventAfterPacket { .. }
-        | DamageKind::TimeOverflow(_) => {
-            "the tracer's clock is faulty there, or bytes were changed: times around it are not to be trusted"
-        }
-        DamageKind::CounterBackwards { .. } => {
-            "the tracer was set back, or bytes were changed: numbers of lost events and packets around it are not \
-             to be trusted"
-        }
-        DamageKind::Misplaced { .. } => {
-            "packets were moved after they were recorded: all that is there is read, in the order of time"
-        }
-        DamageKind::Copy(_) => {
-            "the packet was copied after it was recorded: it is read once; copy the file again from where it was \
-             recorded"
-        }
-        DamageKind::FalseIndex | DamageKind::OtherDataStream { .. } => {
-            "remove the packet index (the file of the folder `index`): packets are found without it"
-        }
-        DamageKind::Lost { .. } => {
-            "another program writes to the file: read the trace again when that is done, or a copy of it"
-        }
-        DamageKind::Rule(rule) if !rule.fatal => {
-            "it is read as if the rule were kept; the program that wrote it should be corrected"
-        }
-        DamageKind::Rule(_) => {
-            "the program that wrote the record is faulty, or bytes were changed or are missing: get the file again \
-             from where it was recorded"
-        }
-        DamageKind::Unreadable(_) => {
-            "change the owner or the mode of the file, mend the link that leads to it, or copy it again"
-        }
-        DamageKind::Hole(_) => {
-            "the tracer, or what copied the file, has not written this part of it: copy it again from where it was \
-             recorded"
-        }
-        DamageKind::NotAFile(_) => {
-            "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the folder"
-        }
-        _ => "record the trace again, or get it again from where it was recorded",
-    }
+    limits::of_damage(kind).unwrap_or_else(|| kind.remedy())
 }

@@ -294,7 +294,9 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
     object.put("bit", damage.bit % 8);
     if let DamageKind::Rule(rule) = &damage.kind {
         object.put("rule", rule.name);
-        object.put("record", rule.record);
+        if let Some(record) = rule.record {
+            object.put("record", record);
+        }
     }
     object.put("message", damage.kind.to_string());
     object.put("skipped_bytes", damage.skipped.div_ceil(8));

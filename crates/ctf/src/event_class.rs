@@ -6,6 +6,7 @@ use ichnos_model::plan::{EventRecordPlans, Plan};
 use ichnos_model::{DamageKind, Role, Roles, Trace, Weight};
 
 use crate::event_header::EventHeader;
+use crate::rule::Rule;
 
 /// What is known of the event records of a data stream class. All data streams of the class share
 /// it: with many of them, each with its own, the processor's caches would not hold it.
@@ -75,7 +76,7 @@ impl EventRecords {
 
     /// Why there is no class of this id, in a data stream of this class.
     pub(crate) fn unknown(&self, data_stream_class: u128, id: u128) -> DamageKind {
-        let unknown = DamageKind::EventRecordClass { data_stream_class, id };
+        let unknown = Rule::EventRecordClass { data_stream_class, id }.into();
         self.too_heavy.get(&id).cloned().unwrap_or(unknown)
     }
 }

@@ -6,6 +6,7 @@ use ichnos_model::{ClockValue, DamageKind, EventCounts, Skip};
 use crate::event_class::Body;
 use crate::event_header::DecodedHeader;
 use crate::packet::EventVisitor;
+use crate::rule::Rule;
 use crate::stream::CtfCursor;
 
 /// Where the scopes of an event record behind its header begin, and where it ends.
@@ -195,7 +196,7 @@ impl CtfCursor {
             return None;
         }
         if let Some((bits, bit)) = wide {
-            self.is_broken(bit, DamageKind::WideId(bits));
+            self.is_broken(bit, Rule::WideId(bits).into());
             return None;
         }
         Some((id, at))

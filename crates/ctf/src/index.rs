@@ -16,6 +16,7 @@ use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, U
 
 use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo};
 use crate::packet_entry::PacketEntry;
+use crate::rule::Rule;
 
 /// A packet that was found in a file, and which data stream it belongs to.
 #[derive(Clone, Debug)]
@@ -178,7 +179,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         {
             let is_little = magic == (PACKET_MAGIC as u32).to_le_bytes();
             let found = if is_little { u32::from_le_bytes(*found) } else { u32::from_be_bytes(*found) };
-            return Err(PacketError { bit: 0, kind: DamageKind::Magic(found.into()) });
+            return Err(PacketError { bit: 0, kind: Rule::Magic(found.into()).into() });
         }
         self.decoder.decode(rest, &self.slots, &mut self.clocks)
     }
@@ -205,7 +206,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         if let (Some((found, bit)), Some(expected)) = (info.foreign, self.decoder.class.uuid)
             && foreign != self.foreign
         {
-            let kind = DamageKind::Uuid { expected, found };
+            let kind = Rule::Uuid { expected, found }.into();
             let damage = self.damage(offset, 0, PacketError { bit, kind });
             self.before.push(damage);
         }

@@ -17,6 +17,7 @@ mod packet_times;
 pub mod quirks;
 mod repeated;
 mod resume;
+pub mod rule;
 mod seek;
 mod small_cursor;
 pub mod stream;

@@ -7,6 +7,7 @@ use ichnos_model::walk::{DecodeError, PacketBits, Position, Slots, UNKNOWN, Walk
 use ichnos_model::{DamageKind, Field, FieldKind, Role, Roles, TraceClass, Uuid, Visitor, Wide};
 
 use crate::metadata::Dialect;
+use crate::rule::Rule;
 
 /// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
@@ -219,7 +220,7 @@ impl PacketDecoder<'_> {
             let mut header = HeaderVisitor::new(clocks);
             let result = plan.walk(bits, &mut position, slots, self.limits, &mut header);
             if let Some((found, bit)) = header.magic.filter(|(found, _)| *found != PACKET_MAGIC) {
-                return Err(PacketError { bit, kind: DamageKind::Magic(found) });
+                return Err(PacketError { bit, kind: Rule::Magic(found).into() });
             }
             result?;
             if let (Some(expected), Some((found, bit))) = (self.class.uuid, header.uuid()) {
@@ -227,7 +228,7 @@ impl PacketDecoder<'_> {
                 info.foreign = (expected != found).then_some((found, bit));
             }
             if let Some((bits, bit)) = header.wide_id {
-                return Err(PacketError { bit, kind: DamageKind::WideId(bits) });
+                return Err(PacketError { bit, kind: Rule::WideId(bits).into() });
             }
             class_id = header.class_id.unwrap_or(0);
             info.stream_id = header.stream_id;
@@ -242,7 +243,7 @@ impl PacketDecoder<'_> {
             class_id = only.id;
         }
         let Some(index) = self.class.data_streams.iter().position(|class| class.id == class_id) else {
-            return Err(PacketError { bit: position.bit, kind: DamageKind::DataStreamClass(class_id) });
+            return Err(PacketError { bit: position.bit, kind: Rule::DataStreamClass(class_id).into() });
         };
         info.class = index;
         let default_clock = self.class.data_streams[index].default_clock;
@@ -277,16 +278,16 @@ impl PacketDecoder<'_> {
         let taken = info.begins[2].bit;
         let error = |kind| Err(PacketError { bit: taken, kind });
         if let Some(total) = info.total.filter(|total| total % 8 != 0) {
-            return error(DamageKind::PartialByte(total));
+            return error(Rule::PartialByte(total).into());
         }
         if let (Some(total), Some(content)) = (info.total, info.content)
             && content > total
         {
-            return error(DamageKind::ContentBeyondTotal { content, total });
+            return error(Rule::ContentBeyondTotal { content, total }.into());
         }
         for (what, length) in [("a total length", info.total), ("a content length", info.content)] {
             if let Some(length) = length.filter(|length| *length < taken || *length == 0) {
-                return error(DamageKind::PacketTooShort { what, length, taken });
+                return error(Rule::PacketTooShort { what, length, taken }.into());
             }
         }
         // In PROP-1.0, a packet without a total size is all that its data stream has.
@@ -295,7 +296,7 @@ impl PacketDecoder<'_> {
         }
         info.content = info.content.or(info.total);
         match info.total.filter(|total| total % 8 != 0) {
-            Some(total) => error(DamageKind::PartialByte(total)),
+            Some(total) => error(Rule::PartialByte(total).into()),
             None => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ use ichnos_model::{DamageKind, DataStream};
 
 use crate::packet::{Counter, PacketInfo};
 use crate::packet_entry::PacketEntry;
+use crate::rule::Rule;
 
 /// A packet, and what is known of it besides.
 pub(crate) struct PacketCheck<'a> {
@@ -45,20 +46,20 @@ impl PacketCheck<'_> {
 
     /// The flaw of this number, if the packet has it.
     fn flaw(&self, number: u8) -> Option<DamageKind> {
-        let backwards = |counter, (from, to): (u64, u64)| DamageKind::CounterBackwards { counter, from, to };
+        let backwards = |counter, (from, to): (u64, u64)| Rule::CounterBackwards { counter, from, to }.into();
         match number {
             0 if self.is_as_indexed() => None,
             0 => match (self.info?.foreign, self.stream.trace.class.uuid) {
                 (Some((found, _)), Some(expected)) if !self.entry.is_foreign() => {
-                    Some(DamageKind::Uuid { expected, found })
+                    Some(Rule::Uuid { expected, found }.into())
                 }
-                _ => Some(DamageKind::FalseIndex),
+                _ => Some(Rule::FalseIndex.into()),
             },
-            1 => self.entry.flaws()?.misplaced.map(|begin| DamageKind::Misplaced { begin }),
-            2 => self.end_before_begin().map(|(begin, end)| DamageKind::EndBeforeBegin { begin, end }),
+            1 => self.entry.flaws()?.misplaced.map(|begin| Rule::Misplaced { begin }.into()),
+            2 => self.end_before_begin().map(|(begin, end)| Rule::EndBeforeBegin { begin, end }.into()),
             3 => {
                 let flaws = self.entry.flaws().filter(|flaws| flaws.misplaced.is_none())?;
-                Some(DamageKind::EndAfterNext { end: flaws.late_end?, next: self.entry.end()? })
+                Some(Rule::EndAfterNext { end: flaws.late_end?, next: self.entry.end()? }.into())
             }
             4 => {
                 let values = self.goes_back(PacketEntry::discarded)?;

@@ -5,9 +5,10 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 use std::hash::{BuildHasher as _, RandomState};
 
-use ichnos_model::{Damage, DamageKind};
+use ichnos_model::Damage;
 
 use crate::packet_entry::PacketEntry;
+use crate::rule::Rule;
 use crate::stream_input::StreamFile;
 
 /// How packets are put in order.
@@ -169,7 +170,7 @@ fn drop_copies(packets: &mut Vec<PacketEntry>, files: &[StreamFile]) -> Vec<Dama
                 file: file.name.to_string(),
                 stream: None,
                 bit: packet.offset * 8,
-                kind: DamageKind::Copy(before.offset),
+                kind: Rule::Copy(before.offset).into(),
                 skipped: available(&packet) * 8,
             });
         }

@@ -16,6 +16,7 @@ use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
 use crate::packet_times::{PacketTimes, is_of_64_bits};
 use crate::quirks::Quirk;
+use crate::rule::Rule;
 use crate::stream_input::{StreamInput, StreamRules};
 
 impl StreamInput {
@@ -289,7 +290,7 @@ impl CtfCursor {
             Ok(info) if info.class != input.stream.class_index => {
                 let classes = &input.stream.trace.class.data_streams;
                 let id = classes.get(info.class).map_or(0, |class| class.id);
-                Err(self.damage_at(0, DamageKind::OtherDataStream { class: id }))
+                Err(self.damage_at(0, Rule::OtherDataStream { class: id }.into()))
             }
             Ok(info) => {
                 if let Some(total) = info.total {

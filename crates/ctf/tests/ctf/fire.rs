@@ -1,14 +1,13 @@
 //! Damaged packets among many good ones: all events of the good ones come out, and each place that
 //! can be seen is reported. The tables of `docs/robustness.md` come from here.
 
+use ichnos_ctf::rule::Rule;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
-use ichnos_model::{
-    Cursor, Damage, DamageKind, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window,
-};
+use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};
 
 use crate::fire_trace::{Damaged, Dice, FireTrace, Kind, Layer, STREAM, check};
 use crate::reading::tree;
@@ -141,9 +140,12 @@ fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str)
     for damage in &observed.damage {
         let byte = damage.bit / 8;
         assert!(damaged.places.iter().any(|place| place.bytes.contains(&byte)), "{what}: {damage}");
-        let kind = format!("{:?}", damage.kind);
-        let end = kind.find(|c: char| !c.is_alphanumeric()).unwrap_or(kind.len());
-        *verdict.kinds.entry(kind[..end].to_owned()).or_default() += 1;
+        let debug = format!("{:?}", damage.kind);
+        let kind = match damage.kind.rule() {
+            Some(rule) => rule.name,
+            None => debug.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default(),
+        };
+        *verdict.kinds.entry(kind.to_owned()).or_default() += 1;
     }
     for place in &damaged.places {
         let around = place.packets.start as u64..place.packets.end as u64;
@@ -336,7 +338,7 @@ fn false_indexes() {
         for index in indexes {
             let observed = read(&opened(&trace.metadata, &bytes, Some(index)));
             assert!(observed.events == all, "{what}: events are lost");
-            let is_reported = observed.damage.iter().any(|damage| damage.kind == DamageKind::FalseIndex);
+            let is_reported = observed.damage.iter().any(|damage| damage.kind == Rule::FalseIndex.into());
             assert_eq!(is_reported, !observed.damage.is_empty(), "{what}: {:?}", observed.damage);
             assert!(
                 observed.index.iter().all(|index| index.contains("index/stream.idx")),

@@ -1,6 +1,7 @@
 //! Data streams and metadata that are wrong: each ends in a clear error or in damage that is reported, what can be
 //! read is read nevertheless, and neither time nor memory get out of hand.
 
+use ichnos_ctf::rule::Rule;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -185,7 +186,7 @@ fn a_wrong_magic_number() {
         let (observed, outside) = read(&stream);
         assert_eq!(times(&observed), [201, 202, 203]);
         assert_eq!(damage(&observed).len(), 1);
-        assert_eq!(damage(&observed)[0].kind, DamageKind::Magic(0x1234_5678));
+        assert_eq!(damage(&observed)[0].kind, Rule::Magic(0x1234_5678).into());
         assert_eq!(damage(&observed)[0].skipped, bad.len() as u64 * 8);
         assert_eq!(outside, 0);
     }
@@ -504,7 +505,7 @@ fn an_unknown_event_record_class() {
     let (observed, _) = read(&[odd.bytes(), good.clone()].concat());
     assert_eq!(times(&observed), [101, 201, 202, 203]);
     assert_eq!(damage(&observed).len(), 1);
-    assert_eq!(damage(&observed)[0].kind, DamageKind::EventRecordClass { data_stream_class: 1, id: 9 });
+    assert_eq!(damage(&observed)[0].kind, Rule::EventRecordClass { data_stream_class: 1, id: 9 }.into());
     assert_eq!(packets(&observed).len(), 2);
     // In a packet that is cut off as well, both are reported.
     let bytes = odd.bytes();
@@ -512,7 +513,7 @@ fn an_unknown_event_record_class() {
     assert_eq!(times(&observed), [101]);
     let kinds: Vec<_> = damage(&observed).iter().map(|damage| damage.kind.clone()).collect();
     assert!(
-        matches!(kinds[..], [DamageKind::EventRecordClass { .. }, DamageKind::CutOff { .. }]),
+        matches!(&kinds[..], [DamageKind::Rule(rule), DamageKind::CutOff { .. }] if rule.name == "event-record-class"),
         "{kinds:?}"
     );
 }
@@ -542,7 +543,7 @@ fn several_data_streams_in_a_file() {
     let (observed, _) =
         read(&[Small { class: 3, ..Small::new(0, 100) }.bytes(), Small::new(1, 200).bytes()].concat());
     assert_eq!(times(&observed), [201, 202, 203]);
-    assert_eq!(damage(&observed)[0].kind, DamageKind::DataStreamClass(3));
+    assert_eq!(damage(&observed)[0].kind, Rule::DataStreamClass(3).into());
 }
 
 #[test]
@@ -551,7 +552,7 @@ fn a_foreign_uuid() {
     let (observed, _) = read(&[foreign(0), foreign(1)].concat());
     assert_eq!(times(&observed), [101, 102, 103, 201, 202, 203]);
     assert_eq!(damage(&observed).len(), 1);
-    assert!(matches!(damage(&observed)[0].kind, DamageKind::Uuid { .. }));
+    assert_eq!(damage(&observed)[0].kind.rule().unwrap().name, "packet-uuid");
     // Behind something that is no packet.
     let bad = Small { magic: 1, ..Small::new(0, 100) }.bytes();
     let (observed, outside) = read(&[bad.clone(), foreign(1), foreign(2)].concat());
@@ -826,7 +827,9 @@ fn a_file_of_copies() {
         let (events, copies) = quick(what, || {
             let trace = trace(metadata.as_bytes(), &[("stream", &stream)]);
             let observed = observed(&trace);
-            let copies = damage(&observed).into_iter().filter(|one| matches!(one.kind, DamageKind::Copy(_)));
+            let copies = damage(&observed)
+                .into_iter()
+                .filter(|one| one.kind.rule().is_some_and(|rule| rule.name == "packet-copy"));
             (events(&observed).len(), copies.count())
         });
         assert_eq!((events, copies), (distinct as usize, (COUNT - distinct) as usize), "{what}");

@@ -2,6 +2,7 @@
 //! too. And what they read that was refused.
 
 use ichnos_ctf::metadata::{self, Metadata, MetadataOptions};
+use ichnos_ctf::rule::Rule;
 use ichnos_model::{DamageKind, Severity, Value};
 
 use crate::reading::{damage, events, observed, refusal, trace};
@@ -194,7 +195,7 @@ fn a_total_length_within_a_byte() {
         let trace = trace(text.as_bytes(), &[("s", &[total, content, 0x41, 0x42])]);
         let kinds: Vec<DamageKind> =
             ichnos_model::TraceInput::damage(&trace).iter().map(|damage| damage.kind.clone()).collect();
-        assert_eq!(kinds, [DamageKind::PartialByte(total.into())]);
+        assert_eq!(kinds, [Rule::PartialByte(total.into()).into()]);
     }
 }
 

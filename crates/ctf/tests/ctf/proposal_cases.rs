@@ -1,6 +1,7 @@
 //! What PROP-1.0 and PROP-2.0 allow or forbid, one small trace for each.
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
+use ichnos_ctf::rule::Rule;
 use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::{DamageKind, Severity, TraceInput, Wide};
 
@@ -169,7 +170,7 @@ fn event_record_class_ids_may_be_wider_than_64_bits() {
     // An id that no class has.
     let observed =
         crate::reading::observed(&trace(metadata.as_bytes(), &[("stream", &[0, 0, 0, 0, 0, 0, 0, 0, 2, 0])]));
-    let expected = DamageKind::EventRecordClass { data_stream_class: 0, id: 2 << 64 };
+    let expected = Rule::EventRecordClass { data_stream_class: 0, id: 2 << 64 }.into();
     assert_eq!(damage(&observed)[0].kind, expected);
     // In fields of more than 128 bits, it is the value that counts.
     let wide = metadata.replace("\"size\": 72", "\"size\": 136");
@@ -178,7 +179,7 @@ fn event_record_class_ids_may_be_wider_than_64_bits() {
     assert_eq!(all_values(&read(&wide, &data)), [["u:5", "u:67"]]);
     data[16] = 1;
     let observed = crate::reading::observed(&trace(wide.as_bytes(), &[("stream", &data)]));
-    assert_eq!(damage(&observed)[0].kind, DamageKind::WideId(136));
+    assert_eq!(damage(&observed)[0].kind, Rule::WideId(136).into());
 }
 
 #[test]

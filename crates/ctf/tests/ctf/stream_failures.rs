@@ -1,6 +1,7 @@
 //! One data stream fails in a way of its own: what is wrong is reported where it is, and the rest of it
 //! and all others go on.
 
+use ichnos_ctf::rule::Rule;
 use ichnos_model::{Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
 
 use crate::encoder::{Encoder, Order};
@@ -116,7 +117,7 @@ fn an_unknown_event_record_class() {
     let odd = packet(0, 1, 2000, 2900, &[(1, 2001), (9, 2002), (1, 2003)]);
     let (times, kinds) = beside(0, &[good(0, 0), odd, good(0, 2)].concat());
     assert_eq!(times, [1001, 1002, 1003, 2001, 3001, 3002, 3003]);
-    assert_eq!(kinds, [DamageKind::EventRecordClass { data_stream_class: 0, id: 9 }]);
+    assert_eq!(kinds, [Rule::EventRecordClass { data_stream_class: 0, id: 9 }.into()]);
 }
 
 #[test]
@@ -137,26 +138,26 @@ fn times_that_go_backwards() {
     let long = packet(0, 1, 2000, 1 << 50, &[(1, 2001)]);
     let (times, kinds) = beside(0, &[good(0, 0), long, good(0, 2)].concat());
     assert_eq!(times, [1001, 1002, 1003, 2001, 3001, 3002, 3003]);
-    assert_eq!(kinds, [DamageKind::EndAfterNext { end: 1 << 50, next: 3000 }]);
+    assert_eq!(kinds, [Rule::EndAfterNext { end: 1 << 50, next: 3000 }.into()]);
     // One that begins when others have begun long before: it stays where it lies.
     for begin in [0, 1500, 1 << 50] {
         let odd = packet(0, 3, begin, 4900, &[(1, 4001)]);
         let stream = [good(0, 0), good(0, 1), good(0, 2), odd, good(0, 4)].concat();
         let (times, kinds) = beside(0, &stream);
         assert_eq!(times[9..], [4001, 5001, 5002, 5003], "{begin}");
-        assert_eq!(kinds, [DamageKind::Misplaced { begin }]);
+        assert_eq!(kinds, [Rule::Misplaced { begin }.into()]);
     }
     // Packets that changed their places come in the order of time.
     let (times, kinds) = beside(0, &[good(0, 0), good(0, 2), good(0, 1), good(0, 3)].concat());
     assert!(times.is_sorted() && times.len() == 12);
-    assert!(matches!(kinds[..], [DamageKind::Misplaced { .. }]), "{kinds:?}");
+    assert!(matches!(&kinds[..], [DamageKind::Rule(rule)] if rule.name == "packet-order"), "{kinds:?}");
 }
 
 #[test]
 fn packets_that_are_there_twice() {
     let (times, kinds) = beside(0, &[good(0, 0), good(0, 1), good(0, 1), good(0, 2)].concat());
     assert!(times.is_sorted() && times.len() == 9);
-    assert_eq!(kinds, [DamageKind::Copy(good(0, 0).len() as u64)]);
+    assert_eq!(kinds, [Rule::Copy(good(0, 0).len() as u64).into()]);
     // In another file they are those of another snapshot.
     let (_, damages) = read(&[("one", &good(0, 0)), ("two", &good(0, 0))]);
     assert_eq!(damages, []);

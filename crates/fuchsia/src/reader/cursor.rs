@@ -130,6 +130,13 @@ pub(super) struct LogCursor {
     is_loss_told: bool,
 }
 
+/// What to do about a broken rule because of which a record cannot be read.
+const FATAL_REMEDY: &str = "the program that wrote the record is faulty, or bytes were changed or are missing: get \
+                            the file again from where it was recorded";
+
+/// The same where it can be read.
+const REMEDY: &str = "it is read as if the rule were kept; the program that wrote it should be corrected";
+
 impl LogCursor {
     pub(super) fn new(
         stream: &Arc<DataStream>,
@@ -400,12 +407,14 @@ impl LogCursor {
             file: self.stream.name.to_string(),
             stream: Some(self.stream.name.to_string()),
             bit: (self.base + at) * 8,
-            kind: DamageKind::Rule(Box::new(BrokenRule {
+            kind: BrokenRule {
                 name: error.rule.name(),
                 statement,
-                record: self.records,
+                remedy: if fatal { FATAL_REMEDY } else { REMEDY },
+                record: Some(self.records),
                 fatal,
-            })),
+            }
+            .into(),
             skipped: skipped * 8,
         }
     }

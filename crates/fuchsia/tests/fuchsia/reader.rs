@@ -447,7 +447,7 @@ fn a_check_tells_all_rules_and_reading_goes_on() {
             match cursor.current().unwrap() {
                 Message::Damage(damage) => {
                     let DamageKind::Rule(rule) = &damage.kind else { panic!("{damage}") };
-                    rules.push((rule.name, rule.record, damage.bit / 8));
+                    rules.push((rule.name, rule.record.unwrap(), damage.bit / 8));
                 }
                 Message::Event(_) => events += 1,
                 _ => {}

@@ -1,0 +1,170 @@
+//! The rules of CTF that data can break, beside what can be wrong in any format.
+
+use ichnos_model::{BrokenRule, DamageKind, Uuid};
+
+/// A rule that a packet, an event record or a packet index breaks, and how. As [`DamageKind`] it is a
+/// [`BrokenRule`] with the name that [`Rule::name`] gives.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Rule {
+    /// A packet begins with the magic number, if its class has one (CTF2-SPEC-2.0, "Packet").
+    #[error("expected the packet magic number 0xc1fc1fc1, found {0:#x}")]
+    Magic(u64),
+    /// A packet has the UUID of its metadata stream.
+    #[error("expected the UUID {expected} of the metadata, found {found}")]
+    Uuid {
+        /// UUID of the metadata.
+        expected: Uuid,
+        /// UUID of the packet.
+        found: Uuid,
+    },
+    /// A packet names a data stream class of the metadata.
+    #[error("there is no data stream class {0} in the metadata")]
+    DataStreamClass(u128),
+    /// A packet belongs to the data stream that the index of its file says.
+    #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
+    OtherDataStream {
+        /// Id of the data stream class that the packet names.
+        class: u128,
+    },
+    /// An event record names an event record class of its data stream class.
+    #[error("there is no event record class {id} in data stream class {data_stream_class}")]
+    EventRecordClass {
+        /// Id of the data stream class.
+        data_stream_class: u128,
+        /// Id that the event record names.
+        id: u128,
+    },
+    /// An id takes 128 bits at most: a limit of this reader.
+    #[error("the id takes {0} bits, more than the limit of 128")]
+    WideId(u64),
+    /// The content of a packet is not longer than the packet.
+    #[error("the packet's content of {content} bits is longer than the packet of {total} bits")]
+    ContentBeyondTotal {
+        /// Size of the content in bits.
+        content: u64,
+        /// Size of the packet in bits.
+        total: u64,
+    },
+    /// A packet does not end before its own header and context.
+    #[error("the packet says {what} of {length} bits, but its header and context take {taken} bits")]
+    PacketTooShort {
+        /// "a total length" or "a content length".
+        what: &'static str,
+        /// The size it says.
+        length: u64,
+        /// Size of its header and context.
+        taken: u64,
+    },
+    /// The size of a packet is a whole number of bytes.
+    #[error("the packet's total length of {0} bits is not a multiple of 8")]
+    PartialByte(u64),
+    /// A packet is in its file once.
+    #[error("the packet is a copy of the one at byte {0} of the file: it is left out")]
+    Copy(u64),
+    /// Packets of a file are in the order of their times.
+    #[error(
+        "the packet begins at {begin} cycles, which does not fit between the packets around it in the file"
+    )]
+    Misplaced {
+        /// Cycles at its beginning.
+        begin: u64,
+    },
+    /// Counters of packets and of discarded event records only grow.
+    #[error("the {counter} goes back, from {from} to {to}")]
+    CounterBackwards {
+        /// "packet sequence number" or "counter of discarded event records".
+        counter: &'static str,
+        /// Value in the packet before.
+        from: u64,
+        /// Value in the packet.
+        to: u64,
+    },
+    /// A packet ends before the next one begins.
+    #[error("the packet ends at {end} cycles, but the next one begins at {next} cycles")]
+    EndAfterNext {
+        /// Cycles at its end.
+        end: u64,
+        /// Cycles at the beginning of the next packet of the data stream.
+        next: u64,
+    },
+    /// A packet begins before it ends.
+    #[error("the packet begins at {begin} cycles and ends at {end} cycles")]
+    EndBeforeBegin {
+        /// Cycles at its beginning.
+        begin: u64,
+        /// Cycles at its end.
+        end: u64,
+    },
+    /// The packet index that the tracer wrote says what the packet says; it is the packet that counts.
+    #[error("the packet index beside the file does not say what the packet says")]
+    FalseIndex,
+}
+
+impl Rule {
+    /// Its name, in words of small letters with `-` between them.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Magic(_) => "packet-magic",
+            Self::Uuid { .. } => "packet-uuid",
+            Self::DataStreamClass(_) => "data-stream-class",
+            Self::OtherDataStream { .. } => "index-data-stream",
+            Self::EventRecordClass { .. } => "event-record-class",
+            Self::WideId(_) => "id-length",
+            Self::ContentBeyondTotal { .. } => "packet-content-length",
+            Self::PacketTooShort { .. } => "packet-length",
+            Self::PartialByte(_) => "packet-whole-bytes",
+            Self::Copy(_) => "packet-copy",
+            Self::Misplaced { .. } => "packet-order",
+            Self::CounterBackwards { .. } => "counter-order",
+            Self::EndAfterNext { .. } => "packet-end-next",
+            Self::EndBeforeBegin { .. } => "packet-end",
+            Self::FalseIndex => "index-packet",
+        }
+    }
+
+    /// What the owner of the trace can do about it.
+    fn remedy(&self) -> &'static str {
+        match self {
+            Self::EventRecordClass { .. } | Self::DataStreamClass(_) | Self::WideId(_) => {
+                "the metadata do not describe these bytes: check that they belong to this recording and are \
+                 complete"
+            }
+            Self::Magic(_) => {
+                "this is no data stream of the trace, or bytes are missing: move foreign files out of the folder, \
+                 or copy the file again"
+            }
+            Self::Uuid { .. } => {
+                "the file belongs to another recording: put it beside the metadata of that one"
+            }
+            Self::ContentBeyondTotal { .. } | Self::PacketTooShort { .. } | Self::PartialByte(_) => {
+                "the sizes that the packet says are wrong: the tracer was interrupted while it wrote, or is faulty"
+            }
+            Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => {
+                "the tracer's clock is faulty there, or bytes were changed: times around it are not to be trusted"
+            }
+            Self::CounterBackwards { .. } => {
+                "the tracer was set back, or bytes were changed: numbers of lost events and packets around it are \
+                 not to be trusted"
+            }
+            Self::Misplaced { .. } => {
+                "packets were moved after they were recorded: all that is there is read, in the order of time"
+            }
+            Self::Copy(_) => {
+                "the packet was copied after it was recorded: it is read once; copy the file again from where it \
+                 was recorded"
+            }
+            Self::FalseIndex | Self::OtherDataStream { .. } => {
+                "remove the packet index (the file of the folder `index`): packets are found without it"
+            }
+        }
+    }
+}
+
+impl From<Rule> for DamageKind {
+    fn from(rule: Rule) -> Self {
+        let (name, remedy) = (rule.name(), rule.remedy());
+        BrokenRule { name, statement: rule.to_string(), remedy, record: None, fatal: true }.into()
+    }
+}
