@@ -57,7 +57,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
                 }
             }))
         }
-        Verb::Info(info) if info.json && is_given("clock_gmt") => Some(
+        Verb::Info(info) if info.report.json && is_given("clock_gmt") => Some(
             Failure::new("`--clock-gmt` does not apply to JSON: times are numbers of nanoseconds there")
                 .help("leave it out, or leave out --json"),
         ),

@@ -8,7 +8,7 @@ use ichnos::export::{
 use ichnos::io::Output;
 use ichnos::model::Window;
 
-use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameName};
+use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameScope};
 use crate::beginning;
 use crate::exit::{Exit, Failure};
 use crate::input;
@@ -60,7 +60,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     let mut output = Destination::new(output, style.terminal_text(args));
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
-    progress.limit_damage(args.reading.limit_damage);
+    let most_damages = args.reading.limits().report.damage;
+    progress.limit_damage(most_damages);
     let is_limited = selection.is_some();
     let job = Job { args, style: &style, reader: &reader, selection };
     let done = parts::print(&job, &mut output, &mut progress, report)?;
@@ -77,9 +78,9 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     }
     output.finish()?;
     let elapsed = progress.finish();
-    if let Some(more) = done.tally.damages.checked_sub(args.reading.limit_damage).filter(|more| *more > 0) {
+    if let Some(more) = done.tally.damages.checked_sub(most_damages).filter(|more| *more > 0) {
         let more = count(more, "more damaged place");
-        report.warning(&format!("{more}; --limit-damage tells more of them"));
+        report.warning(&format!("{more}; `--max damage=N` lists more of them"));
     }
     damaged |= done.tally.damages > 0 || tell_undecoded(done.undecoded, report);
     if args.stats {
@@ -94,7 +95,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         }
     }
     // With -v, all of them were mentioned before.
-    for trace in session.traces().iter().filter(|_| report.verbose == 0) {
+    for trace in session.traces().iter().filter(|_| !report.verbose) {
         for quirk in trace.applied_quirks() {
             report.notice(&format!("{}: {quirk}", trace.path()));
         }
@@ -206,7 +207,7 @@ fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
     options.no_delta = args.no_delta;
     options.color = paint.is_on();
     options.color_warnings = Paint::stderr(global.color).is_on();
-    options.verbose = global.verbose > 0;
+    options.verbose = global.verbose;
     // As `babeltrace2` has it: what is named is all that is printed.
     if !args.fields.is_empty() {
         options.fields = PrettyFields::NONE;
@@ -232,12 +233,12 @@ fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
     for name in &args.names {
         let names = &mut options.names;
         match name {
-            NameName::Payload => names.payload = true,
-            NameName::Context => names.context = true,
-            NameName::Scope => names.scope = true,
-            NameName::Header => names.header = true,
-            NameName::All => *names = PrettyNames::ALL,
-            NameName::None => {}
+            NameScope::Payload => names.payload = true,
+            NameScope::Context => names.context = true,
+            NameScope::Scope => names.scope = true,
+            NameScope::Header => names.header = true,
+            NameScope::All => *names = PrettyNames::ALL,
+            NameScope::None => {}
         }
     }
     options

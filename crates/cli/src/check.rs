@@ -23,7 +23,7 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
     if args.fails_on(FailOn::Never) && args.fail_on.len() > 1 {
         return Err(Failure::new("`--fail-on never` cannot be combined with other values of --fail-on"));
     }
-    let mut found = Findings { most_damages: args.reading.limit_damage, ..Findings::default() };
+    let mut found = Findings { most_damages: args.reading.limits().report.damage, ..Findings::default() };
     match input::try_open(&args.reading, Arithmetic::Exact, true, scan::progress(global.progress, report))? {
         Ok(session) => {
             applicable::check_reading(&args.reading, &session, report)?;
@@ -35,11 +35,11 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
         Err(error) => found.failed(&error)?,
     }
     let bad = found.is_bad(args);
-    if args.json {
-        output::print_json(&found.document(args.metadata_only), args.integers.into())?;
+    if args.report.json {
+        output::print_json(&found.document(args.metadata_only), args.report.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
-        output::print(&found.text(args.metadata_only, paint, report.verbose > 0), paint)?;
+        output::print(&found.text(args.metadata_only, paint, report.verbose), paint)?;
     }
     Ok(if found.is_incomplete {
         Exit::Damaged
@@ -487,7 +487,7 @@ impl Findings {
         }
         if self.left_out > 0 {
             let more = count(self.left_out, "more damaged place");
-            let _ = writeln!(text, "{more}; --limit-damage lists more of them");
+            let _ = writeln!(text, "{more}; `--max damage=N` lists more of them");
         }
         let mut read = format!("{}, {}", count(self.traces, "trace"), count(self.streams, "data stream"));
         if !metadata_only {

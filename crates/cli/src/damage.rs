@@ -7,9 +7,6 @@ use ichnos::model::{Damage, DamageKind};
 use crate::limits;
 use crate::style::count;
 
-/// How many damaged places are listed if nobody says otherwise; the others are counted.
-pub(crate) const LISTED: u64 = 10_000;
-
 /// Damaged places: the first ones, and how many there are.
 #[derive(Default)]
 pub(crate) struct Damages {

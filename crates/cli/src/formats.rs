@@ -21,7 +21,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             (value.get_name().to_owned(), help)
         })
         .collect();
-    if args.json {
+    if args.report.json {
         let mut object = js::document("formats");
         let format = |format: &ichnos::Format| {
             json!({
@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
         object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
         let texts = texts.iter().map(|(name, help)| json!({ "name": name, "description": help }));
         object.put("texts", texts.collect::<Vec<Json>>());
-        output::print_json(&object.json(), args.integers.into())?;
+        output::print_json(&object.json(), args.report.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();

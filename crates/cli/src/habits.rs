@@ -8,7 +8,7 @@ use clap::Command;
 use clap::ValueEnum;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use crate::args::{FieldName, NameName};
+use crate::args::{FieldName, NameScope};
 use crate::exit::Failure;
 
 /// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat`
@@ -374,7 +374,7 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             error.remove(ContextKind::SuggestedValue);
             Some(format!("what to print of an event is chosen by `--fields {value}`"))
         }
-        ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameName>(&value) => {
+        ErrorKind::ValueValidation if argument.starts_with("--limit <") && are_all::<NameScope>(&value) => {
             Some(format!("where to print names is chosen by `--names {value}`"))
         }
         _ => None,

@@ -42,9 +42,9 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     }
     drop(progress);
     input::tell_emptiness(&session, report);
-    if args.json {
+    if args.report.json {
         let document = document(&traces, &session, args);
-        output::print_json(&document.json(), args.integers.into())?;
+        output::print_json(&document.json(), args.report.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         if let Some(clocks) = session.uncorrelated() {
@@ -91,13 +91,13 @@ struct Found<'a> {
 
 impl<'a> Found<'a> {
     fn new(input: &'a dyn TraceInput, args: &Info, progress: &mut Progress) -> Self {
-        let (counted, most) = (args.count, args.reading.limit_damage);
+        let (counted, most) = (args.count, args.reading.limits().report.damage);
         let mut damage = Damages::default();
         input.damage().iter().for_each(|found| damage.add(found, most));
         let mut found = Self { input, streams: Vec::new(), rest: Vec::new(), number: 0, counted, damage };
         // One after the other: there can be very many.
         let mut cursors = counted.then(|| input.cursors(Window::default()).into_iter());
-        let shown = if args.json { usize::MAX } else { SHOWN_STREAMS };
+        let shown = if args.report.json { usize::MAX } else { SHOWN_STREAMS };
         input.for_each_stream(&mut |summary| {
             let mut stream = Stream::new(summary);
             match cursors.as_mut().map(Iterator::next) {

@@ -147,38 +147,10 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
     }
     options.ctf.without_quirks =
         if reading.no_quirks { Quirk::ALL.to_vec() } else { reading.no_quirk.clone() };
-    set_limits(reading, &mut options);
+    let limits = reading.limits();
+    options.set_limits(limits.model);
+    options.io = limits.io;
     Ok(options)
-}
-
-fn set_limits(reading: &Reading, options: &mut OpenOptions) {
-    fn set<T: Copy>(limit: &mut T, given: Option<T>) {
-        *limit = given.unwrap_or(*limit);
-    }
-    let mut limits = options.ctf.limits;
-    set(&mut limits.metadata_bytes, reading.limit_metadata);
-    set(&mut limits.description_bytes, reading.limit_description);
-    // What is given holds for short metadata, too.
-    set(&mut limits.few_description_bytes, reading.limit_description);
-    set(&mut limits.depth, reading.limit_depth);
-    set(&mut limits.field_classes, reading.limit_field_classes);
-    // Who says how many wants that many, however short the metadata are.
-    set(&mut limits.few_field_classes, reading.limit_field_classes);
-    set(&mut limits.event_record_classes, reading.limit_event_classes);
-    set(&mut limits.late_event_record_classes, reading.limit_event_classes);
-    set(&mut limits.integer_bits, reading.limit_integer);
-    set(&mut limits.fields_per_bit, reading.limit_fields_per_bit);
-    set(&mut limits.zero_size_elements, reading.limit_empty_elements);
-    set(&mut limits.empty_fields, reading.limit_empty_fields);
-    set(&mut limits.packets, reading.limit_packets);
-    set(&mut limits.diagnostics, reading.limit_problems);
-    options.set_limits(limits);
-    let limits = &mut options.io;
-    set(&mut limits.decompressed_bytes, reading.limit_unpacked);
-    set(&mut limits.ratio, reading.limit_ratio);
-    set(&mut limits.small_ratio, reading.limit_ratio);
-    set(&mut limits.entries, reading.limit_files);
-    set(&mut limits.depth, reading.limit_folders);
 }
 
 /// An error of opening, with what may help.
@@ -274,7 +246,7 @@ fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
         problem.diagnostic.severity == Severity::Slip && !problem.file.ends_with(".idx")
     };
     let warned = trace.diagnostics().iter().filter(is_warned_about);
-    if report.verbose > 0 {
+    if report.verbose {
         trace.diagnostics().iter().for_each(|problem| report.note(&problem.to_string()));
         return;
     }

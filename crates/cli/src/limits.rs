@@ -1,76 +1,241 @@
-//! Which option raises which limit. This is the only table of it: messages take their advice from here, and
-//! a test compares it with the options and with docs/limits.md.
+//! The limits against hostile input that `--max NAME=VALUE` sets. This is the only table of them: the
+//! command line, `ichnos help limits` and what messages advise are made of it, and a test compares it with
+//! docs/limits.md.
 
+use std::fmt::Write as _;
+
+use ichnos::io::{IoError, IoLimits};
 use ichnos::model::{DamageKind, Diagnostic};
-use ichnos::{OpenError, io::IoError};
+use ichnos::{OpenError, model};
 
-/// An option that sets a limit of the library.
-pub(crate) struct LimitOption {
-    /// Name of the member of `Limits`, or of `IoLimits`.
-    pub(crate) limit: &'static str,
-    /// What helps if the limit was reached.
-    pub(crate) remedy: &'static str,
+use crate::nearest::nearest;
+use crate::size;
+
+/// The values of all limits.
+#[derive(Clone, Debug)]
+pub(crate) struct Limits {
+    /// Those of reading traces.
+    pub(crate) model: model::Limits,
+    /// Those of reading files and archives.
+    pub(crate) io: IoLimits,
+    pub(crate) report: ReportLimits,
 }
 
-macro_rules! options {
-    ($($limit:literal: $option:literal,)*) => {
-        [$(LimitOption {
-            limit: $limit,
-            remedy: concat!("if you trust the input, raise the limit with ", $option),
+/// Limits of what is reported.
+#[derive(Clone, Debug)]
+pub(crate) struct ReportLimits {
+    /// Most damaged places that are listed.
+    pub(crate) damage: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            model: model::Limits::default(),
+            io: IoLimits::default(),
+            report: ReportLimits { damage: 10_000 },
+        }
+    }
+}
+
+/// Whose limit it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// A member of [`model::Limits`].
+    Model,
+    /// A member of [`IoLimits`].
+    Io,
+    /// A member of [`ReportLimits`].
+    Report,
+}
+
+/// A limit that `--max` sets.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    /// As in `--max NAME=VALUE`.
+    name: &'static str,
+    family: Family,
+    is_bytes: bool,
+    /// What there is at most of.
+    about: &'static str,
+    /// What is to be said about the default beside its number.
+    default_note: &'static str,
+    /// Names of the members that it sets or is about.
+    members: &'static [&'static str],
+    /// What helps if it was reached.
+    remedy: &'static str,
+    get: fn(&Limits) -> u64,
+    set: fn(&mut Limits, u64),
+}
+
+/// A member of a struct of limits.
+trait Value: Copy {
+    fn widen(self) -> u64;
+    /// The value, or the largest one.
+    fn narrow(value: u64) -> Self;
+}
+
+macro_rules! values {
+    ($($type:ty),*) => {
+        $(impl Value for $type {
+            fn widen(self) -> u64 {
+                u64::try_from(self).unwrap_or(u64::MAX)
+            }
+
+            fn narrow(value: u64) -> Self {
+                value.try_into().unwrap_or(Self::MAX)
+            }
+        })*
+    };
+}
+
+values!(u32, u64, usize);
+
+/// Makes the rows of the table: `name: sets first member, further members; about`, and names of members
+/// that it is about without setting them.
+macro_rules! limits {
+    ($($family:ident $of:ident $name:literal $is_bytes:literal
+        [$first:ident $(, $member:ident)*] [$($further:literal)*] $about:literal $note:literal;)*) => {
+        &[$(Limit {
+            name: $name,
+            family: Family::$family,
+            is_bytes: $is_bytes,
+            about: $about,
+            default_note: $note,
+            members: &[stringify!($first) $(, stringify!($member))* $(, $further)*],
+            remedy: concat!("if you trust the input, raise the limit with --max ", $name, "=VALUE"),
+            get: |limits| limits.$of.$first.widen(),
+            set: |limits, value| {
+                limits.$of.$first = Value::narrow(value);
+                $(limits.$of.$member = Value::narrow(value);)*
+            },
         }),*]
     };
 }
 
-/// Options for members of `Limits`.
-pub(crate) const MODEL: [LimitOption; 15] = options! {
-    "metadata_bytes": "--limit-metadata",
-    "description_bytes": "--limit-description",
-    "few_description_bytes": "--limit-description",
-    "depth": "--limit-depth",
-    "field_classes": "--limit-field-classes",
-    "few_field_classes": "--limit-field-classes",
-    "event_record_classes": "--limit-event-classes",
-    "late_event_record_classes": "--limit-event-classes",
-    "integer_bits": "--limit-integer",
-    "empty_fields": "--limit-empty-fields",
-    "fields_per_bit": "--limit-fields-per-bit",
-    "few_fields": "--limit-fields-per-bit",
-    "zero_size_elements": "--limit-empty-elements",
-    "packets": "--limit-packets",
-    "diagnostics": "--limit-problems",
+/// All limits, in the order in which they are listed. What is given holds for short metadata and small
+/// archives, too, which have less by default.
+pub(crate) const LIMITS: &[Limit] = limits! {
+    Model model "metadata" true [metadata_bytes] []
+        "size of a metadata text" "";
+    Model model "description" true [description_bytes, few_description_bytes] []
+        "memory for the description of a trace" ", for short metadata 32M or ten times their size";
+    Model model "depth" false [depth] []
+        "levels of nested field classes, blocks and JSON" "";
+    Model model "field-classes" false [field_classes, few_field_classes] []
+        "field classes of a trace" ", for short metadata 4096 and four for each byte";
+    Model model "event-classes" false [event_record_classes, late_event_record_classes] []
+        "event record classes of a trace" ", 65536 of those that are only met while reading";
+    Model model "integer" false [integer_bits] []
+        "bits of an integer" "";
+    Model model "empty-fields" false [empty_fields] []
+        "fields of a structure that may have no bits" "";
+    Model model "fields-per-bit" false [fields_per_bit] ["few_fields"]
+        "fields for each bit of the data of a trace" ", beyond 1048576 in all";
+    Model model "empty-elements" false [zero_size_elements] []
+        "array elements without bits in a packet" ", and one for each bit";
+    Model model "packets" false [packets] []
+        "packets of a trace" "";
+    Model model "problems" false [diagnostics] []
+        "problems of a metadata text that are listed" "";
+    Report report "damage" false [damage] []
+        "damaged places that are listed" "";
+    Io io "unpacked" true [decompressed_bytes] []
+        "what is unpacked of an archive or a compressed file" "";
+    Io io "ratio" false [ratio, small_ratio] []
+        "times that unpacked data may be larger" ", for small files 128 and one for each 64 bytes";
+    Io io "files" false [entries] []
+        "files of a folder or an archive" "";
+    Io io "folders" false [depth] []
+        "levels of nested folders" "";
 };
 
-/// Options for members of `IoLimits`.
-pub(crate) const IO: [LimitOption; 5] = options! {
-    "decompressed_bytes": "--limit-unpacked",
-    "ratio": "--limit-ratio",
-    "small_ratio": "--limit-ratio",
-    "entries": "--limit-files",
-    "depth": "--limit-folders",
-};
+impl Limit {
+    /// The default, as it is written on the command line.
+    fn default_text(&self) -> String {
+        let value = (self.get)(&Limits::default());
+        let text = match value {
+            _ if !self.is_bytes => value.to_string(),
+            _ if value >= 1 << 30 && value % (1 << 30) == 0 => format!("{}G", value >> 30),
+            _ => format!("{}M", value >> 20),
+        };
+        format!("{text}{}", self.default_note)
+    }
+}
 
-fn find(options: &'static [LimitOption], limit: &str) -> Option<&'static str> {
-    options.iter().find(|option| option.limit == limit).map(|option| option.remedy)
+/// A limit with the value that `--max` gives it.
+#[derive(Clone, Debug)]
+pub(crate) struct Maximum {
+    limit: &'static Limit,
+    value: u64,
+}
+
+impl Maximum {
+    /// Reads `NAME=VALUE`.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let (name, value) = text
+            .split_once('=')
+            .ok_or("expected NAME=VALUE, for instance unpacked=32G; `ichnos help limits` lists the names")?;
+        let Some(limit) = LIMITS.iter().find(|limit| limit.name == name.trim()) else {
+            let names = nearest(name, LIMITS.iter().map(|limit| limit.name));
+            let similar = names.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
+            return Err(format!("there is no limit `{name}`; {similar}`ichnos help limits` lists them"));
+        };
+        let value = if limit.is_bytes {
+            size::parse(value)?
+        } else {
+            let parsed = value.trim().parse();
+            parsed.map_err(|_| format!("expected a number, found `{value}`"))?
+        };
+        if limit.family == Family::Report && value == 0 {
+            return Err(format!("`{name}` is at least 1"));
+        }
+        Ok(Self { limit, value })
+    }
+
+    /// Sets the limit.
+    pub(crate) fn apply(&self, limits: &mut Limits) {
+        (self.limit.set)(limits, self.value);
+    }
+}
+
+/// What `ichnos help limits` prints.
+pub(crate) fn help() -> String {
+    let mut text = "Limits against hostile input: more is refused or left out, which is said.\n\n\
+                    Set them with --max NAME=VALUE of info, cat, check and schema, for instance\n\
+                    --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
+        .to_owned();
+    let width = LIMITS.iter().map(|limit| limit.name.len()).max().unwrap_or_default();
+    for limit in LIMITS {
+        let _ =
+            writeln!(text, "  {:width$}  {} [default: {}]", limit.name, limit.about, limit.default_text());
+    }
+    text
+}
+
+fn find(family: Family, member: &str) -> Option<&'static str> {
+    let found = LIMITS.iter().find(|limit| limit.family == family && limit.members.contains(&member));
+    found.map(|limit| limit.remedy)
 }
 
 /// What helps if a problem of metadata is a limit that was reached.
 pub(crate) fn of_diagnostic(diagnostic: &Diagnostic) -> Option<&'static str> {
-    find(&MODEL, diagnostic.limit?)
+    find(Family::Model, diagnostic.limit?)
 }
 
 /// What helps if damage is a limit that was reached.
 pub(crate) fn of_damage(kind: &DamageKind) -> Option<&'static str> {
-    find(&MODEL, kind.limit()?)
+    find(Family::Model, kind.limit()?)
 }
 
 /// What helps if the input was refused because of a limit.
 pub(crate) fn of_io(error: &IoError) -> Option<&'static str> {
-    find(&IO, error.limit()?)
+    find(Family::Io, error.limit()?)
 }
 
 /// What helps if something of a tree of files was left out because of a limit.
 pub(crate) fn of_problem(problem: &str) -> Option<&'static str> {
-    problem.ends_with(" folders deep").then(|| find(&IO, "depth")).flatten()
+    problem.ends_with(" folders deep").then(|| find(Family::Io, "depth")).flatten()
 }
 
 /// What helps if nothing could be opened because of a limit.
@@ -89,10 +254,7 @@ pub(crate) fn of_opening(error: &OpenError) -> Option<&'static str> {
 mod tests {
     use std::collections::BTreeSet;
 
-    use clap::CommandFactory as _;
-
     use super::*;
-    use crate::args::LowArgs;
 
     /// Rows of a table of docs/limits.md: names of limits and their options.
     fn documented(name: &str) -> BTreeSet<(String, String)> {
@@ -109,18 +271,41 @@ mod tests {
     }
 
     #[test]
-    fn options_are_those_of_the_command_line_and_of_the_page() {
-        let command = LowArgs::command();
-        let info = command.find_subcommand("info").unwrap();
-        let flags: BTreeSet<String> =
-            info.get_arguments().filter_map(|argument| Some(format!("--{}", argument.get_long()?))).collect();
-        for (name, options) in [("model", &MODEL[..]), ("io", &IO[..])] {
-            let split = |option: &LimitOption| {
-                let (_, flag) = option.remedy.rsplit_once(' ').unwrap();
-                assert!(flags.contains(flag), "{flag}");
-                (option.limit.to_owned(), flag.to_owned())
-            };
-            assert_eq!(options.iter().map(split).collect::<BTreeSet<_>>(), documented(name));
+    fn limits_are_those_of_the_page() {
+        for (page, family) in [("model", Family::Model), ("io", Family::Io)] {
+            let of_family = LIMITS.iter().filter(|limit| limit.family == family);
+            let rows = of_family.flat_map(|limit| {
+                limit.members.iter().map(|member| ((*member).to_owned(), limit.name.to_owned()))
+            });
+            assert_eq!(rows.collect::<BTreeSet<_>>(), documented(page));
         }
+    }
+
+    #[test]
+    fn reads_what_is_given() {
+        let set = |text: &str| {
+            let mut limits = Limits::default();
+            Maximum::parse(text).map(|maximum| maximum.apply(&mut limits)).map(|()| limits)
+        };
+        assert_eq!(set("unpacked=32G").unwrap().io.decompressed_bytes, 32 << 30);
+        let limits = set("field-classes=7").unwrap().model;
+        assert_eq!((limits.field_classes, limits.few_field_classes), (7, 7));
+        assert_eq!(set("depth=99999999999").unwrap().model.depth, u32::MAX);
+        assert!(set("depht=3").unwrap_err().contains("did you mean `depth`?"));
+        assert!(set("depth").unwrap_err().contains("expected NAME=VALUE"));
+        assert!(set("depth=x").unwrap_err().contains("expected a number"));
+        assert!(set("damage=0").unwrap_err().contains("at least 1"));
+    }
+
+    /// Every limit sets something, and its default is what the library has.
+    #[test]
+    fn every_limit_sets_something() {
+        for limit in LIMITS {
+            let mut limits = Limits::default();
+            (limit.set)(&mut limits, 3);
+            assert_eq!((limit.get)(&limits), 3, "{}", limit.name);
+            assert!(help().contains(&format!("  {} ", limit.name)));
+        }
+        assert!(help().lines().all(|line| line.len() <= 120), "{}", help());
     }
 }

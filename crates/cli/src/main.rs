@@ -28,6 +28,7 @@ mod report;
 mod scan;
 mod schema;
 mod selection;
+mod size;
 mod style;
 mod text_check;
 mod time;

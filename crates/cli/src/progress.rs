@@ -7,7 +7,7 @@ use ichnos::Session;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::args;
-use crate::damage;
+use crate::limits::Limits;
 use crate::report::Report;
 
 /// Nothing is shown before.
@@ -79,16 +79,16 @@ impl Progress {
             next: started + PATIENCE,
             until_look: STRIDE,
             events: 0,
-            damages_left: damage::LISTED,
+            damages_left: Limits::default().report.damage,
         }
     }
 
-    /// Tells of so many damaged places only.
+    /// Prints at most this many damaged places.
     pub(crate) fn limit_damage(&mut self, most: u64) {
         self.damages_left = most;
     }
 
-    /// Tells of a damaged place.
+    /// Prints a damaged place.
     pub(crate) fn damage(&mut self, line: &str, report: Report) {
         if let Some(left) = self.damages_left.checked_sub(1) {
             self.damages_left = left;

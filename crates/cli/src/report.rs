@@ -18,7 +18,7 @@ pub(crate) struct Report {
     quiet: bool,
     is_terminal: bool,
     /// How much more than usual is said.
-    pub(crate) verbose: u8,
+    pub(crate) verbose: bool,
 }
 
 impl Report {
@@ -34,7 +34,7 @@ impl Report {
     /// What reports before the command line is known.
     pub(crate) fn early() -> Self {
         let is_terminal = std::io::stderr().is_terminal();
-        Self { paint: Paint::stderr(When::Auto), quiet: false, is_terminal, verbose: 0 }
+        Self { paint: Paint::stderr(When::Auto), quiet: false, is_terminal, verbose: false }
     }
 
     /// Why it could not be done.
@@ -80,7 +80,7 @@ impl Report {
 
     /// Good to know: only if asked for.
     pub(crate) fn note(self, text: &str) {
-        if self.verbose > 0 {
+        if self.verbose {
             self.line(&format!("{}: {}", self.paint.title("note"), safe(text)));
         }
     }

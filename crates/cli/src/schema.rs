@@ -20,7 +20,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
     let damaged = input::tell_problems(&session, report);
     meet_classes(&session, global, report);
-    if args.json {
+    if args.report.json {
         let mut object = js::document("schema");
         let traces = session.traces().iter().map(|trace| {
             let mut object = Object::default();
@@ -30,7 +30,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             object.json()
         });
         object.put("traces", traces.collect::<Vec<_>>());
-        output::print_json(&object.json(), args.integers.into())?;
+        output::print_json(&object.json(), args.report.integers.into())?;
     } else {
         let paint = Paint::stdout(global.color);
         let traces = session.traces().iter();

@@ -229,7 +229,7 @@ fn a_few_events_are_those_of_the_whole() {
         let folder = Folder::new("archive-beginning");
         for path in long(&folder, is_damaged) {
             let cat = |more: &[&str]| {
-                let given = ["cat", "--limit-ratio=100000", "--limit-fields-per-bit=1000"]
+                let given = ["cat", "--max=ratio=100000", "--max=fields-per-bit=1000"]
                     .into_iter()
                     .chain(path.split(' '));
                 ichnos(given.chain(more.iter().copied()))

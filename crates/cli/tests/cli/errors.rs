@@ -64,13 +64,13 @@ fn limits_and_dialects() {
     let run = |option: &str, value: &str| {
         ichnos([OsStr::new("info"), folder.as_os_str(), OsStr::new(option), OsStr::new(value)])
     };
-    run("--limit-metadata", "16").expect(2, &["more than the limit of 16"]);
-    run("--limit-metadata", "1M").expect(0, &[]);
-    run("--limit-metadata", "much").expect(2, &["expected a number of bytes"]);
-    run("--limit-depth", "1").expect(2, &["nested"]);
-    run("--limit-field-classes", "3").expect(2, &["more than 3 field classes"]);
-    run("--limit-event-classes", "1").expect(2, &["more than 1"]);
-    run("--limit-integer", "8").expect(2, &["wider than the limit of 8"]);
+    run("--max", "metadata=16").expect(2, &["more than the limit of 16"]);
+    run("--max", "metadata=1M").expect(0, &[]);
+    run("--max", "metadata=much").expect(2, &["expected a number of bytes"]);
+    run("--max", "depth=1").expect(2, &["nested"]);
+    run("--max", "field-classes=3").expect(2, &["more than 3 field classes"]);
+    run("--max", "event-classes=1").expect(2, &["more than 1"]);
+    run("--max", "integer=8").expect(2, &["wider than the limit of 8"]);
     run("--dialect", "ctf1.8").expect(0, &[]);
     run("--dialect", "prop1").expect(2, &["metadata:1:1", "without --dialect"]);
     run("--dialect", "ctf3").expect(2, &["possible values"]);

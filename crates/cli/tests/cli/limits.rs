@@ -46,37 +46,34 @@ fn members(limits: &impl Debug) -> BTreeMap<String, String> {
 
 #[test]
 fn the_page_has_all_limits() {
-    let mut flags: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    let mut named: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut of_table = |name: &str| {
         let table = table(name);
-        for (flag, default) in table.values() {
-            flags.entry(flag.clone()).or_default().push(default.clone());
+        for (name, default) in table.values() {
+            named.entry(name.clone()).or_default().push(default.clone());
         }
         table.into_iter().map(|(limit, (_, default))| (limit, default)).collect::<BTreeMap<_, _>>()
     };
     assert_eq!(of_table("model"), members(&Limits::default()));
     assert_eq!(of_table("io"), members(&IoLimits::default()));
     of_table("output");
-    for verb in ["info", "cat", "check", "schema"] {
-        let help = ichnos(["help", verb]).expect(0, &[]).out;
-        let (_, limits) = help.split_once("Limits against hostile input:").unwrap();
-        // Other sections follow after an empty line.
-        let mut found = BTreeSet::new();
-        for option in limits.split("\n      --").skip(1) {
-            let words: Vec<&str> = option.split_whitespace().collect();
-            let flag = format!("--{}", words[0]);
-            if !flag.starts_with("--limit-") {
-                break;
-            }
-            let text = words.join(" ");
-            let (_, default) = text.split_once("[default: ").unwrap_or_else(|| panic!("{flag}: {text}"));
-            let defaults = flags.get(&flag).unwrap_or_else(|| panic!("{flag} is not on the page"));
-            for expected in defaults {
-                assert!(default.contains(expected.as_str()), "{flag}: {expected} is not in {default}");
-            }
-            found.insert(flag);
+    let help = ichnos(["help", "limits"]).expect(0, &[]).out;
+    let mut found = BTreeSet::new();
+    for line in help.lines().filter_map(|line| line.strip_prefix("  ")) {
+        let (name, text) = line.split_once(' ').unwrap();
+        let (_, default) = text.split_once("[default: ").unwrap_or_else(|| panic!("{name}: {text}"));
+        let expected = named.get(name).unwrap_or_else(|| panic!("{name} is not on the page"));
+        for expected in expected {
+            // As it is written on the command line.
+            let expected = expected.replace(" MiB", "M").replace(" GiB", "G").replace(',', "");
+            assert!(default.contains(&expected), "{name}: {expected} is not in {default}");
         }
-        assert_eq!(found, flags.keys().cloned().collect(), "{verb}");
+        found.insert(name.to_owned());
+    }
+    assert_eq!(found, named.keys().cloned().collect());
+    for verb in ["info", "cat", "check", "schema"] {
+        let help = ichnos([verb, "-h"]).expect(0, &[]).out;
+        assert!(help.contains("--max <NAME=VALUE>") && help.contains("`ichnos help limits`"), "{help}");
     }
 }
 
@@ -103,27 +100,27 @@ fn each_flag_sets_its_limit() {
     };
     // More than one for each bit: few enough in a small file that nothing is left out.
     assert_eq!(cat(&files, &[]).expect(0, &[]).out.lines().count(), 100);
-    damaged(&["--limit-empty-elements", "200"], "more than 200 array elements of zero size");
+    damaged(&["--max", "empty-elements=200"], "more than 200 array elements of zero size");
     let fields = "stream{};event{fields:=struct{integer{size=1;align=1;}a;struct{}b,c,d,e,f,g,h;};};";
     let fields = fields.replace(
         "struct{}b,c,d,e,f,g,h;",
         &"bcdefgh".chars().map(|c| format!("struct{{}}{c};")).collect::<String>(),
     );
     let files = tsdl(&fields, &[7; 40_000]);
-    let ten = ["--limit-fields-per-bit", "10", "--limit", "5"];
+    let ten = ["--max", "fields-per-bit=10", "--limit", "5"];
     assert_eq!(cat(&files, &ten).expect(0, &[]).out.lines().count(), 5);
     let too_many =
         "320000 bits of such event records could have 3200000 fields, more than the limit of 2328576";
-    cat(&files, &[]).expect(3, &[too_many, "40,000 bytes skipped", "--limit-fields-per-bit"]);
+    cat(&files, &[]).expect(3, &[too_many, "40,000 bytes skipped", "--max fields-per-bit=VALUE"]);
     cat(&files, &["--strict"]).expect(2, &[too_many]);
-    run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--limit-fields-per-bit"]);
-    cat(&files, &["--limit-empty-fields", "3"]).expect(2, &["more than 3 fields"]);
+    run("check", &files, &[]).expect(1, &[]).prints(&[too_many, "--max fields-per-bit=VALUE"]);
+    cat(&files, &["--max", "empty-fields=3"]).expect(2, &["more than 3 fields"]);
     let files = tsdl(PACKETS, &[8; 10]);
     cat(&files, &[]).expect(0, &[]);
-    cat(&files, &["--limit-packets", "9"]).expect(3, &["more than 9 packets"]);
-    cat(&files, &["--limit-description", "500"]).expect(2, &["takes more than 500 bytes of memory"]);
+    cat(&files, &["--max", "packets=9"]).expect(3, &["more than 9 packets"]);
+    cat(&files, &["--max", "description=500"]).expect(2, &["takes more than 500 bytes of memory"]);
     let files = tsdl("stream{};?;?;?;", &[]);
-    let few = cat(&files, &["--limit-problems", "1"]).expect(2, &[]).err;
+    let few = cat(&files, &["--max", "problems=1"]).expect(2, &[]).err;
     assert!(few.lines().count() < cat(&files, &[]).err.lines().count(), "{few}");
     // Packets of an event record that nobody knows.
     let unknown = "stream{packet.context:=struct{integer{size=8;}packet_size;};\
@@ -131,16 +128,16 @@ fn each_flag_sets_its_limit() {
     let files = tsdl(unknown, &[16, 1].repeat(5));
     let all = cat(&files, &[]).expect(3, &[]).err;
     assert_eq!(all.matches("no event record class 1").count(), 5);
-    let few = cat(&files, &["--limit-damage", "3"]).expect(3, &["2 more damaged places"]).err;
+    let few = cat(&files, &["--max", "damage=3"]).expect(3, &["2 more damaged places"]).err;
     assert_eq!(few.matches("no event record class 1").count(), 3);
-    let few = run("check", &files, &["--limit-damage", "3", "--json"]).expect(1, &[]).json();
+    let few = run("check", &files, &["--max", "damage=3", "--json"]).expect(1, &[]).json();
     assert_eq!((few["errors"].as_u64(), few["left_out"].as_u64()), (Some(5), Some(2)));
     assert_eq!(few["findings"].as_array().unwrap().len(), 3);
-    let few = run("info", &files, &["--limit-damage", "3", "--json", "--count"]).expect(3, &[]).json();
+    let few = run("info", &files, &["--max", "damage=3", "--json", "--count"]).expect(3, &[]).json();
     assert_eq!((few["damage"].as_u64(), few["traces"][0]["damage_left_out"].as_u64()), (Some(5), Some(2)));
-    cat(&files, &["--limit-damage", "0"]).expect(2, &["0 is not in"]);
+    cat(&files, &["--max", "damage=0"]).expect(2, &["at least 1"]);
     // What is unpacked, and what lies where.
-    let of = |files: Files, flag: &str, value: &str, code: i32, part: &str| {
+    let of = |files: Files, given: &str, code: i32, part: &str| {
         let folder = Folder::new("limits");
         for (name, bytes) in files {
             let path = folder.join(name);
@@ -149,28 +146,29 @@ fn each_flag_sets_its_limit() {
         }
         let archive = folder.join("t.tar.gz");
         let path = if archive.exists() { &archive } else { &*folder };
-        ichnos(["info", path.to_str().unwrap(), flag, value]).expect(code, &[part]);
+        ichnos(["info", path.to_str().unwrap(), "--max", given]).expect(code, &[part]);
     };
     let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
-    of(archive(90_000), "--limit-ratio", "2000", 0, "");
+    of(archive(90_000), "ratio=2000", 0, "");
     // So much out of so little may not have so many fields, either.
-    of(archive(900_000), "--limit-ratio", "2000", 3, "");
-    of(archive(90_000), "--limit-ratio", "2", 2, "--limit-ratio");
-    of(archive(9000), "--limit-unpacked", "4K", 2, "--limit-unpacked");
-    of(archive(9), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
-    of(tsdl(PACKETS, &[8]), "--limit-files", "2", 0, "");
-    of(tsdl(PACKETS, &[8]), "--limit-files", "1", 2, "the number of files is more than the limit of 1");
+    of(archive(900_000), "ratio=2000", 3, "");
+    of(archive(90_000), "ratio=2", 2, "--max ratio=VALUE");
+    of(archive(9000), "unpacked=4K", 2, "--max unpacked=VALUE");
+    of(archive(9), "files=1", 2, "the number of files is more than the limit of 1");
+    of(tsdl(PACKETS, &[8]), "files=2", 0, "");
+    of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files is more than the limit of 1");
     let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
-    of(deep(), "--limit-folders", "2", 0, "");
-    of(deep(), "--limit-folders", "1", 3, "left out, it is more than 1 folders deep");
+    of(deep(), "folders=2", 0, "");
+    of(deep(), "folders=1", 3, "left out, it is more than 1 folders deep");
 }
 
 /// Whichever limit is reached, the message names the option that raises it.
 #[test]
 fn a_limit_names_its_option() {
-    let named = |verb: &str, files: &Files, code: i32, option: &str, given: &[&str]| {
-        let run = run(verb, files, given).expect(code, &[]);
-        let advice = format!("if you trust the input, raise the limit with {option}");
+    let named = |verb: &str, files: &Files, code: i32, given: &str| {
+        let run = run(verb, files, &["--max", given]).expect(code, &[]);
+        let (name, _) = given.split_once('=').unwrap();
+        let advice = format!("if you trust the input, raise the limit with --max {name}=VALUE");
         let text = format!("{}{}", run.out, run.err);
         assert!(text.contains(&advice), "{verb} {given:?}: {text}");
         assert!(!text.contains("record the trace again"), "{verb} {given:?}: {text}");
@@ -180,32 +178,32 @@ fn a_limit_names_its_option() {
     let integer = "integer{size=8;}a;";
     let empties = (0..9).map(|i| format!("struct{{}}e{i};")).collect::<String>();
     let nested = event("struct{struct{struct{integer{size=8;}a;}b;}c;}d;");
-    for (option, value, files) in [
-        ("--limit-metadata", "50", event(integer)),
-        ("--limit-description", "500", event(integer)),
-        ("--limit-description", "2000", event(integer)),
-        ("--limit-description", "500", json(BIT)),
-        ("--limit-depth", "2", nested),
-        ("--limit-depth", "1", json(EMPTY)),
-        ("--limit-field-classes", "1", event(integer)),
-        ("--limit-field-classes", "1", json(BIT)),
-        ("--limit-event-classes", "1", tsdl("stream{};event{id=0;};event{id=1;};", &[])),
-        ("--limit-integer", "7", event(integer)),
-        ("--limit-integer", "7", json(&BIT.replace(":1,", ":8,"))),
-        ("--limit-empty-fields", "3", event(&format!("{integer}{empties}"))),
+    for (given, files) in [
+        ("metadata=50", event(integer)),
+        ("description=500", event(integer)),
+        ("description=2000", event(integer)),
+        ("description=500", json(BIT)),
+        ("depth=2", nested),
+        ("depth=1", json(EMPTY)),
+        ("field-classes=1", event(integer)),
+        ("field-classes=1", json(BIT)),
+        ("event-classes=1", tsdl("stream{};event{id=0;};event{id=1;};", &[])),
+        ("integer=7", event(integer)),
+        ("integer=7", json(&BIT.replace(":1,", ":8,"))),
+        ("empty-fields=3", event(&format!("{integer}{empties}"))),
     ] {
-        named("cat", &files, 2, option, &[option, value]);
-        named("info", &files, 2, option, &[option, value]);
-        named("check", &files, 1, option, &[option, value]);
+        named("cat", &files, 2, given);
+        named("info", &files, 2, given);
+        named("check", &files, 1, given);
     }
     let variable = r#"{"type":"variable-length-unsigned-integer"}"#;
-    for (option, value, files) in [
-        ("--limit-packets", "9", tsdl(PACKETS, &[8; 10])),
-        ("--limit-integer", "8", spec2(&structure(&[("a", variable)]), &[0xff, 0xff, 1])),
-        ("--limit-empty-elements", "3", event("integer{size=8;}a;struct{}b[1000];")),
+    for (given, files) in [
+        ("packets=9", tsdl(PACKETS, &[8; 10])),
+        ("integer=8", spec2(&structure(&[("a", variable)]), &[0xff, 0xff, 1])),
+        ("empty-elements=3", event("integer{size=8;}a;struct{}b[1000];")),
     ] {
-        named("cat", &files, 3, option, &[option, value]);
-        named("check", &files, 1, option, &[option, value]);
+        named("cat", &files, 3, given);
+        named("check", &files, 1, given);
     }
     let deep: Files = tsdl(PACKETS, &[8]);
     let folder = Folder::new("limits");
@@ -215,9 +213,9 @@ fn a_limit_names_its_option() {
     std::fs::create_dir_all(folder.join("a/b/c")).unwrap();
     let path = folder.to_str().unwrap();
     let advice = |option: &str| format!("raise the limit with {option}");
-    ichnos(["info", path, "--limit-folders", "1"]).expect(3, &[&advice("--limit-folders")]);
-    ichnos(["check", path, "--limit-folders", "1"]).expect(1, &[]).prints(&[&advice("--limit-folders")]);
-    ichnos(["info", path, "--limit-files", "1"]).expect(2, &[&advice("--limit-files")]);
+    ichnos(["info", path, "--max", "folders=1"]).expect(3, &[&advice("--max folders=VALUE")]);
+    ichnos(["check", path, "--max", "folders=1"]).expect(1, &[]).prints(&[&advice("--max folders=VALUE")]);
+    ichnos(["info", path, "--max", "files=1"]).expect(2, &[&advice("--max files=VALUE")]);
 }
 
 /// Few fields without bits are read however few bits there are.

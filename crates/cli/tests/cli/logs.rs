@@ -250,7 +250,7 @@ fn classes_of_records_take_little_memory() {
 #[test]
 fn no_record_gets_lost_without_a_word() {
     let log = example();
-    ichnos(["cat", "--limit-depth", "1", path(&log)]).expect(3, &["the limits are too low"]);
+    ichnos(["cat", "--max", "depth=1", path(&log)]).expect(3, &["the limits are too low"]);
 }
 
 /// What arrives at a socket is printed at once, until Ctrl-C.

@@ -132,7 +132,7 @@ fn problems_of_folders() {
     }
     fs::create_dir_all(&deep).unwrap();
     let path: OsString = folder.as_os_str().to_owned();
-    let options = ["--limit-folders", "1"];
+    let options = ["--max", "folders=1"];
     run("cat", &[&path], &options).expect(3, &["warning: ", "folders deep"]);
     run("cat", &[&path], &[&options[..], &["--strict"]].concat()).expect(2, &["error: ", "folders deep"]);
 }

@@ -225,7 +225,7 @@ fn messages_escape_what_is_not_printable() {
     usage(&["cat", "--format", HOSTILE, "x"]);
     usage(&["cat", "--begin", HOSTILE, "x"]);
     usage(&["cat", "--stream", &format!("{{{HOSTILE}"), "x"]);
-    usage(&["info", "--limit-depth", HOSTILE, "x"]);
+    usage(&["info", "--max", HOSTILE, "x"]);
     usage(&["cat", "--output", &hostile("no/such/folder"), &trace]);
 }
 

@@ -1,0 +1,60 @@
+//! How JSON is printed.
+
+use clap::{Args, ValueEnum};
+use ichnos::export::{Integers, JsonTime};
+
+/// Whether a report is JSON, and how its integers are written.
+#[derive(Args, Debug)]
+pub(crate) struct JsonReport {
+    /// Print JSON; docs/cli-json.md describes it
+    #[arg(long)]
+    pub(crate) json: bool,
+    // Applies to --json.
+    /// Form of integers
+    ///
+    /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
+    #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]
+    pub(crate) integers: IntegerForm,
+}
+
+/// How JSON has integers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum IntegerForm {
+    /// As strings where a reader could round them: below -(2^53 - 1) and above 2^53 - 1.
+    Auto,
+    /// As numbers with all their digits.
+    Number,
+    /// As strings, all of them.
+    String,
+}
+
+impl From<IntegerForm> for Integers {
+    fn from(form: IntegerForm) -> Self {
+        match form {
+            IntegerForm::Auto => Self::Auto,
+            IntegerForm::Number => Self::Number,
+            IntegerForm::String => Self::String,
+        }
+    }
+}
+
+/// How JSON has times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TimeForm {
+    /// In nanoseconds.
+    Ns,
+    /// As a date and a time of day in UTC, with nanoseconds: 2019-08-16T12:08:20.948091100Z.
+    Iso,
+    /// In nanoseconds, and as a date in a member of its own.
+    Both,
+}
+
+impl From<TimeForm> for JsonTime {
+    fn from(form: TimeForm) -> Self {
+        match form {
+            TimeForm::Ns => Self::Nanoseconds,
+            TimeForm::Iso => Self::Iso,
+            TimeForm::Both => Self::Both,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Which traces to read, and how.
+
+use std::path::PathBuf;
+
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::{Args, ValueEnum};
+use globset::Glob;
+use ichnos::ctf::quirks::Quirk;
+
+use crate::limits::{Limits, Maximum};
+use crate::time;
+
+/// Which traces, and how to read them.
+#[derive(Args, Debug)]
+pub(crate) struct Reading {
+    /// Folders, files and archives with traces; `-` is an archive on the standard input
+    ///
+    /// All traces below a folder are read. An archive is a tar file, also compressed, or a zip file.
+    #[arg(required_unless_present = "listen", value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
+    pub(crate) paths: Vec<PathBuf>,
+    /// Input format [default: recognised by content]
+    #[arg(long, alias = "input-format", short_alias = 'i', value_name = "FORMAT", value_parser = format_names(),
+          help_heading = "Reading")]
+    pub(crate) from: Option<String>,
+    /// Set an option of a format; `ichnos formats` lists them
+    ///
+    /// Options are about what traces of the format do not say themselves. Can be repeated.
+    #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
+          help_heading = "Reading")]
+    pub(crate) option: Vec<(String, String)>,
+    /// Stop at the first violation of the specification
+    #[arg(long, help_heading = "Reading")]
+    pub(crate) strict: bool,
+    /// Add TIME to the times of traces at PATH: -5.2, +3s, a date
+    ///
+    /// TIME is when the clocks of these traces were 0, for instance `-5.2` (seconds), `+3s` or a date;
+    /// their traces are then on one timeline with the others. PATH is one of the paths, or a pattern of
+    /// them. Can be repeated.
+    #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
+          help_heading = "Reading")]
+    pub(crate) offset: Vec<(Glob, i128)>,
+    /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
+    ///
+    /// The socket is made at PATH. Only formats that come in datagrams can be read so.
+    #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "paths",
+          help_heading = "Reading")]
+    pub(crate) listen: Option<PathBuf>,
+    /// Set a limit; `ichnos help limits` lists them
+    ///
+    /// For instance `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
+    #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading")]
+    pub(crate) max: Vec<Maximum>,
+    /// Read the metadata as this dialect instead of recognising it
+    #[arg(long, value_enum, value_name = "DIALECT", hide_short_help = true, help_heading = "Reading")]
+    pub(crate) dialect: Option<DialectName>,
+    /// Read the metadata from FILE, where PATH has none
+    ///
+    /// PATH is then a single data stream file, or a folder of such files.
+    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
+          help_heading = "Reading")]
+    pub(crate) metadata: Option<PathBuf>,
+    /// Put all clocks on one timeline, as if they all counted from the Unix epoch
+    #[arg(long, visible_alias = "clock-force-correlate", hide_short_help = true, help_heading = "Reading")]
+    pub(crate) assume_correlated: bool,
+    /// Add SECONDS to all clocks
+    #[arg(
+        long,
+        visible_alias = "clock-offset-s",
+        value_name = "SECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_default_value = true,
+        hide_short_help = true,
+        help_heading = "Reading"
+    )]
+    pub(crate) clock_offset: i64,
+    /// Add NANOSECONDS to all clocks
+    #[arg(
+        long,
+        value_name = "NANOSECONDS",
+        default_value_t = 0,
+        allow_negative_numbers = true,
+        hide_default_value = true,
+        hide_short_help = true,
+        help_heading = "Reading"
+    )]
+    pub(crate) clock_offset_ns: i64,
+    /// Convert clock cycles to nanoseconds like this
+    ///
+    /// Left out, `cat` takes `babeltrace` for the formats `pretty` and `details`, which are the
+    /// same as Babeltrace's to the byte, and `exact` for all else.
+    #[arg(long, value_enum, value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
+    pub(crate) clock_arithmetic: Option<Arithmetic>,
+    /// Do not work around this known fault of a tracer
+    ///
+    /// `ichnos info` lists those that are worked around in a trace. Can be repeated.
+    #[arg(long, value_name = "NAME", value_parser = quirk_names().try_map(quirk), hide_short_help = true,
+          help_heading = "Reading")]
+    pub(crate) no_quirk: Vec<Quirk>,
+    /// Do not work around any known fault of tracers
+    #[arg(long, conflicts_with = "no_quirk", hide_short_help = true, help_heading = "Reading")]
+    pub(crate) no_quirks: bool,
+    /// Keep unpacked data of more than 64 MiB in a temporary file in DIR
+    ///
+    /// Left out, it is the folder that the variable TMPDIR names, else that of the system.
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
+          help_heading = "Reading")]
+    pub(crate) temp_dir: Option<PathBuf>,
+}
+
+impl Reading {
+    /// All limits: the defaults, and what `--max` sets.
+    pub(crate) fn limits(&self) -> Limits {
+        let mut limits = Limits::default();
+        self.max.iter().for_each(|maximum| maximum.apply(&mut limits));
+        limits
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Arithmetic {
+    /// As they are.
+    Exact,
+    /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
+    /// that must be the same.
+    Babeltrace,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum DialectName {
+    /// CTF 1.8: metadata in TSDL.
+    #[value(name = "ctf1.8", alias = "ctf1", alias = "tsdl")]
+    Ctf1,
+    /// CTF 2 as in its first proposal.
+    #[value(name = "prop1")]
+    Prop1,
+    /// CTF 2 as in its second proposal.
+    #[value(name = "prop2")]
+    Prop2,
+    /// CTF 2 as specified.
+    #[value(name = "spec2", alias = "ctf2")]
+    Spec2,
+}
+
+/// The path of a socket.
+fn address(text: &str) -> Result<PathBuf, String> {
+    let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
+    path.map(PathBuf::from).ok_or_else(|| format!("expected unixgram:PATH, found `{text}`"))
+}
+
+fn format_names() -> PossibleValuesParser {
+    ichnos::FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.title)).into()
+}
+
+fn format_option(text: &str) -> Result<(String, String), String> {
+    let (name, value) = text.split_once('=').ok_or("expected FORMAT.OPTION=VALUE")?;
+    Ok((name.trim().to_owned(), value.trim().to_owned()))
+}
+
+/// A pattern of paths, and when the clocks there were 0.
+fn offset(text: &str) -> Result<(Glob, i128), String> {
+    let (path, time) = text.rsplit_once('=').ok_or("expected PATH=TIME")?;
+    let glob = Glob::new(path).map_err(|error| format!("`{path}` cannot be used as a pattern: {error}"))?;
+    Ok((glob, time::offset_from(time)?))
+}
+
+fn quirk_names() -> PossibleValuesParser {
+    Quirk::ALL.map(|quirk| PossibleValue::new(quirk.name()).help(quirk.describe())).into()
+}
+
+fn quirk(name: String) -> Result<Quirk, String> {
+    Quirk::ALL.into_iter().find(|quirk| quirk.name() == name).ok_or(name)
+}
