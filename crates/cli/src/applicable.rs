@@ -22,7 +22,6 @@ const FORMATS: &[(&str, &[CatFormat])] = &[
     ("packets", &[CatFormat::Jsonl]),
     ("integers", JSON),
     ("time", JSON),
-    ("part_size", &[CatFormat::Pretty, CatFormat::Log, CatFormat::LogJson, CatFormat::Null]),
     (
         "output",
         &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson],
@@ -145,7 +144,6 @@ mod tests {
             "fields" => "all",
             "names" => "none",
             "details" => "compact",
-            "part_size" => "1M",
             "output" => "out",
             "integers" => "string",
             "time" => "iso",
@@ -192,6 +190,7 @@ mod tests {
             "limit",
             "stream_intersection",
             "threads",
+            "part_size",
             "stats",
         ];
         let command = LowArgs::command();

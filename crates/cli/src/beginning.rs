@@ -5,8 +5,8 @@
 //! too. Otherwise all is unpacked.
 
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 
-use ichnos::export::Null;
 use ichnos::io::ScanProgress;
 use ichnos::model::{Message, StreamSummary};
 use ichnos::{OpenError, Session};
@@ -15,7 +15,7 @@ use crate::args::{Arithmetic, Cat};
 use crate::cat;
 use crate::exit::Failure;
 use crate::input;
-use crate::pass::{Ended, Pass, Printer, Tally, Watcher};
+use crate::interrupt;
 use crate::report::Report;
 use crate::selection::Selection;
 
@@ -67,39 +67,22 @@ fn is_enough(args: &Cat, session: &Session, selection: &Selection) -> Result<boo
     if !begun.is_subset(&known) {
         return Ok(false);
     }
-    let begun =
+    let begun: HashSet<&str> =
         summaries.iter().filter(|summary| files(summary)).map(|summary| &*summary.stream.name).collect();
     let Ok(window) = cat::window(args, session) else { return Ok(false) };
     let reader = session.reader(window, |stream| selection.wants_file(&stream.name))?;
-    let mut pass = Pass { args, selection: selection.clone(), tally: Tally::default() };
-    let mut watcher = Trial { begun, has_failed: false };
-    let ended = pass.run(&mut reader.cursor(), &mut Printer::Null(Null::new()), &mut watcher);
-    let has_all = Some(pass.tally.events) == args.limit;
-    Ok(matches!(ended, Ok(Ended::Over)) && !watcher.has_failed && has_all)
-}
-
-/// Looks for where the beginnings are not enough.
-struct Trial<'a> {
-    /// Names of the data streams of which there is only the beginning.
-    begun: HashSet<&'a str>,
-    has_failed: bool,
-}
-
-impl Watcher for Trial<'_> {
-    #[inline]
-    fn step(&mut self, message: &Message<'_>) {
-        self.has_failed |= match message {
-            Message::Damage(_) => true,
-            Message::StreamEnd(stream) => self.begun.contains(&*stream.name),
-            _ => false,
-        };
+    let mut selection = selection.clone();
+    let mut left = args.limit.unwrap_or_default();
+    if left > 0 {
+        reader.cursor().drain_all(&mut |message| {
+            let is_beyond = match message {
+                Message::Damage(_) => true,
+                Message::StreamEnd(stream) => begun.contains(&*stream.name),
+                _ => interrupt::is_requested(),
+            };
+            left -= u64::from(!is_beyond && matches!(message, Message::Event(_)) && selection.wants(message));
+            if is_beyond || left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
     }
-
-    fn damage(&mut self, _: String) {}
-
-    fn note(&mut self, _: String) {}
-
-    fn printed(&mut self, _: &Printer<'_>) -> bool {
-        !self.has_failed
-    }
+    Ok(left == 0)
 }

@@ -1,26 +1,23 @@
 //! `ichnos cat`: the events of traces in the order of time.
 
 use ichnos::Session;
-use ichnos::export::{
-    DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions,
-    TerminalText, Undecoded,
-};
+use ichnos::export::Undecoded;
 use ichnos::io::Output;
 use ichnos::model::Window;
 
-use crate::args::{Arithmetic, Cat, CatFormat, Detail, FieldName, Global, NameScope};
+use crate::args::{Arithmetic, Cat, CatFormat, Global};
 use crate::beginning;
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
+use crate::job::{self, Job};
 use crate::output::Destination;
-use crate::parts::{self, Job};
-use crate::pass::Ended;
+use crate::pass::{Ended, Follower};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
-use crate::style::{Paint, count};
+use crate::style::count;
 use crate::time::{self, TimePoint};
 use crate::unmatched;
 
@@ -56,15 +53,16 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?,
     };
     let to_terminal = output.is_terminal();
-    let style = Style::new(args, global, to_terminal);
-    let mut output = Destination::new(output, style.terminal_text(args));
+    let is_limited = selection.is_some();
+    let job = Job::new(args, global, selection, to_terminal);
+    let mut output = Destination::new(output, job::terminal_text(args, global));
     let mut progress =
         Progress::new(global.progress, &session, to_terminal && args.format() != CatFormat::Null, report);
     let most_damages = args.reading.limits().report.damage;
     progress.limit_damage(most_damages);
-    let is_limited = selection.is_some();
-    let job = Job { args, style: &style, reader: &reader, selection };
-    let done = parts::print(&job, &mut output, &mut progress, report)?;
+    let mut follower = Follower::new(progress, report);
+    reader.render(&job, &job.rendering, &mut output, &mut follower)?;
+    let Follower { progress, done, .. } = follower;
     match done.ended {
         Ended::Over => {}
         Ended::Interrupted => {
@@ -111,32 +109,6 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     } else {
         Exit::Success
     })
-}
-
-/// How to print.
-pub(crate) struct Style {
-    pub(crate) pretty: PrettyOptions,
-    pub(crate) paint: Paint,
-    pub(crate) quiet: bool,
-    /// Whether a terminal is to show it.
-    to_terminal: bool,
-}
-
-impl Style {
-    fn new(args: &Cat, global: &Global, to_terminal: bool) -> Self {
-        let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
-        let mut pretty = pretty_options(args, paint, global);
-        pretty.printable_only = to_terminal;
-        Self { pretty, paint, quiet: global.quiet, to_terminal }
-    }
-
-    /// What a terminal is to let pass.
-    fn terminal_text(&self, args: &Cat) -> TerminalText {
-        match args.format() {
-            CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
-            _ => TerminalText::Lines { colors: self.paint.is_on() },
-        }
-    }
 }
 
 pub(crate) fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
@@ -196,90 +168,4 @@ fn tell_undecoded(count: u64, report: Report) -> bool {
         report.error(&format!("{}: this is a fault of ichnos, please report it", Undecoded { count }));
     }
     count > 0
-}
-
-fn pretty_options(args: &Cat, paint: Paint, global: &Global) -> PrettyOptions {
-    let mut options = PrettyOptions::default();
-    options.clock_cycles = args.clock_cycles;
-    options.clock_date = args.clock_date;
-    options.clock_gmt = args.clock_gmt;
-    options.clock_seconds = args.clock_seconds;
-    options.no_delta = args.no_delta;
-    options.color = paint.is_on();
-    options.color_warnings = Paint::stderr(global.color).is_on();
-    options.verbose = global.verbose;
-    // As `babeltrace2` has it: what is named is all that is printed.
-    if !args.fields.is_empty() {
-        options.fields = PrettyFields::NONE;
-    }
-    for field in &args.fields {
-        let fields = &mut options.fields;
-        match field {
-            FieldName::Trace => fields.trace = true,
-            FieldName::TraceHostname => fields.hostname = true,
-            FieldName::TraceDomain => fields.domain = true,
-            FieldName::TraceProcname => fields.procname = true,
-            FieldName::TraceVpid => fields.vpid = true,
-            FieldName::Loglevel => fields.log_level = true,
-            FieldName::Emf => fields.emf = true,
-            FieldName::Callsite => fields.call_site = true,
-            FieldName::All => *fields = PrettyFields::ALL,
-            FieldName::None => {}
-        }
-    }
-    if !args.names.is_empty() {
-        options.names = PrettyNames::NONE;
-    }
-    for name in &args.names {
-        let names = &mut options.names;
-        match name {
-            NameScope::Payload => names.payload = true,
-            NameScope::Context => names.context = true,
-            NameScope::Scope => names.scope = true,
-            NameScope::Header => names.header = true,
-            NameScope::All => *names = PrettyNames::ALL,
-            NameScope::None => {}
-        }
-    }
-    options
-}
-
-pub(crate) fn details_options(args: &Cat, style: &Style) -> DetailsOptions {
-    let mut options = DetailsOptions::default();
-    options.color = style.paint.is_on();
-    options.printable_only = style.to_terminal;
-    for (detail, value) in &args.details {
-        let option = match detail {
-            Detail::Compact => &mut options.compact,
-            Detail::Data => &mut options.data,
-            Detail::Metadata => &mut options.metadata,
-            Detail::StreamClassName => &mut options.stream_class_name,
-            Detail::StreamName => &mut options.stream_name,
-            Detail::Time => &mut options.time,
-            Detail::TraceName => &mut options.trace_name,
-            Detail::Uid => &mut options.uid,
-            Detail::Uuid => &mut options.uuid,
-        };
-        *option = *value;
-    }
-    options
-}
-
-pub(crate) fn log_options(args: &Cat, style: &Style) -> LogOptions {
-    let mut options = LogOptions::default();
-    options.form = if args.format() == CatFormat::LogJson { LogForm::Json } else { LogForm::Text };
-    options.color = style.paint.is_on();
-    options.color_bright_codes = style.pretty.color_bright_codes;
-    options.printable_only = style.to_terminal;
-    options.time = args.time.into();
-    options.integers = args.integers.into();
-    options
-}
-
-pub(crate) fn json_lines_options(args: &Cat) -> JsonLinesOptions {
-    let mut options = JsonLinesOptions::default();
-    options.packets = args.packets;
-    options.time = args.time.into();
-    options.integers = args.integers.into();
-    options
 }

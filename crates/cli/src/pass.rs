@@ -1,23 +1,25 @@
 //! One pass over messages: from a cursor to what prints them, with a look at each.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::ops::{AddAssign, ControlFlow};
 use std::time::Duration;
 
 use ichnos::Merged;
-use ichnos::export::{Details, JsonLines, Log, Null, NullStatistics, Pretty, PrettyState, TextWriter};
-use ichnos::model::{Damage, Discarded, Message, Sink};
+use ichnos::export::{NullStatistics, Undecoded};
+use ichnos::model::{Damage, Discarded, Message, Sink as _};
+use ichnos::render::{NotesOf, RenderJob, RenderObserver, Target, WriterOf};
 
-use crate::args::{Cat, CatFormat};
-use crate::cat::{Style, details_options, json_lines_options, log_options};
 use crate::damage;
 use crate::interrupt;
+use crate::job::{Format, Job};
+use crate::printer::Printer;
+use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
 use crate::style::{count, grouped};
 
 /// What was printed.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Tally {
     pub(crate) events: u64,
     pub(crate) discarded_events: u64,
@@ -58,125 +60,154 @@ impl AddAssign for Tally {
 pub(crate) enum Ended {
     /// There are no more messages, or as many as were wanted.
     Over,
-    /// Somebody pressed Ctrl-C.
+    /// The user pressed Ctrl-C.
     Interrupted,
     /// Something is damaged, which is not to be tolerated: what it is.
     Refused(String),
 }
 
-/// Follows what happens in a pass.
-pub(crate) trait Watcher {
-    /// The cursor was moved on to this message.
-    fn step(&mut self, message: &Message<'_>) {
-        let _ = message;
-    }
-
+/// What is reported beside what is printed.
+#[derive(Debug)]
+pub(crate) enum Note {
+    /// A warning of a sink, as it is to be printed.
+    Warning(Vec<u8>),
     /// Something is damaged.
-    fn damage(&mut self, line: String);
-
+    Damage(String),
     /// Something was lost that is not printed otherwise.
-    fn note(&mut self, line: String);
-
-    /// A message was printed; false if that is enough.
-    #[inline]
-    fn printed(&mut self, printer: &Printer<'_>) -> bool {
-        let _ = printer;
-        true
-    }
+    Loss(String),
 }
 
-/// One pass over messages.
-pub(crate) struct Pass<'a> {
-    pub(crate) args: &'a Cat,
-    pub(crate) selection: Selection,
+/// How a pass went.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) ended: Ended,
     pub(crate) tally: Tally,
+    pub(crate) checked: Option<NullStatistics>,
+    /// How often something could not be decoded.
+    pub(crate) undecoded: u64,
 }
 
-impl Pass<'_> {
-    /// Hands the wanted messages of a cursor to a printer.
-    pub(crate) fn run(
-        &mut self,
-        cursor: &mut Merged,
-        printer: &mut Printer<'_>,
-        watcher: &mut impl Watcher,
-    ) -> io::Result<Ended> {
-        let mut run = Run {
-            is_live: self.args.reading.listen.is_some(),
-            limit: self.args.limit.unwrap_or(u64::MAX),
-            pass: self,
-            printer,
-            watcher,
+impl RenderJob for Job {
+    type Sink = Printer;
+    type Note = Note;
+    type Outcome = Outcome;
+    type Observer = Follower;
+
+    fn sink(&self, writer: WriterOf<Self>, notes: NotesOf<Self>) -> Printer {
+        Printer::new(&self.format, writer, (!self.quiet).then_some(notes))
+    }
+
+    fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
+        let mut pass = Pass {
+            job: self,
+            selection: self.selection.clone(),
+            tally: Tally::default(),
+            target,
             ended: Ok(Ended::Over),
         };
-        if run.pass.tally.events < run.limit {
-            cursor.drain_all(&mut |message| run.take(message));
+        if pass.tally.events < self.limit {
+            cursor.drain_all(&mut |message| pass.take(message));
         }
-        run.ended
+        let Pass { tally, ended, .. } = pass;
+        Ok(Outcome { ended: ended?, tally, checked: None, undecoded: 0 })
+    }
+
+    fn finish(&self, sink: &Printer, finished: io::Result<()>, outcome: &mut Outcome) -> io::Result<()> {
+        outcome.checked = sink.checked();
+        if let Err(error) = finished {
+            outcome.undecoded = Undecoded::of(&error).map(|undecoded| undecoded.count).ok_or(error)?;
+        }
+        Ok(())
     }
 }
 
 /// A pass that is going on.
-struct Run<'r, 'p, 'a, W> {
-    pass: &'r mut Pass<'a>,
-    printer: &'r mut Printer<'p>,
-    watcher: &'r mut W,
-    is_live: bool,
-    /// How many events are wanted.
-    limit: u64,
+struct Pass<'p, 't> {
+    job: &'p Job,
+    selection: Selection,
+    tally: Tally,
+    target: &'p mut Target<'t, Job>,
     ended: io::Result<Ended>,
 }
 
-impl<W: Watcher> Run<'_, '_, '_, W> {
+impl Pass<'_, '_> {
     /// Takes one message. What is not done for each event is elsewhere.
     #[inline(always)]
     fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
-        self.watcher.step(message);
+        self.target.step(message);
         if matches!(message, Message::Event(_))
-            && self.pass.selection.wants_all_events()
+            && self.selection.wants_all_events()
             && !interrupt::is_requested()
         {
-            self.pass.tally.events += 1;
+            self.tally.events += 1;
         } else if !self.wants(message)? {
             return ControlFlow::Continue(());
         }
-        match self.printer.message(message) {
-            Ok(ControlFlow::Continue(())) if !self.is_live => {}
+        match self.target.message(message) {
+            Ok(ControlFlow::Continue(())) if !self.job.is_live => {}
             Ok(ControlFlow::Continue(())) => self.flush()?,
             Ok(ControlFlow::Break(())) => return ControlFlow::Break(()),
             Err(error) => return self.end(Err(error)),
         }
         // Looking for one event more than is wanted could take to the end of the traces.
-        if self.pass.tally.events >= self.limit || !self.watcher.printed(self.printer) {
+        if self.tally.events >= self.job.limit {
             return ControlFlow::Break(());
         }
         ControlFlow::Continue(())
     }
 
-    /// Counts a message; gives whether it is to be printed.
+    /// Counts a message; returns whether it is to be printed.
     #[inline(never)]
     fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
-        // Who listens has no other end.
-        if interrupt::is_requested() && !self.is_live {
+        // What arrives has no other end.
+        if interrupt::is_requested() && !self.job.is_live {
             return self.end(Ok(Ended::Interrupted));
         }
-        let Pass { args, selection, tally } = &mut *self.pass;
-        if !selection.wants(message) {
+        if !self.selection.wants(message) {
             return ControlFlow::Continue(false);
         }
-        if matches!(message, Message::Event(_)) {
-            tally.events += 1;
-            return ControlFlow::Continue(true);
+        match message {
+            Message::Event(_) => self.tally.events += 1,
+            Message::DiscardedEvents(discarded) => {
+                let all = &mut self.tally.discarded_events;
+                *all = all.saturating_add(discarded.count.unwrap_or(0));
+                self.note_loss(discarded, "events");
+            }
+            Message::DiscardedPackets(discarded) => {
+                let all = &mut self.tally.discarded_packets;
+                *all = all.saturating_add(discarded.count.unwrap_or(0));
+                self.note_loss(discarded, "packets");
+            }
+            Message::Damage(found) => {
+                let found: &Damage = found;
+                if self.job.strict {
+                    return self.end(Ok(Ended::Refused(damage::line(found))));
+                }
+                self.tally.damages += 1;
+                self.target.note(Note::Damage(damage::line(found)));
+                let is_printed = matches!(self.job.format, Format::JsonLines(_) | Format::Log(_));
+                return ControlFlow::Continue(is_printed);
+            }
+            _ => {}
         }
-        match tally.note(args, message, self.watcher) {
-            ControlFlow::Continue(is_printed) => ControlFlow::Continue(is_printed),
-            ControlFlow::Break(refused) => self.end(Ok(Ended::Refused(refused))),
-        }
+        ControlFlow::Continue(true)
     }
 
-    /// Writes what was printed: somebody waits for it.
+    /// Reports a loss, unless the format does: `pretty` like `babeltrace2`, and logs.
+    fn note_loss(&mut self, discarded: &Discarded<'_>, what: &str) {
+        if matches!(self.job.format, Format::Pretty(_) | Format::Log(_)) {
+            return;
+        }
+        let number = discarded.count.map_or("an unknown number of".to_owned(), |number| number.to_string());
+        let stream = &discarded.stream.name;
+        self.target
+            .note(Note::Loss(format!("the tracer discarded {number} {what} in the data stream {stream}")));
+    }
+
+    /// Writes what was printed: the user waits for it.
     #[inline(never)]
     fn flush(&mut self) -> ControlFlow<()> {
-        match self.printer.flush() {
+        match self.target.flush() {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => self.end(Err(error)),
         }
@@ -189,144 +220,50 @@ impl<W: Watcher> Run<'_, '_, '_, W> {
     }
 }
 
-impl Tally {
-    /// Notes a message that is no event; gives whether it is to be printed, or why not to go on.
-    fn note(
-        &mut self,
-        args: &Cat,
-        message: &Message<'_>,
-        watcher: &mut impl Watcher,
-    ) -> ControlFlow<String, bool> {
-        match message {
-            Message::DiscardedEvents(discarded) => {
-                self.discarded_events = self.discarded_events.saturating_add(discarded.count.unwrap_or(0));
-                tell_loss(args, discarded, "events", watcher);
-            }
-            Message::DiscardedPackets(discarded) => {
-                self.discarded_packets = self.discarded_packets.saturating_add(discarded.count.unwrap_or(0));
-                tell_loss(args, discarded, "packets", watcher);
-            }
-            Message::Damage(found) => {
-                let found: &Damage = found;
-                if args.reading.strict {
-                    return ControlFlow::Break(damage::line(found));
-                }
-                self.damages += 1;
-                watcher.damage(damage::line(found));
-                let is_printed =
-                    matches!(args.format(), CatFormat::Jsonl | CatFormat::Log | CatFormat::LogJson);
-                return ControlFlow::Continue(is_printed);
-            }
-            _ => {}
-        }
-        ControlFlow::Continue(true)
+/// Reports what happens, and adds up what was done.
+pub(crate) struct Follower {
+    pub(crate) progress: Progress,
+    report: Report,
+    pub(crate) done: Outcome,
+}
+
+impl Follower {
+    pub(crate) fn new(progress: Progress, report: Report) -> Self {
+        let done = Outcome { ended: Ended::Over, tally: Tally::default(), checked: None, undecoded: 0 };
+        Self { progress, report, done }
     }
 }
 
-/// The format `pretty` tells losses itself, as `babeltrace2` does, and so do logs.
-fn tell_loss(args: &Cat, discarded: &Discarded<'_>, what: &str, watcher: &mut impl Watcher) {
-    if !matches!(args.format(), CatFormat::Pretty | CatFormat::Log | CatFormat::LogJson) {
-        let number = discarded.count.map_or("an unknown number of".to_owned(), |number| number.to_string());
-        watcher.note(format!(
-            "the tracer discarded {number} {what} in the data stream {}",
-            discarded.stream.name
-        ));
-    }
-}
-
-/// Where text is written, whatever that is.
-pub(crate) struct AnyWriter<'a>(Box<dyn TextWriter + 'a>);
-
-impl TextWriter for AnyWriter<'_> {
-    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
-        self.0.write_text(text)
-    }
-
-    fn flush_text(&mut self) -> io::Result<()> {
-        self.0.flush_text()
-    }
-}
-
-/// What takes the messages.
-pub(crate) enum Printer<'a> {
-    Pretty(Box<Pretty<AnyWriter<'a>>>),
-    Text(Box<dyn Sink + 'a>),
-    Null(Null),
-}
-
-impl<'a> Printer<'a> {
-    /// What prints in the format that was asked for.
-    pub(crate) fn new(args: &Cat, style: &Style, output: impl TextWriter + 'a) -> Self {
-        match args.format() {
-            CatFormat::Pretty => {
-                let sink = Pretty::new(AnyWriter(Box::new(output)), style.pretty.clone());
-                let sink = if style.quiet { sink.warnings_to(io::sink()) } else { sink };
-                Self::Pretty(Box::new(sink))
-            }
-            CatFormat::Details => {
-                let sink = Details::new(output, details_options(args, style));
-                let sink = if style.quiet { sink.warnings_to(io::sink()) } else { sink };
-                Self::Text(Box::new(sink))
-            }
-            CatFormat::Jsonl => Self::Text(Box::new(JsonLines::new(output, json_lines_options(args)))),
-            CatFormat::Log | CatFormat::LogJson => {
-                Self::Text(Box::new(Log::new(output, log_options(args, style))))
-            }
-            CatFormat::Null => Self::Null(Null::new()),
-        }
-    }
-
-    /// The same printer, where it is one of text.
-    pub(crate) fn map_pretty(
-        self,
-        change: impl FnOnce(Pretty<AnyWriter<'a>>) -> Pretty<AnyWriter<'a>>,
-    ) -> Self {
-        match self {
-            Self::Pretty(sink) => Self::Pretty(Box::new(change(*sink))),
-            other => other,
-        }
-    }
-
-    /// What was counted, where nothing is printed.
-    pub(crate) fn checked(&self) -> Option<NullStatistics> {
-        match self {
-            Self::Pretty(_) | Self::Text(_) => None,
-            Self::Null(null) => Some(null.statistics()),
-        }
-    }
-
-    /// What later lines need to know of those that were printed.
-    pub(crate) fn state(&self) -> PrettyState {
-        match self {
-            Self::Pretty(sink) => sink.state(),
-            _ => PrettyState::default(),
-        }
-    }
-}
-
-impl Sink for Printer<'_> {
+impl RenderObserver<Job> for Follower {
     #[inline(always)]
-    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
-        match self {
-            Self::Pretty(sink) => sink.message(message),
-            Self::Text(sink) => sink.message(message),
-            Self::Null(null) => null.message(message),
+    fn step(&mut self, message: &Message<'_>) {
+        self.progress.step(matches!(message, Message::Event(_)), || message.nanoseconds());
+    }
+
+    fn note(&mut self, note: Note) {
+        match note {
+            Note::Warning(line) => {
+                let _ = io::stderr().lock().write_all(&line);
+            }
+            Note::Damage(line) => self.progress.damage(&line, self.report),
+            Note::Loss(line) => self.report.note(&line),
         }
     }
 
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::Pretty(sink) => sink.flush(),
-            Self::Text(sink) => sink.flush(),
-            Self::Null(_) => Ok(()),
+    fn end_chunk(&mut self, outcome: Outcome, until: Option<i128>, was_stepped: bool) -> bool {
+        if !was_stepped {
+            self.progress.add(until, outcome.tally.events);
         }
+        self.done.tally += outcome.tally;
+        self.done.undecoded += outcome.undecoded;
+        if let Some(checked) = outcome.checked {
+            *self.done.checked.get_or_insert_default() += checked;
+        }
+        self.done.ended = outcome.ended;
+        matches!(self.done.ended, Ended::Over)
     }
 
-    fn finish(&mut self) -> io::Result<()> {
-        match self {
-            Self::Pretty(sink) => sink.finish(),
-            Self::Text(sink) => sink.finish(),
-            Self::Null(null) => null.finish(),
-        }
+    fn without_threads(&mut self, error: io::Error) {
+        self.report.note(&format!("the system refuses further threads ({error}): reading goes on with one"));
     }
 }

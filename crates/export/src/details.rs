@@ -2,6 +2,7 @@
 
 mod classes;
 mod fields;
+mod resume;
 mod text;
 
 use std::io::{self, Write};
@@ -15,6 +16,7 @@ use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::printable::printable;
 use crate::property::{self, Hidden};
+use crate::resume::StreamOrder;
 use crate::stream_table::StreamTable;
 use fields::{FieldLines, Scratch};
 use text::Lines;
@@ -151,6 +153,9 @@ pub struct Details<W> {
     streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
     beginnings: Vec<Beginning>,
     written: bool,
+    /// The data streams that have begun before, if the sink was resumed.
+    begun: Option<StreamOrder>,
+    must_rewrite: bool,
 }
 
 impl<W> std::fmt::Debug for Details<W> {
@@ -173,6 +178,8 @@ impl<W: TextWriter> Details<W> {
             streams: StreamTable::default(),
             beginnings: Vec::new(),
             written: false,
+            begun: None,
+            must_rewrite: false,
         }
     }
 
@@ -209,21 +216,27 @@ impl<W: TextWriter> Details<W> {
         }
     }
 
-    #[cold]
-    fn add_stream(&mut self, stream: &DataStream) {
+    /// Lists a data stream that begins; gives the index of its trace, and its id.
+    fn list(&mut self, stream: &DataStream) -> (usize, u128) {
         let found = self.traces.iter().position(|part| Arc::ptr_eq(&part.trace, &stream.trace));
         let index = found.unwrap_or(self.traces.len());
         if found.is_none() {
             let trace = Arc::clone(&stream.trace);
             self.traces.push(TracePart { trace, streams: Vec::new(), without_id: 0, written: false });
         }
-        let class = stream.class();
         let trace = &mut self.traces[index];
         // Data streams without an id are numbered.
         let id = stream.id.unwrap_or(trace.without_id);
         trace.without_id += u128::from(stream.id.is_none());
-        trace.streams.push(ListedStream { id, class_id: class.id });
+        trace.streams.push(ListedStream { id, class_id: stream.class().id });
         trace.streams.sort_by_key(|stream| (stream.id, stream.class_id));
+        (index, id)
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let class = stream.class();
+        let (index, id) = if self.begun.is_some() { self.begun(stream) } else { self.list(stream) };
         let Palette { cyan, bold, bright_cyan, reset, .. } = self.palette;
         let mut tag = Vec::new();
         let _ = if self.options.compact {
@@ -273,7 +286,8 @@ impl<W: TextWriter> Details<W> {
 
     /// Writes the classes of a trace if they have not been written yet.
     fn write_classes(&mut self, trace: usize) {
-        let part = &mut self.traces[trace];
+        // Those of traces that are not listed were written before the sink was resumed.
+        let Some(part) = self.traces.get_mut(trace) else { return };
         if part.written || !self.options.metadata {
             return;
         }

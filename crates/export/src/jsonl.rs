@@ -4,8 +4,8 @@ pub(crate) mod fields;
 pub(crate) mod keys;
 mod meanings;
 mod opening;
+mod resume;
 
-use std::collections::HashSet;
 use std::io;
 use std::ops::ControlFlow;
 
@@ -24,6 +24,8 @@ use crate::time::{JsonTime, TimeWriter};
 use fields::{FieldWriter, Scratch, push_string};
 use keys::Keys;
 use opening::Openings;
+use resume::{Introduced, Resumed, Subject, introduce};
+pub use resume::{Introduction, JsonLinesState};
 
 /// What [`JsonLines`] writes.
 #[derive(Clone, Debug)]
@@ -61,34 +63,9 @@ impl Default for JsonLinesOptions {
 struct StreamPart {
     /// Number that the lines call it by.
     number: u64,
-    /// Which of the first event record classes were introduced, a bit each.
-    introduced: u64,
-    /// What else was introduced, if anything.
-    more: Option<Box<Introduced>>,
+    introduced: Introduced,
     /// If events have a common context.
     common_context: Option<Box<Repeated>>,
-}
-
-/// What was introduced of a data stream.
-#[derive(Debug, Default)]
-struct Introduced {
-    /// Indexes of event record classes.
-    classes: HashSet<usize>,
-    /// Numbers of call stacks.
-    stacks: HashSet<u32>,
-}
-
-impl StreamPart {
-    /// Notes that an event record class is introduced; whether that is new.
-    #[inline]
-    fn introduce(&mut self, class: usize) -> bool {
-        if class >= 64 {
-            return self.more.get_or_insert_default().classes.insert(class);
-        }
-        let is_new = self.introduced & 1 << class == 0;
-        self.introduced |= 1 << class;
-        is_new
-    }
 }
 
 /// What is known of a data stream class.
@@ -141,6 +118,8 @@ pub struct JsonLines<W> {
     streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
     next_stream: u64,
     openings: Openings,
+    /// None: nothing was written before.
+    resumed: Option<Resumed>,
 }
 
 impl<W> std::fmt::Debug for JsonLines<W> {
@@ -159,6 +138,7 @@ impl<W: TextWriter> JsonLines<W> {
             streams: StreamTable::default(),
             next_stream: 0,
             openings: Openings::default(),
+            resumed: None,
         }
     }
 
@@ -186,13 +166,15 @@ impl<W: TextWriter> JsonLines<W> {
     /// Numbers a data stream and introduces it.
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let number = self.next_stream;
+        let (number, introduced) = match &mut self.resumed {
+            Some(resumed) => resumed.begun(stream),
+            None => (self.next_stream, Introduced::default()),
+        };
         self.next_stream += 1;
         let plans = stream.plans();
         let part = StreamPart {
             number,
-            introduced: 0,
-            more: None,
+            introduced,
             common_context: plans.common_context.is_some().then(Box::default),
         };
         self.streams.insert(stream, part, || {
@@ -203,7 +185,7 @@ impl<W: TextWriter> JsonLines<W> {
                 common: Keys::of(plans.common_context.as_ref()),
             }
         });
-        if self.options.streams {
+        if self.options.streams && self.resumed.is_none() {
             push_stream(&mut self.output.buffer, stream, number);
         }
     }
@@ -229,18 +211,29 @@ impl<W: TextWriter> JsonLines<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let out = &mut self.output.buffer;
         let class = classes.of(event, || ClassPart::of(event));
         if let Some(index) = event.class_index()
-            && part.introduce(index)
+            && part.introduced.add_class(index)
             && self.options.streams
         {
-            push_class(out, event, part.number);
+            let subject = Subject::EventClass(index);
+            let stream = part.number;
+            introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
+                push_class(out, event, stream);
+            })?;
         }
-        if !class.stacks.is_empty() {
-            let written = &mut part.more.get_or_insert_default().stacks;
-            meanings::push_stacks(out, event, &class.stacks, written, part.number);
+        for field in &class.stacks {
+            if let Some(stack) = meanings::stack(event, field)
+                && part.introduced.add_stack(stack)
+            {
+                let subject = Subject::Stack(stack);
+                let stream = part.number;
+                introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
+                    meanings::push_stack(out, event, stack, stream);
+                })?;
+            }
         }
+        let out = &mut self.output.buffer;
         self.openings.push(out, part.number, event.clock, &mut known.time, self.options.cycles);
         out.extend_from_slice(&class.identity);
         if !event.other_clocks.is_empty() {

@@ -18,6 +18,7 @@ mod pretty;
 mod printable;
 mod property;
 mod repeated;
+mod resume;
 mod stream_table;
 mod terminal;
 #[cfg(test)]
@@ -26,11 +27,12 @@ mod time;
 
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
-pub use jsonl::{JsonLines, JsonLinesOptions};
-pub use log::{Log, LogForm, LogOptions};
+pub use jsonl::{Introduction, JsonLines, JsonLinesOptions, JsonLinesState};
+pub use log::{FirstMessage, Log, LogForm, LogOptions, LogState};
 pub use null::{Null, NullStatistics};
 pub use output::{TextWriter, Undecoded};
-pub use pretty::{Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState, Seam};
+pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
+pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use time::{JsonTime, rfc3339};

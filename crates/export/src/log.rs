@@ -5,6 +5,7 @@ mod collect;
 mod json;
 mod pairs;
 mod parts;
+mod resume;
 mod text;
 
 use std::io;
@@ -25,6 +26,8 @@ use crate::time::{self, JsonTime};
 use collect::{Collector, Shown, Treatments};
 use pairs::{Names, Nesting, PairWriter};
 use parts::{Number, NumberPart, Parts, TextPart};
+use resume::Resumed;
+pub use resume::{FirstMessage, LogState};
 use text::Beginning;
 
 /// How [`Log`] writes a line.
@@ -177,8 +180,8 @@ impl Sorter {
     }
 }
 
-/// A loss that the next event may tell itself.
-#[derive(Debug)]
+/// A loss that the next event may report itself.
+#[derive(Clone, Debug)]
 struct Loss {
     stream: u32,
     name: String,
@@ -218,6 +221,8 @@ pub struct Log<W> {
     sorter: Sorter,
     beginning: Beginning,
     loss: Option<Loss>,
+    has_message: bool,
+    resumed: Resumed,
 }
 
 impl<W> std::fmt::Debug for Log<W> {
@@ -242,6 +247,8 @@ impl<W: TextWriter> Log<W> {
             streams: StreamTable::default(),
             sorter: Sorter { parts: Parts::new(keeps_bytes), ..Sorter::default() },
             loss: None,
+            has_message: false,
+            resumed: Resumed::No,
         }
     }
 
@@ -259,6 +266,7 @@ impl<W: TextWriter> Log<W> {
     }
 
     fn event(&mut self, event: &Event<'_>) -> io::Result<()> {
+        self.begin_message();
         if !self.streams.has(event.stream) {
             self.streams.insert(event.stream, (), || ());
         }
@@ -298,9 +306,9 @@ impl<W: TextWriter> Log<W> {
         self.output.flush_if_full()
     }
 
-    /// Writes a loss that no event tells.
+    /// Writes a loss that no event reports.
     #[cold]
-    fn tell_loss(&mut self) {
+    fn write_loss(&mut self) {
         if let Some(loss) = self.loss.take() {
             self.lost(&loss);
         }
@@ -327,7 +335,8 @@ impl<W: TextWriter> Log<W> {
     }
 
     fn discarded(&mut self, found: &Discarded<'_>, what: &str) -> io::Result<()> {
-        self.tell_loss();
+        self.begin_message();
+        self.write_loss();
         let time = found.end.or(found.begin).map(|clock: ClockValue| clock.nanoseconds);
         let stream: &DataStream = found.stream;
         let has_date = self.options.has_dates(stream);
@@ -350,7 +359,8 @@ impl<W: TextWriter> Log<W> {
     }
 
     fn damage(&mut self, damage: &Damage) -> io::Result<()> {
-        self.tell_loss();
+        self.begin_message();
+        self.write_loss();
         self.sorter.parts.clear();
         let message = format!("{}: byte {}: {}", damage.file, damage.bit / 8, damage.kind);
         self.say(None, false, LogLevel::Error, &message);
@@ -390,7 +400,8 @@ impl<W: TextWriter> Sink for Log<W> {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.tell_loss();
+        self.begin_message();
+        self.write_loss();
         self.output.flush()?;
         self.output.failures.tell()
     }

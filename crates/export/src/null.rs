@@ -7,6 +7,7 @@ use ichnos_model::walk::first_word;
 use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Visitor, Wide};
 
 use crate::output::Failures;
+use crate::resume::ResumableSink;
 
 /// What [`Null`] counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -91,6 +92,11 @@ impl Null {
             _ => {}
         }
     }
+}
+
+/// Writes no text that could depend on anything.
+impl ResumableSink for Null {
+    type State = ();
 }
 
 impl Sink for Null {

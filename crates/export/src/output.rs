@@ -139,6 +139,11 @@ impl<W: TextWriter> Output<W> {
         self.written + self.buffer.len() as u64
     }
 
+    /// Writes the buffer out if offsets in it are not those of what is written.
+    pub(crate) fn settle_offsets(&mut self) -> io::Result<()> {
+        if self.integers == Integers::Number { Ok(()) } else { self.write_out() }
+    }
+
     /// Hands all bytes on.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.write_out()?;

@@ -2,7 +2,7 @@
 
 mod fields;
 mod labels;
-mod part;
+mod resume;
 mod stamp;
 
 use std::io::{self, Write};
@@ -18,12 +18,13 @@ use crate::output::{Output, TextWriter};
 use crate::printable::printable;
 use crate::property;
 use crate::repeated::Repeated;
+use crate::resume::ResumableSink as _;
 use crate::stream_table::StreamTable;
 use crate::time::ClockDisplay;
 use fields::{FieldPrinter, Scratch};
 use labels::Labels;
-use part::Resumed;
-pub use part::{PrettyState, Seam};
+use resume::Resumed;
+pub use resume::{DeltaCause, PrettyState};
 use stamp::Stamp;
 
 /// Which properties of an event and its trace [`Pretty`] shows before the event's name.
@@ -445,12 +446,9 @@ impl<W: TextWriter> Pretty<W> {
         let delta_begin = out.len() - begin;
         let mut delta = None;
         match &mut self.resumed {
-            Some(resumed) if resumed.seam.is_none() => {
-                // What comes next depends on the event before.
-                match now.filter(|now| *now != u64::MAX) {
-                    Some(now) => resumed.seam = Some(Seam::new(self.output.position(), now)),
-                    None => resumed.is_unsure = true,
-                }
+            Some(resumed) if !resumed.has_event => {
+                let now = now.filter(|now| *now != u64::MAX);
+                resumed.first_event(self.output.position(), now, cycles);
             }
             _ => {
                 delta = self.past.delta;
@@ -501,7 +499,7 @@ impl<W: TextWriter> Pretty<W> {
             None => out.extend_from_slice(b"no stream ID"),
         }
         writeln!(out, ").{reset}")?;
-        if self.is_unsure() {
+        if self.must_rewrite() {
             // Unlike text, a warning is seen at once, and this one may be wrong.
             return Ok(());
         }

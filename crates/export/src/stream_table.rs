@@ -93,6 +93,11 @@ impl<S, C, E> StreamTable<S, C, E> {
         Some((part, &self.classes.get(*class)?.part))
     }
 
+    /// What is known of each data stream.
+    pub(crate) fn parts(&self) -> impl Iterator<Item = &S> {
+        self.streams.iter().flatten().map(|entry| &entry.part)
+    }
+
     /// The data stream has ended: those of live traces come and go.
     pub(crate) fn remove(&mut self, stream: &DataStream) {
         if let Some(part) = self.streams.get_mut(stream.key as usize) {

@@ -4,6 +4,7 @@ use std::cell::Cell;
 use std::io;
 use std::sync::{Arc, Mutex};
 
+use crate::{Resolution, ResumableSink, SinkState as _, StreamOrder};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
@@ -181,4 +182,62 @@ impl Fixture {
             end: self.clock(2_000_000_000),
         }
     }
+}
+
+/// Writes the same with one sink and with a sink for each chunk, and compares the text that comes of that.
+/// `write` writes the messages of a chunk. Gives how many fixups there were.
+pub(crate) fn compare_chunks<S: ResumableSink>(
+    fixture: &Fixture,
+    chunks: usize,
+    make: impl Fn(Shared) -> S,
+    mut write: impl FnMut(usize, &mut S),
+) -> usize {
+    let whole = Shared::default();
+    let mut sink = make(whole.clone());
+    (0..chunks).for_each(|chunk| write(chunk, &mut sink));
+    sink.finish().unwrap();
+    let order = StreamOrder::new([&fixture.stream]);
+    let mut state = S::State::default();
+    let (mut joined, mut resolved) = (Vec::new(), 0);
+    for chunk in 0..chunks {
+        let mut again = None;
+        loop {
+            let before = state.clone();
+            let out = Shared::default();
+            let mut sink = make(out.clone());
+            if chunk > 0 {
+                sink.resume(&order, again.clone());
+            }
+            write(chunk, &mut sink);
+            if chunk + 1 == chunks {
+                sink.finish().unwrap()
+            } else {
+                sink.pause().unwrap()
+            }
+            let text = out.text();
+            let (mut at, mut fixed, mut is_right) = (0, Vec::new(), !sink.must_rewrite());
+            while let Some(fixup) = sink.next_fixup() {
+                resolved += 1;
+                fixed.extend_from_slice(&text.as_bytes()[at..fixup.offset as usize]);
+                at = fixup.offset as usize;
+                match state.resolve(&fixup.cause, &mut fixed) {
+                    Resolution::Keep => {}
+                    Resolution::Remove => at += fixup.length as usize,
+                    Resolution::Rewrite => is_right = false,
+                }
+            }
+            if !is_right {
+                assert!(again.is_none(), "a sink that knows what comes before is right");
+                again = Some(before.clone());
+                state = before;
+                continue;
+            }
+            fixed.extend_from_slice(&text.as_bytes()[at..]);
+            joined.extend(fixed);
+            state = state.then(sink.state());
+            break;
+        }
+    }
+    assert_eq!(String::from_utf8(joined).unwrap(), whole.text());
+    resolved
 }

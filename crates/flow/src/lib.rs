@@ -1,8 +1,8 @@
 //! Stages between readers and sinks.
 #![forbid(unsafe_code)]
 
+mod chunks;
 mod merge;
-mod parts;
 
+pub use chunks::{ChunkSender, in_order};
 pub use merge::{DamageCursor, Merge, pump};
-pub use parts::{Outlet, in_order};

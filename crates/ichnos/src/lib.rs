@@ -17,6 +17,7 @@ mod events;
 mod format;
 mod known_file;
 mod reader;
+pub mod render;
 mod session;
 
 pub use events::{Events, Loss};

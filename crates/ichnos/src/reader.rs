@@ -86,7 +86,7 @@ impl Reader<'_> {
     }
 
     /// The traces with what is wanted of them.
-    fn wanted(&self) -> impl Iterator<Item = (&dyn TraceInput, &Vec<bool>, Window)> {
+    pub(crate) fn wanted(&self) -> impl Iterator<Item = (&dyn TraceInput, &Vec<bool>, Window)> {
         let traces = self.session.traces().iter().zip(&self.wanted).zip(&self.windows);
         traces.map(|((trace, wanted), window)| (trace.as_ref(), wanted, *window))
     }
@@ -128,7 +128,7 @@ impl Reader<'_> {
     /// can only be read as a whole.
     #[must_use]
     pub fn parts(&self, size: u64) -> Vec<i128> {
-        // So that the split_points of many streams, each of which has its own, are fine enough.
+        // So that the split points of many streams, each of which has its own, are fine enough.
         const GRAINS: u64 = 8;
         /// How many bytes to read for each one that is read twice.
         const WORTH: u64 = 2;

@@ -26,8 +26,7 @@ pub(crate) struct Cat {
     pub(crate) output: Option<PathBuf>,
     /// Worker threads [default: CPUs]
     ///
-    /// The output does not depend on it. The formats `pretty`, `log`, `log-json` and `null` use more than
-    /// one.
+    /// The output does not depend on it.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
     /// Bytes of the trace that a thread reads at a time
@@ -151,10 +150,9 @@ pub(crate) struct Cat {
 }
 
 impl Cat {
-    /// On how many threads to read.
-    pub(crate) fn threads(&self) -> usize {
-        let available = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        self.threads.map_or_else(available, usize::from)
+    /// On how many threads to read, if there are this many processors.
+    pub(crate) fn threads(&self, processors: usize) -> usize {
+        self.threads.map_or(processors, usize::from)
     }
 
     /// How to print.

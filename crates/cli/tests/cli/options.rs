@@ -28,7 +28,6 @@ fn each_with_each_format() {
         ("--names=none", &["pretty"]),
         ("--details=compact", &["details"]),
         ("--packets", &["jsonl"]),
-        ("--part-size=1M", &["pretty", "log", "log-json", "null"]),
         (&out, &["pretty", "details", "jsonl", "log", "log-json"]),
         ("--begin=+0s", all),
         ("--end=+1h", all),
@@ -38,6 +37,7 @@ fn each_with_each_format() {
         ("--stream-intersection", all),
         ("--limit=3", all),
         ("--threads=2", all),
+        ("--part-size=1M", all),
         ("--stats", all),
     ] {
         for format in FORMATS {

@@ -38,10 +38,10 @@ fn every_verdict_has_an_exit_code() {
     }
 }
 
-/// What is printed does not depend on how many threads read, nor on how the time line is cut, even
+/// What is printed does not depend on how many threads read, nor on how the timeline is cut into chunks, even
 /// where clocks go backwards or packets are damaged.
 #[test]
-fn threads_and_parts_do_not_show() {
+fn threads_and_chunks_do_not_show() {
     let Some(root) = recorded("ctf") else { return };
     let list = std::fs::read_to_string(root.join("real.json")).unwrap();
     let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
@@ -49,7 +49,15 @@ fn threads_and_parts_do_not_show() {
     for entry in &list {
         let path = root.join("real").join(entry["trace"].as_str().unwrap());
         let path = path.to_str().unwrap();
-        for options in [&["-v"][..], &["--format=null", "--stats"], &["--begin=+0.01s", "--end=+0.2s"]] {
+        for options in [
+            &["-v"][..],
+            &["--format=null", "--stats"],
+            &["--begin=+0.01s", "--end=+0.2s"],
+            &["--format=jsonl", "--packets"],
+            &["--format=jsonl", "--integers=auto", "--event=*[aeiou]*"],
+            &["--format=details"],
+            &["--format=details", "--details=compact", "--begin=+0.01s"],
+        ] {
             let run = |threads: &[&str]| {
                 let run = ichnos([&["cat", path], options, threads].concat());
                 // How long it took is another time.

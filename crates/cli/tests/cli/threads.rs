@@ -53,7 +53,7 @@ fn reading_goes_on_with_the_threads_that_there_are() {
     let trace = trace();
     let path = trace.to_str().unwrap();
     let program = Folder::new("program");
-    for format in ["pretty", "log", "null"] {
+    for format in ["pretty", "details", "jsonl", "log", "null"] {
         let arguments = ["cat", "--format", format, "--threads", "8", "--part-size", "500", "-v", path];
         let all = ichnos(arguments).expect(0, &[]);
         assert!(!all.err.contains("refuses"), "{}", all.err);

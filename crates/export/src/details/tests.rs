@@ -4,7 +4,7 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, send, structure, u8_class};
 
 fn print(fixture: &Fixture, options: DetailsOptions, payload: &[u8]) -> String {
     let out = Shared::default();
@@ -346,4 +346,24 @@ fn streams_list_each_other() {
     sink.finish().unwrap();
     let listed = "    Stream (ID 0, Class ID 0)\n    Stream (ID 1, Class ID 0)\n";
     assert_eq!(out.text().matches(listed).count(), 2);
+}
+
+#[test]
+fn chunks() {
+    let fixture = Fixture::new(structure(vec![("a", u8_class())]));
+    for compact in [false, true] {
+        let options = DetailsOptions { compact, ..DetailsOptions::default() };
+        compare_chunks(
+            &fixture,
+            3,
+            |out| Details::new(out, options.clone()),
+            |chunk, sink| {
+                if chunk == 0 {
+                    fixture.begin(sink);
+                } else {
+                    fixture.event(sink, 1, &[chunk as u8]);
+                }
+            },
+        );
+    }
 }

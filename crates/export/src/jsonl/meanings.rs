@@ -1,7 +1,5 @@
 //! What members of event record classes mean, and the call stacks that some of them are numbers of.
 
-use std::collections::HashSet;
-
 use ichnos_model::{Event, FieldRef, Frame, Meaning, Scope};
 
 use super::fields::push_string;
@@ -58,33 +56,27 @@ pub(super) fn stack_fields(event: &Event<'_>) -> Box<[FieldRef]> {
     members.filter_map(|member| FieldRef::of_member(event, member)).collect()
 }
 
-/// Introduces the call stacks of an event that were not written before, a line each: before that of the
-/// event.
+/// The number of the call stack that a member is.
+pub(super) fn stack(event: &Event<'_>, member: &FieldRef) -> Option<u32> {
+    u32::try_from(event.get(member)?.as_u64()?).ok()
+}
+
+/// Appends the line that introduces a call stack.
 #[cold]
-pub(super) fn push_stacks(
-    out: &mut Vec<u8>,
-    event: &Event<'_>,
-    fields: &[FieldRef],
-    written: &mut HashSet<u32>,
-    stream: u64,
-) {
-    for field in fields {
-        let stack = event.get(field).and_then(|value| u32::try_from(value.as_u64()?).ok());
-        let Some(stack) = stack.filter(|stack| written.insert(*stack)) else { continue };
-        out.extend_from_slice(b"{\"type\":\"stack\",\"stream\":");
-        number::push_unsigned(out, stream);
-        push_key(out, "stack");
-        number::push_unsigned(out, stack.into());
-        push_key(out, "frames");
-        out.push(b'[');
-        for (i, frame) in event.stream.trace.stacks.frames(stack).iter().enumerate() {
-            if i > 0 {
-                out.push(b',');
-            }
-            push_frame(out, frame);
+pub(super) fn push_stack(out: &mut Vec<u8>, event: &Event<'_>, stack: u32, stream: u64) {
+    out.extend_from_slice(b"{\"type\":\"stack\",\"stream\":");
+    number::push_unsigned(out, stream);
+    push_key(out, "stack");
+    number::push_unsigned(out, stack.into());
+    push_key(out, "frames");
+    out.push(b'[');
+    for (i, frame) in event.stream.trace.stacks.frames(stack).iter().enumerate() {
+        if i > 0 {
+            out.push(b',');
         }
-        out.extend_from_slice(b"]}\n");
+        push_frame(out, frame);
     }
+    out.extend_from_slice(b"]}\n");
 }
 
 fn push_frame(out: &mut Vec<u8>, frame: &Frame) {

@@ -6,7 +6,7 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, send, structure, u8_class};
 
 fn print(fixture: &Fixture, options: JsonLinesOptions, payload: &[u8]) -> String {
     let out = Shared::default();
@@ -329,4 +329,34 @@ fn meanings_and_stacks() {
         "{\"type\":\"stream-end\",\"stream\":0}\n".to_owned(),
     ];
     assert_eq!(lines, expected.concat());
+}
+
+/// Lines that introduce something come once, whatever the chunks, and data streams keep their numbers.
+#[test]
+fn chunks() {
+    let fixture = Fixture::with(structure(vec![("stack", u8_class())]), |trace| {
+        let class = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
+        class.meanings.insert(Scope::Payload, 0, Meaning::Stack);
+    });
+    assert_eq!(fixture.stream.trace.stacks.intern([Frame::at(4096), Frame::at(1), Frame::at(2)]), Some(2));
+    let stacks: [&[u8]; 4] = [&[0, 1], &[1, 2, 1], &[], &[0, 2]];
+    for integers in [Integers::Number, Integers::String] {
+        let options = JsonLinesOptions { packets: true, integers, ..Default::default() };
+        let resolved = compare_chunks(
+            &fixture,
+            stacks.len(),
+            |out| JsonLines::new(out, options.clone()),
+            |chunk, sink| {
+                if chunk == 0 {
+                    fixture.begin(sink);
+                }
+                for stack in stacks[chunk] {
+                    fixture.event(sink, 5, &[*stack]);
+                }
+                fixture.packet(sink, 6, false);
+            },
+        );
+        // A class and two stacks in each of two chunks.
+        assert_eq!(resolved, 6);
+    }
 }

@@ -8,7 +8,7 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, send, structure, u8_class};
 use ichnos_model::LogRole;
 
 const SCALE: LevelScale = LevelScale(&[
@@ -375,4 +375,31 @@ fn json_with_dates_and_integers_as_strings() {
         ]
     );
     assert_eq!(show(JsonTime::Nanoseconds, Integers::String)[1], r#""timestamp":"2000000000""#);
+}
+
+/// A loss at the end of a chunk is that of the event in the next one, if that reports it.
+#[test]
+fn chunks() {
+    let fixture = fixture_of(vec![("dropped", u8_class(), Some(Meaning::Dropped))], |_| {});
+    let lose = |sink: &mut Log<Shared>, count| {
+        send(sink, &Message::DiscardedEvents(fixture.discarded(Some(count))));
+    };
+    let resolved = compare_chunks(
+        &fixture,
+        6,
+        |out| Log::new(out, LogOptions::default()),
+        |chunk, sink| match chunk {
+            0 | 1 => {
+                fixture.event(sink, 1, &[if chunk == 1 { 5 } else { 0 }]);
+                lose(sink, 5);
+            }
+            3 => {
+                fixture.event(sink, 2, &[0]);
+                fixture.event(sink, 2, &[0]);
+                lose(sink, 7);
+            }
+            _ => {}
+        },
+    );
+    assert_eq!(resolved, 3);
 }

@@ -1,0 +1,171 @@
+//! What `cat` is to do, made of its arguments.
+
+use ichnos::export::{
+    DetailsOptions, JsonLinesOptions, LogForm, LogOptions, PrettyFields, PrettyNames, PrettyOptions,
+    TerminalText,
+};
+use ichnos::render::RenderOptions;
+
+use crate::args::{Cat, CatFormat, Detail, FieldName, Global, NameScope};
+use crate::selection::Selection;
+use crate::style::Paint;
+
+/// Bytes of the trace in a chunk, where nothing is printed.
+const NULL_CHUNK: u64 = 16 << 20;
+
+/// What to print, and how.
+pub(crate) struct Job {
+    pub(crate) format: Format,
+    /// Without warnings.
+    pub(crate) quiet: bool,
+    pub(crate) selection: Selection,
+    /// Most events to print.
+    pub(crate) limit: u64,
+    /// Whether to stop at the first damage.
+    pub(crate) strict: bool,
+    /// Whether what is read arrives while it is printed.
+    pub(crate) is_live: bool,
+    pub(crate) rendering: RenderOptions,
+}
+
+/// The format of output, with its options.
+#[derive(Clone)]
+pub(crate) enum Format {
+    Pretty(PrettyOptions),
+    Details(DetailsOptions),
+    JsonLines(JsonLinesOptions),
+    Log(LogOptions),
+    Null,
+}
+
+/// How text is to look.
+#[derive(Clone, Copy)]
+struct Style {
+    paint: Paint,
+    to_terminal: bool,
+}
+
+impl Job {
+    /// What the arguments ask for; `to_terminal`: the output is a terminal.
+    pub(crate) fn new(args: &Cat, global: &Global, selection: Selection, to_terminal: bool) -> Self {
+        let style = Style { paint: paint(args, global), to_terminal };
+        let format = match args.format() {
+            CatFormat::Pretty => Format::Pretty(pretty_options(args, style, global)),
+            CatFormat::Details => Format::Details(details_options(args, style)),
+            CatFormat::Jsonl => Format::JsonLines(json_lines_options(args)),
+            CatFormat::Log | CatFormat::LogJson => Format::Log(log_options(args, style)),
+            CatFormat::Null => Format::Null,
+        };
+        let mut rendering = RenderOptions::default();
+        // A chunk must not keep back what is refused or is beyond the limit.
+        rendering.threads = if args.limit.is_some() { 1 } else { args.threads(rendering.threads) };
+        rendering.chunk_bytes = args.part_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
+        Self {
+            format,
+            quiet: global.quiet,
+            selection,
+            limit: args.limit.unwrap_or(u64::MAX),
+            strict: args.reading.strict,
+            is_live: args.reading.listen.is_some(),
+            rendering,
+        }
+    }
+}
+
+/// Which text a terminal is to show.
+pub(crate) fn terminal_text(args: &Cat, global: &Global) -> TerminalText {
+    match args.format() {
+        CatFormat::Jsonl | CatFormat::LogJson => TerminalText::Json,
+        _ => TerminalText::Lines { colors: paint(args, global).is_on() },
+    }
+}
+
+fn paint(args: &Cat, global: &Global) -> Paint {
+    if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN }
+}
+
+fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
+    let mut options = PrettyOptions::default();
+    options.clock_cycles = args.clock_cycles;
+    options.clock_date = args.clock_date;
+    options.clock_gmt = args.clock_gmt;
+    options.clock_seconds = args.clock_seconds;
+    options.no_delta = args.no_delta;
+    options.color = style.paint.is_on();
+    options.color_warnings = Paint::stderr(global.color).is_on();
+    options.verbose = global.verbose;
+    options.printable_only = style.to_terminal;
+    // As `babeltrace2` has it: what is named is all that is printed.
+    if !args.fields.is_empty() {
+        options.fields = PrettyFields::NONE;
+    }
+    for field in &args.fields {
+        let fields = &mut options.fields;
+        match field {
+            FieldName::Trace => fields.trace = true,
+            FieldName::TraceHostname => fields.hostname = true,
+            FieldName::TraceDomain => fields.domain = true,
+            FieldName::TraceProcname => fields.procname = true,
+            FieldName::TraceVpid => fields.vpid = true,
+            FieldName::Loglevel => fields.log_level = true,
+            FieldName::Emf => fields.emf = true,
+            FieldName::Callsite => fields.call_site = true,
+            FieldName::All => *fields = PrettyFields::ALL,
+            FieldName::None => {}
+        }
+    }
+    if !args.names.is_empty() {
+        options.names = PrettyNames::NONE;
+    }
+    for name in &args.names {
+        let names = &mut options.names;
+        match name {
+            NameScope::Payload => names.payload = true,
+            NameScope::Context => names.context = true,
+            NameScope::Scope => names.scope = true,
+            NameScope::Header => names.header = true,
+            NameScope::All => *names = PrettyNames::ALL,
+            NameScope::None => {}
+        }
+    }
+    options
+}
+
+fn details_options(args: &Cat, style: Style) -> DetailsOptions {
+    let mut options = DetailsOptions::default();
+    options.color = style.paint.is_on();
+    options.printable_only = style.to_terminal;
+    for (detail, value) in &args.details {
+        let option = match detail {
+            Detail::Compact => &mut options.compact,
+            Detail::Data => &mut options.data,
+            Detail::Metadata => &mut options.metadata,
+            Detail::StreamClassName => &mut options.stream_class_name,
+            Detail::StreamName => &mut options.stream_name,
+            Detail::Time => &mut options.time,
+            Detail::TraceName => &mut options.trace_name,
+            Detail::Uid => &mut options.uid,
+            Detail::Uuid => &mut options.uuid,
+        };
+        *option = *value;
+    }
+    options
+}
+
+fn log_options(args: &Cat, style: Style) -> LogOptions {
+    let mut options = LogOptions::default();
+    options.form = if args.format() == CatFormat::LogJson { LogForm::Json } else { LogForm::Text };
+    options.color = style.paint.is_on();
+    options.printable_only = style.to_terminal;
+    options.time = args.time.into();
+    options.integers = args.integers.into();
+    options
+}
+
+fn json_lines_options(args: &Cat) -> JsonLinesOptions {
+    let mut options = JsonLinesOptions::default();
+    options.packets = args.packets;
+    options.time = args.time.into();
+    options.integers = args.integers.into();
+    options
+}

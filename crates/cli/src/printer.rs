@@ -1,0 +1,201 @@
+//! The sinks of all formats as one.
+
+use std::io::{self, Write};
+use std::ops::ControlFlow;
+
+use ichnos::export::{
+    DeltaCause, Details, FirstMessage, Fixup, Introduction, JsonLines, JsonLinesState, Log, LogState, Null,
+    NullStatistics, Pretty, PrettyState, Resolution, ResumableSink, SinkState, StreamOrder,
+};
+use ichnos::model::{Message, Sink};
+use ichnos::render::{ChunkWriter, Notes};
+
+use crate::job::Format;
+use crate::pass::{Note, Outcome};
+
+type Writer = ChunkWriter<Note, State, Outcome>;
+
+/// What takes the messages.
+pub(crate) enum Printer {
+    Pretty(Box<Pretty<Writer>>),
+    Details(Box<Details<Writer>>),
+    JsonLines(Box<JsonLines<Writer>>),
+    Log(Box<Log<Writer>>),
+    Null(Null),
+}
+
+/// What later text depends on.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum State {
+    /// Nothing was printed.
+    #[default]
+    Start,
+    Pretty(PrettyState),
+    JsonLines(JsonLinesState),
+    Log(LogState),
+}
+
+/// What a fixup depends on.
+pub(crate) enum Cause {
+    Pretty(DeltaCause),
+    JsonLines(Introduction),
+    Log(FirstMessage),
+}
+
+impl SinkState for State {
+    type Cause = Cause;
+
+    fn resolve(&mut self, cause: &Cause, text: &mut Vec<u8>) -> Resolution {
+        match (self, cause) {
+            (Self::Pretty(state), Cause::Pretty(cause)) => state.resolve(cause, text),
+            (Self::JsonLines(state), Cause::JsonLines(cause)) => state.resolve(cause, text),
+            (Self::Log(state), Cause::Log(cause)) => state.resolve(cause, text),
+            _ => Resolution::Rewrite,
+        }
+    }
+
+    fn then(self, later: Self) -> Self {
+        match (self, later) {
+            (Self::Pretty(state), Self::Pretty(later)) => Self::Pretty(state.then(later)),
+            (Self::JsonLines(state), Self::JsonLines(later)) => Self::JsonLines(state.then(later)),
+            (Self::Log(state), Self::Log(later)) => Self::Log(state.then(later)),
+            (_, later) => later,
+        }
+    }
+}
+
+/// Reports the warnings of a sink, each of which is written at once.
+struct Warnings(Notes<Note, State, Outcome>);
+
+impl Write for Warnings {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.send(Note::Warning(bytes.to_vec()));
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Printer {
+    /// What prints in a format; without notes, warnings are left out.
+    pub(crate) fn new(format: &Format, writer: Writer, notes: Option<Notes<Note, State, Outcome>>) -> Self {
+        let warnings: Box<dyn Write + Send> = match notes {
+            Some(notes) => Box::new(Warnings(notes)),
+            None => Box::new(io::sink()),
+        };
+        match format {
+            Format::Pretty(options) => {
+                Self::Pretty(Box::new(Pretty::new(writer, options.clone()).warnings_to(warnings)))
+            }
+            Format::Details(options) => {
+                Self::Details(Box::new(Details::new(writer, options.clone()).warnings_to(warnings)))
+            }
+            Format::JsonLines(options) => Self::JsonLines(Box::new(JsonLines::new(writer, options.clone()))),
+            Format::Log(options) => Self::Log(Box::new(Log::new(writer, options.clone()))),
+            Format::Null => Self::Null(Null::new()),
+        }
+    }
+
+    /// What was counted, where nothing is printed.
+    pub(crate) fn checked(&self) -> Option<NullStatistics> {
+        match self {
+            Self::Null(null) => Some(null.statistics()),
+            _ => None,
+        }
+    }
+}
+
+/// Does the same with each of the sinks.
+macro_rules! each {
+    ($printer:expr, $sink:ident => $action:expr) => {
+        match $printer {
+            Printer::Pretty($sink) => $action,
+            Printer::Details($sink) => $action,
+            Printer::JsonLines($sink) => $action,
+            Printer::Log($sink) => $action,
+            Printer::Null($sink) => $action,
+        }
+    };
+}
+
+impl Sink for Printer {
+    #[inline(always)]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        each!(self, sink => sink.message(message))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        // Sinks of text also have a function of this name.
+        match self {
+            Self::Pretty(sink) => sink.flush(),
+            Self::Details(sink) => sink.flush(),
+            Self::JsonLines(sink) => sink.flush(),
+            Self::Log(sink) => sink.flush(),
+            Self::Null(_) => Ok(()),
+        }
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        each!(self, sink => sink.finish())
+    }
+}
+
+impl ResumableSink for Printer {
+    type State = State;
+
+    const NEEDS_ORDER: bool = true;
+
+    fn resume(&mut self, order: &StreamOrder, state: Option<State>) {
+        match (self, state) {
+            (Self::Pretty(sink), None) => sink.resume(order, None),
+            (Self::Pretty(sink), Some(State::Pretty(state))) => sink.resume(order, Some(state)),
+            (Self::JsonLines(sink), None) => sink.resume(order, None),
+            (Self::JsonLines(sink), Some(State::JsonLines(state))) => sink.resume(order, Some(state)),
+            (Self::Log(sink), None) => sink.resume(order, None),
+            (Self::Log(sink), Some(State::Log(state))) => sink.resume(order, Some(state)),
+            (Self::Details(sink), _) => sink.resume(order, Some(())),
+            // The state of another format does not come here.
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn next_fixup(&mut self) -> Option<Fixup<Cause>> {
+        let with = |offset, length, cause| Fixup { offset, length, cause };
+        match self {
+            Self::Pretty(sink) => {
+                let fixup = sink.next_fixup()?;
+                Some(with(fixup.offset, fixup.length, Cause::Pretty(fixup.cause)))
+            }
+            Self::JsonLines(sink) => {
+                let fixup = sink.next_fixup()?;
+                Some(with(fixup.offset, fixup.length, Cause::JsonLines(fixup.cause)))
+            }
+            Self::Log(sink) => {
+                let fixup = sink.next_fixup()?;
+                Some(with(fixup.offset, fixup.length, Cause::Log(fixup.cause)))
+            }
+            Self::Details(_) | Self::Null(_) => None,
+        }
+    }
+
+    #[inline(always)]
+    fn must_rewrite(&self) -> bool {
+        each!(self, sink => sink.must_rewrite())
+    }
+
+    fn state(&self) -> State {
+        match self {
+            Self::Pretty(sink) => State::Pretty(sink.state()),
+            Self::JsonLines(sink) => State::JsonLines(sink.state()),
+            Self::Log(sink) => State::Log(sink.state()),
+            Self::Details(_) | Self::Null(_) => State::Start,
+        }
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        each!(self, sink => sink.pause())
+    }
+}

@@ -1,0 +1,38 @@
+//! Details that go on in the middle of a timeline.
+//!
+//! Data streams begin, and classes are written, before everything that has a time: so all that a message
+//! depends on is in which order they begin.
+
+use ichnos_model::DataStream;
+
+use super::Details;
+use crate::output::TextWriter;
+use crate::resume::{ResumableSink, StreamOrder};
+
+impl<W> Details<W> {
+    /// The index of the trace of a data stream that has begun before, and the id of the data stream.
+    pub(super) fn begun(&mut self, stream: &DataStream) -> (usize, u128) {
+        match self.begun.as_ref().and_then(|order| order.place(stream)) {
+            Some(place) => (place.trace as usize, stream.id.unwrap_or(place.without_id.into())),
+            None => {
+                self.must_rewrite = true;
+                (0, 0)
+            }
+        }
+    }
+}
+
+impl<W: TextWriter> ResumableSink for Details<W> {
+    type State = ();
+
+    const NEEDS_ORDER: bool = true;
+
+    fn resume(&mut self, order: &StreamOrder, _: Option<()>) {
+        self.begun = Some(order.clone());
+        self.written = true;
+    }
+
+    fn must_rewrite(&self) -> bool {
+        self.must_rewrite
+    }
+}

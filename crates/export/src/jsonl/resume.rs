@@ -1,0 +1,178 @@
+//! JSON Lines that go on in the middle of a timeline.
+//!
+//! A data stream has a number, in the order in which they begin; an event record class and a call stack have
+//! a line before the first event of them. So a chunk writes such a line for each that is new in the chunk,
+//! which is left out where a chunk before has it.
+
+use std::collections::HashSet;
+use std::io;
+
+use ichnos_model::DataStream;
+
+use super::{JsonLines, StreamPart};
+use crate::output::{Output, TextWriter};
+use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
+
+/// What was introduced of a data stream.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Introduced {
+    /// Which of the first event record classes, a bit each.
+    classes: u64,
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct More {
+    /// Indexes of other event record classes.
+    classes: HashSet<usize>,
+    /// Numbers of call stacks.
+    stacks: HashSet<u32>,
+}
+
+impl Introduced {
+    /// Adds an event record class; whether it is new.
+    #[inline]
+    pub(super) fn add_class(&mut self, class: usize) -> bool {
+        if class >= 64 {
+            return self.more.get_or_insert_default().classes.insert(class);
+        }
+        let is_new = self.classes & 1 << class == 0;
+        self.classes |= 1 << class;
+        is_new
+    }
+
+    /// Adds a call stack; whether it is new.
+    pub(super) fn add_stack(&mut self, stack: u32) -> bool {
+        self.more.get_or_insert_default().stacks.insert(stack)
+    }
+}
+
+/// What later lines of [`JsonLines`] depend on of earlier ones.
+#[derive(Clone, Debug, Default)]
+pub struct JsonLinesState {
+    /// By number of the data stream.
+    streams: Vec<Introduced>,
+}
+
+/// What a line of [`JsonLines`] introduces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Introduction {
+    /// Number of the data stream.
+    stream: u64,
+    subject: Subject,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The event record class with this index.
+    EventClass(usize),
+    /// The call stack with this number.
+    Stack(u32),
+}
+
+impl JsonLinesState {
+    fn of_stream(&mut self, number: u64) -> &mut Introduced {
+        let index = usize::try_from(number).unwrap_or(usize::MAX);
+        if self.streams.len() <= index {
+            self.streams.resize_with(index + 1, Introduced::default);
+        }
+        &mut self.streams[index]
+    }
+}
+
+impl SinkState for JsonLinesState {
+    type Cause = Introduction;
+
+    fn resolve(&mut self, cause: &Introduction, _: &mut Vec<u8>) -> Resolution {
+        let stream = self.of_stream(cause.stream);
+        let is_new = match cause.subject {
+            Subject::EventClass(class) => stream.add_class(class),
+            Subject::Stack(stack) => stream.add_stack(stack),
+        };
+        if is_new { Resolution::Keep } else { Resolution::Remove }
+    }
+
+    fn then(self, later: Self) -> Self {
+        // A sink that was resumed without a state has had everything resolved.
+        if later.streams.is_empty() { self } else { later }
+    }
+}
+
+/// What a sink that was resumed keeps of it.
+#[derive(Debug)]
+pub(super) struct Resumed {
+    order: StreamOrder,
+    /// None: what was introduced is not known.
+    state: Option<JsonLinesState>,
+    fixups: Vec<Fixup<Introduction>>,
+    must_rewrite: bool,
+}
+
+impl Resumed {
+    /// The number of a data stream that has begun before, and what was introduced of it.
+    pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, Introduced) {
+        let Some(place) = self.order.place(stream) else {
+            self.must_rewrite = true;
+            return (0, Introduced::default());
+        };
+        let number = u64::from(place.number);
+        let introduced = self.state.as_mut().map(|state| std::mem::take(state.of_stream(number)));
+        (number, introduced.unwrap_or_default())
+    }
+}
+
+/// Writes a line that introduces something.
+#[cold]
+pub(super) fn introduce<W: TextWriter>(
+    output: &mut Output<W>,
+    resumed: &mut Option<Resumed>,
+    stream: u64,
+    subject: Subject,
+    push: impl FnOnce(&mut Vec<u8>),
+) -> io::Result<()> {
+    let Some(resumed) = resumed.as_mut().filter(|resumed| resumed.state.is_none()) else {
+        push(&mut output.buffer);
+        return Ok(());
+    };
+    output.settle_offsets()?;
+    let offset = output.position();
+    push(&mut output.buffer);
+    output.settle_offsets()?;
+    let length = output.position() - offset;
+    resumed.fixups.push(Fixup { offset, length, cause: Introduction { stream, subject } });
+    Ok(())
+}
+
+impl<W: TextWriter> ResumableSink for JsonLines<W> {
+    type State = JsonLinesState;
+
+    const NEEDS_ORDER: bool = true;
+
+    fn resume(&mut self, order: &StreamOrder, state: Option<JsonLinesState>) {
+        let order = order.clone();
+        self.resumed = Some(Resumed { order, state, fixups: Vec::new(), must_rewrite: false });
+    }
+
+    #[inline]
+    fn next_fixup(&mut self) -> Option<Fixup<Introduction>> {
+        let fixups = &mut self.resumed.as_mut()?.fixups;
+        if fixups.is_empty() { None } else { Some(fixups.remove(0)) }
+    }
+
+    #[inline]
+    fn must_rewrite(&self) -> bool {
+        self.resumed.as_ref().is_some_and(|resumed| resumed.must_rewrite)
+    }
+
+    fn state(&self) -> JsonLinesState {
+        let mut state = match &self.resumed {
+            Some(Resumed { state: None, .. }) => return JsonLinesState::default(),
+            Some(Resumed { state: Some(state), .. }) => state.clone(),
+            None => JsonLinesState::default(),
+        };
+        for StreamPart { number, introduced, .. } in self.streams.parts() {
+            *state.of_stream(*number) = introduced.clone();
+        }
+        state
+    }
+}

@@ -1,0 +1,86 @@
+//! Logs that go on in the middle of a timeline.
+//!
+//! All that a line has from what comes before is a loss that the event behind it may report itself.
+
+use std::io;
+
+use super::{Log, Loss};
+use crate::output::TextWriter;
+use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
+
+/// What later lines of [`Log`] depend on of earlier messages.
+#[derive(Clone, Debug, Default)]
+pub struct LogState {
+    /// A loss that was not written yet.
+    pub(super) loss: Option<Loss>,
+    /// Whether there was a message that writes such a loss.
+    has_message: bool,
+}
+
+/// The first message that [`Log`] writes something of: a loss that comes before it would be written there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FirstMessage;
+
+impl SinkState for LogState {
+    type Cause = FirstMessage;
+
+    fn resolve(&mut self, _: &FirstMessage, _: &mut Vec<u8>) -> Resolution {
+        if self.loss.is_some() { Resolution::Rewrite } else { Resolution::Keep }
+    }
+
+    fn then(self, later: Self) -> Self {
+        if later.has_message { later } else { self }
+    }
+}
+
+/// What a sink that was resumed keeps of it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Resumed {
+    /// What comes before is known.
+    #[default]
+    No,
+    /// No message came yet.
+    Before,
+    /// The first message is at this offset, which is to be resolved.
+    At(u64),
+    /// That was said.
+    Done,
+}
+
+impl<W: TextWriter> Log<W> {
+    /// A message comes that writes a loss before it.
+    #[inline]
+    pub(super) fn begin_message(&mut self) {
+        self.has_message = true;
+        if self.resumed == Resumed::Before {
+            self.resumed = Resumed::At(self.output.position());
+        }
+    }
+}
+
+impl<W: TextWriter> ResumableSink for Log<W> {
+    type State = LogState;
+
+    fn resume(&mut self, _: &StreamOrder, state: Option<LogState>) {
+        match state {
+            Some(state) => self.loss = state.loss,
+            None => self.resumed = Resumed::Before,
+        }
+    }
+
+    #[inline]
+    fn next_fixup(&mut self) -> Option<Fixup<FirstMessage>> {
+        let Resumed::At(offset) = self.resumed else { return None };
+        self.resumed = Resumed::Done;
+        Some(Fixup { offset, length: 0, cause: FirstMessage })
+    }
+
+    fn state(&self) -> LogState {
+        LogState { loss: self.loss.clone(), has_message: self.has_message }
+    }
+
+    fn pause(&mut self) -> io::Result<()> {
+        self.output.flush()?;
+        self.output.failures.tell()
+    }
+}

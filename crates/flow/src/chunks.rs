@@ -1,0 +1,248 @@
+//! Work that is cut into chunks, which several threads do and one takes in order.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::io;
+use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Where the items of a chunk go.
+pub struct ChunkSender<T> {
+    chunk: usize,
+    items: SyncSender<T>,
+    shared: Arc<Shared<T>>,
+}
+
+impl<T> fmt::Debug for ChunkSender<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ChunkSender").field("chunk", &self.chunk).finish_non_exhaustive()
+    }
+}
+
+impl<T> Clone for ChunkSender<T> {
+    fn clone(&self) -> Self {
+        Self { chunk: self.chunk, items: self.items.clone(), shared: Arc::clone(&self.shared) }
+    }
+}
+
+impl<T> ChunkSender<T> {
+    /// Sends an item; waits until there is room for it. False: no more of this chunk is wanted.
+    pub fn send(&self, item: T) -> bool {
+        match self.items.try_send(item) {
+            Ok(()) => true,
+            Err(TrySendError::Full(item)) => {
+                self.shared.note_ready(self.chunk);
+                self.items.send(item).is_ok()
+            }
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+}
+
+struct State<T> {
+    /// The chunk that the next idle thread begins.
+    next: usize,
+    /// How many chunks were taken to their ends.
+    taken: usize,
+    /// The chunks that were begun and not yet taken.
+    begun: HashMap<usize, Begun<T>>,
+    /// No more chunks are wanted.
+    is_over: bool,
+}
+
+/// A chunk that was begun.
+struct Begun<T> {
+    items: Receiver<T>,
+    /// Whether it is complete, or there is no room for more of it.
+    is_ready: bool,
+}
+
+/// What the threads share.
+struct Shared<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+impl<T> Shared<T> {
+    /// It is time to take this chunk.
+    fn note_ready(&self, chunk: usize) {
+        let mut state = self.lock();
+        if let Some(begun) = state.begun.get_mut(&chunk) {
+            begun.is_ready = true;
+            // The others are not waited for.
+            if chunk == state.taken {
+                drop(state);
+                self.changed.notify_all();
+            }
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<T>> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn wait<'a>(&self, state: MutexGuard<'a, State<T>>) -> MutexGuard<'a, State<T>> {
+        self.changed.wait(state).unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Ends the work when it is dropped, however that comes.
+struct EndGuard<'a, T>(&'a Shared<T>);
+
+impl<T> Drop for EndGuard<'_, T> {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.is_over = true;
+        // Threads that wait for room find that the receivers are gone.
+        state.begun.clear();
+        drop(state);
+        self.0.changed.notify_all();
+    }
+}
+
+/// Notes when it is dropped that a chunk is complete, however that comes.
+struct ChunkGuard<'a, T>(&'a Shared<T>, usize);
+
+impl<T> Drop for ChunkGuard<'_, T> {
+    fn drop(&mut self) {
+        self.0.note_ready(self.1);
+    }
+}
+
+/// Makes `count` chunks on `threads` threads, and takes them in order on this one.
+///
+/// Each chunk is made by `make` on one of the threads, which sends its items; `take` receives the number of
+/// the chunk and its items, and returns whether to go on. It is called when the chunk is complete, or there
+/// is no room for more of it: waking this thread up for each item would take its processor away from the
+/// others.
+///
+/// At most one chunk more than there are threads is begun and not yet taken, and each has at most `room`
+/// items waiting: what all of them hold is bounded, however long a chunk is.
+///
+/// If the system refuses some of the threads, the others do all of the work.
+///
+/// # Errors
+/// If the system refuses all of the threads: then nothing was made or taken, and the caller can do the work
+/// itself.
+///
+/// ```
+/// let squares = |chunk: usize, items: &ichnos_flow::ChunkSender<usize>| {
+///     items.send(chunk * chunk);
+/// };
+/// let mut all = Vec::new();
+/// ichnos_flow::in_order(10, 3, 1, squares, |_, items| {
+///     all.extend(items);
+///     true
+/// })?;
+/// assert_eq!(all, [0, 1, 4, 9, 16, 25, 36, 49, 64, 81]);
+/// # std::io::Result::Ok(())
+/// ```
+pub fn in_order<T: Send>(
+    count: usize,
+    threads: usize,
+    room: usize,
+    make: impl Fn(usize, &ChunkSender<T>) + Sync,
+    mut take: impl FnMut(usize, Receiver<T>) -> bool,
+) -> io::Result<()> {
+    let state = State { next: 0, taken: 0, begun: HashMap::new(), is_over: false };
+    let shared = Arc::new(Shared { state: Mutex::new(state), changed: Condvar::new() });
+    let most_begun = threads.saturating_add(1);
+    let work = || {
+        loop {
+            let mut state = shared.lock();
+            while !state.is_over && state.next < count && state.next - state.taken >= most_begun {
+                state = shared.wait(state);
+            }
+            if state.is_over || state.next >= count {
+                return;
+            }
+            let chunk = state.next;
+            state.next += 1;
+            let (sender, items) = sync_channel(room);
+            state.begun.insert(chunk, Begun { items, is_ready: false });
+            drop(state);
+            let _chunk = ChunkGuard(&shared, chunk);
+            make(chunk, &ChunkSender { chunk, items: sender, shared: Arc::clone(&shared) });
+        }
+    };
+    std::thread::scope(|scope| {
+        let _end = EndGuard(&shared);
+        for made in 0..threads.min(count) {
+            match std::thread::Builder::new().spawn_scoped(scope, work) {
+                Ok(_) => {}
+                Err(error) if made == 0 => return Err(error),
+                Err(_) => break,
+            }
+        }
+        for chunk in 0..count {
+            let mut state = shared.lock();
+            let items = loop {
+                match state.begun.remove(&chunk) {
+                    Some(Begun { items, is_ready: true }) => break items,
+                    begun => {
+                        state.begun.extend(begun.map(|begun| (chunk, begun)));
+                        state = shared.wait(state);
+                    }
+                }
+            };
+            drop(state);
+            if !take(chunk, items) {
+                break;
+            }
+            shared.lock().taken = chunk + 1;
+            shared.changed.notify_all();
+        }
+        Ok(())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn items_come_in_order_and_no_more_than_there_is_room_for() {
+        for (count, threads, room) in [(0, 2, 1), (1, 4, 0), (50, 1, 1), (200, 3, 4), (30, 16, 0)] {
+            let waiting = AtomicUsize::new(0);
+            let make = |chunk: usize, items: &ChunkSender<(usize, usize)>| {
+                for item in 0..chunk % 7 {
+                    let most = (threads + 1) * (room + 1);
+                    assert!(waiting.fetch_add(1, Ordering::SeqCst) <= most);
+                    assert!(items.send((chunk, item)));
+                }
+            };
+            let mut found = Vec::new();
+            in_order(count, threads, room, make, |chunk, items| {
+                for item in items {
+                    waiting.fetch_sub(1, Ordering::SeqCst);
+                    assert_eq!(item.0, chunk);
+                    found.push(item);
+                }
+                true
+            })
+            .unwrap();
+            let expected: Vec<_> = (0..count).flat_map(|p| (0..p % 7).map(move |i| (p, i))).collect();
+            assert_eq!(found, expected);
+        }
+    }
+
+    #[test]
+    fn ends_when_no_more_is_wanted() {
+        let made = AtomicUsize::new(0);
+        let make = |chunk: usize, items: &ChunkSender<usize>| {
+            made.fetch_add(1, Ordering::SeqCst);
+            // Without end, as long as the items are received.
+            while items.send(chunk) {}
+        };
+        let mut taken = 0;
+        in_order(1000, 4, 2, make, |_, items| {
+            taken += items.iter().take(10).count();
+            taken < 30
+        })
+        .unwrap();
+        assert_eq!(taken, 30);
+        assert!(made.load(Ordering::SeqCst) <= 3 + 5);
+    }
+}

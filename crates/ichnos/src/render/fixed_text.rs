@@ -1,0 +1,124 @@
+//! The text of a chunk with its fixups resolved.
+
+use std::collections::VecDeque;
+use std::io;
+
+use ichnos_export::{Fixup, Resolution, SinkState};
+
+/// The text of a chunk, with its fixups resolved.
+pub(super) struct FixedText<C> {
+    /// Those that are not resolved yet.
+    fixups: VecDeque<Fixup<C>>,
+    /// How many bytes of the chunk have come.
+    position: u64,
+    /// What lies before this offset is left out or was written.
+    next: u64,
+    inserted: Vec<u8>,
+}
+
+impl<C> Default for FixedText<C> {
+    fn default() -> Self {
+        Self { fixups: VecDeque::new(), position: 0, next: 0, inserted: Vec::new() }
+    }
+}
+
+impl<C> FixedText<C> {
+    /// Adds a fixup, before the text that it is in.
+    pub(super) fn add(&mut self, fixup: Fixup<C>) {
+        self.fixups.push_back(fixup);
+    }
+
+    /// Writes the next block of text; false if the chunk has to be written again.
+    pub(super) fn write(
+        &mut self,
+        block: &[u8],
+        state: &mut impl SinkState<Cause = C>,
+        write: &mut impl FnMut(&[u8]) -> io::Result<()>,
+    ) -> io::Result<bool> {
+        let begin = self.position;
+        let end = begin + block.len() as u64;
+        let slice = |from: u64, to: u64| {
+            let index = |offset: u64| offset.saturating_sub(begin) as usize;
+            block.get(index(from)..index(to)).unwrap_or_default()
+        };
+        while let Some(fixup) = self.fixups.pop_front_if(|fixup| fixup.offset < end) {
+            self.inserted.clear();
+            let resolution = state.resolve(&fixup.cause, &mut self.inserted);
+            if resolution == Resolution::Rewrite {
+                return Ok(false);
+            }
+            write(slice(self.next, fixup.offset))?;
+            write(&self.inserted)?;
+            self.next = fixup.offset;
+            if resolution == Resolution::Remove {
+                self.next += fixup.length;
+            }
+        }
+        write(slice(self.next, end))?;
+        self.next = self.next.max(end);
+        self.position = end;
+        Ok(true)
+    }
+
+    /// Resolves what is at the end of the text; false if the chunk has to be written again.
+    pub(super) fn resolve_rest(&mut self, state: &mut impl SinkState<Cause = C>) -> bool {
+        let mut rest = self.fixups.drain(..);
+        rest.all(|fixup| state.resolve(&fixup.cause, &mut self.inserted) != Resolution::Rewrite)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each cause says what is to be done, and what to insert.
+    #[derive(Clone, Default)]
+    struct Script;
+
+    impl SinkState for Script {
+        type Cause = (Resolution, &'static str);
+
+        fn resolve(&mut self, cause: &Self::Cause, text: &mut Vec<u8>) -> Resolution {
+            text.extend_from_slice(cause.1.as_bytes());
+            cause.0
+        }
+
+        fn then(self, later: Self) -> Self {
+            later
+        }
+    }
+
+    #[test]
+    fn fixups_are_resolved_whatever_the_blocks() {
+        let fixup = |offset, length, resolution, text| Fixup { offset, length, cause: (resolution, text) };
+        let fixups = [
+            fixup(0, 2, Resolution::Remove, ""),
+            fixup(2, 0, Resolution::Keep, "<1>"),
+            fixup(5, 3, Resolution::Remove, ""),
+            fixup(8, 1, Resolution::Keep, ""),
+            fixup(9, 1, Resolution::Remove, ""),
+            fixup(12, 0, Resolution::Keep, ""),
+        ];
+        for size in 1..=13 {
+            let mut text = FixedText::default();
+            text.fixups.extend(fixups);
+            let mut out = Vec::new();
+            for block in b"abcdefghijkl".chunks(size) {
+                assert!(
+                    text.write(block, &mut Script, &mut |text| {
+                        out.extend_from_slice(text);
+                        Ok(())
+                    })
+                    .unwrap()
+                );
+            }
+            assert!(text.resolve_rest(&mut Script));
+            assert_eq!(String::from_utf8(out).unwrap(), "<1>cdeikl", "{size}");
+        }
+        let mut text = FixedText::default();
+        text.fixups.push_back(fixup(1, 0, Resolution::Rewrite, ""));
+        assert!(!text.write(b"ab", &mut Script, &mut |_| Ok(())).unwrap());
+        text.fixups.push_back(fixup(0, 0, Resolution::Rewrite, ""));
+        assert!(!text.resolve_rest(&mut Script));
+    }
+}
