@@ -8,6 +8,7 @@ pub mod index;
 mod log_role;
 mod loss;
 mod lttng_index;
+mod message_queue;
 pub mod metadata;
 pub mod packet;
 mod packet_check;

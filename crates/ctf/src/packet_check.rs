@@ -29,12 +29,6 @@ impl PacketCheck<'_> {
         (0..count).filter_map(|number| self.flaw(number))
     }
 
-    /// The first flaw from a number on, and its number.
-    pub(crate) fn first_flaw(&self, from: u8) -> Option<(u8, DamageKind)> {
-        let count = if self.is_flawless() { 0 } else { Self::COUNT };
-        (from..count).find_map(|number| Some((number, self.flaw(number)?)))
-    }
-
     /// Whether it has none, as nearly all packets.
     fn is_flawless(&self) -> bool {
         self.entry.flaws().is_none()

@@ -6,7 +6,7 @@ use ichnos_model::walk::Position;
 use ichnos_model::{Cursor, MessageKind, Window};
 
 use crate::quirks::Quirk;
-use crate::stream::{CtfCursor, Phase};
+use crate::stream::{CtfCursor, Current, State};
 use crate::stream_input::StreamInput;
 
 /// The message that a cursor is at, and what it takes to find that again: much less than the cursor.
@@ -35,7 +35,7 @@ impl CtfCursor {
     pub(crate) fn resume_point(&self) -> Option<ResumePoint> {
         let (kind, at, cycles) = match self.head()?.kind {
             MessageKind::PacketBegin => (ResumeKind::PacketBegin, Position::default(), self.last_event),
-            MessageKind::Event if self.is_event_on_time() => {
+            MessageKind::Event if self.current == Current::Event => {
                 (ResumeKind::Event, self.begins[2], self.clock_before)
             }
             MessageKind::PacketEnd if !self.has_window || !self.mends_packet_ends() => {
@@ -62,13 +62,13 @@ impl CtfCursor {
     /// Goes to the message of a resume point. Where its bytes are gone by now, there is no message; what comes
     /// next is the damage.
     fn resume(&mut self, at: &ResumePoint) {
-        self.phase = Phase::OpenPacket;
-        if self.open_packet().is_err() {
-            return;
+        let opened = self.open_packet();
+        if let Err(damage) = self.unless_lost(opened) {
+            return self.skip_packet(damage);
         }
         match at.kind {
             ResumeKind::Event => {
-                self.phase = Phase::Events;
+                self.state = State::InPacket;
                 self.at = Position::at(at.bit);
                 self.look_ahead();
                 self.clocks.set_default(at.cycles);
@@ -77,17 +77,17 @@ impl CtfCursor {
                 }
             }
             ResumeKind::PacketBegin => {
-                self.phase = Phase::PacketBegin;
                 self.last_event = at.cycles;
-                self.next();
+                self.queue_packet_begin();
+                self.deliver_queued();
             }
             ResumeKind::PacketEnd => {
-                self.phase = Phase::PacketEnd;
                 self.at = Position::at(at.bit);
                 self.last_event = at.cycles;
                 // Where the packet ends with its last event, this is its time.
                 self.clocks.set_default(at.cycles);
-                self.next();
+                self.queue_packet_end();
+                self.deliver_queued();
             }
         }
     }

@@ -7,7 +7,7 @@ use ichnos_model::{Checkpoint, DataStream, SplitPoint, Window, advance_to};
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
-use crate::stream::{CtfCursor, Phase};
+use crate::stream::{CtfCursor, State};
 use crate::stream_input::StreamInput;
 
 /// Whether what a packet of a data stream says can be understood without those before it.
@@ -52,7 +52,7 @@ impl StreamInput {
     pub(crate) fn cursor_from(self: &Arc<Self>, window: Window, begin: i128) -> CtfCursor {
         if self.stream.clock().is_none() {
             let mut cursor = self.cursor_at(window, 0);
-            cursor.phase = Phase::Done;
+            cursor.state = State::Done;
             return cursor;
         }
         let mut cursor = if self.packets_stand_alone {
@@ -72,10 +72,12 @@ impl StreamInput {
 impl CtfCursor {
     /// See [`ichnos_model::FastCursor::checkpoint`]. The clock needs no place of its own: each packet sets it.
     pub(crate) fn place_in_stream(&self) -> Checkpoint {
-        if self.phase == Phase::Done {
+        if self.state == State::Done && self.queue.is_empty() {
             return Checkpoint::End;
         }
-        let phase = self.phase.number() << 1 | u64::from(self.is_late_reported);
-        Checkpoint::At([self.packet as u64, phase, self.at.bit, self.last_event])
+        let (state, which) = self.state.numbers();
+        let state = which << 32 | (self.queue.len() as u64) << 8 | state;
+        let state = state << 1 | u64::from(self.is_late_reported);
+        Checkpoint::At([self.packet as u64, state, self.at.bit, self.last_event])
     }
 }

@@ -7,10 +7,11 @@ use ichnos_io::Bytes;
 use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventCounts,
-    FastCursor, Head, Message, MessageKind, Packet, Scopes, Window,
+    FastCursor, Head, Message, Packet, Scopes, Window,
 };
 
 use crate::loss::Loss;
+use crate::message_queue::{MessageQueue, Pending, TimedMessage};
 use crate::packet::{Clocks, EventVisitor, PacketInfo};
 use crate::packet_check::PacketCheck;
 use crate::packet_entry::PacketEntry;
@@ -40,7 +41,7 @@ impl StreamInput {
             slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
             clocks,
             other_clocks: Vec::new(),
-            phase: Phase::Begin,
+            state: State::Begin,
             packet: first,
             data: Bytes::default(),
             content: 0,
@@ -56,9 +57,6 @@ impl StreamInput {
             last_time: u64::MAX,
             latest: u64::MAX,
             is_late_reported: false,
-            held_time: None,
-            reported_time: None,
-            is_in_time: false,
             nanoseconds_at_zero: stream
                 .clock()
                 .filter(|clock| clock.frequency == 1_000_000_000)
@@ -66,58 +64,53 @@ impl StreamInput {
             clock_before: 0,
             is_late: false,
             lost_files: self.lost_files(),
-            damage: None,
-            discarded: None,
-            current: None,
+            queue: MessageQueue::default(),
+            current: Current::Nothing,
         }
     }
 }
 
+/// What a cursor does when its queue is empty and the open packet has no more event records to scan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Phase {
+pub(crate) enum State {
     Begin,
-    BeforePacket,
-    /// Reports what could not be read before a packet, one after the other.
-    DamageBefore(usize),
-    OpenPacket,
-    /// Reports what is wrong with a packet, one after the other.
-    CheckPacket(u8),
-    DiscardedEvents,
-    DiscardedPackets,
-    PacketBegin,
-    Events,
-    /// After damage within a packet: its end may be missing, too.
-    BrokenPacket,
-    /// The current event is delivered after a message about it.
-    HeldEvent,
-    PacketEnd,
-    Rest(usize),
-    End,
+    /// How many of the damages before the next packet were queued.
+    BeforePacket(usize),
+    /// Event records are scanned.
+    InPacket,
+    /// The end of the packet was queued.
+    AfterPacket,
+    /// How many of the damages behind all packets were queued.
+    AfterPackets(usize),
+    /// What may be left of the data stream is not read, as the window ends before.
+    AfterWindow,
     Done,
 }
 
-impl Phase {
-    /// A number of its own for each phase.
-    pub(crate) fn number(self) -> u64 {
+impl State {
+    /// Two numbers of its own for each state.
+    pub(crate) fn numbers(self) -> (u64, u64) {
         let (kind, which) = match self {
             Self::Begin => (0, 0),
-            Self::BeforePacket => (1, 0),
-            Self::DamageBefore(which) => (2, which),
-            Self::OpenPacket => (3, 0),
-            Self::CheckPacket(which) => (4, which.into()),
-            Self::DiscardedEvents => (5, 0),
-            Self::DiscardedPackets => (6, 0),
-            Self::PacketBegin => (7, 0),
-            Self::Events => (8, 0),
-            Self::BrokenPacket => (9, 0),
-            Self::HeldEvent => (10, 0),
-            Self::PacketEnd => (11, 0),
-            Self::Rest(which) => (12, which),
-            Self::End => (13, 0),
-            Self::Done => (14, 0),
+            Self::BeforePacket(which) => (1, which),
+            Self::InPacket => (2, 0),
+            Self::AfterPacket => (3, 0),
+            Self::AfterPackets(which) => (4, which),
+            Self::AfterWindow => (5, 0),
+            Self::Done => (6, 0),
         };
-        (which as u64) << 8 | kind
+        (kind, which as u64)
     }
+}
+
+/// Which message a cursor is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Current {
+    Nothing,
+    /// The event record that was scanned last, at its own time.
+    Event,
+    /// That of the queue.
+    Queued,
 }
 
 /// What is known of the current packet.
@@ -142,7 +135,7 @@ pub struct CtfCursor {
     pub(crate) slots: Vec<Cell<i128>>,
     pub(crate) clocks: Clocks,
     pub(crate) other_clocks: Vec<(u16, u64)>,
-    pub(crate) phase: Phase,
+    pub(crate) state: State,
     /// Index of the current packet, or of the next one before the first.
     pub(crate) packet: usize,
     /// The bytes of the current packet, as far as they are there.
@@ -170,12 +163,6 @@ pub struct CtfCursor {
     pub(crate) latest: u64,
     /// Whether an event of the packet was after its end.
     pub(crate) is_late_reported: bool,
-    /// The time of the event that is held.
-    held_time: Option<i128>,
-    /// The time of the current message, unless it is an event that comes when it says.
-    reported_time: Option<i128>,
-    /// Whether it is such an event.
-    is_in_time: bool,
     /// Time of value 0 of a default clock of 1 GHz, as most are: then no event needs arithmetic.
     pub(crate) nanoseconds_at_zero: Option<i128>,
     /// Value of the default clock before the current event; 0 if there is none.
@@ -184,9 +171,8 @@ pub struct CtfCursor {
     pub(crate) is_late: bool,
     /// Files of which it was reported that they have lost bytes.
     pub(crate) lost_files: Vec<u32>,
-    damage: Option<Box<Damage>>,
-    discarded: Option<Box<Loss>>,
-    current: Option<MessageKind>,
+    pub(crate) queue: MessageQueue,
+    pub(crate) current: Current,
 }
 
 impl CtfCursor {
@@ -204,26 +190,22 @@ impl CtfCursor {
         PacketBits { data: &self.data, content: self.content }
     }
 
-    fn report(&mut self, kind: MessageKind, nanoseconds: Option<i128>) -> bool {
-        self.current = Some(kind);
-        (self.is_in_time, self.reported_time) = (false, nanoseconds);
-        true
-    }
-
-    fn report_damage(&mut self, damage: Damage) -> bool {
-        self.damage = Some(Box::new(Damage { stream: Some(self.input.stream.name.to_string()), ..damage }));
+    /// Queues damage, at the time that has come.
+    fn queue_damage(&mut self, damage: Damage) {
+        let damage = Damage { stream: Some(self.input.stream.name.to_string()), ..damage };
         let now = self.clocks.value().map(|now| now.min(self.last_time));
         let time = self.input.clock_value(now).map(|value| value.nanoseconds);
-        self.report(MessageKind::Damage, time)
+        self.queue.push(Pending::Damage(Box::new(damage)), time);
     }
 
-    /// Reports what is wrong with an event, which follows at a time.
+    /// Queues what is wrong with the event record that was scanned last, and then this at a time.
     #[cold]
-    fn hold_event(&mut self, kind: DamageKind, time: i128) -> bool {
-        self.phase = Phase::HeldEvent;
-        self.held_time = Some(time);
-        let damage = self.damage_at(self.begins[2].bit, kind);
-        self.report_damage(Damage { skipped: 0, ..damage })
+    fn queue_event(&mut self, wrong: Option<DamageKind>, time: i128) {
+        if let Some(kind) = wrong {
+            let damage = self.damage_at(self.begins[2].bit, kind);
+            self.queue_damage(Damage { skipped: 0, ..damage });
+        }
+        self.queue.push(Pending::Event, Some(time));
     }
 
     /// Damage at a bit of the current packet that reaches to the end of its content.
@@ -332,22 +314,20 @@ impl CtfCursor {
         clocks.value()
     }
 
-    /// Reports the event record that was got past; false if it is not in the window.
+    /// Whether there is a message of the event record that was scanned last; none if it is not in the window.
     #[inline(always)]
     pub(crate) fn report_event(&mut self) -> bool {
         if let Some(ClockValue { nanoseconds, cycles: to }) = self.event_clock {
             if self.has_window && !self.is_wanted(nanoseconds) {
                 return false;
             }
-            if to > self.latest {
-                return self.report_late_event(nanoseconds, to);
+            let from = self.last_event;
+            if to > self.latest || from > to {
+                return self.report_wrong_time(nanoseconds, to);
             }
-            let from = std::mem::replace(&mut self.last_event, to);
-            if from > to {
-                return self.hold_event(DamageKind::ClockBackwards { from, to }, nanoseconds);
-            }
+            self.last_event = to;
         }
-        (self.current, self.is_in_time) = (Some(MessageKind::Event), true);
+        self.current = Current::Event;
         true
     }
 
@@ -361,251 +341,216 @@ impl CtfCursor {
         !self.is_late
     }
 
-    /// Reports an event that may be later than its packet or than all times of 64 bits. The former
-    /// comes at the end of its packet, lest one wrong time holds up all later events.
+    /// Queues an event that may be later than its packet, than all times of 64 bits, or earlier than the one
+    /// before, and makes what comes first of it the current message. One that is later than its packet comes at
+    /// the end of the packet, so that one wrong time does not hold up all later events.
     #[cold]
-    fn report_late_event(&mut self, nanoseconds: i128, cycles: u64) -> bool {
+    fn report_wrong_time(&mut self, nanoseconds: i128, cycles: u64) -> bool {
         let end = self.last_time;
         let has_no_time = cycles > self.rules.most_cycles && !is_of_64_bits(nanoseconds);
-        if cycles > end {
+        let (wrong, time) = if cycles > end {
             let time = self.input.clock_value(Some(end)).map_or(nanoseconds, |value| value.nanoseconds);
-            if std::mem::replace(&mut self.is_late_reported, true) {
-                return self.report(MessageKind::Event, Some(time));
-            }
             let after = DamageKind::EventAfterPacket { cycles, end };
-            return self
-                .hold_event(if has_no_time { DamageKind::TimeOverflow(nanoseconds) } else { after }, time);
-        }
-        match std::mem::replace(&mut self.last_event, cycles) {
-            from if from > cycles => {
-                self.hold_event(DamageKind::ClockBackwards { from, to: cycles }, nanoseconds)
-            }
-            from if has_no_time && from <= self.rules.most_cycles => {
-                self.hold_event(DamageKind::TimeOverflow(nanoseconds), nanoseconds)
-            }
-            _ => self.report(MessageKind::Event, Some(nanoseconds)),
-        }
+            let wrong = if has_no_time { DamageKind::TimeOverflow(nanoseconds) } else { after };
+            ((!std::mem::replace(&mut self.is_late_reported, true)).then_some(wrong), time)
+        } else {
+            let wrong = match std::mem::replace(&mut self.last_event, cycles) {
+                from if from > cycles => Some(DamageKind::ClockBackwards { from, to: cycles }),
+                from if has_no_time && from <= self.rules.most_cycles => {
+                    Some(DamageKind::TimeOverflow(nanoseconds))
+                }
+                _ => None,
+            };
+            (wrong, nanoseconds)
+        };
+        self.queue_event(wrong, time);
+        self.deliver_queued()
     }
 
-    /// Reports what comes next where that is anything but one more event record; false where there is
-    /// nothing to report: more event records may follow, or nothing at all.
+    /// Makes the next message of the queue the current one, if there is one.
+    pub(crate) fn deliver_queued(&mut self) -> bool {
+        let has_message = self.queue.advance();
+        self.current = if has_message { Current::Queued } else { Current::Nothing };
+        has_message
+    }
+
+    /// Moves to what is no event on time; whether there is a message, None if event records may follow.
     #[inline(never)]
-    pub(crate) fn next(&mut self) -> bool {
+    fn advance_otherwise(&mut self) -> Option<bool> {
         loop {
-            match self.phase {
-                Phase::Begin => {
-                    self.phase = Phase::BeforePacket;
-                    return self.report(MessageKind::StreamBegin, None);
+            if self.deliver_queued() {
+                return Some(true);
+            }
+            match self.state {
+                State::Begin => {
+                    self.state = State::BeforePacket(0);
+                    self.queue.push(Pending::StreamBegin, None);
                 }
-                Phase::BeforePacket => {
-                    if self.packet >= self.input.packets.len() {
-                        self.phase = Phase::Rest(0);
-                        continue;
+                State::BeforePacket(0) if self.packet >= self.input.packets.len() => {
+                    self.state = State::AfterPackets(0);
+                }
+                State::BeforePacket(0) if self.is_past_window() => self.state = State::AfterWindow,
+                State::BeforePacket(which) => match self.entry().damage_before().get(which).cloned() {
+                    Some(damage) => {
+                        self.state = State::BeforePacket(which + 1);
+                        self.queue_damage(damage);
                     }
-                    if self.is_past_window() {
-                        self.phase = Phase::End;
-                        continue;
-                    }
-                    self.phase = Phase::DamageBefore(0);
-                }
-                Phase::DamageBefore(which) => {
-                    let Some(damage) = self.entry().damage_before().get(which).cloned() else {
-                        self.phase = Phase::OpenPacket;
-                        continue;
-                    };
-                    self.phase = Phase::DamageBefore(which + 1);
-                    return self.report_damage(damage);
-                }
-                Phase::OpenPacket => {
-                    let opened = self.open_packet();
-                    match self.unless_lost(opened) {
-                        Ok(()) => self.phase = Phase::CheckPacket(0),
-                        Err(damage) => {
-                            self.packet += 1;
-                            self.phase = Phase::BeforePacket;
-                            if let Some(damage) = damage {
-                                return self.report_damage(damage);
-                            }
-                        }
-                    }
-                }
-                Phase::CheckPacket(from) => {
-                    let check = PacketCheck {
-                        stream: &self.input.stream,
-                        entry: self.entry(),
-                        before: self.input.packet_before(self.packet),
-                        info: Some(&self.opened.info).filter(|_| !self.clocks.go_on),
-                        may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
-                    };
-                    let Some((number, kind)) = check.first_flaw(from) else {
-                        self.phase = Phase::DiscardedEvents;
-                        continue;
-                    };
-                    self.phase = Phase::CheckPacket(number + 1);
-                    return self.report_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
-                }
-                Phase::DiscardedEvents => {
-                    self.phase = Phase::DiscardedPackets;
-                    self.discarded =
-                        self.discarded_events().filter(|loss| self.is_in_window(loss)).map(Box::new);
-                    if let Some(loss) = &self.discarded {
-                        let time = loss.range.map(|(begin, _)| begin.nanoseconds);
-                        return self.report(MessageKind::DiscardedEvents, time);
-                    }
-                }
-                Phase::DiscardedPackets => {
-                    self.phase = Phase::PacketBegin;
-                    self.discarded =
-                        self.discarded_packets().filter(|loss| self.is_in_window(loss)).map(Box::new);
-                    if let Some(loss) = &self.discarded {
-                        let time = loss.range.map(|(begin, _)| begin.nanoseconds);
-                        return self.report(MessageKind::DiscardedPackets, time);
-                    }
-                }
-                Phase::PacketBegin => {
-                    self.phase = Phase::Events;
-                    if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
-                        // No event may be earlier.
-                        let end = self.opened.times.end.unwrap_or(u64::MAX).min(self.rules.most_cycles);
-                        let begin = self.opened.times.begin.filter(|begin| *begin <= end);
-                        self.last_event = self.last_event.max(begin.unwrap_or(0));
-                    } else if let (Some(begin), Some(first)) =
-                        (self.opened.times.begin, self.first_event_clock())
-                        && first < begin
-                    {
-                        self.opened.begin = self.input.clock_value(Some(first));
-                        self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
-                    }
-                    let time = self.opened.begin.map(|begin| begin.nanoseconds);
-                    return self.report(MessageKind::PacketBegin, time);
-                }
-                Phase::Events if self.is_packet_lost() => {
-                    self.phase = Phase::PacketEnd;
-                    if let Some(damage) = self.lost_of_events() {
-                        return self.report_damage(damage);
-                    }
-                }
-                Phase::Events if self.broken.is_none() && self.end < self.bits().end() => {
-                    self.look_ahead();
-                    return false;
-                }
-                Phase::Events => match self.broken.take().map(|broken| *broken) {
-                    None => {
-                        self.phase = Phase::PacketEnd;
-                        if let Some(damage) = self.cut_off() {
-                            return self.report_damage(damage);
-                        }
-                    }
-                    Some((bit, kind)) => {
-                        self.forget_event();
-                        let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
-                        if let (true, Some(damage)) = (missing, self.cut_off()) {
-                            // The data ends within an event record: that is all that is wrong.
-                            self.phase = Phase::PacketEnd;
-                            let begin = self.entry().offset * 8 + self.at.bit;
-                            let skipped = damage.bit.saturating_sub(begin);
-                            return self.report_damage(Damage { skipped, ..damage });
-                        }
-                        self.phase = Phase::BrokenPacket;
-                        let damage = self.damage_at(bit, kind);
-                        return self.report_damage(damage);
-                    }
+                    None => self.enter_packet(),
                 },
-                Phase::BrokenPacket => {
-                    self.phase = Phase::PacketEnd;
-                    if let Some(damage) = self.cut_off() {
-                        return self.report_damage(damage);
+                State::InPacket if self.is_packet_lost() || self.broken.is_some() => self.leave_packet(),
+                State::InPacket if self.end < self.bits().end() => {
+                    self.look_ahead();
+                    return None;
+                }
+                State::InPacket => self.leave_packet(),
+                State::AfterPacket => {
+                    self.packet += 1;
+                    self.state = State::BeforePacket(0);
+                }
+                State::AfterPackets(which) => match self.input.rest.get(which).cloned() {
+                    Some(damage) => {
+                        self.state = State::AfterPackets(which + 1);
+                        self.queue_damage(damage);
                     }
-                }
-                Phase::HeldEvent => {
-                    self.phase = Phase::Events;
-                    return self.report(MessageKind::Event, self.held_time);
-                }
-                Phase::PacketEnd => {
-                    self.phase = Phase::BeforePacket;
-                    self.clocks.end_packet();
-                    let now = self.clocks.value();
-                    if let (Some(end), Some(now)) = (self.opened.times.end, now) {
-                        let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
-                            && end == 0
-                            && self.opened.times.begin.is_some_and(|begin| begin != 0);
-                        let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
-                        if crashed || early {
-                            self.opened.end = self.input.clock_value(Some(now));
-                            let quirk = if crashed {
-                                Quirk::LttngCrashPacketEnd
-                            } else {
-                                Quirk::LttngEventAfterPacket
-                            };
-                            self.input.applied_quirks.note(quirk);
-                        } else {
-                            let last = if self.opened.times.are_mended { self.last_event } else { 0 };
-                            let end = end.max(last);
-                            self.opened.end = self.input.clock_value(Some(end));
-                            self.clocks.set_default(end);
-                        }
-                    }
-                    (self.last_time, self.latest) = (u64::MAX, self.rules.most_cycles);
-                    if self.entry().is_misplaced() {
-                        // What follows may be earlier or later: that was reported.
-                        self.last_event = 0;
-                    }
-                    let time = self.opened.end.map(|end| end.nanoseconds);
-                    return self.report(MessageKind::PacketEnd, time);
-                }
-                Phase::Rest(i) => {
-                    let Some(damage) = self.input.rest.get(i).cloned() else {
-                        self.phase = Phase::End;
-                        continue;
-                    };
-                    self.phase = Phase::Rest(i + 1);
-                    return self.report_damage(damage);
-                }
-                Phase::End => {
-                    if let Some(damage) = self.lost_of_files() {
-                        return self.report_damage(damage);
-                    }
-                    self.phase = Phase::Done;
-                    return self.report(MessageKind::StreamEnd, None);
-                }
-                Phase::Done => {
-                    self.current = None;
-                    return false;
-                }
+                    None => self.queue_stream_end(),
+                },
+                State::AfterWindow => self.queue_stream_end(),
+                State::Done => return Some(false),
             }
         }
     }
-}
 
-impl CtfCursor {
-    /// Moves on to what is no event; whether there is a message, None if events may follow.
-    #[inline(never)]
-    fn move_on_otherwise(&mut self) -> Option<bool> {
-        // The packet is left only when its end has been delivered.
-        if self.current == Some(MessageKind::PacketEnd) {
-            self.packet += 1;
-        }
-        let has_message = self.next();
-        (has_message || self.phase == Phase::Done).then_some(has_message)
-    }
-
-    /// Whether the current message is an event record that comes when it says.
-    pub(crate) fn is_event_on_time(&self) -> bool {
-        self.is_in_time
-    }
-
-    /// The time of the current message.
-    #[inline(always)]
-    fn time(&self) -> Option<i128> {
-        match self.event_clock {
-            Some(value) if self.is_in_time => Some(value.nanoseconds),
-            _ => self.other_time(),
+    /// Opens the next packet and queues what comes before its first event record; or what is wrong with it.
+    fn enter_packet(&mut self) {
+        let opened = self.open_packet();
+        match self.unless_lost(opened) {
+            Ok(()) => {
+                self.queue_flaws();
+                self.queue_losses();
+                self.queue_packet_begin();
+            }
+            Err(damage) => self.skip_packet(damage),
         }
     }
 
-    #[inline(never)]
-    fn other_time(&self) -> Option<i128> {
-        self.reported_time.filter(|_| !self.is_in_time)
+    /// Queues why the packet cannot be read, if that is to be reported, and goes to the next one.
+    pub(crate) fn skip_packet(&mut self, damage: Option<Damage>) {
+        if let Some(damage) = damage {
+            self.queue_damage(damage);
+        }
+        self.packet += 1;
+        (self.state, self.end) = (State::BeforePacket(0), 0);
+    }
+
+    /// Queues what is wrong with the packet as a whole.
+    fn queue_flaws(&mut self) {
+        let check = PacketCheck {
+            stream: &self.input.stream,
+            entry: self.entry(),
+            before: self.input.packet_before(self.packet),
+            info: Some(&self.opened.info).filter(|_| !self.clocks.go_on),
+            may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
+        };
+        // Nearly all packets have none: this allocates nothing then.
+        let flaws: Vec<DamageKind> = check.flaws().collect();
+        for kind in flaws {
+            self.queue_damage(Damage { skipped: 0, ..self.damage_at(0, kind) });
+        }
+    }
+
+    /// Queues what was discarded before or in the packet.
+    fn queue_losses(&mut self) {
+        let time = |loss: &Loss| loss.range.map(|(begin, _)| begin.nanoseconds);
+        if let Some(loss) = self.discarded_events().filter(|loss| self.is_in_window(loss)) {
+            self.queue.push(Pending::DiscardedEvents(Box::new(loss)), time(&loss));
+        }
+        if let Some(loss) = self.discarded_packets().filter(|loss| self.is_in_window(loss)) {
+            self.queue.push(Pending::DiscardedPackets(Box::new(loss)), time(&loss));
+        }
+    }
+
+    /// Queues the beginning of the packet; its event records are scanned from here on.
+    pub(crate) fn queue_packet_begin(&mut self) {
+        self.state = State::InPacket;
+        if !self.has_quirk(Quirk::BarectfEventBeforePacket) {
+            // No event may be earlier.
+            let end = self.opened.times.end.unwrap_or(u64::MAX).min(self.rules.most_cycles);
+            let begin = self.opened.times.begin.filter(|begin| *begin <= end);
+            self.last_event = self.last_event.max(begin.unwrap_or(0));
+        } else if let (Some(begin), Some(first)) = (self.opened.times.begin, self.first_event_clock())
+            && first < begin
+        {
+            self.opened.begin = self.input.clock_value(Some(first));
+            self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
+        }
+        let time = self.opened.begin.map(|begin| begin.nanoseconds);
+        self.queue.push(Pending::PacketBegin, time);
+    }
+
+    /// Queues what is wrong behind the last event record that can be read, and the end of the packet.
+    fn leave_packet(&mut self) {
+        if self.is_packet_lost() {
+            if let Some(damage) = self.lost_of_events() {
+                self.queue_damage(damage);
+            }
+            return self.queue_packet_end();
+        }
+        if let Some((bit, kind)) = self.broken.take().map(|broken| *broken) {
+            self.forget_event();
+            let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
+            if let (true, Some(damage)) = (missing, self.cut_off()) {
+                // The data ends within an event record: that is all that is wrong.
+                let begin = self.entry().offset * 8 + self.at.bit;
+                let skipped = damage.bit.saturating_sub(begin);
+                self.queue_damage(Damage { skipped, ..damage });
+                return self.queue_packet_end();
+            }
+            self.queue_damage(self.damage_at(bit, kind));
+        }
+        if let Some(damage) = self.cut_off() {
+            self.queue_damage(damage);
+        }
+        self.queue_packet_end();
+    }
+
+    /// Queues the end of the packet; no more of its event records are scanned.
+    pub(crate) fn queue_packet_end(&mut self) {
+        self.state = State::AfterPacket;
+        self.end = 0;
+        self.clocks.end_packet();
+        let now = self.clocks.value();
+        if let (Some(end), Some(now)) = (self.opened.times.end, now) {
+            let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
+                && end == 0
+                && self.opened.times.begin.is_some_and(|begin| begin != 0);
+            let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
+            if crashed || early {
+                self.opened.end = self.input.clock_value(Some(now));
+                let quirk = if crashed { Quirk::LttngCrashPacketEnd } else { Quirk::LttngEventAfterPacket };
+                self.input.applied_quirks.note(quirk);
+            } else {
+                let last = if self.opened.times.are_mended { self.last_event } else { 0 };
+                let end = end.max(last);
+                self.opened.end = self.input.clock_value(Some(end));
+                self.clocks.set_default(end);
+            }
+        }
+        (self.last_time, self.latest) = (u64::MAX, self.rules.most_cycles);
+        if self.entry().is_misplaced() {
+            // What follows may be earlier or later: that was reported.
+            self.last_event = 0;
+        }
+        let time = self.opened.end.map(|end| end.nanoseconds);
+        self.queue.push(Pending::PacketEnd, time);
+    }
+
+    /// Queues what was not reported yet of files that have lost bytes, and the end of the data stream.
+    fn queue_stream_end(&mut self) {
+        self.state = State::Done;
+        while let Some(damage) = self.lost_of_files() {
+            self.queue_damage(damage);
+        }
+        self.queue.push(Pending::StreamEnd, None);
     }
 }
 
@@ -613,42 +558,43 @@ impl Cursor for CtfCursor {
     #[inline(always)]
     fn advance(&mut self) -> bool {
         loop {
-            if self.phase == Phase::Events && self.next_event() {
+            // No packet has event records to scan before it is entered and after it is left.
+            if self.queue.is_empty() && self.next_event() {
                 if self.report_event() {
                     return true;
                 }
                 continue;
             }
-            if let Some(is_there) = self.move_on_otherwise() {
-                return is_there;
+            if let Some(has_message) = self.advance_otherwise() {
+                return has_message;
             }
         }
     }
 
     #[inline(always)]
     fn current(&self) -> Option<Message<'_>> {
-        if self.current == Some(MessageKind::Event) {
+        if self.current == Current::Event {
             return Some(Message::Event(self.current_event()));
         }
-        self.other_message()
+        self.queued_message()
     }
 
     #[inline(always)]
     fn head(&self) -> Option<Head> {
-        Some(match self.current? {
-            MessageKind::Event => Head::event(self.event_class, self.time()),
-            kind => Head::new(kind, self.time()),
-        })
+        if self.current == Current::Event {
+            return Some(Head::event(self.event_class, self.event_clock.map(|value| value.nanoseconds)));
+        }
+        self.queued_head()
     }
 }
 
 impl FastCursor for CtfCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        if self.phase != Phase::Events || self.has_window {
+        if !self.queue.is_empty() || self.has_window {
             return 0;
         }
         // The event before needs lengths and selectors that are overwritten now.
-        self.current = None;
+        self.current = Current::Nothing;
         self.pass_plain_events(most, counts)
     }
 
@@ -666,24 +612,36 @@ impl FastCursor for CtfCursor {
 }
 
 impl CtfCursor {
-    /// The current message where it is no event record.
+    /// The message of the queue, if that is the current one.
+    fn queued(&self) -> Option<&TimedMessage> {
+        self.queue.current().filter(|_| self.current == Current::Queued)
+    }
+
     #[inline(never)]
-    fn other_message(&self) -> Option<Message<'_>> {
+    fn queued_head(&self) -> Option<Head> {
+        let TimedMessage { message, nanoseconds } = self.queued()?;
+        Some(match message {
+            Pending::Event => Head::event(self.event_class, *nanoseconds),
+            message => Head::new(message.kind(), *nanoseconds),
+        })
+    }
+
+    #[inline(never)]
+    fn queued_message(&self) -> Option<Message<'_>> {
         let stream = &*self.input.stream;
-        let discarded = || {
-            let Loss { count, range } = **self.discarded.as_ref()?;
-            let (begin, end) = range.unzip();
-            Some(Discarded { stream, count, begin, end })
+        let discarded = |loss: &Loss| {
+            let (begin, end) = loss.range.unzip();
+            Discarded { stream, count: loss.count, begin, end }
         };
-        Some(match self.current? {
-            MessageKind::StreamBegin => Message::StreamBegin(stream),
-            MessageKind::StreamEnd => Message::StreamEnd(stream),
-            MessageKind::PacketBegin => Message::PacketBegin(self.current_packet()),
-            MessageKind::PacketEnd => Message::PacketEnd(self.current_packet()),
-            MessageKind::DiscardedEvents => Message::DiscardedEvents(discarded()?),
-            MessageKind::DiscardedPackets => Message::DiscardedPackets(discarded()?),
-            MessageKind::Damage => Message::Damage(self.damage.as_ref()?),
-            _ => return None,
+        Some(match &self.queued()?.message {
+            Pending::StreamBegin => Message::StreamBegin(stream),
+            Pending::StreamEnd => Message::StreamEnd(stream),
+            Pending::PacketBegin => Message::PacketBegin(self.current_packet()),
+            Pending::PacketEnd => Message::PacketEnd(self.current_packet()),
+            Pending::Event => Message::Event(self.current_event()),
+            Pending::DiscardedEvents(loss) => Message::DiscardedEvents(discarded(loss)),
+            Pending::DiscardedPackets(loss) => Message::DiscardedPackets(discarded(loss)),
+            Pending::Damage(damage) => Message::Damage(damage),
         })
     }
 
