@@ -1,12 +1,15 @@
 //! The Common Trace Format, 1.8 and 2, for ichnos.
 #![forbid(unsafe_code)]
 
+pub mod cursor;
 mod event_class;
 mod event_header;
-mod event_record;
+mod event_order;
+mod event_scanner;
 pub mod index;
 mod log_role;
 mod loss;
+mod lost_files;
 mod lttng_index;
 mod message_queue;
 pub mod metadata;
@@ -14,6 +17,7 @@ pub mod packet;
 mod packet_check;
 pub mod packet_entry;
 mod packet_order;
+mod packet_reader;
 mod packet_times;
 pub mod quirks;
 mod repeated;
@@ -21,7 +25,7 @@ mod resume;
 pub mod rule;
 mod seek;
 mod small_cursor;
-pub mod stream;
 pub mod stream_input;
+#[cfg(test)]
+mod test_stream;
 pub mod trace;
-mod truncated;

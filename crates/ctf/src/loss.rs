@@ -1,9 +1,8 @@
 //! What tracers discarded, by what packets count.
 
-use ichnos_model::ClockValue;
+use ichnos_model::{ClockValue, Window};
 
 use crate::packet_entry::PacketEntry;
-use crate::stream::CtfCursor;
 
 /// What a tracer discarded, and between which times if that is known.
 #[derive(Clone, Copy, Debug)]
@@ -13,38 +12,17 @@ pub(crate) struct Loss {
     pub(crate) range: Option<(ClockValue, ClockValue)>,
 }
 
-impl CtfCursor {
+impl Loss {
     /// Whether the loss, or a part of it, was at a wanted time.
-    pub(crate) fn is_in_window(&self, loss: &Loss) -> bool {
-        let Some((begin, end)) = loss.range else { return true };
-        self.window.begin.is_none_or(|wanted| end.nanoseconds >= wanted)
-            && self.window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
+    pub(crate) fn is_in(&self, window: &Window) -> bool {
+        let Some((begin, end)) = self.range else { return true };
+        window.begin.is_none_or(|wanted| end.nanoseconds >= wanted)
+            && window.end.is_none_or(|wanted| begin.nanoseconds <= wanted)
     }
 
-    /// What was discarded before or in the current packet.
-    pub(crate) fn discarded_events(&self) -> Option<Loss> {
-        let before = self.input.packet_before(self.packet);
-        let count = discarded_events(before, self.entry())?;
-        // What was lost before anything is known has no other beginning than this packet's.
-        let begin = match before.filter(|before| before.discarded().is_some()) {
-            Some(before) => before.end(),
-            None => self.opened.times.begin,
-        };
-        Some(self.loss(count, begin, self.opened.times.end))
-    }
-
-    /// The packets that are missing before the current one, by sequence numbers.
-    pub(crate) fn discarded_packets(&self) -> Option<Loss> {
-        let before = self.input.packet_before(self.packet);
-        let count = discarded_packets(before, self.entry())?;
-        Some(self.loss(Some(count), before?.end(), self.opened.times.begin))
-    }
-
-    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
-        let value = |cycles| self.input.clock_value(cycles);
-        // Both times or none: half a range says nothing, nor does one that ends before it begins.
-        let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
-        Loss { count, range }
+    /// When it began, in nanoseconds.
+    pub(crate) fn begin(&self) -> Option<i128> {
+        self.range.map(|(begin, _)| begin.nanoseconds)
     }
 }
 

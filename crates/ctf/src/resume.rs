@@ -5,8 +5,7 @@ use std::sync::Arc;
 use ichnos_model::walk::Position;
 use ichnos_model::{Cursor, MessageKind, Window};
 
-use crate::quirks::Quirk;
-use crate::stream::{CtfCursor, Current, State};
+use crate::cursor::{CtfCursor, Current};
 use crate::stream_input::StreamInput;
 
 /// The message that a cursor is at, and what it takes to find that again: much less than the cursor.
@@ -33,59 +32,51 @@ impl CtfCursor {
     /// time, or in few traces: at loss and damage, at events whose times are wrong, with clocks that run on
     /// from packet to packet or beside the default one, within a byte.
     pub(crate) fn resume_point(&self) -> Option<ResumePoint> {
+        let last = self.scanner.order.last;
         let (kind, at, cycles) = match self.head()?.kind {
-            MessageKind::PacketBegin => (ResumeKind::PacketBegin, Position::default(), self.last_event),
+            MessageKind::PacketBegin => (ResumeKind::PacketBegin, Position::default(), last),
             MessageKind::Event if self.current == Current::Event => {
-                (ResumeKind::Event, self.begins[2], self.clock_before)
+                (ResumeKind::Event, self.scanner.event_begin(), self.scanner.clock_before())
             }
-            MessageKind::PacketEnd if !self.has_window || !self.mends_packet_ends() => {
-                (ResumeKind::PacketEnd, self.at, self.last_event)
+            MessageKind::PacketEnd if !self.has_window || !self.packets.ends_with_event() => {
+                (ResumeKind::PacketEnd, self.scanner.at(), last)
             }
             _ => return None,
         };
-        let is_resumable = self.clocks.value().is_some()
-            && !self.clocks.go_on
-            && self.rules.records.other_clocks.is_empty()
-            && !self.is_late
-            && self.is_late_reported == self.opened.times.are_mended
-            && self.lost_files.len() == self.input.lost_files().len()
+        let is_resumable = self.scanner.clocks.value().is_some()
+            && !self.scanner.clocks.go_on
+            && !self.scanner.has_other_clocks()
+            && !self.is_behind_window
+            && self.scanner.order.is_late_reported() == self.packets.times().are_mended
+            && self.packets.has_lost_nothing()
             && at == Position::at(at.bit);
-        let packet = u32::try_from(self.packet).ok()?;
+        let packet = u32::try_from(self.packets.index()).ok()?;
         is_resumable.then_some(ResumePoint { kind, packet, bit: at.bit, cycles })
-    }
-
-    /// Whether packets end with their last events, by a quirk of the tracer.
-    fn mends_packet_ends(&self) -> bool {
-        self.has_quirk(Quirk::LttngCrashPacketEnd) || self.has_quirk(Quirk::LttngEventAfterPacket)
     }
 
     /// Goes to the message of a resume point. Where its bytes are gone by now, there is no message; what comes
     /// next is the damage.
     fn resume(&mut self, at: &ResumePoint) {
-        let opened = self.open_packet();
-        if let Err(damage) = self.unless_lost(opened) {
-            return self.skip_packet(damage);
+        if !self.open_packet() {
+            return;
         }
         match at.kind {
             ResumeKind::Event => {
-                self.state = State::InPacket;
-                self.at = Position::at(at.bit);
+                self.scanner.go_to(at.bit, at.cycles);
                 self.look_ahead();
-                self.clocks.set_default(at.cycles);
-                if self.next_event() {
-                    self.report_event();
+                if self.scanner.next_event() {
+                    self.deliver_event();
                 }
             }
             ResumeKind::PacketBegin => {
-                self.last_event = at.cycles;
+                self.scanner.order.last = at.cycles;
                 self.queue_packet_begin();
                 self.deliver_queued();
             }
             ResumeKind::PacketEnd => {
-                self.at = Position::at(at.bit);
-                self.last_event = at.cycles;
                 // Where the packet ends with its last event, this is its time.
-                self.clocks.set_default(at.cycles);
+                self.scanner.go_to(at.bit, at.cycles);
+                self.scanner.order.last = at.cycles;
                 self.queue_packet_end();
                 self.deliver_queued();
             }

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{Checkpoint, DataStream, SplitPoint, Window, advance_to};
+use ichnos_model::{DataStream, SplitPoint, Window, advance_to};
 
+use crate::cursor::{CtfCursor, State};
 use crate::packet::Clocks;
 use crate::packet_entry::PacketEntry;
 use crate::quirks::Quirk;
-use crate::stream::{CtfCursor, State};
 use crate::stream_input::StreamInput;
 
 /// Whether what a packet of a data stream says can be understood without those before it.
@@ -66,18 +66,5 @@ impl StreamInput {
         };
         advance_to(&mut cursor, begin);
         cursor
-    }
-}
-
-impl CtfCursor {
-    /// See [`ichnos_model::FastCursor::checkpoint`]. The clock needs no place of its own: each packet sets it.
-    pub(crate) fn place_in_stream(&self) -> Checkpoint {
-        if self.state == State::Done && self.queue.is_empty() {
-            return Checkpoint::End;
-        }
-        let (state, which) = self.state.numbers();
-        let state = which << 32 | (self.queue.len() as u64) << 8 | state;
-        let state = state << 1 | u64::from(self.is_late_reported);
-        Checkpoint::At([self.packet as u64, state, self.at.bit, self.last_event])
     }
 }

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ichnos_model::{Checkpoint, Cursor, EventCounts, FastCursor, Head, Message, MessageKind, Window};
 
+use crate::cursor::CtfCursor;
 use crate::resume::ResumePoint;
-use crate::stream::CtfCursor;
 use crate::stream_input::StreamInput;
 
 /// A cursor that takes little memory as long as it is not its turn.

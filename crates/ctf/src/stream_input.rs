@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_io::Bytes;
 use ichnos_model::walk::WalkLimits;
-use ichnos_model::{ClockArithmetic, ClockValue, Damage, DataStream, StreamSummary};
+use ichnos_model::{ClockArithmetic, ClockClass, ClockValue, Damage, DataStream, StreamSummary};
 
 use crate::event_class::EventRecords;
 use crate::loss::{discarded_events, discarded_packets};
@@ -57,6 +57,15 @@ pub(crate) struct StreamRules {
     pub(crate) most_cycles: u64,
 }
 
+impl StreamRules {
+    /// The value of a clock.
+    pub(crate) fn clock_value(&self, clock: Option<&ClockClass>, cycles: Option<u64>) -> Option<ClockValue> {
+        let cycles = cycles?;
+        let nanoseconds = clock?.nanoseconds_in(self.clock_arithmetic, cycles);
+        Some(ClockValue { nanoseconds, cycles })
+    }
+}
+
 impl StreamInput {
     /// What decodes packet headers and contexts.
     pub(crate) fn decoder(&self) -> PacketDecoder<'_> {
@@ -66,9 +75,7 @@ impl StreamInput {
 
     /// The value of the default clock.
     pub(crate) fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
-        let cycles = cycles?;
-        let nanoseconds = self.stream.clock()?.nanoseconds_in(self.rules.clock_arithmetic, cycles);
-        Some(ClockValue { nanoseconds, cycles })
+        self.rules.clock_value(self.stream.clock(), cycles)
     }
 
     /// Time at which a packet begins, in nanoseconds.

@@ -17,6 +17,7 @@ use ichnos_model::{
 use crate::event_class::{Allowed, EventRecords};
 use crate::index::{self, FoundPacket, TooMany};
 use crate::log_role::add_log_roles;
+use crate::lost_files::lost;
 use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
 use crate::packet::{Clocks, PacketDecoder};
@@ -28,7 +29,6 @@ use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files
 use crate::seek::packets_stand_alone;
 use crate::small_cursor::{Shared, SmallCursor};
 use crate::stream_input::{StreamFile, StreamInput, StreamRules};
-use crate::truncated::lost;
 
 /// How to open CTF traces.
 #[derive(Clone, Debug)]

@@ -1,0 +1,418 @@
+//! The cursor that reads a data stream.
+
+use std::sync::Arc;
+
+use ichnos_model::walk::DecodeErrorKind;
+use ichnos_model::{
+    Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, EventCounts, FastCursor, Head,
+    Message, Window,
+};
+
+use crate::event_order::OutOfOrder;
+use crate::event_scanner::EventScanner;
+use crate::loss::Loss;
+use crate::message_queue::{MessageQueue, Pending, TimedMessage};
+use crate::packet::Clocks;
+use crate::packet_reader::PacketReader;
+use crate::stream_input::StreamInput;
+
+impl StreamInput {
+    /// A cursor over what is in the window.
+    #[must_use]
+    pub fn cursor(self: &Arc<Self>, window: Window) -> CtfCursor {
+        let goes_on = Clocks::of(&self.stream.trace.class).go_on;
+        let begin = window.begin.filter(|_| !goes_on);
+        self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
+    }
+
+    /// A cursor over what is in the window, from the packet with this index on.
+    pub(crate) fn cursor_at(self: &Arc<Self>, window: Window, first: usize) -> CtfCursor {
+        CtfCursor {
+            packets: PacketReader::new(self, first),
+            scanner: EventScanner::new(&self.stream, &self.rules),
+            queue: MessageQueue::default(),
+            state: State::Begin,
+            current: Current::Nothing,
+            has_window: window.begin.is_some() || window.end.is_some(),
+            window,
+            is_behind_window: false,
+        }
+    }
+}
+
+/// What a cursor does when its queue is empty and there is nothing to scan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Begin,
+    /// How many of the damages before the next packet were queued.
+    BeforePacket(usize),
+    /// Event records are scanned.
+    InPacket,
+    /// The end of the packet was queued.
+    AfterPacket,
+    /// How many of the damages behind all packets were queued.
+    AfterPackets(usize),
+    /// What may be left of the data stream is not read, as the window ends before.
+    AfterWindow,
+    Done,
+}
+
+impl State {
+    /// Two numbers of its own for each state.
+    fn numbers(self) -> (u64, u64) {
+        let (kind, which) = match self {
+            Self::Begin => (0, 0),
+            Self::BeforePacket(which) => (1, which),
+            Self::InPacket => (2, 0),
+            Self::AfterPacket => (3, 0),
+            Self::AfterPackets(which) => (4, which),
+            Self::AfterWindow => (5, 0),
+            Self::Done => (6, 0),
+        };
+        (kind, which as u64)
+    }
+}
+
+/// Which message a cursor is at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Current {
+    Nothing,
+    /// The event record that was scanned last, at its own time.
+    Event,
+    /// That of the queue.
+    Queued,
+}
+
+/// Reads a data stream, one message after the other: has event records scanned, packet by packet, and delivers
+/// what comes between them from a queue.
+// What events do not need is in boxes: of a thousand cursors, the rest is to fit into the processor's
+// caches.
+#[derive(Debug)]
+pub struct CtfCursor {
+    pub(crate) packets: PacketReader,
+    pub(crate) scanner: EventScanner,
+    queue: MessageQueue,
+    pub(crate) state: State,
+    pub(crate) current: Current,
+    window: Window,
+    pub(crate) has_window: bool,
+    /// Whether the last event came after the window.
+    pub(crate) is_behind_window: bool,
+}
+
+impl CtfCursor {
+    /// The stream that it reads.
+    #[must_use]
+    pub fn stream(&self) -> &Arc<DataStream> {
+        &self.packets.input().stream
+    }
+
+    /// Makes the event record that was scanned last the current message, or queues it; false if it is not in the
+    /// window.
+    #[inline(always)]
+    pub(crate) fn deliver_event(&mut self) -> bool {
+        if let Some(time) = self.scanner.event_clock() {
+            if self.has_window && !self.admit(time.nanoseconds) {
+                return false;
+            }
+            if !self.scanner.order.allows(time.cycles) {
+                return self.deliver_out_of_order(time);
+            }
+            self.scanner.order.last = time.cycles;
+        }
+        self.current = Current::Event;
+        true
+    }
+
+    /// Whether an event of this time is in the window; notes if it is behind that.
+    fn admit(&mut self, nanoseconds: i128) -> bool {
+        if self.window.begin.is_some_and(|begin| nanoseconds < begin) {
+            return false;
+        }
+        // Only this event: a clock that is wrong here may be right again later.
+        self.is_behind_window = self.window.end.is_some_and(|end| nanoseconds > end);
+        !self.is_behind_window
+    }
+
+    /// Queues the event record that was scanned last behind what is wrong with its time, and delivers what comes
+    /// first of that.
+    #[cold]
+    fn deliver_out_of_order(&mut self, time: ClockValue) -> bool {
+        let packet_end = self.scanner.order.packet_end();
+        let OutOfOrder { damage, at_packet_end } = self.scanner.order.note_out_of_order(time);
+        let end = self.packets.input().clock_value(at_packet_end.then_some(packet_end));
+        let nanoseconds = end.unwrap_or(time).nanoseconds;
+        if let Some(kind) = damage {
+            let begin = self.scanner.event_begin().bit;
+            self.queue_damage(self.packets.damage(begin, begin, kind));
+        }
+        self.queue.push(Pending::Event, Some(nanoseconds));
+        self.deliver_queued()
+    }
+
+    /// Makes the next message of the queue the current one, if there is one.
+    pub(crate) fn deliver_queued(&mut self) -> bool {
+        let has_message = self.queue.advance();
+        self.current = if has_message { Current::Queued } else { Current::Nothing };
+        has_message
+    }
+
+    /// Moves to what is no event on time; whether there is a message, None if event records may follow.
+    #[inline(never)]
+    fn advance_otherwise(&mut self) -> Option<bool> {
+        loop {
+            if self.deliver_queued() {
+                return Some(true);
+            }
+            match self.state {
+                State::Begin => {
+                    self.state = State::BeforePacket(0);
+                    self.queue.push(Pending::StreamBegin, None);
+                }
+                State::BeforePacket(0) if !self.packets.has_packet() => self.state = State::AfterPackets(0),
+                State::BeforePacket(0) if self.is_past_window() => self.state = State::AfterWindow,
+                State::BeforePacket(which) => match self.packets.damage_before(which) {
+                    Some(damage) => {
+                        self.state = State::BeforePacket(which + 1);
+                        self.queue_damage(damage);
+                    }
+                    None => self.enter_packet(),
+                },
+                State::InPacket if self.packets.is_lost() || self.scanner.is_broken() => self.leave_packet(),
+                State::InPacket if self.scanner.has_more() => {
+                    self.look_ahead();
+                    return None;
+                }
+                State::InPacket => self.leave_packet(),
+                State::AfterPacket => {
+                    self.packets.advance();
+                    self.state = State::BeforePacket(0);
+                }
+                State::AfterPackets(which) => match self.packets.input().rest.get(which).cloned() {
+                    Some(damage) => {
+                        self.state = State::AfterPackets(which + 1);
+                        self.queue_damage(damage);
+                    }
+                    None => self.queue_stream_end(),
+                },
+                State::AfterWindow => self.queue_stream_end(),
+                State::Done => return Some(false),
+            }
+        }
+    }
+
+    /// Whether no event from the next packet on can be in the window.
+    fn is_past_window(&self) -> bool {
+        self.window.end.is_some_and(|end| self.packets.is_past(end, self.is_behind_window))
+    }
+
+    /// Opens the packet; false if it cannot be read: then why is queued, if that is to be reported.
+    pub(crate) fn open_packet(&mut self) -> bool {
+        self.scanner.order.before_packet();
+        let (slots, clocks) = self.scanner.decode_state();
+        match self.packets.open(slots, clocks) {
+            Ok(content) => {
+                let times = self.packets.times();
+                self.scanner.order.in_packet(times.last, times.are_mended);
+                self.scanner.enter_packet(content);
+                self.look_ahead();
+                self.state = State::InPacket;
+                true
+            }
+            Err(damage) => {
+                if let Some(damage) = damage {
+                    self.queue_damage(damage);
+                }
+                self.packets.advance();
+                self.state = State::BeforePacket(0);
+                false
+            }
+        }
+    }
+
+    /// Sets up to where event records are scanned before it is looked whether their bytes are there.
+    pub(crate) fn look_ahead(&mut self) {
+        let readable = self.packets.readable(self.scanner.at().bit, self.scanner.content_end());
+        self.scanner.scan_up_to(readable);
+    }
+
+    /// Opens the next packet and queues what comes before its first event record.
+    fn enter_packet(&mut self) {
+        if !self.open_packet() {
+            return;
+        }
+        for damage in self.packets.flaws() {
+            self.queue_damage(damage);
+        }
+        if let Some(loss) = self.packets.discarded_events().filter(|loss| loss.is_in(&self.window)) {
+            self.queue.push(Pending::DiscardedEvents(Box::new(loss)), loss.begin());
+        }
+        if let Some(loss) = self.packets.discarded_packets().filter(|loss| loss.is_in(&self.window)) {
+            self.queue.push(Pending::DiscardedPackets(Box::new(loss)), loss.begin());
+        }
+        self.queue_packet_begin();
+    }
+
+    /// Queues the beginning of the open packet.
+    pub(crate) fn queue_packet_begin(&mut self) {
+        if !self.packets.begins_with_event() {
+            let order = &mut self.scanner.order;
+            order.last = order.last.max(self.packets.earliest_event());
+        } else if let Some(first) = self.scanner.next_time() {
+            self.packets.begin_by(first);
+        }
+        self.queue.push(Pending::PacketBegin, self.packets.begin_time());
+    }
+
+    /// Queues what is wrong behind the last event record that can be read, and the end of the packet.
+    fn leave_packet(&mut self) {
+        let broken = self.scanner.take_broken();
+        if self.packets.is_lost() {
+            // What is broken was not reported: the bytes were not there.
+            if let Some(damage) = self.packets.report_lost_events(self.scanner.at().bit) {
+                self.queue_damage(damage);
+            }
+            return self.queue_packet_end();
+        }
+        if let Some((bit, kind)) = broken {
+            let missing = matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondData { .. }));
+            if let (true, Some(damage)) = (missing, self.packets.cut_off_within(self.scanner.at().bit)) {
+                // The data ends within an event record: that is all that is wrong.
+                self.queue_damage(damage);
+                return self.queue_packet_end();
+            }
+            self.queue_damage(self.packets.damage(bit, self.scanner.content_end(), kind));
+        }
+        if let Some(damage) = self.packets.cut_off() {
+            self.queue_damage(damage);
+        }
+        self.queue_packet_end();
+    }
+
+    /// Queues the end of the packet; no more of its event records are scanned.
+    pub(crate) fn queue_packet_end(&mut self) {
+        self.state = State::AfterPacket;
+        self.packets.close(&mut self.scanner.clocks, self.scanner.order.last);
+        self.scanner.leave_packet();
+        if self.packets.is_misplaced() {
+            // What follows may be earlier or later: that was reported.
+            self.scanner.order.last = 0;
+        }
+        self.queue.push(Pending::PacketEnd, self.packets.end_time());
+    }
+
+    /// Queues what was not reported yet of files that have lost bytes, and the end of the data stream.
+    fn queue_stream_end(&mut self) {
+        self.state = State::Done;
+        while let Some(damage) = self.packets.report_lost_file() {
+            self.queue_damage(damage);
+        }
+        self.queue.push(Pending::StreamEnd, None);
+    }
+
+    /// Queues damage, at the time that has come.
+    fn queue_damage(&mut self, damage: Damage) {
+        let damage = damage.in_stream(&*self.stream().name);
+        let now = self.scanner.clocks.value().map(|now| now.min(self.scanner.order.packet_end()));
+        let time = self.packets.input().clock_value(now).map(|value| value.nanoseconds);
+        self.queue.push(Pending::Damage(Box::new(damage)), time);
+    }
+}
+
+impl Cursor for CtfCursor {
+    #[inline(always)]
+    fn advance(&mut self) -> bool {
+        loop {
+            // Outside of packets there is nothing to scan.
+            if self.queue.is_empty() && self.scanner.next_event() {
+                if self.deliver_event() {
+                    return true;
+                }
+                continue;
+            }
+            if let Some(has_message) = self.advance_otherwise() {
+                return has_message;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn current(&self) -> Option<Message<'_>> {
+        if self.current == Current::Event {
+            return Some(Message::Event(self.scanner.event()));
+        }
+        self.queued_message()
+    }
+
+    #[inline(always)]
+    fn head(&self) -> Option<Head> {
+        if self.current == Current::Event {
+            let time = self.scanner.event_clock().map(|value| value.nanoseconds);
+            return Some(Head::event(self.scanner.event_class(), time));
+        }
+        self.queued_head()
+    }
+}
+
+impl FastCursor for CtfCursor {
+    fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        if !self.queue.is_empty() || self.has_window {
+            return 0;
+        }
+        // The event before needs lengths and selectors that are overwritten now.
+        self.current = Current::Nothing;
+        self.scanner.skip_plain_events(most, counts)
+    }
+
+    fn prefetch(&self) {
+        self.scanner.prefetch();
+    }
+
+    // The clock needs no number of its own: each packet sets it.
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        if self.state == State::Done && self.queue.is_empty() {
+            return Some(Checkpoint::End);
+        }
+        let (state, which) = self.state.numbers();
+        let state = which << 32 | (self.queue.len() as u64) << 8 | state;
+        let order = &self.scanner.order;
+        let state = state << 1 | u64::from(order.is_late_reported());
+        Some(Checkpoint::At([self.packets.index() as u64, state, self.scanner.at().bit, order.last]))
+    }
+}
+
+impl CtfCursor {
+    /// The message of the queue, if that is the current one.
+    fn queued(&self) -> Option<&TimedMessage> {
+        self.queue.current().filter(|_| self.current == Current::Queued)
+    }
+
+    #[inline(never)]
+    fn queued_head(&self) -> Option<Head> {
+        let TimedMessage { message, nanoseconds } = self.queued()?;
+        Some(match message {
+            Pending::Event => Head::event(self.scanner.event_class(), *nanoseconds),
+            message => Head::new(message.kind(), *nanoseconds),
+        })
+    }
+
+    #[inline(never)]
+    fn queued_message(&self) -> Option<Message<'_>> {
+        let stream = &**self.stream();
+        let discarded = |loss: &Loss| {
+            let (begin, end) = loss.range.unzip();
+            Discarded { stream, count: loss.count, begin, end }
+        };
+        let packet = || self.packets.packet(self.scanner.scopes(), self.scanner.data_bits());
+        Some(match &self.queued()?.message {
+            Pending::StreamBegin => Message::StreamBegin(stream),
+            Pending::StreamEnd => Message::StreamEnd(stream),
+            Pending::PacketBegin => Message::PacketBegin(packet()),
+            Pending::PacketEnd => Message::PacketEnd(packet()),
+            Pending::Event => Message::Event(self.scanner.event()),
+            Pending::DiscardedEvents(loss) => Message::DiscardedEvents(discarded(loss)),
+            Pending::DiscardedPackets(loss) => Message::DiscardedPackets(discarded(loss)),
+            Pending::Damage(damage) => Message::Damage(damage),
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! The order of the times of a data stream's event records.
+
+use ichnos_model::{ClockValue, DamageKind};
+
+use crate::packet_times::is_of_64_bits;
+
+/// Whether event records are in the order of their times, and within the times of their packet. All in values
+/// of the default clock.
+#[derive(Debug)]
+pub(crate) struct EventOrder {
+    /// The last event record, or the beginning of its packet; 0 if nothing was before.
+    pub(crate) last: u64,
+    /// When the packet ends, if that is known and to be believed.
+    packet_end: u64,
+    /// Later event records need a closer look.
+    latest: u64,
+    /// Later values are no times of 64 bits.
+    most_cycles: u64,
+    /// Whether an event record after the end of its packet was reported, or need not be.
+    is_late_reported: bool,
+}
+
+/// What there is to say about an event record that is out of order.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct OutOfOrder {
+    /// What is reported before it.
+    pub(crate) damage: Option<DamageKind>,
+    /// It is delivered at the end of its packet, so that one wrong time does not hold up all later event
+    /// records.
+    pub(crate) at_packet_end: bool,
+}
+
+impl EventOrder {
+    /// Before the first packet.
+    pub(crate) fn new(most_cycles: u64) -> Self {
+        Self { last: 0, packet_end: u64::MAX, latest: most_cycles, most_cycles, is_late_reported: false }
+    }
+
+    /// Before a packet is opened.
+    pub(crate) fn before_packet(&mut self) {
+        self.after_packet();
+        self.is_late_reported = false;
+    }
+
+    /// In a packet without event records after `end`, of which it is reported already if there are.
+    pub(crate) fn in_packet(&mut self, end: Option<u64>, is_late_reported: bool) {
+        self.packet_end = end.unwrap_or(u64::MAX);
+        self.latest = self.packet_end.min(self.most_cycles);
+        self.is_late_reported = is_late_reported;
+    }
+
+    /// Behind the last event record of a packet.
+    pub(crate) fn after_packet(&mut self) {
+        (self.packet_end, self.latest) = (u64::MAX, self.most_cycles);
+    }
+
+    pub(crate) fn packet_end(&self) -> u64 {
+        self.packet_end
+    }
+
+    pub(crate) fn is_late_reported(&self) -> bool {
+        self.is_late_reported
+    }
+
+    /// Whether the next event record is in order.
+    #[inline(always)]
+    pub(crate) fn allows(&self, cycles: u64) -> bool {
+        self.allows_after(self.last, cycles)
+    }
+
+    /// The same behind an event record of the time `last`.
+    #[inline(always)]
+    pub(crate) fn allows_after(&self, last: u64, cycles: u64) -> bool {
+        (last..=self.latest).contains(&cycles)
+    }
+
+    /// Notes an event record that is not in order.
+    #[cold]
+    pub(crate) fn note_out_of_order(&mut self, value: ClockValue) -> OutOfOrder {
+        let ClockValue { nanoseconds, cycles } = value;
+        let has_no_time = cycles > self.most_cycles && !is_of_64_bits(nanoseconds);
+        let overflow = DamageKind::TimeOverflow(nanoseconds);
+        if cycles > self.packet_end {
+            let is_new = !std::mem::replace(&mut self.is_late_reported, true);
+            let after = DamageKind::EventAfterPacket { cycles, end: self.packet_end };
+            let damage = is_new.then_some(if has_no_time { overflow } else { after });
+            return OutOfOrder { damage, at_packet_end: true };
+        }
+        let damage = match std::mem::replace(&mut self.last, cycles) {
+            from if from > cycles => Some(DamageKind::ClockBackwards { from, to: cycles }),
+            from if has_no_time && from <= self.most_cycles => Some(overflow),
+            _ => None,
+        };
+        OutOfOrder { damage, at_packet_end: false }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn out_of_order(order: &mut EventOrder, cycles: u64, nanoseconds: i128) -> (Option<DamageKind>, bool) {
+        assert!(!order.allows(cycles));
+        let OutOfOrder { damage, at_packet_end } =
+            order.note_out_of_order(ClockValue { nanoseconds, cycles });
+        (damage, at_packet_end)
+    }
+
+    #[test]
+    fn going_back_is_reported_each_time() {
+        let mut order = EventOrder::new(u64::MAX);
+        assert!(order.allows(0) && order.allows(5));
+        order.last = 5;
+        let backwards = |from, to| (Some(DamageKind::ClockBackwards { from, to }), false);
+        assert_eq!(out_of_order(&mut order, 3, 3), backwards(5, 3));
+        // From there on, order counts from the earlier time.
+        assert!(order.allows(4));
+        assert_eq!(out_of_order(&mut order, 2, 2), backwards(3, 2));
+    }
+
+    #[test]
+    fn event_records_after_their_packet_are_reported_once() {
+        let mut order = EventOrder::new(u64::MAX);
+        order.in_packet(Some(10), false);
+        assert!(order.allows(10));
+        let after = DamageKind::EventAfterPacket { cycles: 11, end: 10 };
+        assert_eq!(out_of_order(&mut order, 11, 11), (Some(after), true));
+        assert_eq!(out_of_order(&mut order, 12, 12), (None, true));
+        // They do not count for the order of the others.
+        assert!(order.allows(1));
+        order.after_packet();
+        assert!(order.allows(11) && order.is_late_reported());
+        order.before_packet();
+        assert!(!order.is_late_reported());
+    }
+
+    #[test]
+    fn the_first_of_times_beyond_64_bits_is_reported() {
+        let mut order = EventOrder::new(100);
+        let nanoseconds = i128::from(i64::MAX) + 1;
+        let overflow = Some(DamageKind::TimeOverflow(nanoseconds));
+        assert_eq!(out_of_order(&mut order, 101, nanoseconds), (overflow.clone(), false));
+        assert_eq!(out_of_order(&mut order, 102, nanoseconds), (None, false));
+        order.in_packet(Some(50), false);
+        assert_eq!(out_of_order(&mut order, 103, nanoseconds), (overflow, true));
+    }
+}

@@ -1,0 +1,581 @@
+//! Scans the event records of a packet, one after the other: finds out what they are of, when they were, and
+//! where they lie.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::walk::{PacketBits, Position, Slots, UNKNOWN, walk_all};
+use ichnos_model::{ClockValue, DamageKind, DataStream, Event, EventCounts, Scopes, Skip};
+
+use crate::event_class::Body;
+use crate::event_header::DecodedHeader;
+use crate::event_order::EventOrder;
+use crate::packet::{Clocks, EventVisitor};
+use crate::packet_reader::{PacketContent, Readable};
+use crate::rule::Rule;
+use crate::stream_input::StreamRules;
+
+/// Scans the event records of one packet after the other.
+#[derive(Debug)]
+pub(crate) struct EventScanner {
+    stream: Arc<DataStream>,
+    rules: Arc<StreamRules>,
+    /// The bytes of the packet, as far as they are there.
+    data: Bytes,
+    /// End of its content in bits.
+    content: u64,
+    /// Values of fields that others need.
+    slots: Vec<Cell<i128>>,
+    pub(crate) clocks: Clocks,
+    other_clocks: Vec<(u16, u64)>,
+    /// Where the next event record begins.
+    at: Position,
+    /// No event record that begins here or later is scanned: where the content of the packet ends, or before
+    /// that its data, or where it has to be looked whether the bytes are still there; 0 outside of packets.
+    end: u64,
+    /// Where the scopes of the event record that was scanned last begin, and those of its packet.
+    begins: [Position; 6],
+    /// What is wrong with the event record at `begins[2]`, and at which bit.
+    broken: Option<Box<(u64, DamageKind)>>,
+    event_class: usize,
+    event_clock: Option<ClockValue>,
+    /// Value of the default clock behind the common context of the event record.
+    common_cycles: Option<u64>,
+    /// Value of the default clock before the event record; 0 if there is none.
+    clock_before: u64,
+    /// Time of value 0 of a default clock of 1 GHz, as most are: then no event record needs arithmetic.
+    nanoseconds_at_zero: Option<i128>,
+    pub(crate) order: EventOrder,
+}
+
+/// Where the scopes of an event record behind its header begin, and where it ends.
+struct LaidOut {
+    specific_context: Position,
+    payload: Position,
+    end: Position,
+}
+
+impl EventScanner {
+    /// For a data stream that is read by these rules, outside of packets.
+    pub(crate) fn new(stream: &Arc<DataStream>, rules: &Arc<StreamRules>) -> Self {
+        let clock = stream.clock().filter(|clock| clock.frequency == 1_000_000_000);
+        Self {
+            slots: vec![Cell::new(UNKNOWN); stream.plans().slots],
+            clocks: Clocks::of(&stream.trace.class),
+            nanoseconds_at_zero: clock.map(|clock| clock.nanoseconds(0)),
+            order: EventOrder::new(rules.most_cycles),
+            stream: Arc::clone(stream),
+            rules: Arc::clone(rules),
+            data: Bytes::default(),
+            content: 0,
+            other_clocks: Vec::new(),
+            at: Position::default(),
+            end: 0,
+            begins: [Position::default(); 6],
+            broken: None,
+            event_class: 0,
+            event_clock: None,
+            common_cycles: None,
+            clock_before: 0,
+        }
+    }
+
+    /// What packet headers and contexts are decoded with.
+    pub(crate) fn decode_state(&mut self) -> (&Slots, &mut Clocks) {
+        (&self.slots, &mut self.clocks)
+    }
+
+    /// Begins with a packet that was opened; nothing of it is scanned before [`Self::scan_up_to`] is called.
+    pub(crate) fn enter_packet(&mut self, content: PacketContent) {
+        let PacketContent { data, end, begins: [header, context, first_event] } = content;
+        (self.data, self.content, self.at, self.end) = (data, end, first_event, 0);
+        (self.begins[0], self.begins[1]) = (header, context);
+    }
+
+    /// Scans nothing more of the packet.
+    pub(crate) fn leave_packet(&mut self) {
+        self.end = 0;
+    }
+
+    /// Scans up to here, and leaves out of the packet what is gone.
+    pub(crate) fn scan_up_to(&mut self, readable: Readable) {
+        if let Some(from) = readable.lost_from {
+            self.data = self.data.slice(0..usize::try_from(from / 8).unwrap_or(usize::MAX));
+        }
+        self.end = readable.end.min(self.content_end());
+    }
+
+    /// Whether there is more of the packet behind what can be scanned now.
+    pub(crate) fn has_more(&self) -> bool {
+        self.end < self.content_end()
+    }
+
+    /// Where the content of the packet ends, or before that its data, in bits.
+    pub(crate) fn content_end(&self) -> u64 {
+        self.bits().end()
+    }
+
+    /// How many bits of the packet are there.
+    pub(crate) fn data_bits(&self) -> u64 {
+        self.data.len() as u64 * 8
+    }
+
+    fn bits(&self) -> PacketBits<'_> {
+        PacketBits { data: &self.data, content: self.content }
+    }
+
+    /// Where the next event record begins.
+    pub(crate) fn at(&self) -> Position {
+        self.at
+    }
+
+    /// Goes to a bit of the packet where the default clock has a value.
+    pub(crate) fn go_to(&mut self, bit: u64, cycles: u64) {
+        self.at = Position::at(bit);
+        self.clocks.set_default(cycles);
+    }
+
+    /// Where the event record begins that was scanned last.
+    pub(crate) fn event_begin(&self) -> Position {
+        self.begins[2]
+    }
+
+    /// Value of the default clock before the event record that was scanned last; 0 if there is none.
+    pub(crate) fn clock_before(&self) -> u64 {
+        self.clock_before
+    }
+
+    /// Index of the class of the event record that was scanned last.
+    #[inline(always)]
+    pub(crate) fn event_class(&self) -> usize {
+        self.event_class
+    }
+
+    /// Time of the event record that was scanned last.
+    #[inline(always)]
+    pub(crate) fn event_clock(&self) -> Option<ClockValue> {
+        self.event_clock
+    }
+
+    /// Whether the data stream has other clocks than the default one.
+    pub(crate) fn has_other_clocks(&self) -> bool {
+        !self.rules.records.other_clocks.is_empty()
+    }
+
+    /// The event record that was scanned last.
+    #[inline]
+    pub(crate) fn event(&self) -> Event<'_> {
+        let stream = &*self.stream;
+        let plans = &stream.plans().event_records[self.event_class];
+        let event = Event::new(stream, plans, self.event_clock.as_ref(), self.scopes());
+        event.with_other_clocks(&self.other_clocks)
+    }
+
+    /// The scopes of the packet and of the event record that was scanned last.
+    pub(crate) fn scopes(&self) -> Scopes<'_> {
+        Scopes::new(self.bits(), &self.begins, &self.slots, &self.rules.limits)
+    }
+
+    /// Has the processor fetch the event record that comes next, and the one behind it, which is looked at right
+    /// after.
+    pub(crate) fn prefetch(&self) {
+        let (begin, end) = ((self.begins[2].bit / 8) as usize, (self.at.bit / 8) as usize);
+        for at in [begin, begin + 64, end, end + 64, end + 128] {
+            self.data.prefetch(at);
+        }
+    }
+
+    fn clock_value(&self, cycles: Option<u64>) -> Option<ClockValue> {
+        self.rules.clock_value(self.stream.clock(), cycles)
+    }
+
+    /// Value of the default clock behind the header of the next event record.
+    pub(crate) fn next_time(&self) -> Option<u64> {
+        let plan = self.stream.plans().event_record_header.as_ref()?;
+        let mut at = self.at;
+        if at.bit >= self.content_end() {
+            return None;
+        }
+        let mut clocks = self.clocks.clone();
+        let mut header = EventVisitor::new(&mut clocks);
+        plan.walk(self.bits(), &mut at, &self.slots, self.rules.limits, &mut header).ok()?;
+        clocks.value()
+    }
+
+    /// Whether the next event record is broken.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.broken.is_some()
+    }
+
+    /// What is wrong with the next event record, and at which bit, if it is broken. Goes back to where it
+    /// begins: what it says of the time may be as wrong as the rest.
+    pub(crate) fn take_broken(&mut self) -> Option<(u64, DamageKind)> {
+        let broken = self.broken.take()?;
+        self.at = self.begins[2];
+        self.clocks.set_default(self.clock_before);
+        Some(*broken)
+    }
+
+    /// Scans the next event record; false at the end of what can be scanned, or if it is broken, which
+    /// [`Self::take_broken`] gives then.
+    #[inline(always)]
+    pub(crate) fn next_event(&mut self) -> bool {
+        let begin = self.at;
+        if begin.bit >= self.end {
+            // A packet without event record classes, or one whose data is all there.
+            return false;
+        }
+        self.begins[2] = begin;
+        let before = self.clocks.value();
+        self.clock_before = before.unwrap_or_default();
+        match self.quick_header(begin, self.clock_before) {
+            Some(header) => self.event_behind(begin, header, before.is_some()),
+            None => self.event_with_any_header(begin),
+        }
+    }
+
+    /// Scans an event record that begins at a position and has this header.
+    #[inline(always)]
+    fn event_behind(&mut self, begin: Position, header: DecodedHeader, has_clock: bool) -> bool {
+        if has_clock {
+            self.clocks.set_default(header.cycles);
+        }
+        let Some(body) = self.rules.records.by_id.get(header.id) else {
+            return self.note_unknown(header.end, header.id.into());
+        };
+        self.event_class = body.class;
+        if !self.rules.records.other_clocks.is_empty() {
+            self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
+        }
+        self.begins[3] = header.end;
+        let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
+            return self.walked_event(begin, header.end, body.has_roles);
+        };
+        (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
+        self.note_event(begin, has_clock.then_some(header.cycles))
+    }
+
+    /// Scans an event record whose header is not of the commonest kind.
+    #[inline(never)]
+    fn event_with_any_header(&mut self, begin: Position) -> bool {
+        let header =
+            self.rules.records.big_header.as_ref().and_then(|header| {
+                header.decode(&self.data, self.end, begin, &self.slots, self.clock_before)
+            });
+        if let Some(header) = header {
+            return self.event_behind(begin, header, self.clocks.value().is_some());
+        }
+        let Some((id, end)) = self.any_header(begin) else { return false };
+        let cycles = self.clocks.value().unwrap_or_default();
+        match u64::try_from(id) {
+            Ok(id) => {
+                let header = DecodedHeader { id, end, cycles };
+                self.event_behind(begin, header, self.clocks.value().is_some())
+            }
+            Err(_) => self.event_with_wide_id(begin, id, end),
+        }
+    }
+
+    /// Scans an event record whose id, more than 64 bits, its header says, which ends at a position.
+    #[cold]
+    #[inline(never)]
+    fn event_with_wide_id(&mut self, begin: Position, id: u128, end: Position) -> bool {
+        let Some(Body { class, has_roles, .. }) = self.rules.records.by_wide_id.get(&id).copied() else {
+            return self.note_unknown(end, id);
+        };
+        self.event_class = class;
+        self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
+        self.walked_event(begin, end, has_roles)
+    }
+
+    /// Scans an event record where the scopes behind the header, which ends at `at`, have to be walked over.
+    #[inline(never)]
+    fn walked_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
+        self.at = at;
+        let cycles = self.clocks.value();
+        if !self.body(has_roles) {
+            return false;
+        }
+        let in_common = self.rules.records.time_in_common;
+        self.note_event(begin, if in_common { self.common_cycles } else { cycles })
+    }
+
+    /// Notes the time of an event record that was scanned; false if it has no bits.
+    #[inline(always)]
+    fn note_event(&mut self, begin: Position, cycles: Option<u64>) -> bool {
+        if self.at.bit == begin.bit {
+            return self.note_broken(begin.bit, DamageKind::EmptyEventRecord);
+        }
+        self.event_clock = match (cycles, self.nanoseconds_at_zero) {
+            (Some(cycles), Some(zero)) => Some(ClockValue { nanoseconds: zero + i128::from(cycles), cycles }),
+            _ => self.clock_value(cycles),
+        };
+        true
+    }
+
+    /// Skips event records that are in order, if there is no window, and counts them; see
+    /// [`ichnos_model::FastCursor::skip_events`].
+    pub(crate) fn skip_plain_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        let before = self.clocks.value();
+        let (mut at, mut now) = (self.at, before.unwrap_or_default());
+        let mut last = self.order.last;
+        let (mut skipped, mut first) = (0, None);
+        while skipped < most && at.bit < self.end {
+            let Some(header) = self.quick_header(at, now) else { break };
+            let Some(body) = self.rules.records.by_id.get(header.id) else { break };
+            let Some(LaidOut { end, .. }) = self.laid_out(body, header.end) else { break };
+            let is_in_order = self.order.allows_after(last, header.cycles);
+            if end.bit == at.bit || !is_in_order && before.is_some() {
+                break;
+            }
+            counts.add_class(Some(body.class));
+            if before.is_some() {
+                last = header.cycles;
+                first.get_or_insert(last);
+            }
+            (at, now) = (end, header.cycles);
+            skipped += 1;
+        }
+        self.at = at;
+        self.order.last = last;
+        self.clocks.set_default(now);
+        for cycles in [first, first.map(|_| last)] {
+            if let Some(value) = self.clock_value(cycles) {
+                counts.add_time(value.nanoseconds);
+            }
+        }
+        skipped
+    }
+
+    /// Notes how an event record is broken.
+    #[cold]
+    #[inline(never)]
+    fn note_broken(&mut self, bit: u64, kind: DamageKind) -> bool {
+        self.broken = Some(Box::new((bit, kind)));
+        false
+    }
+
+    /// Notes that the event record whose header ends at a position is of no class.
+    #[cold]
+    #[inline(never)]
+    fn note_unknown(&mut self, at: Position, id: u128) -> bool {
+        self.at = at;
+        let kind = self.rules.records.unknown(self.stream.class().id, id);
+        self.note_broken(self.at.bit, kind)
+    }
+
+    /// What the event record header at a position says, if it is of the commonest kind; `now` is the value
+    /// of the default clock before.
+    #[inline(always)]
+    fn quick_header(&self, begin: Position, now: u64) -> Option<DecodedHeader> {
+        self.rules.records.little_header.as_ref()?.decode(&self.data, self.end, begin, &self.slots, now)
+    }
+
+    /// The id that an event record header says, of whatever kind it is, and where it ends. None if it
+    /// is broken.
+    fn any_header(&mut self, begin: Position) -> Option<(u128, Position)> {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let mut header = EventVisitor::new(&mut self.clocks);
+        let limits = self.rules.limits;
+        let plan = self.stream.plans().event_record_header.as_ref();
+        let mut at = begin;
+        let result = plan.map_or(Ok(()), |plan| plan.walk(bits, &mut at, &self.slots, limits, &mut header));
+        let id = header.class_id.unwrap_or(self.rules.records.implied_id);
+        let wide = header.wide_id;
+        self.at = at;
+        if let Err(error) = result {
+            self.note_broken(error.bit, error.kind.into());
+            return None;
+        }
+        if let Some((bits, bit)) = wide {
+            self.note_broken(bit, Rule::WideId(bits).into());
+            return None;
+        }
+        Some((id, at))
+    }
+
+    /// Where the scopes are that are behind the event record header which ends at a position, if they
+    /// lie where they always do.
+    #[inline(always)]
+    fn laid_out(&self, body: &Body, at: Position) -> Option<LaidOut> {
+        let layout = body.layout.as_ref()?;
+        let after = |bits: u32| at.at_byte(at.bit + u64::from(bits));
+        if !at.bit.is_multiple_of(8) || after(layout.size.unwrap_or(layout.payload)).bit > self.end {
+            return None;
+        }
+        Some(LaidOut {
+            specific_context: after(layout.specific_context),
+            payload: after(layout.payload),
+            end: match layout.size {
+                Some(size) => after(size),
+                None => at.at_byte(self.end_of_payload(body.class, after(layout.payload).bit)?),
+            },
+        })
+    }
+
+    /// The bit behind a payload of this class that begins at bit `begin`, if it is easily known.
+    #[inline(never)]
+    fn end_of_payload(&self, class: usize, begin: u64) -> Option<u64> {
+        let plans = self.stream.plans().event_records.get(class)?;
+        plans.payload.as_ref()?.end(self.bits().bytes(), begin, &self.slots)
+    }
+
+    /// Scans the scopes behind an event record header; false if they are broken.
+    #[inline(never)]
+    fn body(&mut self, has_roles: bool) -> bool {
+        if has_roles || self.rules.records.common_has_roles {
+            return self.body_with_roles();
+        }
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let plans = self.stream.plans();
+        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
+        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
+        let begins = &mut self.begins;
+        let result = walk_all(
+            scopes.map(Option::as_ref),
+            bits,
+            &mut self.at,
+            &self.slots,
+            self.rules.limits,
+            &mut Skip,
+            |scope, at| begins[3 + scope] = at,
+        );
+        match result {
+            Ok(()) => true,
+            Err(error) => self.note_broken(error.bit, error.kind.into()),
+        }
+    }
+
+    /// The same where fields bring clocks up to date.
+    #[inline(never)]
+    fn body_with_roles(&mut self) -> bool {
+        let bits = PacketBits { data: &self.data, content: self.content };
+        let plans = self.stream.plans();
+        let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
+        let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
+        let mut broken = None;
+        for (scope, plan) in (3..).zip(scopes) {
+            self.begins[scope] = self.at;
+            let Some(plan) = plan else { continue };
+            let mut visitor = EventVisitor::new(&mut self.clocks);
+            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, self.rules.limits, &mut visitor) {
+                broken = Some(error);
+                break;
+            }
+            if scope == 3 && self.rules.records.time_in_common {
+                self.common_cycles = self.clocks.value();
+                self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
+            }
+        }
+        broken.is_none_or(|error| self.note_broken(error.bit, error.kind.into()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::walk::DecodeErrorKind;
+
+    use super::*;
+    use crate::test_stream::{HEAD, Said, packet, stream};
+
+    /// A scanner in a packet with these event records, behind the context of which the clock is 5, and
+    /// `zeros` bytes behind them: headers near the end of the data are left to the plan.
+    fn scanner(events: &[u8], zeros: usize) -> EventScanner {
+        let input = stream(packet(Said { begin: 5, end: 99, sequence: 0, discarded: 0 }, &[]));
+        let mut scanner = EventScanner::new(&input.stream, &input.rules);
+        scanner.clocks.choose_default(Some(0));
+        scanner.clocks.set_default(5);
+        let data = [&[0; HEAD], events, &vec![0; zeros]].concat();
+        let end = 8 * (HEAD + events.len()) as u64;
+        let begins = [0, 8, 8 * HEAD as u64].map(Position::at);
+        assert!(!scanner.next_event() && !scanner.has_more());
+        scanner.enter_packet(PacketContent { data: data.into(), end, begins });
+        assert!(!scanner.next_event() && scanner.has_more());
+        scanner.scan_up_to(Readable { end, lost_from: None });
+        scanner
+    }
+
+    /// Class, time, and where it begins and the next one does, in bytes behind the packet context.
+    fn scanned(scanner: &mut EventScanner) -> Option<(usize, i128, usize, usize)> {
+        let has_event = scanner.next_event();
+        let byte = |at: Position| (at.bit / 8) as usize - HEAD;
+        has_event.then(|| {
+            let time = scanner.event_clock().unwrap().nanoseconds;
+            (scanner.event_class(), time, byte(scanner.event_begin()), byte(scanner.at()))
+        })
+    }
+
+    const EVENTS: [u8; 14] = [0, 6, 42, 1, 7, 2, b'a', b'b', b'c', 0, 0, 8, 43, 0];
+
+    #[test]
+    fn events_follow_each_other() {
+        for zeros in [0, 100] {
+            let mut scanner = scanner(&EVENTS[..13], zeros);
+            assert_eq!(scanned(&mut scanner), Some((0, 6, 0, 3)));
+            assert_eq!(scanner.clock_before(), 5);
+            assert_eq!(scanned(&mut scanner), Some((1, 7, 3, 10)));
+            let event = scanner.event();
+            assert_eq!(event.class.name.as_deref(), Some("text"));
+            assert_eq!(scanned(&mut scanner), Some((0, 8, 10, 13)));
+            assert_eq!(scanned(&mut scanner), None);
+            assert!(!scanner.is_broken() && !scanner.has_more());
+            scanner.leave_packet();
+            assert!(!scanner.next_event());
+        }
+    }
+
+    #[test]
+    fn broken_events_are_as_if_they_were_not_scanned() {
+        for zeros in [0, 100] {
+            // There is one byte of a header.
+            let mut scanner = scanner(&EVENTS, zeros);
+            assert_eq!((0..3).filter(|_| scanner.next_event()).count(), 3);
+            let (at, clock) = (scanner.at(), scanner.clocks.value());
+            assert!(!scanner.next_event() && scanner.is_broken());
+            let (bit, kind) = scanner.take_broken().unwrap();
+            assert_eq!(bit, 8 * (HEAD as u64 + 14));
+            assert!(matches!(kind, DamageKind::Field(DecodeErrorKind::BeyondContent { .. })), "{kind:?}");
+            assert_eq!((scanner.at(), scanner.clocks.value()), (at, clock));
+            assert!(!scanner.is_broken() && scanner.take_broken().is_none());
+        }
+    }
+
+    #[test]
+    fn an_unknown_class_breaks_an_event() {
+        for zeros in [0, 100] {
+            let mut scanner = scanner(&[9, 6, 42], zeros);
+            assert!(!scanner.next_event());
+            let unknown = Rule::EventRecordClass { data_stream_class: 0, id: 9 }.into();
+            assert_eq!(scanner.take_broken(), Some((8 * (HEAD as u64 + 2), unknown)));
+            assert_eq!(scanner.clocks.value(), Some(5));
+        }
+    }
+
+    #[test]
+    fn scanning_stops_where_it_has_to_be_looked_again() {
+        let mut scanner = scanner(&EVENTS[..13], 0);
+        let here = scanner.at().bit;
+        scanner.scan_up_to(Readable { end: here + 8, lost_from: None });
+        assert!(scanner.next_event() && !scanner.next_event() && scanner.has_more());
+        // Behind a lost byte nothing is there.
+        scanner.scan_up_to(Readable { end: u64::MAX, lost_from: Some(here + 8 * 10) });
+        assert!(scanner.next_event() && !scanner.next_event() && !scanner.has_more());
+        assert_eq!(scanner.data_bits(), here + 8 * 10);
+    }
+
+    #[test]
+    fn plain_events_are_skipped_and_counted() {
+        // The fourth one is earlier than the third.
+        let mut scanner = scanner(&[&EVENTS[..13], &[0, 7, 44]].concat(), 100);
+        let mut counts = EventCounts::default();
+        assert_eq!(scanner.skip_plain_events(2, &mut counts), 2);
+        assert_eq!((scanner.order.last, scanner.clocks.value()), (7, Some(7)));
+        // Of 8 bits, the clock does not go back: it has wrapped.
+        scanner.order.in_packet(Some(99), false);
+        assert_eq!(scanner.skip_plain_events(9, &mut counts), 1);
+        assert_eq!(scanner.order.last, 8);
+        assert_eq!(scanned(&mut scanner), Some((0, 256 + 7, 13, 16)));
+        assert!(!scanner.order.allows(256 + 7));
+    }
+}

@@ -1,0 +1,518 @@
+//! Reads the packets of a data stream, one after the other.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::walk::{PacketBits, Position, Slots, UNKNOWN};
+use ichnos_model::{ClockValue, Damage, DamageKind, Packet, Scopes};
+
+use crate::loss::{Loss, discarded_events, discarded_packets};
+use crate::lost_files::{LostFiles, lost};
+use crate::packet::{Clocks, PacketInfo};
+use crate::packet_check::PacketCheck;
+use crate::packet_entry::PacketEntry;
+use crate::packet_times::PacketTimes;
+use crate::quirks::Quirk;
+use crate::rule::Rule;
+use crate::stream_input::{StreamFile, StreamInput};
+
+/// After this many bits of event records it is looked whether their bytes were there.
+const CHECKED: u64 = 8 << 20;
+
+/// Which packet of a data stream is read, what it says, and what is wrong with it as a whole. Of event records
+/// it knows where they begin.
+#[derive(Debug)]
+pub(crate) struct PacketReader {
+    input: Arc<StreamInput>,
+    /// Index of the open packet, or of the next one if none is open.
+    index: usize,
+    open: Box<OpenPacket>,
+    lost_files: LostFiles,
+    /// Whether clocks go on from packet to packet: then what a packet says depends on those before it.
+    clocks_go_on: bool,
+}
+
+/// What is known of the packet that was opened last.
+#[derive(Debug, Default)]
+struct OpenPacket {
+    info: PacketInfo,
+    times: PacketTimes,
+    /// When it begins and ends, as it is delivered.
+    begin: Option<ClockValue>,
+    end: Option<ClockValue>,
+}
+
+/// What is there of the bits of a packet.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct PacketContent {
+    pub(crate) data: Bytes,
+    /// Where the content ends in bits, as the packet says.
+    pub(crate) end: u64,
+    /// Where the header, the context and the first event record begin.
+    pub(crate) begins: [Position; 3],
+}
+
+impl PacketContent {
+    pub(crate) fn bits(&self) -> PacketBits<'_> {
+        PacketBits { data: &self.data, content: self.end }
+    }
+}
+
+/// Up to where a packet can be scanned, in bits from its beginning.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Readable {
+    /// Behind this it is looked again whether bytes are gone.
+    pub(crate) end: u64,
+    /// The packet has no bytes from here on: its file has become shorter.
+    pub(crate) lost_from: Option<u64>,
+}
+
+impl PacketReader {
+    /// Of the packets from that with the index `first` on.
+    pub(crate) fn new(input: &Arc<StreamInput>, first: usize) -> Self {
+        let lost_files = LostFiles::reported_before(input);
+        let clocks_go_on = Clocks::of(&input.stream.trace.class).go_on;
+        Self { input: Arc::clone(input), index: first, open: Box::default(), lost_files, clocks_go_on }
+    }
+
+    pub(crate) fn input(&self) -> &Arc<StreamInput> {
+        &self.input
+    }
+
+    /// Index of the open packet, or of the next one if none is open.
+    pub(crate) fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Whether there is a packet of this index.
+    pub(crate) fn has_packet(&self) -> bool {
+        self.index < self.input.packets.len()
+    }
+
+    /// Goes to the next packet.
+    pub(crate) fn advance(&mut self) {
+        self.index += 1;
+    }
+
+    fn entry(&self) -> &PacketEntry {
+        &self.input.packets[self.index]
+    }
+
+    fn has_quirk(&self, quirk: Quirk) -> bool {
+        self.input.rules.quirks.contains(&quirk)
+    }
+
+    /// The times of the open packet.
+    pub(crate) fn times(&self) -> &PacketTimes {
+        &self.open.times
+    }
+
+    /// The damage with this number of those between the packet before and this one.
+    pub(crate) fn damage_before(&self, number: usize) -> Option<Damage> {
+        self.entry().damage_before().get(number).cloned()
+    }
+
+    /// Opens the packet: decodes its header and its context. If it cannot be read, gives why; of packets that
+    /// are gone, only the first one of a file.
+    pub(crate) fn open(
+        &mut self,
+        slots: &Slots,
+        clocks: &mut Clocks,
+    ) -> Result<PacketContent, Option<Damage>> {
+        let read = self.read(slots, clocks);
+        let first_event = read.as_ref().ok().map(|content| content.begins[2].bit);
+        if let (Ok(content), Some(at)) = (&read, first_event) {
+            // To know what is lost, it has to be read.
+            self.readable(at, content.bits().end());
+        }
+        match self.lost_part() {
+            Some((damage, from)) if first_event.is_none_or(|at| from <= at) => {
+                Err(self.lost_files.note(self.entry_file()).then_some(damage))
+            }
+            _ => read.map_err(Some),
+        }
+    }
+
+    fn read(&mut self, slots: &Slots, clocks: &mut Clocks) -> Result<PacketContent, Damage> {
+        let input = &*self.input;
+        let entry = &input.packets[self.index];
+        let file = &input.files[entry.file as usize].bytes;
+        let begin = entry.offset as usize;
+        // What the packet says may be wrong: another one begins behind what the entry says.
+        let mut data = file.slice(begin..begin + entry.available(file.len() as u64) as usize);
+        let all = data.len() as u64 * 8;
+        let info = match input.decoder().decode(&data, slots, clocks) {
+            // Only an untrue index says otherwise than the packet itself.
+            Ok(info) if info.class != input.stream.class_index => {
+                let classes = &input.stream.trace.class.data_streams;
+                let id = classes.get(info.class).map_or(0, |class| class.id);
+                return Err(self.damage(0, all, Rule::OtherDataStream { class: id }.into()));
+            }
+            Ok(info) => info,
+            Err(error) => return Err(self.damage(error.bit, all, error.kind)),
+        };
+        if let Some(total) = info.total {
+            data = data.slice(0..usize::try_from(total / 8).unwrap_or(usize::MAX));
+        }
+        let times = PacketTimes::of(input, self.index, &info);
+        if let Some(begin) = times.begin.filter(|_| times.begin != info.begin) {
+            clocks.set_default(begin);
+        }
+        let (begin, end) = (input.clock_value(times.begin), input.clock_value(times.end));
+        *self.open = OpenPacket { info, times, begin, end };
+        let end = info.content.unwrap_or(data.len() as u64 * 8);
+        Ok(PacketContent { data, end, begins: info.begins })
+    }
+
+    /// Closes the packet behind its last event record, whose time is `last_event`: brings the clocks to the end
+    /// of the packet.
+    pub(crate) fn close(&mut self, clocks: &mut Clocks, last_event: u64) {
+        clocks.end_packet();
+        let times = self.open.times;
+        let (Some(end), Some(now)) = (times.end, clocks.value()) else { return };
+        let crashed = self.has_quirk(Quirk::LttngCrashPacketEnd)
+            && end == 0
+            && times.begin.is_some_and(|begin| begin != 0);
+        let early = self.has_quirk(Quirk::LttngEventAfterPacket) && end < now;
+        if crashed || early {
+            self.open.end = self.input.clock_value(Some(now));
+            let quirk = if crashed { Quirk::LttngCrashPacketEnd } else { Quirk::LttngEventAfterPacket };
+            self.input.applied_quirks.note(quirk);
+        } else {
+            let end = if times.are_mended { end.max(last_event) } else { end };
+            self.open.end = self.input.clock_value(Some(end));
+            clocks.set_default(end);
+        }
+    }
+
+    /// Whether the packet begins with its first event record, if this comes earlier than the packet says, by a
+    /// quirk of the tracer.
+    pub(crate) fn begins_with_event(&self) -> bool {
+        self.has_quirk(Quirk::BarectfEventBeforePacket)
+    }
+
+    /// Whether packets end with their last event records, by a quirk of the tracer.
+    pub(crate) fn ends_with_event(&self) -> bool {
+        self.has_quirk(Quirk::LttngCrashPacketEnd) || self.has_quirk(Quirk::LttngEventAfterPacket)
+    }
+
+    /// Has the open packet begin no later than at this value of the default clock.
+    pub(crate) fn begin_by(&mut self, first_event: u64) {
+        if self.open.times.begin.is_some_and(|begin| first_event < begin) {
+            self.open.begin = self.input.clock_value(Some(first_event));
+            self.input.applied_quirks.note(Quirk::BarectfEventBeforePacket);
+        }
+    }
+
+    /// When the open packet begins, in nanoseconds.
+    pub(crate) fn begin_time(&self) -> Option<i128> {
+        self.open.begin.map(|begin| begin.nanoseconds)
+    }
+
+    /// When the open packet ends, in nanoseconds.
+    pub(crate) fn end_time(&self) -> Option<i128> {
+        self.open.end.map(|end| end.nanoseconds)
+    }
+
+    /// Before this value of the default clock there is no event record of the open packet.
+    pub(crate) fn earliest_event(&self) -> u64 {
+        let end = self.open.times.end.unwrap_or(u64::MAX).min(self.input.rules.most_cycles);
+        self.open.times.begin.filter(|begin| *begin <= end).unwrap_or(0)
+    }
+
+    /// Whether the begin that the packet says does not fit between the packets around it.
+    pub(crate) fn is_misplaced(&self) -> bool {
+        self.entry().is_misplaced()
+    }
+
+    /// Whether no event record from the next packet on can be at `end` or before; `is_behind`: whether the last
+    /// event record was behind that.
+    pub(crate) fn is_past(&self, end: i128, is_behind: bool) -> bool {
+        // Where packets do not say when they begin, or not the truth, the events before must do.
+        let begin = self.input.begin_of(self.index).filter(|_| !self.begins_with_event());
+        let Some(begin) = begin else { return is_behind && self.ended_after(end) };
+        begin > end && self.entry_is_true()
+    }
+
+    /// Whether the packet before ended after a time, as far as it says when: one event alone, whose
+    /// time may be wrong, does not mean that all later packets are after it.
+    fn ended_after(&self, time: i128) -> bool {
+        let before = self.index.checked_sub(1).and_then(|before| self.input.packets.get(before));
+        let end = before.and_then(|before| self.input.clock_value(before.end()));
+        end.is_none_or(|end| end.nanoseconds > time)
+    }
+
+    /// Whether the packet says what its entry says, as far as it can be read.
+    fn entry_is_true(&self) -> bool {
+        let Some(file) = self.file().filter(|_| !self.clocks_go_on) else { return true };
+        let mut clocks = Clocks::of(&self.input.stream.trace.class);
+        let data = file.bytes.get(self.entry().offset as usize..).unwrap_or_default();
+        let slots = vec![Cell::new(UNKNOWN); self.input.stream.plans().slots];
+        let decoded = self.input.decoder().decode(data, &slots, &mut clocks);
+        decoded.map_or(true, |info| self.entry().says(&info))
+    }
+
+    /// What is wrong with the open packet as a whole.
+    pub(crate) fn flaws(&self) -> Vec<Damage> {
+        let check = PacketCheck {
+            stream: &self.input.stream,
+            entry: self.entry(),
+            before: self.input.packet_before(self.index),
+            info: Some(&self.open.info).filter(|_| !self.clocks_go_on),
+            may_lack_end: self.has_quirk(Quirk::LttngCrashPacketEnd),
+        };
+        // Nearly all packets have none: then nothing is allocated.
+        check.flaws().map(|kind| self.damage(0, 0, kind)).collect()
+    }
+
+    /// Damage of the open packet from a bit to another one, from its beginning.
+    pub(crate) fn damage(&self, bit: u64, end: u64, kind: DamageKind) -> Damage {
+        let entry = self.entry();
+        let file = self.file().map_or("", |file| &file.name);
+        Damage::new(file, entry.offset * 8 + bit, kind).skipping(end.saturating_sub(bit))
+    }
+
+    /// The damage of the open packet if the end of its file cuts it off.
+    pub(crate) fn cut_off(&self) -> Option<Damage> {
+        let file = self.file()?;
+        self.entry().cut_off(&file.name, file.bytes.len() as u64)
+    }
+
+    /// The same where the data ends within an event record that begins at a bit of the packet, or before it
+    /// could begin.
+    pub(crate) fn cut_off_within(&self, begin: u64) -> Option<Damage> {
+        let damage = self.cut_off()?;
+        let skipped = damage.bit.saturating_sub(self.entry().offset * 8 + begin);
+        Some(damage.skipping(skipped))
+    }
+
+    /// What was discarded before or in the open packet.
+    pub(crate) fn discarded_events(&self) -> Option<Loss> {
+        let before = self.input.packet_before(self.index);
+        let count = discarded_events(before, self.entry())?;
+        // What was lost before anything is known has no other beginning than this packet's.
+        let begin = match before.filter(|before| before.discarded().is_some()) {
+            Some(before) => before.end(),
+            None => self.open.times.begin,
+        };
+        Some(self.loss(count, begin, self.open.times.end))
+    }
+
+    /// The packets that are missing before the open one, by sequence numbers.
+    pub(crate) fn discarded_packets(&self) -> Option<Loss> {
+        let before = self.input.packet_before(self.index);
+        let count = discarded_packets(before, self.entry())?;
+        Some(self.loss(Some(count), before?.end(), self.open.times.begin))
+    }
+
+    fn loss(&self, count: Option<u64>, begin: Option<u64>, end: Option<u64>) -> Loss {
+        let value = |cycles| self.input.clock_value(cycles);
+        // Both times or none: half a range says nothing, nor does one that ends before it begins.
+        let range = value(begin).zip(value(end)).filter(|(begin, end)| begin.cycles <= end.cycles);
+        Loss { count, range }
+    }
+
+    /// The open packet with its scopes, of which `data` bits are there.
+    pub(crate) fn packet<'a>(&'a self, scopes: Scopes<'a>, data: u64) -> Packet<'a> {
+        let info = &self.open.info;
+        let (total, content) = (info.total.unwrap_or(data), info.content.unwrap_or(data));
+        Packet::new(&self.input.stream, total, content, scopes)
+            .with_times(self.open.begin, self.open.end)
+            .with_counters(
+                info.sequence.map(|counter| counter.value),
+                info.discarded.map(|counter| counter.value),
+            )
+    }
+}
+
+/// Files that become shorter while they are read.
+///
+/// Where bytes of a mapped file are gone, there are zeros instead ([`Bytes::lost`]), which can look
+/// like event records. That shows only after they were decoded; so it is looked for at the end of each packet
+/// and within long ones, and once more for all files at the end of the data stream.
+impl PacketReader {
+    fn file(&self) -> Option<&StreamFile> {
+        self.input.files.get(self.entry().file as usize)
+    }
+
+    fn entry_file(&self) -> u32 {
+        self.entry().file
+    }
+
+    /// Up to where the open packet, whose content ends at bit `end`, can be scanned from a bit on before it is
+    /// looked whether its bytes were there.
+    pub(crate) fn readable(&self, at: u64, end: u64) -> Readable {
+        let end = end.min(at.saturating_add(CHECKED));
+        // A file that has become shorter is found out by reading it.
+        let last = usize::try_from(self.entry().offset.saturating_add(end / 8)).ok();
+        let last = last.and_then(|last| self.file()?.bytes.get(last.checked_sub(1)?));
+        std::hint::black_box(last.copied());
+        let lost_from = self.lost_part().map(|(_, from)| from).filter(|from| *from > at);
+        Readable { end, lost_from }
+    }
+
+    /// Whether bytes of the open packet are gone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.lost_part().is_some()
+    }
+
+    /// The damage if bytes of the packet are gone, and from which bit of the packet on.
+    fn lost_part(&self) -> Option<(Damage, u64)> {
+        let entry = self.entry();
+        let StreamFile { name, bytes } = self.file()?;
+        if bytes.lost().is_empty() {
+            return None;
+        }
+        let lost = lost(name, bytes)?;
+        let begin = entry.offset * 8;
+        let end = begin + entry.available(bytes.len() as u64) * 8;
+        let lost_end = lost.bit + lost.skipped;
+        if lost.bit >= end || lost_end <= begin {
+            return None;
+        }
+        let bit = lost.bit.max(begin);
+        Some((Damage { bit, skipped: lost_end - bit, ..lost }, bit - begin))
+    }
+
+    /// The damage if bytes of the packet are gone, of which event records up to a bit were delivered, unless it
+    /// was reported before they were read.
+    pub(crate) fn report_lost_events(&mut self, read_to: u64) -> Option<Damage> {
+        let (damage, from) = self.lost_part()?;
+        let reported = read_to > from;
+        let is_new = self.lost_files.note(self.entry_file());
+        (is_new || reported).then_some(Damage { kind: DamageKind::Lost { reported }, ..damage })
+    }
+
+    /// The damage of a file that has lost bytes, if there is one of which that was not reported yet.
+    pub(crate) fn report_lost_file(&mut self) -> Option<Damage> {
+        self.lost_files.report_next(&self.input)
+    }
+
+    /// Whether no file was found to have lost bytes since the data stream was opened.
+    pub(crate) fn has_lost_nothing(&self) -> bool {
+        self.lost_files == LostFiles::reported_before(&self.input)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_stream::{HEAD, Said, packet, stream};
+
+    const FIRST: Said = Said { begin: 10, end: 20, sequence: 0, discarded: 5 };
+    const SECOND: Said = Said { begin: 30, end: 40, sequence: 3, discarded: 7 };
+
+    /// The packets of a data stream, and what they are decoded with.
+    struct Packets {
+        reader: PacketReader,
+        slots: Vec<Cell<i128>>,
+        clocks: Clocks,
+    }
+
+    impl Packets {
+        fn of(input: &Arc<StreamInput>) -> Self {
+            let slots = vec![Cell::new(UNKNOWN); input.stream.plans().slots];
+            let clocks = Clocks::of(&input.stream.trace.class);
+            Self { reader: PacketReader::new(input, 0), slots, clocks }
+        }
+
+        fn open(&mut self) -> Result<PacketContent, Option<Damage>> {
+            self.reader.open(&self.slots, &mut self.clocks)
+        }
+    }
+
+    fn two_packets() -> Arc<StreamInput> {
+        stream([packet(FIRST, &[0, 11, 1]), packet(SECOND, &[0, 31, 1, 0, 32, 2])].concat())
+    }
+
+    #[test]
+    fn each_packet_has_its_bytes_and_its_times() {
+        let mut packets = Packets::of(&two_packets());
+        let content = packets.open().unwrap();
+        assert_eq!((content.data.len(), content.bits().end()), (HEAD + 3, 8 * (HEAD as u64 + 3)));
+        assert_eq!(content.begins.map(|begin| begin.bit), [0, 8, 8 * HEAD as u64]);
+        assert_eq!(packets.clocks.value(), Some(10));
+        let times = packets.reader.times();
+        assert_eq!((times.begin, times.end, times.last), (Some(10), Some(20), Some(20)));
+        assert_eq!((packets.reader.begin_time(), packets.reader.earliest_event()), (Some(10), 10));
+        packets.reader.close(&mut packets.clocks, 11);
+        assert_eq!((packets.reader.end_time(), packets.clocks.value()), (Some(20), Some(20)));
+        assert!(packets.reader.flaws().is_empty() && packets.reader.cut_off().is_none());
+        packets.reader.advance();
+        assert!(packets.reader.has_packet());
+        assert_eq!(packets.open().unwrap().data.len(), HEAD + 6);
+        assert_eq!(packets.reader.begin_time(), Some(30));
+        packets.reader.advance();
+        assert!(!packets.reader.has_packet());
+    }
+
+    #[test]
+    fn losses_lie_between_packets() {
+        let mut packets = Packets::of(&two_packets());
+        packets.open().unwrap();
+        // Nothing is known of the counter before the first packet.
+        assert_eq!(packets.reader.discarded_events().map(|loss| loss.count), Some(None));
+        assert!(packets.reader.discarded_packets().is_none());
+        packets.reader.advance();
+        packets.open().unwrap();
+        let range = |loss: &Loss| loss.range.map(|(begin, end)| (begin.cycles, end.cycles));
+        let events = packets.reader.discarded_events().unwrap();
+        assert_eq!((events.count, range(&events)), (Some(2), Some((20, 40))));
+        let missing = packets.reader.discarded_packets().unwrap();
+        assert_eq!((missing.count, range(&missing)), (Some(2), Some((20, 30))));
+    }
+
+    #[test]
+    fn a_window_ends_before_a_packet() {
+        let mut packets = Packets::of(&two_packets());
+        assert!(packets.reader.is_past(9, false) && !packets.reader.is_past(10, true));
+        packets.reader.advance();
+        assert!(packets.reader.is_past(29, false) && !packets.reader.is_past(30, true));
+        // It was only asked: nothing was opened for it.
+        assert_eq!(packets.reader.begin_time(), None);
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_packet_reaches_no_further() {
+        let backwards = Said { begin: 30, end: 25, ..SECOND };
+        let mut bytes = [packet(FIRST, &[0, 11, 1]), packet(backwards, &[0, 31, 1, 0, 32, 2])].concat();
+        bytes.truncate(bytes.len() - 1);
+        let mut packets = Packets::of(&stream(bytes));
+        packets.open().unwrap();
+        assert!(packets.reader.flaws().is_empty());
+        packets.reader.advance();
+        assert_eq!(packets.open().unwrap().data.len(), HEAD + 5);
+        let begin = 8 * (HEAD as u64 + 3);
+        let end_before_begin = Rule::EndBeforeBegin { begin: 30, end: 25 }.into();
+        assert_eq!(packets.reader.flaws(), [Damage::new("test/stream", begin, end_before_begin)]);
+        let cut_off = packets.reader.cut_off().unwrap();
+        assert_eq!((cut_off.bit, cut_off.skipped), (begin + 8 * (HEAD as u64 + 5), 0));
+        let last_event = 8 * (HEAD as u64 + 3);
+        assert_eq!(packets.reader.cut_off_within(last_event).unwrap().skipped, 16);
+        let damage = packets.reader.damage(last_event, last_event + 16, DamageKind::EmptyEventRecord);
+        assert_eq!((damage.bit, damage.skipped), (begin + last_event, 16));
+    }
+
+    #[test]
+    fn a_packet_that_has_changed_is_not_opened() {
+        let mut input = two_packets();
+        // Its content is longer than the packet.
+        let mut changed = packet(FIRST, &[0, 11, 1]);
+        changed[4] = 0xff;
+        Arc::get_mut(&mut input).unwrap().files[0].bytes = Bytes::from(changed);
+        let mut packets = Packets::of(&input);
+        let damage = packets.open().unwrap_err().unwrap();
+        assert!(matches!(damage.kind, DamageKind::Rule(_)), "{damage:?}");
+        assert_eq!(damage.bit, 8 * HEAD as u64);
+    }
+
+    #[test]
+    fn long_packets_are_scanned_in_parts() {
+        let mut packets = Packets::of(&two_packets());
+        packets.open().unwrap();
+        let readable = |at, end| packets.reader.readable(at, end);
+        assert_eq!(readable(72, 96), Readable { end: 96, lost_from: None });
+        assert_eq!(readable(72, u64::MAX), Readable { end: 72 + CHECKED, lost_from: None });
+    }
+}

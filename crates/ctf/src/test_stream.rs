@@ -1,0 +1,56 @@
+//! A small data stream for unit tests.
+
+use std::sync::Arc;
+
+use ichnos_io::{Entry, Tree};
+
+use crate::stream_input::StreamInput;
+use crate::trace::{OpenOptions, open};
+
+/// All fields are bytes, but for the sizes and the texts; the clock is of 1 GHz and begins at 0.
+const METADATA: &str = r#"/* CTF 1.8 */
+typealias integer { size = 8; } := u8;
+typealias integer { size = 16; align = 8; } := u16;
+typealias integer { size = 8; map = clock.c.value; } := time;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 magic_of_test; }; };
+clock { name = c; freq = 1000000000; };
+stream {
+    packet.context := struct {
+        time timestamp_begin; time timestamp_end; u16 content_size; u16 packet_size;
+        u8 packet_seq_num; u8 events_discarded;
+    };
+    event.header := struct { u8 id; time timestamp; };
+};
+event { name = number; id = 0; fields := struct { u8 value; }; };
+event { name = text; id = 1; fields := struct { u8 length; u8 bytes[length]; string text; }; };
+"#;
+
+/// Bytes of a packet header and a packet context.
+pub(crate) const HEAD: usize = 9;
+
+/// What a packet says besides its sizes.
+#[derive(Clone, Copy)]
+pub(crate) struct Said {
+    pub(crate) begin: u8,
+    pub(crate) end: u8,
+    pub(crate) sequence: u8,
+    pub(crate) discarded: u8,
+}
+
+/// A packet with these bytes behind its context.
+pub(crate) fn packet(said: Said, events: &[u8]) -> Vec<u8> {
+    let bits = (8 * (HEAD + events.len()) as u16).to_le_bytes();
+    let Said { begin, end, sequence, discarded } = said;
+    let head = [0, begin, end, bits[0], bits[1], bits[0], bits[1], sequence, discarded];
+    [&head, events].concat()
+}
+
+/// The data stream of a file with these bytes.
+pub(crate) fn stream(bytes: Vec<u8>) -> Arc<StreamInput> {
+    let entries =
+        vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec()), Entry::of_bytes("stream", bytes)];
+    let tree = Tree { name: "test".to_owned(), entries, problems: Vec::new() };
+    let mut opened = open(&[&tree], &OpenOptions::default());
+    assert!(opened.errors.is_empty(), "{:?}", opened.errors);
+    opened.traces.remove(0).streams.remove(0)
+}
