@@ -4,9 +4,9 @@
 
 mod decode_suite;
 mod encoder;
-mod fire;
-mod fire_metadata;
-mod fire_trace;
+mod fault_injection;
+mod fault_injection_metadata;
+mod fault_trace;
 mod fuzzed;
 mod hostile;
 mod json_documents;

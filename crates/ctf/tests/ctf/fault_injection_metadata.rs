@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::TraceInput;
 
-use crate::fire::compare;
-use crate::fire_trace::{Dice, FireTrace, Kind};
+use crate::fault_injection::compare;
+use crate::fault_trace::{Dice, FaultTrace, Kind};
 use crate::reading::{Observed, observed, tree};
 
 /// Metadata as LTTng writes it: in packets of a few bytes each.
@@ -54,7 +54,7 @@ fn damaged(bytes: &[u8], kind: Kind, dice: &mut Dice) -> Vec<u8> {
 #[test]
 fn every_kind_of_damage() {
     const TRIES: usize = 100;
-    let trace = FireTrace::new(4);
+    let trace = FaultTrace::new(4);
     let stream = trace.bytes();
     let read = |metadata: &[u8]| {
         let files = [("metadata", metadata), ("stream", &stream)];

@@ -9,7 +9,7 @@ use std::path::Path;
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
 use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};
 
-use crate::fire_trace::{Damaged, Dice, FireTrace, Kind, Layer, STREAM, check};
+use crate::fault_trace::{Damaged, Dice, FaultTrace, Kind, Layer, STREAM, check};
 use crate::reading::tree;
 
 /// What a trace tells, as far as it is of interest here.
@@ -104,7 +104,7 @@ struct Verdict {
 }
 
 /// Reads a damaged file and checks what has to come out.
-fn judge(trace: &FireTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
+fn judge(trace: &FaultTrace, damaged: &Damaged, index: Option<&[u8]>, what: &str) -> Verdict {
     let opened = opened(&trace.metadata, &damaged.bytes, index);
     let observed = read(&opened);
     // What is reported without looking at events is reported when they are looked at, too.
@@ -193,7 +193,7 @@ pub fn compare(name: &str, table: &str) {
 
 #[test]
 fn every_layer_in_every_way() {
-    let trace = FireTrace::new(PACKETS);
+    let trace = FaultTrace::new(PACKETS);
     let mut table = String::from(
         "| layer | kind | places | damage | loss | invisible | events lost | altered | messages |\n\
          |---|---|---|---|---|---|---|---|---|\n",
@@ -220,16 +220,16 @@ fn every_layer_in_every_way() {
     compare("layers", &table);
 }
 
-/// Tries of other places: `ICHNOS_FIRE_ROUNDS` says how many.
+/// Tries of other places: `ICHNOS_FAULT_ROUNDS` says how many.
 fn rounds() -> u64 {
-    std::env::var("ICHNOS_FIRE_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
+    std::env::var("ICHNOS_FAULT_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(1)
 }
 
 /// Without a UUID, where a magic number must do; and at other places.
 #[test]
 fn every_layer_in_every_way_without_a_uuid() {
-    let without = FireTrace::without_uuid(PACKETS);
-    let with = FireTrace::new(PACKETS);
+    let without = FaultTrace::without_uuid(PACKETS);
+    let with = FaultTrace::new(PACKETS);
     for round in 0..rounds() {
         for (i, layer) in Layer::ALL.into_iter().enumerate() {
             for (j, kind) in Kind::ALL.into_iter().enumerate() {
@@ -244,8 +244,8 @@ fn every_layer_in_every_way_without_a_uuid() {
 
 #[test]
 fn up_to_a_thousand_packets_of_ten_thousand() {
-    let trace = FireTrace::new(10_000);
-    let index = FireTrace::index_bytes(&trace.index());
+    let trace = FaultTrace::new(10_000);
+    let index = FaultTrace::index_bytes(&trace.index());
     let mut table = String::from(
         "| damaged places | index | damage | loss | invisible | events of other packets | events lost | messages |\n\
          |---|---|---|---|---|---|---|---|\n",
@@ -272,7 +272,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
 /// Damage that is all over the place: many packets in a row, each in several ways.
 #[test]
 fn packets_in_a_row() {
-    let traces = [FireTrace::new(PACKETS), FireTrace::without_uuid(PACKETS)];
+    let traces = [FaultTrace::new(PACKETS), FaultTrace::without_uuid(PACKETS)];
     for seed in 0..rounds() * 10 {
         let mut dice = Dice::new(seed);
         let mut ranges = Vec::new();
@@ -290,8 +290,8 @@ fn packets_in_a_row() {
 /// Where sizes stay, the index that was there before the damage leads to the packets.
 #[test]
 fn damaged_packets_with_a_right_index() {
-    let trace = FireTrace::new(PACKETS);
-    let index = FireTrace::index_bytes(&trace.index());
+    let trace = FaultTrace::new(PACKETS);
+    let index = FaultTrace::index_bytes(&trace.index());
     let mut accepted = 0;
     for seed in 0..20 {
         let damaged = trace.damaged(10, seed, |dice| {
@@ -325,7 +325,7 @@ fn false_indexes() {
     ];
     /// More than are compared when an index is opened.
     const COUNT: usize = 300;
-    let trace = FireTrace::new(COUNT);
+    let trace = FaultTrace::new(COUNT);
     let bytes = trace.bytes();
     let entries = trace.index();
     let mut dice = Dice::new(1);
@@ -356,7 +356,7 @@ fn false_indexes() {
     let changed = |change: &mut dyn FnMut(&mut Vec<[u64; 9]>)| {
         let mut entries = entries.clone();
         change(&mut entries);
-        FireTrace::index_bytes(&entries)
+        FaultTrace::index_bytes(&entries)
     };
     for (field, name) in FIELDS.iter().enumerate() {
         let mut flips = Vec::new();
@@ -377,10 +377,10 @@ fn false_indexes() {
     row("all times shifted", &[changed(&mut |entries| entries.iter_mut().for_each(|entry| entry[3] += 5))]);
     row("all offsets shifted", &[changed(&mut |entries| entries.iter_mut().for_each(|entry| entry[0] += 8))]);
     row("stale: the file has grown", &[changed(&mut |entries| entries.truncate(COUNT - 7))]);
-    row("of a larger file", &[FireTrace::index_bytes(&FireTrace::new(COUNT + 3).index())]);
+    row("of a larger file", &[FaultTrace::index_bytes(&FaultTrace::new(COUNT + 3).index())]);
     let other: Vec<_> = entries.iter().map(|entry| [entry[0], 2048, 2000, 7, 8, 0, 5, STREAM, 0]).collect();
-    row("of another trace", &[FireTrace::index_bytes(&other)]);
-    let good = FireTrace::index_bytes(&entries);
+    row("of another trace", &[FaultTrace::index_bytes(&other)]);
+    let good = FaultTrace::index_bytes(&entries);
     let any = |dice: &mut Dice| 16 + dice.below(good.len() - 16 - 72 * 2);
     let cut = |dice: &mut Dice| {
         let at = any(dice);
@@ -419,7 +419,7 @@ fn false_indexes() {
 /// What an index says wrongly of times changes nothing about which events are in a window.
 #[test]
 fn windows_with_a_false_index() {
-    let trace = FireTrace::new(300);
+    let trace = FaultTrace::new(300);
     let bytes = trace.bytes();
     let mut dice = Dice::new(3);
     let times = |stream: &CtfTrace, window: Window| {
@@ -438,7 +438,7 @@ fn windows_with_a_false_index() {
             let (n, step) = (dice.below(300), dice.below(900) as u64);
             if dice.below(2) == 0 { entries[n][3] += step } else { entries[n][4] -= step }
         }
-        let with = opened(&trace.metadata, &bytes, Some(&FireTrace::index_bytes(&entries)));
+        let with = opened(&trace.metadata, &bytes, Some(&FaultTrace::index_bytes(&entries)));
         accepted += usize::from(with.diagnostics().is_empty());
         for _ in 0..40 {
             let begin = 5_000_000_000 + dice.below(300_000) as i128;

@@ -283,12 +283,12 @@ pub struct Damaged {
 }
 
 /// A trace of one data stream.
-pub struct FireTrace {
+pub struct FaultTrace {
     pub metadata: String,
     pub packets: Vec<Written>,
 }
 
-impl FireTrace {
+impl FaultTrace {
     pub fn new(count: usize) -> Self {
         let packets = (0..count).map(|n| Written::new(n, HEAD)).collect();
         Self { metadata: METADATA.to_owned(), packets }
@@ -344,34 +344,34 @@ impl FireTrace {
         let mut dice = Dice::new(seed);
         let stride = (self.packets.len() - 2 * APART) / count;
         assert!(stride >= APART, "so many packets cannot be damaged apart from each other");
-        let mut fire = Fire::new(self);
+        let mut injector = FaultInjector::new(self);
         for i in 0..count {
             // What cannot be changed, or changes nothing, is tried elsewhere.
             for _ in 0..200 {
                 let n = APART + i * stride + dice.below(stride - APART + 1);
                 let (layer, kind) = choose(&mut dice);
-                if fire.damage(n, layer, kind, &mut dice) {
+                if injector.damage(n, layer, kind, &mut dice) {
                     break;
                 }
             }
         }
-        fire.damaged()
+        injector.damaged()
     }
 
     /// Damages all packets of some ranges, each in several ways.
     pub fn damaged_ranges(&self, ranges: &[std::ops::Range<usize>], seed: u64) -> Damaged {
         let mut dice = Dice::new(seed);
-        let mut fire = Fire::new(self);
+        let mut injector = FaultInjector::new(self);
         for n in ranges.iter().cloned().flatten() {
             for _ in 0..1 + dice.below(3) {
                 let (layer, kind) = dice.choose();
                 // Whole packets that change places would have to be followed.
                 if (layer, kind) != (Layer::Packet, Kind::Reorder) {
-                    fire.damage(n, layer, kind, &mut dice);
+                    injector.damage(n, layer, kind, &mut dice);
                 }
             }
         }
-        fire.damaged()
+        injector.damaged()
     }
 }
 
@@ -379,14 +379,14 @@ impl FireTrace {
 const APART: usize = 5;
 
 /// A trace that is being damaged.
-struct Fire<'a> {
+struct FaultInjector<'a> {
     written: &'a [Written],
     packets: Vec<Vec<u8>>,
     places: Vec<Place>,
 }
 
-impl<'a> Fire<'a> {
-    fn new(trace: &'a FireTrace) -> Self {
+impl<'a> FaultInjector<'a> {
+    fn new(trace: &'a FaultTrace) -> Self {
         let packets = trace.packets.iter().map(|packet| packet.bytes.clone()).collect();
         Self { written: &trace.packets, packets, places: Vec::new() }
     }
