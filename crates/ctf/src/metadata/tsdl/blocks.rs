@@ -54,7 +54,7 @@ impl Parser<'_> {
             let result = read(parser);
             parser.scopes.close();
             result?;
-            if !parser.is_mark(";") {
+            if !parser.peek_mark(";") {
                 // What follows is most likely the next statement, so nothing is skipped.
                 parser.unexpected("`;`");
                 return Ok(());
@@ -76,7 +76,7 @@ impl Parser<'_> {
         }
         let name = self.names("an attribute or a declaration of types")?;
         let dotted = name.names.join(".");
-        if self.is_mark(":=") {
+        if self.peek_mark(":=") {
             let Some(root) = roots.iter().find(|root| **root == dotted) else {
                 return Err(self.stop(name.at, format!("there is no field `{dotted}` here")));
             };
@@ -91,7 +91,7 @@ impl Parser<'_> {
             met.meet(self, root, name.at, roots)?;
             return Ok(Some((root, Assigned::Type(class))));
         }
-        if !self.is_mark("=") {
+        if !self.peek_mark("=") {
             return Err(self.unexpected("`=`"));
         }
         let attribute = met.meet(self, &dotted, name.at, attributes)?;

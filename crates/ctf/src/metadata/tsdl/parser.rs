@@ -183,11 +183,11 @@ impl<'a> Parser<'a> {
         }
     }
 
-    pub(super) fn is_mark(&mut self, mark: &str) -> bool {
-        self.is_mark_at(0, mark)
+    pub(super) fn peek_mark(&mut self, mark: &str) -> bool {
+        self.peek_mark_at(0, mark)
     }
 
-    pub(super) fn is_mark_at(&mut self, skip: usize, mark: &str) -> bool {
+    pub(super) fn peek_mark_at(&mut self, skip: usize, mark: &str) -> bool {
         matches!(self.peek_at(skip).lexeme, Lexeme::Mark(found) if found == mark)
     }
 
@@ -197,7 +197,7 @@ impl<'a> Parser<'a> {
 
     /// Takes the mark if it is next.
     pub(super) fn accept(&mut self, mark: &str) -> bool {
-        let is = self.is_mark(mark);
+        let is = self.peek_mark(mark);
         if is {
             self.take();
         }
@@ -323,7 +323,7 @@ impl<'a> Parser<'a> {
                 self.recover();
             }
             // Whatever a statement does, the loop advances.
-            if self.at().offset == before && !self.is_mark("}") && !self.at_end() {
+            if self.at().offset == before && !self.peek_mark("}") && !self.at_end() {
                 self.take();
             }
         }
@@ -350,9 +350,9 @@ impl<'a> Parser<'a> {
     /// An integer constant with its sign.
     pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPlace)> {
         let at = self.at();
-        let negative = if self.is_mark("-") {
+        let negative = if self.peek_mark("-") {
             true
-        } else if self.is_mark("+") {
+        } else if self.peek_mark("+") {
             false
         } else {
             return match self.peek().lexeme {
@@ -395,7 +395,7 @@ impl<'a> Parser<'a> {
             self.expect(")")?;
         }
         // Before the value is judged: without the `;`, it is not the whole value.
-        if self.is_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
+        if self.peek_mark(";") { Ok(Expression { at, value }) } else { Err(self.unexpected("`;`")) }
     }
 
     fn operand(&mut self, what: &str) -> Read<Operand> {

@@ -34,7 +34,7 @@ impl Parser<'_> {
     pub(super) fn declares_type(&mut self) -> bool {
         match self.word() {
             Some("typealias" | "typedef") => true,
-            Some("struct" | "variant" | "enum") => !(self.is_mark_at(1, "=") || self.is_mark_at(1, ".")),
+            Some("struct" | "variant" | "enum") => !(self.peek_mark_at(1, "=") || self.peek_mark_at(1, ".")),
             _ => false,
         }
     }
@@ -79,7 +79,7 @@ impl Parser<'_> {
         self.expect(":=")?;
         let name = self.new_type_name()?;
         let at = self.at();
-        if self.is_mark("[") {
+        if self.peek_mark("[") {
             // The grammar lets array declarators follow the name; they say nothing of the type.
             self.array_lengths(Rc::clone(&class))?;
             let note = format!("the lengths of arrays behind the name `{name}` of the alias say nothing");
@@ -92,7 +92,7 @@ impl Parser<'_> {
     fn aliased_type(&mut self) -> Read<Rc<Type>> {
         let class = self.type_specifier(Stands::BeforeAssignment)?;
         let class = self.array_lengths(class)?;
-        if self.is_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
+        if self.peek_mark(":=") { Ok(class) } else { Err(self.unexpected("`:=`")) }
     }
 
     /// Skips to the `:=` of this statement, if it has one.
@@ -123,7 +123,7 @@ impl Parser<'_> {
                 }
                 name.push(word);
                 self.take();
-            } else if self.is_mark("*") && !name.is_empty() {
+            } else if self.peek_mark("*") && !name.is_empty() {
                 name.push("*");
                 self.take();
             } else if name.is_empty() {
@@ -155,7 +155,7 @@ impl Parser<'_> {
             self.problems.slip(at, format!("the keyword `{name}` is used as a name"));
         }
         self.take();
-        if self.is_mark(":") {
+        if self.peek_mark(":") {
             let at = self.at();
             return Err(self.stop(at, "GNU/C bit-fields (`type name:size`) cannot be read"));
         }
@@ -245,19 +245,19 @@ impl Parser<'_> {
             Some("struct") => self.within("`struct`", |parser| parser.structure(at, stands)),
             Some("variant") => self.within("`variant`", |parser| parser.variant(at, stands)),
             Some("enum") => self.within("`enum`", |parser| parser.enumeration(at, stands)),
-            Some("integer") if self.is_mark_at(1, "{") => {
+            Some("integer") if self.peek_mark_at(1, "{") => {
                 self.take();
                 let integer = self.within("`integer`", |parser| parser.integer_body(at))?;
                 self.new_type(at, TypeKind::Integer(integer))
             }
-            Some("floating_point") if self.is_mark_at(1, "{") => {
+            Some("floating_point") if self.peek_mark_at(1, "{") => {
                 self.take();
                 let float = self.within("`floating_point`", |parser| parser.float_body(at))?;
                 self.new_type(at, TypeKind::Float(float))
             }
             Some("string") => {
                 self.take();
-                if self.is_mark("{") {
+                if self.peek_mark("{") {
                     self.within("`string`", Self::string_body)?;
                 }
                 self.new_type(at, TypeKind::String)
@@ -278,7 +278,7 @@ impl Parser<'_> {
         }
         let mut count = words.len();
         let mut stars = 0;
-        while self.is_mark_at(count + stars, "*") && stars < 4 {
+        while self.peek_mark_at(count + stars, "*") && stars < 4 {
             stars += 1;
         }
         if stands == Stands::BeforeName && stars == 0 {
@@ -346,13 +346,13 @@ impl Parser<'_> {
     fn structure(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = match self.word() {
-            Some("align") if self.is_mark_at(1, "(") => None,
+            Some("align") if self.peek_mark_at(1, "(") => None,
             name => name,
         };
         if name.is_some() {
             self.take();
         }
-        if let (Some(name), false) = (name, self.is_mark("{")) {
+        if let (Some(name), false) = (name, self.peek_mark("{")) {
             // `struct name * := ` and the like are names of other types.
             return self.tagged_type("struct", name, at, stands);
         }
@@ -390,7 +390,7 @@ impl Parser<'_> {
             tag = Some(self.location()?);
             self.expect(">")?;
         }
-        if let (Some(name), false) = (name, self.is_mark("{")) {
+        if let (Some(name), false) = (name, self.peek_mark("{")) {
             let class = self.tagged_type("variant", name, at, stands)?;
             let Some(tag) = tag else { return Ok(class) };
             let TypeKind::Variant { body, .. } = &class.resolved().kind else { return Ok(class) };
@@ -438,7 +438,7 @@ impl Parser<'_> {
         let at = self.at();
         let compound = matches!(self.word(), Some("struct" | "variant" | "enum"));
         let class = self.type_specifier(Stands::BeforeName)?;
-        if compound && self.is_mark(";") {
+        if compound && self.peek_mark(";") {
             // Only declares the type.
             return self.end_statement();
         }
@@ -472,7 +472,7 @@ impl Parser<'_> {
             self.take();
         }
         let based = self.accept(":");
-        if let (Some(name), false, false) = (name, based, self.is_mark("{")) {
+        if let (Some(name), false, false) = (name, based, self.peek_mark("{")) {
             return self.tagged_type("enum", name, at, stands);
         }
         let base = if based {
@@ -546,7 +546,7 @@ impl Parser<'_> {
         let mut index = NameIndex::default();
         let mut next = 0i128;
         let fitting = fitting(base);
-        while !self.is_mark("}") {
+        while !self.peek_mark("}") {
             let label = match &self.peek().lexeme {
                 Lexeme::Word(_) | Lexeme::Text(_) => self.take(),
                 _ => return Err(self.unexpected("a label or `}`")),
@@ -607,7 +607,7 @@ impl Parser<'_> {
         known: &[&'static str],
     ) -> Read<Option<(&'static str, Expression)>> {
         let name = self.names("an attribute")?;
-        if !self.is_mark("=") {
+        if !self.peek_mark("=") {
             return Err(self.unexpected("`=`"));
         }
         let found = met.meet(self, &name.names.join("."), name.at, known)?;
