@@ -25,7 +25,7 @@ pub(crate) struct EventRecords {
     /// The clocks that the data stream has besides the default one.
     pub(crate) other_clocks: Box<[u16]>,
     /// Event records of these ids are not read, and are not in `by_id`: why.
-    too_heavy: HashMap<u128, DamageKind>,
+    refused: HashMap<u128, DamageKind>,
 }
 
 impl EventRecords {
@@ -39,13 +39,13 @@ impl EventRecords {
             let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
-        let weights = Weight::of_event_records(&trace.class, class);
-        let weights = class.event_records.iter().zip(weights);
-        let too_heavy: HashMap<u128, DamageKind> = weights
-            .filter_map(|(class, weight)| Some((class.id, allowed.too_many(weight, "event records")?)))
+        let costs = Weight::of_event_records(&trace.class, class);
+        let costs = class.event_records.iter().zip(costs);
+        let refused: HashMap<u128, DamageKind> = costs
+            .filter_map(|(class, cost)| Some((class.id, allowed.too_many(cost, "event records")?)))
             .collect();
         let bodies = class.event_records.iter().zip(&plans.event_records).enumerate();
-        let bodies = bodies.filter(|(_, (class, _))| !too_heavy.contains_key(&class.id));
+        let bodies = bodies.filter(|(_, (class, _))| !refused.contains_key(&class.id));
         let bodies = bodies.map(|(i, (class, plans))| (class.id, Body::new(i, common, plans)));
         let implied_id = match class.event_records.as_slice() {
             [only] => only.id,
@@ -70,14 +70,14 @@ impl EventRecords {
             common_has_roles: common.is_some_and(|plan| plan.nodes().any(|node| !node.roles.is_empty())),
             time_in_common: !has_default_time(header) && has_default_time(common),
             other_clocks: class.other_clocks.as_slice().into(),
-            too_heavy,
+            refused,
         })
     }
 
     /// Why there is no class of this id, in a data stream of this class.
     pub(crate) fn unknown(&self, data_stream_class: u128, id: u128) -> DamageKind {
         let unknown = Rule::EventRecordClass { data_stream_class, id }.into();
-        self.too_heavy.get(&id).cloned().unwrap_or(unknown)
+        self.refused.get(&id).cloned().unwrap_or(unknown)
     }
 }
 
@@ -91,10 +91,10 @@ pub(crate) struct Allowed {
 }
 
 impl Allowed {
-    /// Why instances of such a weight are not read, if they are not.
-    pub(crate) fn too_many(&self, weight: Weight, what: &'static str) -> Option<DamageKind> {
+    /// Why instances that cost this much are not read, if they are not.
+    pub(crate) fn too_many(&self, cost: Weight, what: &'static str) -> Option<DamageKind> {
         let (bits, most) = (self.bits, self.fields);
-        let fields = weight.fields_in(bits);
+        let fields = cost.fields_in(bits);
         (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })
     }
 }

@@ -442,15 +442,15 @@ impl<'a> Described<'a> {
             classes.iter().map(|stream| Weight::of_packet(&trace.class, stream)).collect();
         let events = classes.iter().flat_map(|stream| Weight::of_event_records(&trace.class, stream));
         let empty_elements = packets.iter().copied().chain(events);
-        let empty_elements = empty_elements.map(|weight| weight.empty_elements(allowed.fields)).min();
-        let most_packets = packets.iter().map(|weight| weight.instances_in(allowed.bits)).max();
+        let empty_elements = empty_elements.map(|cost| cost.empty_elements(allowed.fields)).min();
+        let most_packets = packets.iter().map(|cost| cost.instances_in(allowed.bits)).max();
         let mut builder = Builder {
             trace: &trace,
             limits: WalkLimits::from(&self.limits),
             packet_limits: WalkLimits::from(&self.limits),
             allowed,
             empty_elements: empty_elements.unwrap_or(0),
-            too_heavy: packets.iter().find_map(|weight| allowed.too_many(*weight, "packets")),
+            refused: packets.iter().find_map(|cost| allowed.too_many(*cost, "packets")),
             streams: BTreeMap::new(),
             damage: Vec::new(),
             diagnostics: Vec::new(),
@@ -562,7 +562,7 @@ struct Builder<'a> {
     /// How many array elements without bits all packets may have.
     empty_elements: u64,
     /// Why packets are not read, if they are not.
-    too_heavy: Option<DamageKind>,
+    refused: Option<DamageKind>,
     streams: BTreeMap<StreamKey, Stream>,
     damage: Vec<Damage>,
     diagnostics: Vec<FileDiagnostic>,
@@ -607,7 +607,7 @@ impl Builder<'_> {
         if bytes.is_empty() {
             self.empty.get_or_insert((name.clone(), 0)).1 += 1;
         }
-        if let Some(kind) = self.too_heavy.clone() {
+        if let Some(kind) = self.refused.clone() {
             self.damage.push(Damage {
                 file: name,
                 stream: None,
