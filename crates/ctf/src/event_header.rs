@@ -305,7 +305,7 @@ mod tests {
 
     fn integers() -> impl Strategy<Value = Vec<Integer>> {
         let length = prop_oneof![Just(8u64), Just(16), Just(32), Just(64), 1u64..=64];
-        // Mostly one byte order, or there are too many headers that nobody can decode.
+        // Mostly one byte order, or there are too many headers that cannot be decoded.
         let big = prop_oneof![4 => Just(false), 1 => Just(true)];
         proptest::collection::vec((length, 0u32..6, big, 0u8..5), 0..4)
     }

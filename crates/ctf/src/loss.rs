@@ -27,7 +27,7 @@ impl Loss {
 }
 
 /// The event records that were discarded between the end of the packet before and the end of this
-/// one, by the snapshots of the counter. Within: None if nobody knows how many.
+/// one, by the snapshots of the counter. Within: None if their number is unknown.
 pub(crate) fn discarded_events(before: Option<&PacketEntry>, packet: &PacketEntry) -> Option<Option<u64>> {
     let now = packet.discarded().filter(|_| !packet.is_misplaced())?;
     let count = match before.and_then(|before| before.discarded()) {

@@ -19,7 +19,7 @@ struct Observed {
     events: Vec<(u32, u32)>,
     /// Those that turn up in another data stream.
     strayed: Vec<(u32, u32)>,
-    /// How many events nobody wrote.
+    /// How many events were never written.
     strange: usize,
     damage: Vec<Damage>,
     /// Sequence numbers of the packets before which others are said to be lost.
@@ -93,7 +93,7 @@ struct Verdict {
     /// Places that are reported as damage, and those that are only reported as a loss.
     observed: usize,
     lost: usize,
-    /// Places that nobody can see.
+    /// Places that cannot be seen.
     invisible: usize,
     /// Events of the packets that were hit, and how many of them do not come out.
     hit_events: usize,

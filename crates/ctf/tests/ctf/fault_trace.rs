@@ -1,6 +1,6 @@
 //! A trace of many packets that knows where each of its layers lies, and what damages it.
 //!
-//! It shares nothing with the reader: what must come out, and which damage nobody can see, follows
+//! It shares nothing with the reader: what must come out, and which damage cannot be seen, follows
 //! from what was written here.
 
 /// CTF 1.8 with all that packets can say of themselves.

@@ -221,7 +221,7 @@ const PROP1: &[Expected] = &[
     (4342, Severity::Slip, "the property `reason` is missing"),
 ];
 
-/// Slips of the examples of PROP-2.0, and the extensions that nobody knows.
+/// Slips of the examples of PROP-2.0, and the extensions that are unknown.
 const PROP2: &[Expected] = &[
     (1096, Severity::Slip, "a comma before `]`"),
     (1194, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),

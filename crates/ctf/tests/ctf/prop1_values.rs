@@ -808,7 +808,7 @@ fn all_tags() {
     assert_eq!(others[0], [(1, 9), (2, 0)]);
     assert_eq!(others[1], [(1, 9), (2, 77)]);
     assert_eq!(others[2], [(1, 256 + 3), (2, 78)]);
-    // Of the first packet nobody knows how many were lost before it.
+    // How many were lost before the first packet is unknown.
     use crate::reading::Observed;
     let lost: Vec<_> = observed
         .iter()

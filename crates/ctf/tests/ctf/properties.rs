@@ -608,7 +608,7 @@ fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: WalkLimits
     let result = plan.walk(bits, &mut position, &slots(), limits, &mut collect);
     let mut skipped = start;
     let skip_result = plan.walk(bits, &mut skipped, &slots(), limits, &mut Skip);
-    assert_eq!((&result, position), (&skip_result, skipped), "the collector and nobody");
+    assert_eq!((&result, position), (&skip_result, skipped), "the collector and the skipping visitor");
     ((result, position), collect.fields)
 }
 

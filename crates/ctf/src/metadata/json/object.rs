@@ -246,7 +246,7 @@ impl<'n> Object<'n> {
         self.get(name).and_then(|node| text(node, problems)).map(str::to_owned)
     }
 
-    /// Looks for properties that nobody asked for.
+    /// Looks for properties that were not asked for.
     pub(super) fn finish(self, unknown: Unknown, problems: &mut Problems) {
         for property in self.properties {
             if self.known.iter().any(|known| *known == &*property.name) {
