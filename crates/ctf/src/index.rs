@@ -352,7 +352,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
             }
         }
         if wanted == Wanted::Any {
-            // Nothing better follows: whoever asks again need not look as far.
+            // Nothing better follows: the next search need not look as far.
             self.takes_any = true;
         }
         any

@@ -27,7 +27,7 @@ fn what_is_skipped_for_a_wrong_packet_ends_with_the_file() {
 }
 
 #[test]
-fn half_a_code_unit_is_damage_for_whoever_only_skips_it() {
+fn half_a_code_unit_is_damage_where_it_is_only_skipped() {
     let text =
         r#"{"name":"a","field-class":{"type":"static-length-string","length":5,"encoding":"utf-16le"}}"#;
     let told_whole = payload(text, &[65, 0, 66, 0, 67]);
@@ -37,7 +37,7 @@ fn half_a_code_unit_is_damage_for_whoever_only_skips_it() {
 }
 
 #[test]
-fn too_many_elements_of_nothing_are_damage_for_whoever_only_skips_them() {
+fn too_many_elements_of_nothing_are_damage_where_they_are_only_skipped() {
     let members = r#"{"name":"bit","field-class":
             {"type":"fixed-length-boolean","length":8,"byte-order":"little-endian"}},
         {"name":"a","field-class":{"type":"static-length-array","length":1000000000000,

@@ -20,8 +20,8 @@ use super::text::{Json, Node};
 use super::vocabulary::Vocabulary;
 use crate::metadata::{Problems, memory};
 
-/// Depth of field classes beyond which nothing is read, whatever the limits say: whoever walks
-/// the classes does so on a stack.
+/// Depth of field classes beyond which nothing is read, whatever the limits say: the classes
+/// are walked on a stack.
 pub(super) const DEEPEST: u32 = 256;
 
 /// A field class that has a name.

@@ -65,7 +65,7 @@ pub(super) enum TypeKind {
         target: Rc<Type>,
         declared_in: Option<u32>,
     },
-    /// A type that was not understood, which was reported; whoever uses it says nothing more.
+    /// A type that was not understood, which was reported; its uses are not reported again.
     Broken,
 }
 

@@ -1,7 +1,7 @@
 //! The parser's hands: tokens with lookahead, recovery, names and values.
 //!
 //! The grammar itself is in [`super::types`] (what describes fields) and [`super::blocks`] (the
-//! rest). It is read by recursive descent. Whoever meets something that cannot go on reports it
+//! rest). It is read by recursive descent. What meets an error that it cannot go on after reports it
 //! and returns [`Stop`]; the loop over the statements of the innermost body then skips to the
 //! next statement, so that one run finds many problems.
 
