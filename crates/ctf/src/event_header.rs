@@ -12,8 +12,8 @@ use ichnos_model::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selecto
 
 use crate::packet::update_masked;
 
-/// Headers are only decoded where so many bytes of the packet are left: then nothing has to be
-/// asked of a single field.
+/// Headers are only decoded where at least this number of bytes of the packet is left: then no single
+/// field has to be checked.
 const REACH: usize = 40;
 
 /// The last byte of a header in which a field may begin.

@@ -27,7 +27,7 @@ pub(crate) struct FoundPacket {
     pub(crate) entry: PacketEntry,
 }
 
-/// There are more packets than the limits allow: so many.
+/// There are more packets than this limit allows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TooMany(pub(crate) u64);
 

@@ -17,7 +17,7 @@ use crate::packet_entry::PacketEntry;
 const MAGIC: u32 = 0xc1f1_dcc1;
 /// Size of the header in bytes.
 const HEADER: usize = 16;
-/// How many entries are compared at least, if there are so many.
+/// How many entries are compared at least; all, if there are fewer.
 const COMPARED: usize = 64;
 
 /// Why an index is not believed.

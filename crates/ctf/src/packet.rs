@@ -12,7 +12,7 @@ use crate::rule::Rule;
 /// The magic number that a packet header begins with, if it has one (CTF2-SPEC-2.0, "Packet").
 pub const PACKET_MAGIC: u64 = 0xc1fc_1fc1;
 
-/// A counter that wraps, as a field of so many bits.
+/// A counter that wraps at the width of its field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Counter {
     /// Value.

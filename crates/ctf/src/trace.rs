@@ -725,7 +725,7 @@ impl Builder<'_> {
         }
     }
 
-    /// The limits of each of so many packets.
+    /// The limits of each packet where there are `packets` of them.
     fn limits_of_each(&self, packets: u64) -> WalkLimits {
         let most = self.empty_elements / packets.max(1);
         WalkLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }

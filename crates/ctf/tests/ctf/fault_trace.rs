@@ -343,7 +343,7 @@ impl FaultTrace {
     ) -> Damaged {
         let mut dice = Dice::new(seed);
         let stride = (self.packets.len() - 2 * APART) / count;
-        assert!(stride >= APART, "so many packets cannot be damaged apart from each other");
+        assert!(stride >= APART, "{count} packets cannot be damaged apart from each other");
         let mut injector = FaultInjector::new(self);
         for i in 0..count {
             // What cannot be changed, or changes nothing, is tried elsewhere.

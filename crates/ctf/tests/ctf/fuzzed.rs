@@ -61,7 +61,7 @@ fn elements_of_nothing_do_not_add_up_from_event_to_event() {
         {{"name":"a","field-class":{}}}"#,
         array(&array(r#"{"type":"structure"}"#))
     );
-    // 63 arrays of 63 elements, all of them without bits: so many fit into the 65,536 of a packet.
+    // 63 arrays of 63 elements, all of them without bits: a packet may have 65,536 of them.
     let observed = payload(&members, &[63; 1000]);
     assert_eq!((events(&observed).len(), damage(&observed).len()), (65_536 / (63 * 64), 1));
     // One for each bit before does no harm.

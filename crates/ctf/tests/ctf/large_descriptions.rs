@@ -160,7 +160,7 @@ fn clocks_times_data_streams() {
     });
     let error = opened.errors[0].to_string();
     assert!(error.contains("the limit"), "{}", &error[..error.len().min(400)]);
-    // Few events of many clocks are read, but not so many that printing them takes hours.
+    // Few events of many clocks are read, but not as many as would take hours to print.
     let one = r#"{"fragment":"data-stream-class"},"#;
     let read = |bytes: usize| {
         let text = metadata(&clocks, one);

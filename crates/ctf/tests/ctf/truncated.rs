@@ -29,7 +29,7 @@ const EVENT: usize = 16;
 struct Trace(PathBuf);
 
 impl Trace {
-    /// Packets of so many events.
+    /// Packets with these numbers of events.
     fn new(name: &str, packets: &[u64]) -> Self {
         let path = std::env::temp_dir().join(format!("ichnos-ctf-{}-{name}", std::process::id()));
         fs::create_dir_all(&path).unwrap();
@@ -83,7 +83,7 @@ struct Observed {
     ended: bool,
 }
 
-/// Reads so many events, or to the end.
+/// Reads `most` events, or to the end.
 fn read(cursor: &mut dyn StreamCursor, most: u64, observed: &mut Observed) {
     while observed.good + observed.bad < most
         && let Some(head) = cursor.next_head()

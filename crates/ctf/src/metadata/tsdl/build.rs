@@ -373,7 +373,7 @@ impl<'a> Builder<'a> {
         Ok(Arc::new(FieldClass { roles, declared_at: at.into(), ..FieldClass::new(kind) }))
     }
 
-    /// Counts field classes, and what takes the memory of so many of them.
+    /// Counts field classes, and what takes as much memory as this number of them.
     fn charge(&mut self, classes: u64, at: TextPlace) -> Read<()> {
         match self.left.checked_sub(classes) {
             Some(left) => {

@@ -338,7 +338,7 @@ impl<'a> Lexer<'a> {
         bytes.push(plain);
     }
 
-    /// The character of a universal character name of so many digits, taken if it is one.
+    /// The character of a universal character name of this number of digits, taken if it is one.
     fn universal(&mut self, digits: usize) -> Option<char> {
         let text = std::str::from_utf8(self.rest().get(..digits)?).ok()?;
         if !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
