@@ -4,7 +4,7 @@
 //! Two shapes: unsigned integers at fixed places; and those of LTTng, one integer (the id, or 31
 //! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed places.
 //! Whatever else a header is, and whatever is too close to the end of the packet, is left to the
-//! plan, which knows everything and tells what is wrong where.
+//! plan, which decodes every shape and reports what is wrong where.
 
 use ichnos_model::plan::{Plan, align};
 use ichnos_model::walk::{Position, Slots};

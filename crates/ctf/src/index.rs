@@ -3,7 +3,7 @@
 //!
 //! A size that a packet says is believed if it leads to a packet, or to the end of the file. If it
 //! leads anywhere else, either it lies, or what follows is damaged: a packet that begins within
-//! this one tells which. So packets are looked for byte by byte only where something is wrong, and
+//! this one shows which. So packets are looked for byte by byte only where something is wrong, and
 //! no byte more than a few times.
 
 use std::cell::Cell;
@@ -79,7 +79,7 @@ struct Scan<'a, T> {
     takes_any: bool,
     /// What is to be reported before the next packet.
     before: Vec<Damage>,
-    /// The last packet: what follows tells whether its size can be.
+    /// The last packet: what follows shows whether its size can be right.
     held: Option<Held>,
     /// Size in bytes of the packet before the held one, and of the largest of all those.
     size_before: Option<u64>,

@@ -427,7 +427,7 @@ impl HeaderVisitor<'_> {
 struct ContextVisitor<'a> {
     clocks: &'a mut Clocks,
     found: &'a mut PacketInfo,
-    /// Bits of the field that tells the end.
+    /// Bits of the field with the time of the end.
     end_length: u64,
 }
 

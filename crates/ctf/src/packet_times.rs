@@ -47,7 +47,7 @@ impl PacketTimes {
 }
 
 impl StreamInput {
-    /// The packet before the given one that tells what was lost since.
+    /// The packet before the given one whose counters show what was lost since.
     pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
         // Not further than that, lest a file of misplaced packets takes forever.
         const FURTHEST: usize = 64;

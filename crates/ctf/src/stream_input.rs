@@ -94,7 +94,7 @@ impl StreamInput {
         self.packets[..last].iter().position(|packet| !ends_before(packet)).unwrap_or(last)
     }
 
-    /// First and last time that packets tell, in nanoseconds.
+    /// First and last time in packet contexts, in nanoseconds.
     #[must_use]
     pub fn time_range(&self) -> Option<(i128, i128)> {
         let times = || {
@@ -112,7 +112,7 @@ impl StreamInput {
         self.files.get(packet.file as usize).map_or(0, |file| file.bytes.len() as u64)
     }
 
-    /// What its packets tell.
+    /// What its packets say.
     #[must_use]
     pub fn summary(&self) -> StreamSummary {
         let mut summary = StreamSummary {

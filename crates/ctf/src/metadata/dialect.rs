@@ -1,4 +1,4 @@
-//! The dialects of CTF metadata, and how to tell them apart.
+//! The dialects of CTF metadata, and how to distinguish them.
 
 use std::fmt;
 use std::str::FromStr;

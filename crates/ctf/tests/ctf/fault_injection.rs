@@ -12,7 +12,7 @@ use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInp
 use crate::fault_trace::{Damaged, Dice, FaultTrace, Kind, Layer, STREAM, check};
 use crate::reading::tree;
 
-/// What a trace tells, as far as it is of interest here.
+/// What is read of a trace, as far as it is of interest here.
 #[derive(Default)]
 struct Observed {
     /// Packet and index of the events of the data stream that was written, in order.

@@ -334,7 +334,7 @@ impl FaultTrace {
         bytes
     }
 
-    /// Damages `count` packets, not next to each other; `choose` tells what is damaged how.
+    /// Damages `count` packets, not next to each other; `choose` decides what is damaged how.
     pub fn damaged(
         &self,
         count: usize,

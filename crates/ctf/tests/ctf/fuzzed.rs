@@ -30,8 +30,8 @@ fn what_is_skipped_for_a_wrong_packet_ends_with_the_file() {
 fn half_a_code_unit_is_damage_where_it_is_only_skipped() {
     let text =
         r#"{"name":"a","field-class":{"type":"static-length-string","length":5,"encoding":"utf-16le"}}"#;
-    let told_whole = payload(text, &[65, 0, 66, 0, 67]);
-    assert_eq!((events(&told_whole).len(), damage(&told_whole).len()), (0, 1));
+    let sized = payload(text, &[65, 0, 66, 0, 67]);
+    assert_eq!((events(&sized).len(), damage(&sized).len()), (0, 1));
     let ended = payload(text, &[65, 0, 0, 0, 67]);
     assert_eq!((events(&ended).len(), damage(&ended).len()), (1, 0));
 }
@@ -76,7 +76,7 @@ fn as_many_field_classes_as_are_allowed_fit_into_memory() {
     assert!(most * size_of::<ichnos_model::plan::Node>() as u64 <= 256 << 20);
 }
 
-/// Each packet tells a plausible loss, but all together are more than can be counted.
+/// Each packet says a plausible loss, but all together are more than can be counted.
 #[test]
 fn discarded_events_beyond_all_numbers_are_counted_as_far_as_numbers_go() {
     let metadata = br#"{"type":"preamble","version":2}

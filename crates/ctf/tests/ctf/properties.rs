@@ -1,4 +1,4 @@
-//! Random trees of field classes: what the encoder of these tests writes is what decoding tells.
+//! Random trees of field classes: what the encoder of these tests writes is what is decoded.
 
 use std::cell::Cell;
 use std::collections::HashMap;
@@ -397,7 +397,7 @@ impl Writer {
         bits(value, length as usize)
     }
 
-    fn tell(&mut self, path: &str, value: String) {
+    fn expect(&mut self, path: &str, value: String) {
         self.expected.push((path.to_owned(), value));
     }
 
@@ -408,19 +408,19 @@ impl Writer {
             FieldKind::BitArray(field) => {
                 let value = self.random_bits(field.length);
                 self.fixed(field, &value)?;
-                self.tell(path, format!("a:{}", hex(&value)));
+                self.expect(path, format!("a:{}", hex(&value)));
             }
             FieldKind::BitMap { bits: field, .. } => {
                 let value = self.random_bits(field.length);
                 self.fixed(field, &value)?;
-                self.tell(path, format!("m:{}", hex(&value)));
+                self.expect(path, format!("m:{}", hex(&value)));
             }
             FieldKind::Boolean(field) => {
                 let value = self.random_bits(field.length);
                 self.fixed(field, &value)?;
                 let value = value.contains(&true);
                 self.values.insert(names.to_owned(), value.into());
-                self.tell(path, format!("b:{value}"));
+                self.expect(path, format!("b:{value}"));
             }
             FieldKind::Integer { bits: field, integer } => {
                 let value = self.integer_bits(field.length, name, integer.signed);
@@ -437,7 +437,7 @@ impl Writer {
                     64 => format!("{:?}", f64::from_bits(raw(64))),
                     _ => format!("{}=", hex(&value)),
                 };
-                self.tell(path, format!("r:{shown}"));
+                self.expect(path, format!("r:{shown}"));
             }
             FieldKind::VariableLength { value: kind, .. } => {
                 let groups = match self.random.below(4) {
@@ -452,7 +452,7 @@ impl Writer {
                         VariableLengthValue::BitArray => format!("a:{}", hex(&value)),
                         _ => format!("b:{}", value.contains(&true)),
                     };
-                    self.tell(path, shown);
+                    self.expect(path, shown);
                     return Ok(());
                 };
                 let value = self.integer_bits(groups * 7, name, integer.signed);
@@ -491,7 +491,7 @@ impl Writer {
                 if units > 0 || ends {
                     self.open = None;
                 }
-                self.tell(path, format!("t:{text}"));
+                self.expect(path, format!("t:{text}"));
             }
             FieldKind::Blob { length, .. } => {
                 let length = match length {
@@ -501,7 +501,7 @@ impl Writer {
                 let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
                 self.encoder.raw(&bytes);
                 let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-                self.tell(path, format!("x:{digits}"));
+                self.expect(path, format!("x:{digits}"));
             }
             FieldKind::Structure { members, .. } => {
                 for member in members {
@@ -518,7 +518,7 @@ impl Writer {
                     Length::Static(length) => *length,
                     Length::Dynamic(location) => self.needed(location) as u64,
                 };
-                self.tell(path, format!("#{length}"));
+                self.expect(path, format!("#{length}"));
                 for i in 0..length {
                     self.write(element, &format!("{path}[{i}]"), names, "")?;
                 }
@@ -532,7 +532,7 @@ impl Writer {
                 if present {
                     self.write(field, path, names, "")?;
                 } else {
-                    self.tell(path, "none".to_owned());
+                    self.expect(path, "none".to_owned());
                 }
             }
             FieldKind::Variant { options, selector, .. } => {
@@ -560,7 +560,7 @@ impl Writer {
                     self.integer(&value, integer.signed, &path, "", "");
                 }
             }
-            FieldKind::Null { .. } => self.tell(path, "null".to_owned()),
+            FieldKind::Null { .. } => self.expect(path, "null".to_owned()),
             other => panic!("an unknown kind: {other:?}"),
         }
         Ok(())
@@ -573,7 +573,7 @@ impl Writer {
         {
             self.values.insert(names.to_owned(), value);
         }
-        self.tell(path, format!("{}:{shown}", if signed { "s" } else { "u" }));
+        self.expect(path, format!("{}:{shown}", if signed { "s" } else { "u" }));
     }
 }
 

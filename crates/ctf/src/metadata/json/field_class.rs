@@ -401,7 +401,7 @@ impl<'a> ClassReader<'a> {
     }
 
     /// CTF2-PROP-2.0 gives the type of dynamic-length strings as `static-length-string` once: the
-    /// length field location tells which is meant.
+    /// length field location decides which is meant.
     fn static_string(&mut self, object: &mut Object<'_>) -> Option<FieldKind> {
         let dynamic = object.has("length-field-location") && !object.has("length");
         if dynamic && self.vocabulary == Vocabulary::Prop2 {

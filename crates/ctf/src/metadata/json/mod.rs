@@ -31,7 +31,7 @@ pub use spec2::parse_spec2;
 
 use super::Dialect;
 
-/// Tells the JSON dialects apart by how a text begins; None if it is none of them.
+/// Recognises the JSON dialect by how a text begins; None if it is none of them.
 ///
 /// * `[` and a string: PROP-1.0, whose array begins with the string "CTF 2".
 /// * `[` otherwise: PROP-2.0, an array of fragments.

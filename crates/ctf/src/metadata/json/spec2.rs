@@ -34,7 +34,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
                 reader.classes.problems.add(slip.expected(byte, "none"));
             }
             separated = false;
-            // After text that is not JSON, only the next record separator tells where to go on.
+            // After text that is not JSON, only the next record separator shows where to go on.
             let Some(node) = parser.value(reader.classes.problems) else { break };
             reader.fragment(&node);
             drop(node);

@@ -34,7 +34,7 @@ pub(super) struct StreamReader<'a> {
     unsure_clocks: bool,
     /// Clock classes by what refers to them.
     pub(super) clocks: HashMap<String, u16>,
-    /// Clock classes by what tells whether two are of the same clock.
+    /// Clock classes by their identities, which are equal for classes of the same clock.
     pub(super) clock_identities: HashMap<ClockIdentity, u16>,
     pub(super) clock_uuids: HashSet<Uuid>,
     streams: HashMap<u128, usize>,

@@ -95,7 +95,7 @@ pub(super) struct FloatType {
 /// The body of a structure or a variant (sections 4.2.1 and 4.2.2).
 #[derive(Debug)]
 pub(super) struct Compound {
-    /// Tells bodies apart.
+    /// Another one for each body.
     pub(super) id: u32,
     pub(super) fields: Vec<Field>,
     pub(super) minimum_alignment: u64,

@@ -273,7 +273,7 @@ impl<'a> Parser<'a> {
         result
     }
 
-    /// Ends a statement: takes its `;` and tells which names it declared again.
+    /// Ends a statement: takes its `;` and reports which names it declared again.
     pub(super) fn end_statement(&mut self) -> Read<()> {
         let ended = self.expect(";");
         for name in std::mem::take(&mut self.doubles) {

@@ -188,7 +188,7 @@ impl<'a> TypeReader<'a> {
             self.problems.add(error.expected(listed(&names), type_node.describe()));
             return None;
         };
-        // The document's tables give the types of these wrongly; their properties tell them.
+        // The document's tables give the types of these wrongly; their properties show what they are.
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
