@@ -49,7 +49,7 @@ impl PacketTimes {
 impl StreamInput {
     /// The packet before the given one whose counters show what was lost since.
     pub(crate) fn packet_before(&self, packet: usize) -> Option<&PacketEntry> {
-        // Not further than that, lest a file of misplaced packets takes forever.
+        // Not further than that: a file of misplaced packets would take too long.
         const FURTHEST: usize = 64;
         self.packets.get(..packet)?.iter().rev().take(FURTHEST).find(|before| !before.is_misplaced())
     }
