@@ -87,7 +87,7 @@ struct Scan<'a, T> {
     take: T,
 }
 
-/// A packet that was not handed on yet.
+/// A packet that was not delivered yet.
 struct Held {
     found: FoundPacket,
     /// Where its context ends, and where it ends, if that can be.
@@ -222,7 +222,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         end
     }
 
-    /// Hands on the packet that was held.
+    /// Delivers the packet that was held.
     fn release(&mut self) -> Result<(), Damage> {
         let Some(held) = self.held.take() else { return Ok(()) };
         let offset = held.found.entry.offset;

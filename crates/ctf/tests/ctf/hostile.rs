@@ -440,7 +440,7 @@ fn aliases_that_double() {
     }
 }
 
-/// Classes that other readers may hand on: shared ones whose tree would be endless.
+/// Classes that other readers may build: shared ones whose tree would be endless.
 #[test]
 fn shared_classes_that_double() {
     let doubled = |levels: u32| {
