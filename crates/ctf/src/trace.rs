@@ -711,17 +711,17 @@ impl Builder<'_> {
 
     /// Reports what documents forbid though all can be read.
     fn note_flaws(&mut self, dialect: Dialect) {
-        let mut slip = |file: String, message: String| {
+        let mut warning = |file: String, message: String| {
             let diagnostic = Diagnostic::slip(TextPlace::default(), message);
             self.diagnostics.push(FileDiagnostic { file, diagnostic });
         };
         // Tracers leave empty files behind where nothing happened: only strict reading reports them.
         if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {
             let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
-            slip(file, format!("the data stream is empty, but must have a packet at least{more}"));
+            warning(file, format!("the data stream is empty, but must have a packet at least{more}"));
         }
         if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
-            slip(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
+            warning(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
         }
     }
 

@@ -30,7 +30,7 @@ use ichnos_model::{Diagnostic, Limits, TraceClass};
 pub struct MetadataOptions {
     /// The dialect; None: found out from the content.
     pub dialect: Option<Dialect>,
-    /// Refuse what is only understood by being tolerant ([slips](ichnos_model::Severity::Slip)).
+    /// Refuse what is only understood by being tolerant ([warnings](ichnos_model::Severity::Slip)).
     pub strict: bool,
     /// What is refused because it is too much.
     pub limits: Limits,
@@ -43,7 +43,7 @@ pub struct Metadata {
     pub trace: TraceClass,
     /// The dialect it was written in.
     pub dialect: Dialect,
-    /// Slips and notes, in the order of their places.
+    /// Warnings and notes, in the order of their places.
     pub diagnostics: Vec<Diagnostic>,
     /// About how much of [`Limits::description_bytes`] is left, in bytes, for what is made of the classes.
     pub left: u64,

@@ -113,7 +113,7 @@ fn read_packet(
     let Some(header) = Header::read(rest, byte_order) else {
         *cut = true;
         let left = rest.len();
-        problems.slip(
+        problems.warning(
             place,
             format!("the metadata ends within a packet header, after {left} of {HEADER_BYTES} bytes"),
         );
@@ -147,13 +147,13 @@ fn read_packet(
     if content > rest.len() {
         *cut = true;
         let message = format!("the metadata ends within a packet, after {} of {content} bytes", rest.len());
-        problems.slip(place, message);
+        problems.warning(place, message);
         return None;
     }
     if let Some(found) = packet_within(rest, content, packet) {
         let message =
             format!("the packet of {packet} bytes is too long: another one begins after {found} bytes");
-        problems.slip(place, message);
+        problems.warning(place, message);
         return Some(found);
     }
     Some(packet)

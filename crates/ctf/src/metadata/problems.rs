@@ -140,8 +140,8 @@ impl Problems {
         self.add(Diagnostic::error(place, message));
     }
 
-    /// Adds a slip.
-    pub fn slip(&mut self, place: TextPlace, message: impl Into<String>) {
+    /// Adds a warning.
+    pub fn warning(&mut self, place: TextPlace, message: impl Into<String>) {
         self.add(Diagnostic::slip(place, message));
     }
 

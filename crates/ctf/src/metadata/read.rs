@@ -13,7 +13,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// its content shows.
 ///
 /// # Errors
-/// If the text cannot be read, or, with [`MetadataOptions::strict`], if it has slips. The error
+/// If the text cannot be read, or, with [`MetadataOptions::strict`], if it has warnings. The error
 /// has all problems that were found.
 pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, MetadataError> {
     let mut problems = Problems::new(&options.limits);

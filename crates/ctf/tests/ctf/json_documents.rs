@@ -207,7 +207,7 @@ fn wrap_prop2(example: &str) -> Option<String> {
 /// message begins.
 type Expected = (usize, Severity, &'static str);
 
-/// Slips and notes of the examples of PROP-1.0.
+/// Warnings and notes of the examples of PROP-1.0.
 const PROP1: &[Expected] = &[
     (1984, Severity::Slip, "an `enum` without the property `size`"),
     (2938, Severity::Slip, "a path is an array of names"),
@@ -221,7 +221,7 @@ const PROP1: &[Expected] = &[
     (4342, Severity::Slip, "the property `reason` is missing"),
 ];
 
-/// Slips of the examples of PROP-2.0, and the extensions that are unknown.
+/// Warnings of the examples of PROP-2.0, and the extensions that are unknown.
 const PROP2: &[Expected] = &[
     (1096, Severity::Slip, "a comma before `]`"),
     (1194, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),

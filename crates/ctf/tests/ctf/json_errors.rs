@@ -113,7 +113,7 @@ fn order_and_number_of_fragments() {
 }
 
 #[test]
-fn text_sequences_without_separators_are_slips() {
+fn text_sequences_without_separators_are_warnings() {
     let limits = Limits::default();
     let mut problems = Problems::new(&limits);
     let text = format!("{PREAMBLE}\n\x1e{STREAM}{STREAM}");

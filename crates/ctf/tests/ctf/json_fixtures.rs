@@ -132,7 +132,7 @@ fn prop1_tags_become_roles() {
 
 #[test]
 fn prop1_roles_belong_to_one_use_of_an_alias() {
-    let trace = fixture("prop1", "slip-whole-stream");
+    let trace = fixture("prop1", "warning-whole-stream");
     let context = trace.data_streams[0].packet_context.as_ref().unwrap();
     assert_eq!(member(context, "from").roles.iter().collect::<Vec<_>>(), [Role::Timestamp]);
     assert!(member(payload(&trace), "value").roles.is_empty());
@@ -199,7 +199,7 @@ fn prop2_classes_have_their_properties() {
     assert!(member(context, "from").roles.has(Role::Timestamp));
     assert!(member(context, "whole").roles.has(Role::PacketTotalLength));
     assert_eq!(stream.event_records[0].id, 9);
-    let header = fixture("prop2", "slip-trace-type-uuid").packet_header.unwrap();
+    let header = fixture("prop2", "warning-trace-type-uuid").packet_header.unwrap();
     assert!(member(&header, "trace").roles.has(Role::MetadataStreamUuid));
     assert_eq!(fixture("prop2", "clock-class-minimal").clocks[0].origin, ClockOrigin::UnixEpoch);
     assert_eq!(fixture("prop2", "clock-class-minimal").clocks[0].precision, Some(0));
@@ -228,7 +228,7 @@ fn auxiliary_streams_tell_the_environment() {
 #[test]
 fn no_bytes_make_the_readers_panic() {
     let limits = Limits::default();
-    for (dialect, name) in [("prop1", "slip-whole-stream"), ("prop2", "data-stream-class")] {
+    for (dialect, name) in [("prop1", "warning-whole-stream"), ("prop2", "data-stream-class")] {
         let parse: Parse = if dialect == "prop1" { parse_prop1 } else { parse_prop2 };
         let text = fs::read(folder(dialect).join(format!("{name}.json"))).unwrap();
         for at in (0..text.len()).step_by(2) {

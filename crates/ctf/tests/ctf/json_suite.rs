@@ -11,7 +11,7 @@ use crate::support::traces;
 
 /// Metadata of traces that breaks a rule without doubt about what it means, and the rule.
 /// `babeltrace/2/fail/empty-event-record` is not among them: only its event records are wrong.
-const SLIPS: &[(&str, &str)] = &[
+const WARNINGS: &[(&str, &str)] = &[
     ("babeltrace/2/fail/meta-no-stream-cls", "no data stream class"),
     ("pass-diff-magic-translated", "no data stream class"),
     ("pass-er-header-id-nt-str-translated", "a user's field in the event record header"),
@@ -65,7 +65,7 @@ fn metadata_of_real_traces_is_read() {
     };
     let mut read = 0;
     let mut candidates = 0;
-    let mut with_slips = Vec::new();
+    let mut with_warnings = Vec::new();
     for folder in ["ctf/real", "ctf/decode/ctf-2"] {
         let root = traces.join(folder);
         let mut files = Vec::new();
@@ -81,17 +81,17 @@ fn metadata_of_real_traces_is_read() {
             for problem in &problems {
                 eprintln!("{name}: {problem}");
             }
-            let slips = problems.iter().filter(|problem| problem.severity == Severity::Slip).count();
-            if slips > 0 {
-                with_slips.push(name);
+            let warnings = problems.iter().filter(|problem| problem.severity == Severity::Slip).count();
+            if warnings > 0 {
+                with_warnings.push(name);
             }
             let of_candidate = problems.iter().any(|problem| problem.message.contains("CTF2-SPECRC-7.0"));
             candidates += usize::from(of_candidate);
             read += 1;
         }
     }
-    let expected: Vec<&str> = SLIPS.iter().map(|(name, _)| *name).collect();
-    assert_eq!(with_slips, expected);
+    let expected: Vec<&str> = WARNINGS.iter().map(|(name, _)| *name).collect();
+    assert_eq!(with_warnings, expected);
     eprintln!("{read} metadata streams, {candidates} of release candidates");
     assert!(read > 60);
     assert!(candidates > 0);

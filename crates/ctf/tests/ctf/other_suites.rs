@@ -20,16 +20,16 @@ fn options(strict: bool) -> MetadataOptions {
     options
 }
 
-/// Reads metadata that have one slip, which says this.
-fn read_with_slip(text: &[u8], expected: &str) -> Metadata {
+/// Reads metadata that have one warning, which says this.
+fn read_with_warning(text: &[u8], expected: &str) -> Metadata {
     let read = metadata::parse(text, &options(false)).unwrap_or_else(|error| panic!("{error:#?}"));
-    let slips: Vec<String> = read
+    let warnings: Vec<String> = read
         .diagnostics
         .iter()
         .filter(|problem| problem.severity == Severity::Slip)
         .map(ToString::to_string)
         .collect();
-    assert!(matches!(slips.as_slice(), [one] if one.contains(expected)), "{slips:#?}");
+    assert!(matches!(warnings.as_slice(), [one] if one.contains(expected)), "{warnings:#?}");
     assert!(metadata::parse(text, &options(true)).is_err(), "strict reading refuses it");
     read
 }
@@ -53,7 +53,7 @@ fn values(text: &str, data: &[u8]) -> Vec<String> {
 #[test]
 fn a_second_env_block() {
     let text = tsdl(&["env { a = 1; };", "env { b = \"x\"; };", &event("u8 x;")]);
-    let read = read_with_slip(text.as_bytes(), "there is more than one `env` block");
+    let read = read_with_warning(text.as_bytes(), "there is more than one `env` block");
     assert_eq!(read.trace.environment("a"), Some(&Value::Integer(1)));
     assert_eq!(read.trace.environment("b"), Some(&Value::Text("x".to_owned())));
 }
@@ -61,14 +61,14 @@ fn a_second_env_block() {
 #[test]
 fn an_environment_entry_that_is_neither_integer_nor_string() {
     let text = tsdl(&["env { a = word; };", &event("u8 x;")]);
-    let read = read_with_slip(text.as_bytes(), "the value of an environment entry is not quoted");
+    let read = read_with_warning(text.as_bytes(), "the value of an environment entry is not quoted");
     assert_eq!(read.trace.environment("a"), Some(&Value::Text("word".to_owned())));
 }
 
 #[test]
 fn an_event_class_without_a_data_stream_class() {
     let text = tsdl(&["stream { id = 5; };", &event("u8 x;")]);
-    read_with_slip(text.as_bytes(), "names no `stream` block, and none has the id 0: it is taken to be");
+    read_with_warning(text.as_bytes(), "names no `stream` block, and none has the id 0: it is taken to be");
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let header =
         "trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 stream_id; }; };";
@@ -77,7 +77,7 @@ fn an_event_class_without_a_data_stream_class() {
         "/* CTF 1.8 */ {BYTE} {header} stream {{ id = 5; }}; stream {{ id = 6; }}; {} {other}",
         event("u8 x;")
     );
-    read_with_slip(text.as_bytes(), "none has the id 0: its events are not read");
+    read_with_warning(text.as_bytes(), "none has the id 0: its events are not read");
     assert_eq!(values(&text, &[6, 0x41]), ["u:65"]);
     // One that names a data stream class which is not there.
     let text = tsdl(&["stream { id = 5; };", "event { name = e; stream_id = 7; };"]);
@@ -89,24 +89,24 @@ fn an_event_class_without_a_data_stream_class() {
          \x1e{{\"type\": \"event-record-class\", \"payload-field-class\": {{\"type\": \"structure\", \
          \"member-classes\": [{{\"name\": \"x\", \"field-class\": {byte}}}]}}}}\n"
     );
-    read_with_slip(text.as_bytes(), "names no data stream class, and none has the id 0");
+    read_with_warning(text.as_bytes(), "names no data stream class, and none has the id 0");
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let text = r#"["CTF 2", {"fragment": "trace-class", "default-byte-order": "le"},
         {"fragment": "data-stream-class", "id": 5},
         {"fragment": "event-record-class", "payload-field-type": {"field-type": "int", "size": 16}}]"#;
-    read_with_slip(text.as_bytes(), "names no data stream class, and none has the id 0");
+    read_with_warning(text.as_bytes(), "names no data stream class, and none has the id 0");
 }
 
 #[test]
 fn several_data_stream_classes_that_no_packet_tells_apart() {
     let text = tsdl(&["stream { id = 0; };", "stream { id = 1; };", &event("u8 x;")]);
-    read_with_slip(text.as_bytes(), "there are several `stream` blocks, but no `stream_id`");
+    read_with_warning(text.as_bytes(), "there are several `stream` blocks, but no `stream_id`");
     assert_eq!(values(&text, &[0x41]), ["u:65"]);
     let text = r#"["CTF 2", {"fragment": "trace-class", "default-byte-order": "le"},
         {"fragment": "data-stream-class"}, {"fragment": "data-stream-class", "id": 1},
         {"fragment": "event-record-class", "payload-field-type":
             {"field-type": "struct", "fields": [{"name": "x", "field-type": {"field-type": "int", "size": 16}}]}}]"#;
-    read_with_slip(text.as_bytes(), "no field of the packet header says");
+    read_with_warning(text.as_bytes(), "no field of the packet header says");
     assert_eq!(values(text, &[0x41, 0]), ["u:65"]);
 }
 
@@ -117,10 +117,10 @@ fn labels_and_options_that_do_not_fit() {
     };
     read_strictly(text("a, b", "u8 a; string b;").as_bytes());
     let lacking = text("a", "u8 a; string b;");
-    read_with_slip(lacking.as_bytes(), "the tag of the variant has no label for the option `b`");
+    read_with_warning(lacking.as_bytes(), "the tag of the variant has no label for the option `b`");
     assert_eq!(values(&lacking, &[0, 0x41]), ["u:0", "u:65"]);
     let more = text("a, b, c", "u8 a; string b;");
-    read_with_slip(more.as_bytes(), "the label `c` of the tag is the name of no option");
+    read_with_warning(more.as_bytes(), "the label `c` of the tag is the name of no option");
     assert_eq!(values(&more, &[0, 0x41]), ["u:0", "u:65"]);
     let observed = observed(&trace(more.as_bytes(), &[("s", &[2, 0x41])]));
     assert_eq!(damage(&observed)[0].kind.to_string(), "2 selects no option of the variant");
@@ -137,14 +137,14 @@ fn labels_and_options_that_do_not_fit() {
     };
     read_strictly(prop1(r#""a": [0], "b": [1], "c": [2]"#).as_bytes());
     let lacking = prop1(r#""a": [0]"#);
-    read_with_slip(lacking.as_bytes(), "the enumeration of the tag has no label `b`: nothing selects it");
+    read_with_warning(lacking.as_bytes(), "the enumeration of the tag has no label `b`: nothing selects it");
     assert_eq!(values(&lacking, &[0, 0x41]), ["u:0", "u:65"]);
 }
 
 #[test]
 fn ranges_below_0_of_unsigned_integers() {
     let text = tsdl(&[&event("enum : u8 { a = -1, b = 1 } x;")]);
-    read_with_slip(text.as_bytes(), "the value -1 of an unsigned enumeration is below 0");
+    read_with_warning(text.as_bytes(), "the value -1 of an unsigned enumeration is below 0");
     assert_eq!(values(&text, &[1]), ["u:1"]);
     let spec2 = |class: &str| {
         format!(
@@ -161,7 +161,7 @@ fn ranges_below_0_of_unsigned_integers() {
     let named = |name: &str, class: &str| format!("{{\"name\": \"{name}\", \"field-class\": {class}}}");
     let mappings = r#", "mappings": {"a": [[-5, 3]]}"#;
     let text = spec2(&named("x", &integer("unsigned", mappings)));
-    read_with_slip(text.as_bytes(), "the range -5..3 of an unsigned integer begins below 0");
+    read_with_warning(text.as_bytes(), "the range -5..3 of an unsigned integer begins below 0");
     read_strictly(spec2(&named("x", &integer("signed", mappings))).as_bytes());
     // What selects, too.
     let variant = format!(
@@ -170,7 +170,7 @@ fn ranges_below_0_of_unsigned_integers() {
         integer("unsigned", "")
     );
     let text = spec2(&format!("{}, {}", named("x", &integer("unsigned", "")), named("v", &variant)));
-    read_with_slip(text.as_bytes(), "a range begins below 0, but the selector field is unsigned");
+    read_with_warning(text.as_bytes(), "a range begins below 0, but the selector field is unsigned");
     assert_eq!(values(&text, &[1, 0x41]), ["u:1", "u:65"]);
     let signed = spec2(&format!("{}, {}", named("x", &integer("signed", "")), named("v", &variant)));
     read_strictly(signed.as_bytes());
@@ -203,11 +203,11 @@ fn a_total_length_within_a_byte() {
 fn an_attribute_of_a_type_that_is_not_known() {
     let text = tsdl(&[&event("integer { size = 8; aa = 5; } x; string { bb = c; } s;")]);
     let read = metadata::parse(text.as_bytes(), &options(false)).unwrap();
-    let slips: Vec<String> = read.diagnostics.iter().map(ToString::to_string).collect();
-    assert_eq!(slips.len(), 2, "{slips:?}");
+    let warnings: Vec<String> = read.diagnostics.iter().map(ToString::to_string).collect();
+    assert_eq!(warnings.len(), 2, "{warnings:?}");
     assert!(
-        slips[0].contains("warning: in `event` block") && slips[0].contains("no attribute `aa`"),
-        "{slips:?}"
+        warnings[0].contains("warning: in `event` block") && warnings[0].contains("no attribute `aa`"),
+        "{warnings:?}"
     );
     assert_eq!(values(&text, &[7, 0x41, 0])[0], "u:7");
     let refused = metadata::parse(text.as_bytes(), &options(true)).unwrap_err();

@@ -96,9 +96,9 @@ fn others(observed: &[Observed]) -> Vec<Vec<(u16, u64)>> {
 }
 
 /// What strict reading refuses metadata for; other reading accepts them.
-fn slips(metadata: &str) -> Vec<String> {
+fn warnings(metadata: &str) -> Vec<String> {
     let read = metadata::parse(metadata.as_bytes(), &MetadataOptions::default());
-    let slips: Vec<String> = read
+    let warnings: Vec<String> = read
         .unwrap_or_else(|error| panic!("{:#?}", error.diagnostics))
         .diagnostics
         .iter()
@@ -107,13 +107,17 @@ fn slips(metadata: &str) -> Vec<String> {
         .collect();
     let mut options = MetadataOptions::default();
     options.strict = true;
-    assert_eq!(metadata::parse(metadata.as_bytes(), &options).is_err(), !slips.is_empty(), "{slips:#?}");
-    slips
+    assert_eq!(
+        metadata::parse(metadata.as_bytes(), &options).is_err(),
+        !warnings.is_empty(),
+        "{warnings:#?}"
+    );
+    warnings
 }
 
-fn is_one_slip(metadata: &str, expected: &str) {
-    let slips = slips(metadata);
-    assert!(matches!(slips.as_slice(), [one] if one.contains(expected)), "{slips:#?}");
+fn is_one_warning(metadata: &str, expected: &str) {
+    let warnings = warnings(metadata);
+    assert!(matches!(warnings.as_slice(), [one] if one.contains(expected)), "{warnings:#?}");
 }
 
 #[test]
@@ -144,7 +148,7 @@ fn ids_may_be_wider_than_64_bits() {
     let observed = read(&metadata(&id.to_string()), &large);
     assert_eq!(observed[0], Observed::StreamBegin(Some(id - 0xfa)));
     assert_eq!(all_values(&observed), [["u:65535"]]);
-    assert_eq!(slips(&metadata(&id.to_string())), Vec::<String>::new());
+    assert_eq!(warnings(&metadata(&id.to_string())), Vec::<String>::new());
     // The most that an id can be, and one more.
     assert!(
         metadata::parse(metadata(&u128::MAX.to_string()).as_bytes(), &MetadataOptions::default()).is_ok()
@@ -240,7 +244,7 @@ fn packet_headers_bring_clocks_up_to_date() {
     let observed = read(&metadata, &[0, 0x10, 5, 0x41, 6, 0x42]);
     assert_eq!(cycles(&observed), [Some(4101), Some(4102)]);
     assert_eq!(packets(&observed)[0].begin, Some(4096));
-    assert_eq!(slips(&metadata), Vec::<String>::new());
+    assert_eq!(warnings(&metadata), Vec::<String>::new());
 }
 
 #[test]
@@ -276,7 +280,7 @@ fn a_field_can_bring_several_clocks_up_to_date() {
         (cycles(&observed), others(&observed)),
         (vec![Some(5), Some(6)], vec![vec![(1, 5)], vec![(1, 6)]])
     );
-    assert_eq!(slips(&metadata), Vec::<String>::new());
+    assert_eq!(warnings(&metadata), Vec::<String>::new());
     // The same field updates one clock now, and another one when the packet ends.
     let context = fields(&[("n", &int(8)), ("e", &int(16))]);
     let tags = [
@@ -306,7 +310,7 @@ fn packet_headers_count_discarded_event_records() {
     let observed = read(&metadata, &[0, 0x41, 0x42]);
     assert_eq!(all_values(&observed), [["u:65"], ["u:66"]]);
     assert_eq!(packets(&observed)[0].discarded, Some(0));
-    assert_eq!(slips(&metadata), Vec::<String>::new());
+    assert_eq!(warnings(&metadata), Vec::<String>::new());
     let observed = read(&metadata, &[3, 0x41]);
     assert!(
         observed.iter().any(|observed| matches!(observed, Observed::DiscardedEvents(_))),
@@ -326,7 +330,7 @@ fn lengths_may_be_signed() {
     let metadata = |kind| prop1(&[&byte, TRACE, STREAM, &event(&[("n", signed), ("q", &sequence(kind))])]);
     let observed = read(&metadata("sequence"), &[2, 0x41, 0x42]);
     assert_eq!(all_values(&observed), [["s:2", "#2", "u:65", "u:66"]]);
-    assert_eq!(slips(&metadata("sequence")), Vec::<String>::new());
+    assert_eq!(warnings(&metadata("sequence")), Vec::<String>::new());
     let observed = read(&metadata("textsequence"), &[2, 0x41, 0x42]);
     assert!(events(&observed)[0].fields[1].1.contains("AB"), "{observed:#?}");
     // None is below 0.
@@ -390,7 +394,7 @@ fn the_tag_of_a_variant_may_be_the_current_field_of_another_one() {
     let w: Vec<&str> =
         events(&observed).iter().map(|event| event.fields.last().unwrap().1.as_str()).collect();
     assert_eq!(w, ["u:170", "u:52411", "u:221", "u:65518"]);
-    assert_eq!(slips(&metadata), Vec::<String>::new());
+    assert_eq!(warnings(&metadata), Vec::<String>::new());
     // A label that only one of the enumerations has selects where that one is the current field.
     let z = enumeration(8, r#""y": [7]"#);
     let t = variant(r#"["e"]"#, ["p", "q"], [&xy, &z]);
@@ -433,7 +437,7 @@ fn bounds_may_have_any_size() {
     let metadata = |length| metadata_of(&class(length));
     let observed = read(&metadata(128), &[0xff; 16]);
     assert_eq!(all_values(&observed), [[format!("u:{most}")]]);
-    assert_eq!(slips(&metadata(128)), Vec::<String>::new());
+    assert_eq!(warnings(&metadata(128)), Vec::<String>::new());
     let parsed = metadata::parse(metadata(192).as_bytes(), &MetadataOptions::default()).unwrap();
     let payload = parsed.trace.data_streams[0].event_records[0].payload.clone().unwrap();
     let ichnos_model::FieldKind::Structure { members, .. } = &payload.kind else { panic!("no structure") };
@@ -503,9 +507,9 @@ fn texts_may_begin_within_a_byte() {
 fn the_magic_number_is_a_plain_integer() {
     let header = |class: &str| trace_with_header("m", class, &tag("magic", "", HEADER, "m"));
     let metadata = |class: &str| prop1(&[&header(class), STREAM, &event(&[("a", &int(8))])]);
-    assert_eq!(slips(&metadata(&int(32))), Vec::<String>::new());
+    assert_eq!(warnings(&metadata(&int(32))), Vec::<String>::new());
     let other = metadata(&enumeration(32, r#""x": [0]"#));
-    is_one_slip(&other, "the magic number must be a plain integer");
+    is_one_warning(&other, "the magic number must be a plain integer");
     assert_eq!(all_values(&read(&other, &[0xc1, 0x1f, 0xfc, 0xc1, 0x41])), [["u:65"]]);
 }
 
@@ -531,7 +535,7 @@ fn fields_are_located_by_the_rules_of_prop2() {
         format!("{{\"type\": \"data-stream-class\", \"event-record-common-context-field-class\": {common}}}");
     let text = located("event-record-common-context", "\"o\", \"n\"");
     let metadata = prop2(&[&stream, &event(&members(&[("t", &text)]))]);
-    is_one_slip(&metadata, "a field of another root field must not be in an optional");
+    is_one_warning(&metadata, "a field of another root field must not be in an optional");
     assert_eq!(events(&read(&metadata, &[1, 2, 0x41, 0x42])).len(), 1);
     // A field in an array needs one that is not in the same element.
     let plain = r#"{"type": "data-stream-class"}"#;
@@ -539,18 +543,18 @@ fn fields_are_located_by_the_rules_of_prop2() {
     let array =
         format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {element}}}");
     let metadata = prop2(&[plain, &event(&members(&[("n", &unsigned(8, "")), ("q", &array)]))]);
-    is_one_slip(&metadata, "a field within an array needs one that is not in the same element");
+    is_one_warning(&metadata, "a field within an array needs one that is not in the same element");
     assert_eq!(events(&read(&metadata, &[2, 0x41, 0x42, 0x43, 0x44])).len(), 1);
     // The same of optionals.
     let inner = optional("event-record-payload", &members(&[("t", &element)]));
     let metadata = prop2(&[plain, &event(&members(&[("s", flag), ("n", &unsigned(8, "")), ("o", &inner)]))]);
-    is_one_slip(&metadata, "a field within an optional needs one that is not in the same optional");
+    is_one_warning(&metadata, "a field within an optional needs one that is not in the same optional");
     // All that is in the same element is right.
     let pair = members(&[("n", &unsigned(8, "")), ("t", &located("event-record-payload", "\"q\", \"n\""))]);
     let array =
         format!("{{\"type\": \"static-length-array\", \"length\": 2, \"element-field-class\": {pair}}}");
     let metadata = prop2(&[plain, &event(&members(&[("q", &array)]))]);
-    assert_eq!(slips(&metadata), Vec::<String>::new());
+    assert_eq!(warnings(&metadata), Vec::<String>::new());
 }
 
 #[test]
@@ -559,19 +563,19 @@ fn members_of_unions_are_of_one_size() {
         let members = fields(&[("x", x), ("y", y)]).replacen("struct", "union", 1);
         prop1(&[TRACE, STREAM, &event(&[("u", &members)])])
     };
-    is_one_slip(&union(&int(8), &int(16)), "different numbers of bits: `x` 8, `y` 16");
-    assert_eq!(slips(&union(&int(16), &int(16))), Vec::<String>::new());
+    is_one_warning(&union(&int(8), &int(16)), "different numbers of bits: `x` 8, `y` 16");
+    assert_eq!(warnings(&union(&int(16), &int(16))), Vec::<String>::new());
     let two = fields(&[("a", &int(3)), ("b", &int(5))]);
-    assert_eq!(slips(&union(&two, &int(8))), Vec::<String>::new());
-    is_one_slip(&union(&two, &int(9)), "`x` 8, `y` 9");
+    assert_eq!(warnings(&union(&two, &int(8))), Vec::<String>::new());
+    is_one_warning(&union(&two, &int(9)), "`x` 8, `y` 9");
     let array = |length| {
         format!("{{\"field-type\": \"array\", \"length\": {length}, \"element-field-type\": {}}}", int(3))
     };
-    is_one_slip(&union(&array(3), &int(8)), "`x` 9, `y` 8");
+    is_one_warning(&union(&array(3), &int(8)), "`x` 9, `y` 8");
     // What has no fixed size is found out in the data.
     let text = r#"{"field-type": "string"}"#;
     assert_eq!(
-        slips(&union(text, r#"{"field-type": "int", "size": 16, "alignment": 8}"#)),
+        warnings(&union(text, r#"{"field-type": "int", "size": 16, "alignment": 8}"#)),
         Vec::<String>::new()
     );
 }
@@ -581,7 +585,7 @@ fn event_records_have_bits() {
     let none = r#"{"field-type": "array", "length": 0, "element-field-type": {"field-type": "string"}}"#;
     let empty = event(&[("a", r#"{"field-type": "null"}"#), ("b", none)]);
     let metadata = format!("[\"CTF 2\",\n{TRACE},\n{STREAM},\n  {empty}]");
-    let found = slips(&metadata);
+    let found = warnings(&metadata);
     assert_eq!(
         found,
         [
@@ -589,7 +593,7 @@ fn event_records_have_bits() {
         ]
     );
     let some = event(&[("a", r#"{"field-type": "string"}"#)]);
-    assert_eq!(slips(&prop1(&[TRACE, STREAM, &some])), Vec::<String>::new());
+    assert_eq!(warnings(&prop1(&[TRACE, STREAM, &some])), Vec::<String>::new());
 }
 
 /// What is said of a trace of these files beside its data.

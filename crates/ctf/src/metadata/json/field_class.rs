@@ -407,7 +407,7 @@ impl<'a> ClassReader<'a> {
         if dynamic && self.vocabulary == Vocabulary::Prop2 {
             let message =
                 "a `static-length-string` with a length field location: read as `dynamic-length-string`";
-            self.problems.slip(object.place, message);
+            self.problems.warning(object.place, message);
             let location = self.location("length-field-location", object)?;
             let length = StringLength::Dynamic(location);
             return Some(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
@@ -550,7 +550,7 @@ impl<'a> ClassReader<'a> {
         let mut name = self.vocabulary.members();
         if self.vocabulary == Vocabulary::Prop2 && !object.has(name) && object.has("member-classes") {
             let place = object.name_place("member-classes");
-            self.problems.slip(place, "`member-classes` is called `members` in PROP-2.0");
+            self.problems.warning(place, "`member-classes` is called `members` in PROP-2.0");
             name = "member-classes";
         }
         let Some(node) = object.get(name) else { return Some(Vec::new()) };

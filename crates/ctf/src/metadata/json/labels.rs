@@ -97,7 +97,7 @@ pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
     lower <= upper
 }
 
-/// Such a range says nothing wrong of the values that there are: it is a slip.
+/// Such a range says nothing wrong of the values that there are: it is reported as a warning.
 fn negative(range: std::fmt::Arguments<'_>, node: &Node, problems: &mut Problems) {
-    problems.slip(node.place, format!("the range {range} of an unsigned integer begins below 0"));
+    problems.warning(node.place, format!("the range {range} of an unsigned integer begins below 0"));
 }

@@ -101,7 +101,7 @@ fn entry(
             if name != "trace-type-uuid" {
                 return None;
             }
-            problems.slip(node.place, "the role `trace-type-uuid` is called `trace-class-uuid`");
+            problems.warning(node.place, "the role `trace-type-uuid` is called `trace-class-uuid`");
             find(PROP2, "trace-class-uuid")
         }),
     };

@@ -55,7 +55,7 @@ pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
 /// A packet header or an event record header is not for the user's fields: each must have a role,
 /// contain others, or select an option of another one anywhere in the packet (CTF2-SPEC-2.0,
 /// "Trace class fragment" and "Data stream class fragment"). Length fields are let pass as well.
-/// The first field that breaks the rule is a slip: it can be decoded like any other.
+/// The first field that breaks the rule is reported as a warning: it can be decoded like any other.
 ///
 /// `others` are the classes of all other root fields that may need one of this header's.
 pub(super) fn check_no_user_fields<'c>(
@@ -79,7 +79,7 @@ pub(super) fn check_no_user_fields<'c>(
             }
             None => format!("a field of the `{scope}` has no role, and no other field needs it"),
         };
-        problems.slip(place, message);
+        problems.warning(place, message);
     }
 }
 

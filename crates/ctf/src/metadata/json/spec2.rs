@@ -10,7 +10,7 @@ use crate::metadata::{Problems, memory};
 
 /// Reads a metadata stream of CTF2-SPEC-2.0 ("Metadata stream"): a JSON text sequence of RFC 7464
 /// whose texts are fragments. Fragments that follow each other without a record separator are
-/// read as well, with a slip.
+/// read as well, with a warning.
 ///
 /// Problems are added to `problems`; the result is None if one of them is an error.
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
@@ -30,8 +30,9 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
             if !separated && !reported {
                 reported = true;
                 let byte = format!("the record separator 0x{RECORD_SEPARATOR:02x}");
-                let slip = Diagnostic::slip(parser.place(), "a fragment must begin with a record separator");
-                reader.classes.problems.add(slip.expected(byte, "none"));
+                let warning =
+                    Diagnostic::slip(parser.place(), "a fragment must begin with a record separator");
+                reader.classes.problems.add(warning.expected(byte, "none"));
             }
             separated = false;
             // After text that is not JSON, only the next record separator shows where to go on.
@@ -162,7 +163,7 @@ impl StreamReader<'_> {
                 "the clock class `{}` has the same identity, but not the same frequency, precision, accuracy and origin",
                 same.id
             );
-            problems.slip(object.place, message);
+            problems.warning(object.place, message);
         }
         Some(clock)
     }

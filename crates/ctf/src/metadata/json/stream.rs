@@ -123,7 +123,7 @@ impl<'a> StreamReader<'a> {
             // Only if nothing else is wrong: it may be what could not be read. What is there can
             // be read all the same.
             let place = TextPlace::of(text, text.len());
-            problems.slip(place, "a metadata stream must have at least one data stream class fragment");
+            problems.warning(place, "a metadata stream must have at least one data stream class fragment");
         }
         if problems.errors() == self.errors_before {
             // Only now it is known which fields are needed.
@@ -474,11 +474,11 @@ pub(super) fn only_stream(
     match streams {
         [] => None,
         [only] => {
-            problems.slip(place, format!("{message}: it is taken to be of the only one, {}", only.id));
+            problems.warning(place, format!("{message}: it is taken to be of the only one, {}", only.id));
             Some((0, only.id))
         }
         _ => {
-            problems.slip(place, format!("{message}: its event records are not read"));
+            problems.warning(place, format!("{message}: its event records are not read"));
             None
         }
     }

@@ -258,7 +258,7 @@ impl<'t> Parser<'t> {
         Some(Box::new(error.expected(expected, found)))
     }
 
-    /// The next value; trailing commas are reported as slips. Without a stack: input decides how
+    /// The next value; trailing commas are reported as warnings. Without a stack: input decides how
     /// deep values nest.
     pub(super) fn value(&mut self, problems: &mut Problems) -> Option<Node> {
         match self.read_value(problems) {
@@ -375,7 +375,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Passes a comma (false) or the closing bracket (true); a comma right before the bracket is
-    /// a slip.
+    /// a warning.
     fn separator(&mut self, close: u8, expected: &str, problems: &mut Problems) -> Result<bool, Failure> {
         match self.peek() {
             Some(byte) if byte == close => {
@@ -388,7 +388,8 @@ impl<'t> Parser<'t> {
                 self.skip_space();
                 if self.peek() == Some(close) {
                     self.position += 1;
-                    problems.slip(comma, format!("a comma before `{}` is not valid JSON", char::from(close)));
+                    problems
+                        .warning(comma, format!("a comma before `{}` is not valid JSON", char::from(close)));
                     return Ok(true);
                 }
                 Ok(false)
@@ -669,7 +670,7 @@ mod tests {
     }
 
     #[test]
-    fn trailing_commas_are_slips() {
+    fn trailing_commas_are_warnings() {
         let (node, problems) = read(b"[1,\n{\"a\": 2,},]");
         assert!(node.is_some());
         assert_eq!(problems.len(), 2);

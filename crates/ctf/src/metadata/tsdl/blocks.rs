@@ -162,7 +162,8 @@ impl Parser<'_> {
                 "be" => return Ok(ByteOrder::BigEndian),
                 "le" => return Ok(ByteOrder::LittleEndian),
                 "network" => {
-                    self.problems.slip(value.at, "the byte order of a trace is `be` or `le`, not `network`");
+                    self.problems
+                        .warning(value.at, "the byte order of a trace is `be` or `le`, not `network`");
                     return Ok(ByteOrder::BigEndian);
                 }
                 _ => {}
@@ -298,16 +299,17 @@ impl Parser<'_> {
     fn environment_block(&mut self) -> Read<()> {
         let at = self.at();
         if std::mem::replace(&mut self.has_environment, true) {
-            self.problems.slip(at, "there is more than one `env` block: their entries are put together");
+            self.problems.warning(at, "there is more than one `env` block: their entries are put together");
         }
         self.free_assignments(true, |parser, name, value, at| {
             let environment = &mut parser.document.environment;
             let name_of = |number: u32| environment.get(number as usize).map_or("", |(name, _)| name);
             let number = u32::try_from(environment.len()).unwrap_or(u32::MAX);
             if parser.environment_names.add(&name, number, name_of).is_err() {
-                parser
-                    .problems
-                    .slip(at, format!("the environment entry `{name}` is given twice; the first one counts"));
+                parser.problems.warning(
+                    at,
+                    format!("the environment entry `{name}` is given twice; the first one counts"),
+                );
                 return Ok(());
             }
             // Its place in the index, too.
@@ -353,8 +355,8 @@ impl Parser<'_> {
                 Operand::Names(names) => {
                     if plain {
                         let message = "the value of an environment entry is not quoted: read as a string";
-                        let slip = Diagnostic::slip(at, message);
-                        parser.problems.add(slip.expected("an integer or a string", found));
+                        let warning = Diagnostic::slip(at, message);
+                        parser.problems.add(warning.expected("an integer or a string", found));
                     }
                     Value::Text(names.join("."))
                 }

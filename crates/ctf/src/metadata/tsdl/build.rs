@@ -78,7 +78,7 @@ fn build_classes(
     if data_streams.len() > 1 && !is_known {
         let message = "there are several `stream` blocks, but no `stream_id` in the packet header: \
                        all packets are taken to be of the stream 0";
-        builder.problems.slip(block.at, message);
+        builder.problems.warning(block.at, message);
     }
     Some(TraceClass {
         dialect: "CTF 1.8".to_owned(),
@@ -142,7 +142,7 @@ impl<'a> Builder<'a> {
         Stop
     }
 
-    fn slip(&mut self, at: TextPlace, message: impl Into<String>) {
+    fn warning(&mut self, at: TextPlace, message: impl Into<String>) {
         let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
         within.extend(self.path.iter().map(|name| format!("member `{name}`")));
         self.problems.add(Diagnostic::slip(at, message).within(within));
@@ -216,7 +216,7 @@ impl<'a> Builder<'a> {
                 None if event.stream_id.is_none() => {
                     let message = "the `event` block names no `stream` block, and none has the id 0: \
                                    its events are not read";
-                    self.problems.slip(at, message);
+                    self.problems.warning(at, message);
                     continue;
                 }
                 None => {
@@ -227,7 +227,7 @@ impl<'a> Builder<'a> {
             if event.stream_id.is_none() && id != 0 {
                 let message = "the `event` block names no `stream` block, and none has the id 0";
                 let message = format!("{message}: it is taken to be of the only one, {id}");
-                self.problems.slip(at, message);
+                self.problems.warning(at, message);
             }
             if let Some(events) = events.get_mut(index) {
                 events.push(event);
@@ -562,10 +562,13 @@ impl<'a> Builder<'a> {
         let missing = missing.map(|label| label.name).find(|label| !names.contains(label));
         let missing = missing.map(str::to_owned);
         if let Some(name) = unlabelled {
-            self.slip(at, format!("the tag of the variant has no label for the option `{name}`"));
+            self.warning(at, format!("the tag of the variant has no label for the option `{name}`"));
         }
         if let Some(label) = missing {
-            self.slip(at, format!("the label `{label}` of the tag is the name of no option of the variant"));
+            self.warning(
+                at,
+                format!("the label `{label}` of the tag is the name of no option of the variant"),
+            );
         }
         Ok(FieldKind::Variant { options, selector: Box::new(selector), alignment: 1 })
     }

@@ -78,19 +78,19 @@ pub(super) struct Lexer<'a> {
     offset: usize,
     line: u32,
     line_start: usize,
-    /// Slips met on the way: what is wrong, but understood.
-    pub(super) slips: Vec<(TextPlace, String)>,
+    /// Warnings met on the way: what is wrong, but understood.
+    pub(super) warnings: Vec<(TextPlace, String)>,
 }
 
 impl<'a> Lexer<'a> {
     pub(super) fn new(text: &'a [u8]) -> Self {
-        Self { text, offset: 0, line: 1, line_start: 0, slips: Vec::new() }
+        Self { text, offset: 0, line: 1, line_start: 0, warnings: Vec::new() }
     }
 
-    /// Notes a slip. A single string could be full of them: some are enough.
-    fn slip(&mut self, slip: (TextPlace, String)) {
-        if self.slips.len() < 16 {
-            self.slips.push(slip);
+    /// Notes a warning. A single string could be full of them: some are enough.
+    fn warning(&mut self, warning: (TextPlace, String)) {
+        if self.warnings.len() < 16 {
+            self.warnings.push(warning);
         }
     }
 
@@ -270,7 +270,7 @@ impl<'a> Lexer<'a> {
                 Some(byte) => {
                     nul |= byte == 0;
                     if byte == b'\n' {
-                        self.slip((place, format!("a {kind} goes over the end of a line")));
+                        self.warning((place, format!("a {kind} goes over the end of a line")));
                     }
                     bytes.push(byte);
                 }
@@ -282,13 +282,13 @@ impl<'a> Lexer<'a> {
         match String::from_utf8(bytes) {
             Ok(text) => Lexeme::Text(text),
             Err(error) => {
-                self.slip((at, format!("a {kind} is not valid UTF-8")));
+                self.warning((at, format!("a {kind} is not valid UTF-8")));
                 Lexeme::Text(String::from_utf8_lossy(error.as_bytes()).into_owned())
             }
         }
     }
 
-    /// What follows a backslash. An escape that does not exist is a slip and means the character
+    /// What follows a backslash. An escape that does not exist gives a warning and means the character
     /// after the backslash: that is what other readers make of it.
     fn escape(&mut self, place: TextPlace, bytes: &mut Vec<u8>) {
         let Some(byte) = self.take() else { return };
@@ -326,12 +326,12 @@ impl<'a> Lexer<'a> {
                     return;
                 }
                 None => {
-                    self.slip((place, "a universal character name is not complete".to_owned()));
+                    self.warning((place, "a universal character name is not complete".to_owned()));
                     byte
                 }
             },
             _ => {
-                self.slip((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
+                self.warning((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
                 byte
             }
         };
@@ -393,7 +393,7 @@ mod tests {
         assert_eq!(lexemes(r#""a\n\x41\101\u00e9\"" 'c' L"w""#), [text("a\nAAé\""), text("c"), text("w")]);
         let mut lexer = Lexer::new(b"\"\\u yeah \\q\"");
         assert_eq!(lexer.next().lexeme, text("u yeah q"));
-        assert_eq!(lexer.slips.len(), 2);
+        assert_eq!(lexer.warnings.len(), 2);
     }
 
     #[test]

@@ -146,8 +146,8 @@ impl<'a> Parser<'a> {
     pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
         while self.ahead.len() <= skip {
             let token = self.lexer.next();
-            for (place, message) in self.lexer.slips.drain(..) {
-                self.problems.slip(place, message);
+            for (place, message) in self.lexer.warnings.drain(..) {
+                self.problems.warning(place, message);
             }
             self.ahead.push_back(token);
         }
@@ -262,7 +262,7 @@ impl<'a> Parser<'a> {
         self.ended = true;
         self.lexer.give_up();
         self.ahead.clear();
-        self.lexer.slips.clear();
+        self.lexer.warnings.clear();
     }
 
     /// Does `work` within something, so that problems met there say so.

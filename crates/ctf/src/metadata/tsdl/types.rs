@@ -152,7 +152,7 @@ impl Parser<'_> {
         let at = self.at();
         let Some(name) = self.word() else { return Err(self.unexpected("a name")) };
         if is_reserved(name) || is_c_type_word(name) {
-            self.problems.slip(at, format!("the keyword `{name}` is used as a name"));
+            self.problems.warning(at, format!("the keyword `{name}` is used as a name"));
         }
         self.take();
         if self.peek_mark(":") {
@@ -401,7 +401,7 @@ impl Parser<'_> {
         let fields = self.compound_body(id, false)?;
         self.distinct(at, &fields)?;
         if fields.is_empty() {
-            self.problems.slip(at, "a variant has no options");
+            self.problems.warning(at, "a variant has no options");
         }
         let body = Rc::new(Compound { id, fields, minimum_alignment: 1 });
         let class = self.new_type(at, TypeKind::Variant { body, tag })?;
@@ -529,7 +529,7 @@ impl Parser<'_> {
             return Err(Stop);
         };
         if mappings.is_empty() {
-            self.problems.slip(at, "an enumeration has no labels");
+            self.problems.warning(at, "an enumeration has no labels");
         }
         if let Some((label, range)) = misfit {
             let (size, fitting) = (base.size, fitting(base));
@@ -594,7 +594,7 @@ impl Parser<'_> {
         let (value, at) = self.integer(what)?;
         if !base.signed && value < 0 {
             // No value of the type is below 0: the label is read, and means nothing.
-            self.problems.slip(at, format!("the value {value} of an unsigned enumeration is below 0"));
+            self.problems.warning(at, format!("the value {value} of an unsigned enumeration is below 0"));
         }
         let fits = !base.signed || i64::try_from(value).is_ok();
         if fits { Ok((value, at)) } else { Err(self.stop(at, format!("{value} is not {what} of 64 bits"))) }

@@ -151,7 +151,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
                 let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
-                self.problems.slip(place, message);
+                self.problems.warning(place, message);
             }
             self.problems.leave();
             if !self.problems.charge(choices::memory_of(ranges), place) {

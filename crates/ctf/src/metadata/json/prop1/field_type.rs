@@ -171,7 +171,7 @@ impl<'a> TypeReader<'a> {
         match element {
             Some(second) => {
                 let message = "the element type of an array is called `element-field-type`, not `field-type`";
-                self.problems.slip(second.name_place, message);
+                self.problems.warning(second.name_place, message);
             }
             None => refuse_duplicates(properties, self.problems),
         }
@@ -180,7 +180,7 @@ impl<'a> TypeReader<'a> {
         let name = text(type_node, self.problems)?;
         let Some(found) = TYPES.iter().find(|(known, _)| *known == name) else {
             if name == "integer" {
-                self.problems.slip(type_node.place, "the field type `integer` is called `int`");
+                self.problems.warning(type_node.place, "the field type `integer` is called `int`");
                 return self.of_type(Type::Integer, node, object, element);
             }
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
@@ -192,18 +192,18 @@ impl<'a> TypeReader<'a> {
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
-                self.problems.slip(type_node.place, message);
+                self.problems.warning(type_node.place, message);
                 Type::VariableEnumeration
             }
             Type::TextSequence if object.has("choices") => {
                 let message = "a `textsequence` with the property `choices`: read as `variant`";
-                self.problems.slip(type_node.place, message);
+                self.problems.warning(type_node.place, message);
                 Type::Variant
             }
             Type::Enumeration if !object.has("size") => {
                 // But for size and byte order, the two have the same properties.
                 let message = "an `enum` without the property `size`: read as `varenum`";
-                self.problems.slip(node.place, message);
+                self.problems.warning(node.place, message);
                 Type::VariableEnumeration
             }
             other => other,
@@ -308,7 +308,7 @@ impl<'a> TypeReader<'a> {
                     (None, Some(element)) if self.scope == Some(Scope::PacketHeader) && is_byte(element) => {
                         let message =
                             "an array without the property `length`: read as the 16 bytes of a UUID";
-                        self.problems.slip(object.place, message);
+                        self.problems.warning(object.place, message);
                         Some(16)
                     }
                     (None, _) => {
@@ -379,7 +379,7 @@ impl<'a> TypeReader<'a> {
         let mut node = object.get("alignment");
         if node.is_none() && object.has("align") {
             let place = object.name_place("align");
-            self.problems.slip(place, "the property `align` is called `alignment`");
+            self.problems.warning(place, "the property `align` is called `alignment`");
             node = object.get("align");
         }
         let Some(node) = node else { return Some(least) };
@@ -582,7 +582,7 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
     }
     if let Some(scope) = Scope::from_name(name) {
         let meant = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
-        problems.slip(node.place, format!("the scope `{name}` is called `{meant}` in PROP-1.0"));
+        problems.warning(node.place, format!("the scope `{name}` is called `{meant}` in PROP-1.0"));
         return Some(scope);
     }
     let names = SCOPES.map(|(name, _)| name);
@@ -593,7 +593,7 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
 /// Names of fields to follow. One of the examples has a single name without its brackets.
 fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
-        problems.slip(node.place, "a path is an array of names, even of a single one");
+        problems.warning(node.place, "a path is an array of names, even of a single one");
         return Some(vec![LocationStep::Member(name.clone())]);
     }
     let elements = array(node, problems)?;

@@ -74,7 +74,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     }
     let Reader { trace, has_trace_class, .. } = reader;
     if !has_trace_class {
-        problems.slip(node.place, "a metadata stream must have a trace class fragment");
+        problems.warning(node.place, "a metadata stream must have a trace class fragment");
     }
     let header = trace.packet_header.as_ref();
     let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
@@ -82,7 +82,7 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
         let message = "there are several data stream classes, but no field of the packet header says \
                        which one a packet is of: all are taken to be of the class 0";
         let place = if has_trace_class { trace.declared_at.0 } else { node.place };
-        problems.slip(place, message);
+        problems.warning(place, message);
     }
     (problems.errors() == errors).then_some(trace)
 }
@@ -204,7 +204,7 @@ impl Reader<'_> {
             .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
             let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
-            self.types.problems.slip(object.place, message);
+            self.types.problems.warning(object.place, message);
         }
         self.trace.attributes = attributes;
         self.trace.declared_at = object.place.into();

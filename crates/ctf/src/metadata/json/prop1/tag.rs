@@ -92,7 +92,7 @@ fn apply_one(
     };
     if name == Some(DISCARDED) {
         match object.get("reason") {
-            None => problems.slip(object.place, "the property `reason` is missing: read as `legacy`"),
+            None => problems.warning(object.place, "the property `reason` is missing: read as `legacy`"),
             Some(node) => {
                 if text(node, problems).is_some_and(|reason| reason != "legacy") {
                     refuse(node, "`legacy`", problems);
@@ -171,8 +171,8 @@ fn mark(class: &mut FieldClass, role: Role, clock: Option<u16>, place: TextPlace
         return;
     }
     if role == Role::PacketMagicNumber && class.integer().is_some_and(|integer| integer.mappings.is_some()) {
-        let slip = Diagnostic::slip(place, "the magic number must be a plain integer");
-        problems.add(slip.expected("an unsigned `int` of 32 bits", format!("a {}", class.describe())));
+        let warning = Diagnostic::slip(place, "the magic number must be a plain integer");
+        problems.add(warning.expected("an unsigned `int` of 32 bits", format!("a {}", class.describe())));
     }
     match clock {
         Some(clock) => class.add_clock_update(ClockUpdate { role, clock }),
