@@ -1,8 +1,8 @@
 //! Event record headers of the shapes that tracers write, decoded without going through their
 //! plan node by node.
 //!
-//! Two shapes: unsigned integers at fixed places; and those of LTTng, one integer (the id, or 31
-//! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed places.
+//! Two shapes: unsigned integers at fixed locations; and those of LTTng, one integer (the id, or 31
+//! or 65535 for "the id follows") that selects a structure of unsigned integers at fixed locations.
 //! Whatever else a header is, and whatever is too close to the end of the packet, is left to the
 //! plan, which decodes every shape and reports what is wrong where.
 
@@ -32,22 +32,22 @@ pub(crate) struct EventHeader<const BIG: bool> {
     selection: Option<Selection>,
 }
 
-/// Unsigned integers at fixed places.
+/// Unsigned integers at fixed locations.
 #[derive(Clone, Debug, Default)]
 struct Shape {
     /// Size in bits.
     size: u64,
     /// The last field with the role of the id.
-    id: Option<Place>,
+    id: Option<IntegerLocation>,
     /// The field with the role of a timestamp of the default clock.
-    timestamp: Option<Place>,
+    timestamp: Option<IntegerLocation>,
     /// Byte order of all fields.
     order: Option<ByteOrder>,
 }
 
 /// Where an integer is, from the byte on in which the header begins.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct IntegerLocation {
     byte: u8,
     /// By how many bits to shift down the eight bytes from there.
     down: u8,
@@ -58,7 +58,7 @@ struct Place {
 /// A field that says which shape the header has.
 #[derive(Debug)]
 struct Selection {
-    selector: Place,
+    selector: IntegerLocation,
     /// Where the selector's value is kept for other fields.
     slot: u16,
     /// The values that select the common shape: the least one, and how many more there are.
@@ -79,7 +79,7 @@ pub(crate) struct DecodedHeader {
     pub(crate) cycles: u64,
 }
 
-impl Place {
+impl IntegerLocation {
     #[inline(always)]
     fn read<const BIG: bool>(self, header: &[u8; REACH]) -> u64 {
         let at = usize::from(self.byte) & (REACH - 9);
@@ -92,7 +92,7 @@ impl Place {
 impl Shape {
     /// Appends an integer of up to 64 bits in its natural bit order which lies in eight bytes, and
     /// has the byte order of all others. None if the field is something else.
-    fn add(&mut self, class: &FieldClass, default_clock: Option<u16>) -> Option<Place> {
+    fn add(&mut self, class: &FieldClass, default_clock: Option<u16>) -> Option<IntegerLocation> {
         let FieldKind::Integer { bits, integer } = &class.kind else { return None };
         let offset = align(self.size, bits.alignment)?;
         let (byte, bit) = (offset / 8, offset % 8);
@@ -106,22 +106,22 @@ impl Shape {
             return None;
         }
         let is_big = bits.byte_order == ByteOrder::BigEndian;
-        let place = Place {
+        let location = IntegerLocation {
             byte: byte as u8,
             down: (if is_big { 64 - bit - bits.length } else { bit }) as u8,
             mask: u64::MAX >> (64 - bits.length),
         };
         self.size = offset + bits.length;
         if class.roles.has(Role::EventRecordClassId) {
-            self.id = Some(place);
+            self.id = Some(location);
         }
         if class.roles.has(Role::Timestamp) {
             let is_default = class.roles.clock.is_none() || class.roles.clock == default_clock;
-            if !is_default || self.timestamp.replace(place).is_some() {
+            if !is_default || self.timestamp.replace(location).is_some() {
                 return None;
             }
         }
-        Some(place)
+        Some(location)
     }
 
     /// The same, unless it ends within a byte: then what follows has to be asked for its byte order.
@@ -228,9 +228,10 @@ impl<const BIG: bool> EventHeader<BIG> {
         if after > end {
             return None;
         }
-        let time = |place: &Place| update_masked(now, place.read::<BIG>(header), place.mask);
+        let time =
+            |location: &IntegerLocation| update_masked(now, location.read::<BIG>(header), location.mask);
         Some(DecodedHeader {
-            id: shape.id.as_ref().map_or(self.implied_id, |place| place.read::<BIG>(header)),
+            id: shape.id.as_ref().map_or(self.implied_id, |location| location.read::<BIG>(header)),
             end: at.at_byte(after),
             cycles: shape.timestamp.as_ref().map_or(now, time),
         })

@@ -1,7 +1,7 @@
 //! CTF traces where they lie: folders with a file `metadata` and data stream files.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as Place;
+use std::collections::btree_map::Entry as MapEntry;
 use std::fmt;
 use std::sync::Arc;
 
@@ -748,15 +748,15 @@ impl Builder<'_> {
                 continue;
             };
             let rules = match rules.entry(found.class) {
-                Place::Occupied(known) => Arc::clone(known.get()),
-                Place::Vacant(place) => {
+                MapEntry::Occupied(known) => Arc::clone(known.get()),
+                MapEntry::Vacant(unknown) => {
                     let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
                         continue;
                     };
                     let most_cycles = most_cycles(stream.clock(), clock_arithmetic);
                     let quirks = quirks.into();
                     let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
-                    Arc::clone(place.insert(Arc::new(rules)))
+                    Arc::clone(unknown.insert(Arc::new(rules)))
                 }
             };
             streams.push(Arc::new(StreamInput {
@@ -770,8 +770,8 @@ impl Builder<'_> {
             }));
         }
         // Those of a class by their ids, and those without by their files, which come folder by folder.
-        let place = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
-        streams.sort_by(|a, b| place(a).cmp(&place(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
+        let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
+        streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         streams
     }
 }
