@@ -416,3 +416,69 @@ impl CtfCursor {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::MessageKind;
+
+    use super::*;
+    use crate::test_stream::{Said, packet, stream};
+
+    /// Two packets, between which something is lost, and an event after the end of its packet.
+    fn input() -> Arc<StreamInput> {
+        let first = Said { begin: 10, end: 20, sequence: 0, discarded: 0 };
+        let second = Said { begin: 30, end: 40, sequence: 2, discarded: 1 };
+        stream([packet(first, &[0, 11, 1]), packet(second, &[0, 31, 1, 0, 45, 2])].concat())
+    }
+
+    #[test]
+    fn messages_come_in_order() {
+        let mut cursor = input().cursor(Window::default());
+        let mut messages = Vec::new();
+        while cursor.advance() {
+            let head = cursor.head().unwrap();
+            assert!(cursor.current().is_some());
+            messages.push((head.kind, head.nanoseconds()));
+        }
+        use MessageKind::{
+            Damage, DiscardedEvents, DiscardedPackets, Event, PacketBegin, PacketEnd, StreamBegin, StreamEnd,
+        };
+        let expected = [
+            (StreamBegin, None),
+            (PacketBegin, Some(10)),
+            (Event, Some(11)),
+            (PacketEnd, Some(20)),
+            (DiscardedEvents, Some(20)),
+            (DiscardedPackets, Some(20)),
+            (PacketBegin, Some(30)),
+            (Event, Some(31)),
+            (Damage, Some(40)),
+            (Event, Some(40)),
+            (PacketEnd, Some(40)),
+            (StreamEnd, None),
+        ];
+        assert_eq!(messages, expected);
+        assert!(!cursor.advance() && cursor.head().is_none() && cursor.current().is_none());
+    }
+
+    #[test]
+    fn each_message_has_its_checkpoint() {
+        let input = input();
+        let mut cursor = input.cursor(Window::default());
+        let mut checkpoints = Vec::new();
+        let mut resumed = 0;
+        while cursor.advance() {
+            let checkpoint = cursor.checkpoint();
+            assert!(!checkpoints.contains(&checkpoint), "{checkpoint:?}");
+            checkpoints.push(checkpoint);
+            // What is made again at the same message is the same from there on.
+            if let Some(point) = cursor.resume_point() {
+                let again = input.cursor_resumed(Window::default(), &point);
+                assert_eq!((again.head(), again.checkpoint()), (cursor.head(), checkpoint));
+                resumed += 1;
+            }
+        }
+        assert_eq!(checkpoints.last(), Some(&Some(Checkpoint::End)));
+        assert_eq!(resumed, 5);
+    }
+}
