@@ -1,4 +1,4 @@
-//! Leaving off reading a data stream, and going on with it later.
+//! Suspends reading a data stream at a message, and resumes it there.
 
 use std::sync::Arc;
 

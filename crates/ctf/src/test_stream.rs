@@ -12,7 +12,7 @@ const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; } := u8;
 typealias integer { size = 16; align = 8; } := u16;
 typealias integer { size = 8; map = clock.c.value; } := time;
-trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 magic_of_test; }; };
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u8 zero; }; };
 clock { name = c; freq = 1000000000; };
 stream {
     packet.context := struct {
