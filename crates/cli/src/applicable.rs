@@ -6,6 +6,7 @@ use ichnos::Session;
 
 use crate::args::{Cat, CatFormat, LowArgs, Reading, Verb};
 use crate::exit::Failure;
+use crate::format_flags::declared;
 use crate::nearest::{alternatives, list};
 use crate::report::Report;
 
@@ -113,17 +114,20 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
             failures.push(wrong(&format!("-O {name}={value}"), format));
         }
     }
-    if !has("ctf") {
-        if reading.dialect.is_some() {
-            failures.push(wrong("--dialect", "ctf"));
+    for name in reading.format_flags.names() {
+        let formats: Vec<&str> = declared(name).map(|(format, _)| format.name()).collect();
+        if !formats.iter().any(|format| has(format)) {
+            failures.push(wrong(&format!("--{name}"), &formats.join("`, `")));
         }
-        if reading.metadata.is_some() {
-            failures.push(wrong("--metadata", "ctf"));
-        }
-        if reading.no_quirks || !reading.no_quirk.is_empty() {
+    }
+    if reading.no_quirks || !reading.no_quirk.is_empty() {
+        let known = ichnos::FORMATS.iter().filter(|format| !format.quirks().is_empty());
+        let known: Vec<&str> = known.map(|format| format.name()).collect();
+        if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
             report.notice(&format!(
-                "`{option}` changes nothing: faults of tracers are only known of CTF traces"
+                "`{option}` changes nothing: faults of tracers are only known of traces of the format {}",
+                list(known.iter().copied())
             ));
         }
     }

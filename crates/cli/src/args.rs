@@ -8,7 +8,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, V
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::json::{JsonReport, TimeForm};
-pub(crate) use self::reading::{Arithmetic, DialectName, Reading};
+pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 use crate::exit::{Exit, Failure};
 use crate::{applicable, habits, limits, output};
 

@@ -226,7 +226,7 @@ impl Findings {
                 self.damage(trace.path(), damage);
             }
             // Other formats say in their own words what is wrong with texts.
-            let check_texts = trace.format() == "ctf";
+            let check_texts = !trace.reports_invalid_texts();
             // One after the other: there can be very many.
             let mut cursors = trace.cursors(Window::default()).into_iter();
             trace.for_each_stream(&mut |summary| {

@@ -6,6 +6,7 @@ use serde_json::{Value as Json, json};
 
 use crate::args::{CatFormat, Completions, Formats, Global, LowArgs, Man};
 use crate::exit::{Exit, Failure};
+use crate::format_flags;
 use crate::json as js;
 use crate::output;
 use crate::style::Paint;
@@ -23,15 +24,15 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
         .collect();
     if args.report.json {
         let mut object = js::document("formats");
-        let format = |format: &ichnos::Format| {
+        let format = |format: &&dyn ichnos::Format| {
             json!({
-                "name": format.name,
-                "title": format.title,
-                "versions": format.versions,
-                "recognised_by": format.recognised_by,
-                "options": format.options.iter().map(option_json).collect::<Vec<Json>>(),
-                "reads": format.reads,
-                "writes": format.writes,
+                "name": format.name(),
+                "title": format.title(),
+                "versions": format.versions(),
+                "recognised_by": format.recognised_by(),
+                "options": format.options().iter().map(option_json).collect::<Vec<Json>>(),
+                "reads": true,
+                "writes": format.writes(),
             })
         };
         object.put("formats", FORMATS.iter().map(format).collect::<Vec<Json>>());
@@ -42,22 +43,17 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
         let paint = Paint::stdout(global.color);
         let mut text = String::new();
         for format in FORMATS {
-            let does = match (format.reads, format.writes) {
-                (true, true) => "reads and writes",
-                (true, false) => "reads",
-                (false, true) => "writes",
-                (false, false) => "knows",
-            };
-            let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name), format.title));
-            root.line(format!("versions: {}", format.versions));
-            root.line(format!("recognised by {}", format.recognised_by));
-            for option in format.options {
+            let does = if format.writes() { "reads and writes" } else { "reads" };
+            let mut root = Branch::new(format!("{}: {} ({does})", paint.name(format.name()), format.title()));
+            root.line(format!("versions: {}", format.versions()));
+            root.line(format!("recognised by {}", format.recognised_by()));
+            for option in format.options() {
                 let mut branch = Branch::new(format!(
-                    "-O {}: {}",
-                    paint.name(&format!("{}.{}", format.name, option.name)),
+                    "{}: {}",
+                    paint.name(&format_flags::name(&format!("{}.{}", format.name(), option.name))),
                     option.about
                 ));
-                for value in option.values {
+                for value in option.values() {
                     branch.line(format!("{}: {}", paint.name(value.name), value.about));
                 }
                 root.add(branch);
@@ -84,7 +80,7 @@ fn option_json(option: &ichnos::FormatOption) -> Json {
     json!({
         "name": option.name,
         "description": option.about,
-        "values": option.values.iter().map(value).collect::<Vec<Json>>(),
+        "values": option.values().iter().map(value).collect::<Vec<Json>>(),
     })
 }
 

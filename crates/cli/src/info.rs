@@ -147,8 +147,8 @@ impl<'a> Found<'a> {
 
     /// Name of the format, for people, and how it is recognised.
     fn format(&self) -> (&'static str, &'static str) {
-        let format = FORMATS.iter().find(|format| format.name == self.input.format());
-        format.map_or((self.input.format(), ""), |format| (format.title, format.recognised_by))
+        let format = FORMATS.iter().find(|format| format.name() == self.input.format());
+        format.map_or((self.input.format(), ""), |format| (format.title(), format.recognised_by()))
     }
 }
 

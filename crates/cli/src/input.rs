@@ -2,15 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use ichnos::ctf::metadata::Dialect;
-use ichnos::ctf::quirks::Quirk;
-use ichnos::io::{Bytes, Datagrams, IoError, ScanProgress};
+use ichnos::io::{Datagrams, IoError, ScanProgress};
 use ichnos::model::{ClockArithmetic, FileDiagnostic, Severity, TraceInput};
-use ichnos::{OpenError, OpenOptions, Session};
+use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session};
 
 use crate::applicable;
-use crate::args::{Arithmetic, DialectName, Reading};
+use crate::args::{self, Arithmetic, Reading};
 use crate::exit::Failure;
+use crate::format_flags;
 use crate::interrupt;
 use crate::limits;
 use crate::nearest::nearest;
@@ -34,9 +33,9 @@ pub(crate) fn open(
     let session = try_open(reading, arithmetic, false, progress)?.and_then(refuse_all).map_err(|error| {
         let was_refused = matches!(error, OpenError::Refused(_));
         let failure = failure(&error);
-        match reading.dialect {
-            Some(_) if was_refused => {
-                failure.help("without --dialect the dialect is found out from the metadata")
+        match reading.format_flags.choices().next() {
+            Some(name) if was_refused => {
+                failure.help(format!("without --{name} the {name} is found out from the trace"))
             }
             _ => failure,
         }
@@ -74,9 +73,9 @@ pub(crate) fn try_open(
         .help("send an archive of a trace into it: `tar c TRACE | ichnos info -`"));
     }
     let mut options = options(reading, arithmetic)?;
-    options.check = check;
+    options.read.check = check;
     options.require_all = reading.strict;
-    options.progress = progress;
+    options.read.progress = progress;
     if let Some(path) = &reading.listen {
         interrupt::watch();
         return Ok(match Datagrams::at_unix_socket(path, interrupt::flag()) {
@@ -96,7 +95,7 @@ pub(crate) fn open_beginnings(
 ) -> Result<Option<Session>, Failure> {
     let mut options = options(reading, arithmetic)?;
     options.require_all = reading.strict;
-    options.progress = progress;
+    options.read.progress = progress;
     options.beginning = Some(beginning);
     match ichnos::open(&reading.paths, &options) {
         Ok(session) => Ok(Some(session)),
@@ -109,20 +108,13 @@ pub(crate) fn open_beginnings(
 fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Failure> {
     let mut options = OpenOptions::default();
     options.assume_correlated = reading.assume_correlated;
-    options.ctf.strict = reading.strict;
-    options.ctf.dialect = reading.dialect.map(|dialect| match dialect {
-        DialectName::Ctf1 => Dialect::Ctf18,
-        DialectName::Prop1 => Dialect::Prop1,
-        DialectName::Prop2 => Dialect::Prop2,
-        DialectName::Spec2 => Dialect::Spec2,
-    });
-    options.ctf.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(arithmetic) {
+    options.read.strict = reading.strict;
+    options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(arithmetic) {
         Arithmetic::Exact => ClockArithmetic::Exact,
         Arithmetic::Babeltrace => ClockArithmetic::Double,
     };
-    options.add_clock_offset(
-        i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns),
-    );
+    options.read.clock_offset =
+        i128::from(reading.clock_offset) * 1_000_000_000 + i128::from(reading.clock_offset_ns);
     for (pattern, offset) in &reading.offset {
         let glob = pattern.compile_matcher();
         let before = options.clock_offsets.len();
@@ -136,19 +128,17 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
     }
     options.format.clone_from(&reading.from);
     options.temp_dir.clone_from(&reading.temp_dir);
+    let failure = |error: OptionError| Failure::new(error.to_string());
     for (name, value) in &reading.option {
-        options.set(name, value).map_err(|error| Failure::new(error.to_string()))?;
+        options.set(name, value).map_err(failure)?;
     }
-    if let Some(path) = &reading.metadata {
-        let name = path.to_string_lossy().into_owned();
-        let bytes = Bytes::of_file(path)
-            .map_err(|error| Failure::new(format!("{name}: the metadata cannot be read: {error}")))?;
-        options.ctf.metadata = Some((name, bytes));
-    }
-    options.ctf.without_quirks =
-        if reading.no_quirks { Quirk::ALL.to_vec() } else { reading.no_quirk.clone() };
+    reading.format_flags.set(&mut options).map_err(failure)?;
+    options.read.without_quirks = match reading.no_quirks {
+        true => args::quirks().map(|quirk| quirk.name).collect(),
+        false => reading.no_quirk.clone(),
+    };
     let limits = reading.limits();
-    options.set_limits(limits.model);
+    options.read.limits = limits.model;
     options.io = limits.io;
     Ok(options)
 }
@@ -170,7 +160,10 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
         OpenError::Io(IoError::Memory { .. }) => {
             Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
         }
-        OpenError::NoTrace { path, .. } => Failure::new(message).help(where_a_trace_is(Path::new(path))),
+        OpenError::NoTrace(found) => {
+            let hint = found.hint.describe(format_flags::written);
+            Failure::new(format!("{}: no trace found: {hint}", found.path)).help(where_a_trace_is(found))
+        }
         OpenError::Refused(refused) => {
             let mut details: Vec<String> =
                 refused.iter().flat_map(|trace| trace.diagnostics.iter().map(ToString::to_string)).collect();
@@ -183,8 +176,10 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
                 .details(details)
                 .help("`ichnos check` tells more about each problem and what to do about it")
         }
-        OpenError::OwnMetadata { .. } => Failure::new(message)
-            .help("name a data stream file, or a folder without `metadata`; or leave out --metadata"),
+        OpenError::Conflict { conflict, .. } => {
+            let option = format_flags::name(conflict.option);
+            Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
+        }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
             "read the traces one by one, or put them on one time line all the same with --assume-correlated",
         ),
@@ -233,7 +228,12 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
 
 /// What is wrong with paths, folders and archives, a sentence each.
 pub(crate) fn problems(session: &Session) -> Vec<String> {
-    session.left_out().iter().map(ToString::to_string).chain(session.problems().iter().cloned()).collect()
+    session
+        .left_out()
+        .iter()
+        .map(|error| failure(error).message)
+        .chain(session.problems().iter().cloned())
+        .collect()
 }
 
 /// How many slips of a trace are warned about, unless more is asked for; `ichnos check` shows all.
@@ -262,7 +262,7 @@ fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
 
 /// Prints what people should know though nothing is wrong with it.
 pub(crate) fn tell_notices(session: &Session, report: Report) {
-    session.notices().iter().for_each(|notice| report.notice(notice));
+    session.notices().iter().for_each(|notice| report.notice(&notice.describe(format_flags::written)));
 }
 
 /// Tells which traces have no data streams at all: there is nothing wrong with that.
@@ -287,47 +287,20 @@ pub(crate) fn start(session: &Session) -> Option<i128> {
     })
 }
 
-/// Where there is a trace near a path without one.
-fn where_a_trace_is(path: &Path) -> String {
-    if path.is_dir() {
-        if let Some(found) = look_alike(path) {
-            return format!(
-                "a CTF trace is a folder with a file called exactly `metadata`; there is `{}`",
-                found.display()
-            );
+/// What may help where there is no trace.
+fn where_a_trace_is(found: &NoTrace) -> String {
+    let nearby = found.nearby.as_ref().map(|nearby| nearby.describe(format_flags::written));
+    let mut help = match nearby {
+        Some(nearby) if Path::new(&found.path).is_dir() => {
+            format!("{nearby}; `ichnos formats` lists all formats")
         }
-        if let Some(above) = path.parent().filter(|above| above.join("metadata").is_file()) {
-            return format!(
-                "the folder above has a file called `metadata`: did you mean `{}`?",
-                shown(above)
-            );
-        }
-        return "a CTF trace is a folder with a file called `metadata` and data stream files beside it; \
-                `ichnos formats` lists all formats"
-            .to_owned();
-    }
-    match path.parent().filter(|above| above.join("metadata").is_file()) {
-        Some(above) => format!(
-            "the file lies in a trace: read all of it with `{}`, or this file alone with `--metadata {}`",
-            shown(above),
-            above.join("metadata").display()
-        ),
+        Some(nearby) => nearby,
         None => "`ichnos formats` lists the formats and how they are recognised".to_owned(),
+    };
+    if found.is_unknown {
+        help.push_str("; --from FORMAT reads a file that is too damaged to be recognised");
     }
-}
-
-fn shown(path: &Path) -> String {
-    if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
-}
-
-/// A file that may be the metadata under another name.
-fn look_alike(folder: &Path) -> Option<PathBuf> {
-    let mut names: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.flatten().map(|item| item.path()).collect();
-    names.sort();
-    names.into_iter().find(|path| {
-        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
-        name != "metadata" && name.starts_with("metadata") && path.is_file()
-    })
+    help
 }
 
 /// A name beside a path that is nearly the same.

@@ -12,6 +12,7 @@ mod cat;
 mod check;
 mod damage;
 mod exit;
+mod format_flags;
 mod formats;
 mod habits;
 mod info;

@@ -6,6 +6,7 @@ mod event_class;
 mod event_header;
 mod event_order;
 mod event_scanner;
+mod format;
 pub mod index;
 mod log_role;
 mod loss;
@@ -29,3 +30,5 @@ pub mod stream_input;
 #[cfg(test)]
 mod test_stream;
 pub mod trace;
+
+pub use format::Ctf;

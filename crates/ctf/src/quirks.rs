@@ -63,6 +63,11 @@ impl Quirk {
         }
     }
 
+    const fn description(self) -> TracerQuirk {
+        let relates_clocks = matches!(self, Self::LttngMonotonicClock);
+        TracerQuirk { name: self.name(), message: self.describe(), relates_clocks }
+    }
+
     /// The quirks of the tracer that wrote a trace, by the name and the version in its
     /// environment.
     #[must_use]
@@ -101,10 +106,20 @@ impl Quirk {
 
 impl From<Quirk> for TracerQuirk {
     fn from(quirk: Quirk) -> Self {
-        let relates_clocks = quirk == Quirk::LttngMonotonicClock;
-        Self { name: quirk.name(), message: quirk.describe(), relates_clocks }
+        quirk.description()
     }
 }
+
+/// What is said of each of them.
+pub(crate) const TRACER_QUIRKS: [TracerQuirk; Quirk::ALL.len()] = {
+    let mut all = [Quirk::ALL[0].description(); Quirk::ALL.len()];
+    let mut at = 1;
+    while at < all.len() {
+        all[at] = Quirk::ALL[at].description();
+        at += 1;
+    }
+    all
+};
 
 /// The quirks that have changed what was read. Cursors of several threads can note them.
 #[derive(Debug, Default)]

@@ -15,3 +15,6 @@ pub mod log;
 pub mod logger;
 #[cfg(feature = "reader")]
 pub mod reader;
+
+#[cfg(feature = "reader")]
+pub use reader::FuchsiaLog;

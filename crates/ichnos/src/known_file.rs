@@ -2,10 +2,19 @@
 
 use std::fmt;
 
-use ichnos_io::Entry;
+use ichnos_io::{Entry, Hint};
+
+use crate::format::FORMATS;
 
 /// How many bytes of a file are looked at.
 const HEAD: usize = 4096;
+
+/// What a file is, if it is a part of a trace that cannot be read alone.
+pub(crate) fn part(entry: &Entry) -> Option<Hint> {
+    let bytes = entry.read().ok()?;
+    let head = bytes.get(..HEAD).unwrap_or(&bytes);
+    FORMATS.iter().find_map(|format| format.part(head))
+}
 
 /// What a file is that ichnos does not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,16 +25,11 @@ pub(crate) struct KnownFile {
     advice: Option<&'static str>,
     /// Whether it is a trace, or something else that was recorded.
     pub(crate) is_trace: bool,
-    /// Whether it is a part of a trace that ichnos reads.
-    is_part: bool,
 }
 
 impl fmt::Display for KnownFile {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.what)?;
-        if !self.is_part {
-            f.write_str(", which ichnos does not read")?;
-        }
+        write!(f, "{}, which ichnos does not read", self.what)?;
         match self.advice {
             Some(advice) => write!(f, "; {advice}"),
             None => Ok(()),
@@ -56,16 +60,11 @@ impl KnownFile {
     }
 
     const fn trace(what: &'static str) -> Self {
-        Self { what, advice: None, is_trace: true, is_part: false }
-    }
-
-    /// A part of a trace that ichnos reads.
-    const fn part(what: &'static str, advice: &'static str) -> Self {
-        Self { what, advice: Some(advice), is_trace: true, is_part: true }
+        Self { what, advice: None, is_trace: true }
     }
 
     const fn other(what: &'static str) -> Self {
-        Self { what, advice: None, is_trace: false, is_part: false }
+        Self { what, advice: None, is_trace: false }
     }
 }
 
@@ -83,18 +82,11 @@ const fn other(bytes: &'static [u8], what: &'static str) -> Magic {
     Magic { bytes, file: KnownFile::other(what) }
 }
 
-const fn part(bytes: &'static [u8], what: &'static str, advice: &'static str) -> Magic {
-    Magic { bytes, file: KnownFile::part(what, advice) }
-}
-
 const fn of_perf(bytes: &'static [u8]) -> Magic {
     Magic { bytes, file: KnownFile { advice: Some(PERF), ..KnownFile::trace("a perf.data file") } }
 }
 
 const PERF: &str = "`perf data convert --to-ctf FOLDER` makes a CTF trace of it";
-const STREAM: &str = "`--metadata FILE` names its metadata";
-const INDEX: &str = "its trace is the folder around the one called `index`";
-const METADATA: &str = "a trace is a folder in which they are called `metadata`";
 
 const MAGICS: &[Magic] = &[
     of_perf(b"PERFILE2"),
@@ -111,11 +103,6 @@ const MAGICS: &[Magic] = &[
     trace(b"\x17\x08\x44tracing", "a trace.dat file (trace-cmd, ftrace)"),
     trace(b"LPKSHHRH", "a journal of systemd"),
     trace(b"FLR\x00", "a recording of Java Flight Recorder"),
-    part(b"\xc1\x1f\xfc\xc1", "a data stream file of CTF without its metadata", STREAM),
-    part(b"\xc1\xfc\x1f\xc1", "a data stream file of CTF without its metadata", STREAM),
-    part(b"\x75\xd1\x1d\x57", "metadata of CTF 1.8 in packets", METADATA),
-    part(b"\x57\x1d\xd1\x75", "metadata of CTF 1.8 in packets", METADATA),
-    part(b"\xc1\xf1\xdc\xc1", "a packet index of LTTng without its trace", INDEX),
     other(b"SQLite format 3\x00", "a SQLite database"),
     other(b"%PDF-", "a PDF document"),
     other(b"\x89PNG\r\n\x1a\n", "a PNG image"),
@@ -172,16 +159,11 @@ fn text(head: &[u8]) -> Option<KnownFile> {
         return None;
     }
     let begin = text.trim_start_matches(['\u{feff}', '\x1e', ' ', '\n', '\r', '\t']);
-    if begin.starts_with("/* CTF") {
-        return Some(KnownFile::part("metadata of CTF 1.8", METADATA));
-    }
     let first = begin.lines().next().unwrap_or_default();
     if begin.starts_with(['{', '[']) && !is_of_strace(first) {
         let has = |part: &str| begin.contains(part);
         return Some(if has("\"traceEvents\"") || (has("\"ph\"") && has("\"ts\"")) {
             KnownFile::trace("a trace in Chrome's JSON format")
-        } else if has("\"preamble\"") && has("\"version\"") {
-            KnownFile::part("metadata of CTF 2", METADATA)
         } else {
             KnownFile::other("a JSON text")
         });
@@ -356,8 +338,6 @@ mod tests {
             ("{\"traceEvents\": [", "a trace in Chrome's JSON format"),
             ("[{\"name\":\"x\",\"ph\":\"B\",\"ts\":1}", "a trace in Chrome's JSON format"),
             (" [1, 2]", "a JSON text"),
-            ("\x1e{\"type\":\"preamble\",\"version\":2}", "metadata of CTF 2"),
-            ("/* CTF 1.8 */\ntrace {", "metadata of CTF 1.8"),
             ("execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 9 vars */) = 0\n", "a text of strace"),
             ("[pid 7] 12:00:01.5 openat(AT_FDCWD, \"x\") = -1 ENOENT", "a text of strace"),
             ("# tracer: function\n#", "a text of ftrace"),

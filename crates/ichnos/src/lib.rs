@@ -10,26 +10,35 @@
 //! }
 //! # Ok::<(), ichnos::OpenError>(())
 //! ```
+//!
+//! # Features
+//! There is one for each format, called as the format is: `ctf` and `fuchsia-log`, both by default. [`FORMATS`]
+//! are those that were chosen.
 #![forbid(unsafe_code)]
 
 mod enclosing;
 mod events;
 mod format;
 mod known_file;
+mod open_options;
 mod reader;
 pub mod render;
 mod session;
 
 pub use events::{Events, Loss};
-pub use format::{FORMATS, Format, FormatOption, OptionValue};
+pub use format::FORMATS;
+#[cfg(feature = "ctf")]
 pub use ichnos_ctf as ctf;
 pub use ichnos_export as export;
 pub use ichnos_flow as flow;
+#[cfg(feature = "fuchsia-log")]
 pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
+pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
 pub use ichnos_model as model;
+pub use open_options::OpenOptions;
 pub use reader::{IntersectionError, Merged, Reader};
-pub use session::{OpenError, OpenOptions, OptionError, Refused, Session, UncorrelatedClocks, listen, open};
+pub use session::{NoTrace, OpenError, Session, UncorrelatedClocks, listen, open};
 
 /// What most programs need.
 pub mod prelude {

@@ -5,134 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_io::{Datagrams, IoError, IoLimits, ScanProgress, Tree, TreeOptions};
-use ichnos_model::{
-    ClockClass, ClockOrigin, DataStream, FileDiagnostic, Limits, TraceInput, TracerQuirk, Window,
-};
+use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree};
+use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
+use crate::OpenOptions;
 use crate::enclosing::{Opening, without_repetition};
-use crate::format::{FORMATS, Format};
-use crate::known_file::KnownFile;
+use crate::format::FORMATS;
+use crate::known_file::{self, KnownFile};
 use crate::reader::Reader;
-
-/// How to open traces.
-#[derive(Clone, Debug, Default)]
-#[non_exhaustive]
-pub struct OpenOptions {
-    /// For CTF traces.
-    pub ctf: ichnos_ctf::trace::OpenOptions,
-    /// For Fuchsia's logs.
-    pub fuchsia: ichnos_fuchsia::reader::OpenOptions,
-    /// Limits of what is read from files and archives.
-    pub io: IoLimits,
-    /// Merge traces though nothing says that their clocks have the same origin.
-    pub assume_correlated: bool,
-    /// Name of the only format to try, for what is not recognised.
-    pub format: Option<String>,
-    /// Nanoseconds to add to the clocks of what is opened at these paths. Their clocks then count as
-    /// related to all others: whoever gives the offset knows how.
-    pub clock_offsets: Vec<(PathBuf, i128)>,
-    /// Tell all that is wrong with traces, even what does not matter to reading them.
-    pub check: bool,
-    /// Fail if any of several paths cannot be read, rather than leave it out (see
-    /// [`Session::left_out`]).
-    pub require_all: bool,
-    /// Takes how far the opening is.
-    pub progress: ScanProgress,
-    /// Folder of temporary files; see [`TreeOptions::temp_dir`].
-    pub temp_dir: Option<PathBuf>,
-    /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and [`Session::beginnings`].
-    pub beginning: Option<u64>,
-}
-
-impl OpenOptions {
-    /// Has what was said of the clocks of a path hold for what is opened for it.
-    fn place(&mut self, opening: &Opening) {
-        let given = self.clock_offsets.iter().find(|(path, _)| *path == opening.given);
-        if let (true, Some((_, offset))) = (opening.is_alone, given) {
-            self.clock_offsets.push((opening.path.clone(), *offset));
-        }
-    }
-
-    /// How to open trees.
-    fn tree(&self) -> TreeOptions {
-        let mut options = TreeOptions::from(self.io);
-        options.progress = self.progress.clone();
-        options.temp_dir.clone_from(&self.temp_dir);
-        options.beginning = self.beginning;
-        options
-    }
-
-    /// Nanoseconds to add to all clocks, whichever format they are of.
-    pub fn add_clock_offset(&mut self, nanoseconds: i128) {
-        self.ctf.clock_offset = self.ctf.clock_offset.saturating_add(nanoseconds);
-        self.fuchsia.clock_offset = self.fuchsia.clock_offset.saturating_add(nanoseconds);
-    }
-
-    /// Sets what is refused because it is too much, whichever format it is of.
-    pub fn set_limits(&mut self, limits: Limits) {
-        (self.ctf.limits, self.fuchsia.limits) = (limits, limits);
-    }
-
-    /// Sets an option of a format, as `FORMAT.OPTION`; see [`Format::options`](crate::Format::options).
-    ///
-    /// # Errors
-    /// If there is no such option, or no such value of it.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), OptionError> {
-        let options = |format: &Format| format.options;
-        let named = name.split_once('.').and_then(|(format, option)| {
-            let format = FORMATS.iter().find(|known| known.name == format)?;
-            options(format).iter().find(|known| known.name == option)
-        });
-        let Some(option) = named else {
-            let names = FORMATS.iter().flat_map(|format| {
-                options(format).iter().map(move |option| format!("{}.{}", format.name, option.name))
-            });
-            return Err(OptionError::Name { name: name.to_owned(), known: names.collect() });
-        };
-        match option.values.iter().find(|known| known.name == value) {
-            Some(value) => (value.set)(self),
-            None => {
-                let known = option.values.iter().map(|value| value.name).collect();
-                return Err(OptionError::Value { name: name.to_owned(), value: value.to_owned(), known });
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Why an option of a format cannot be set.
-#[derive(Clone, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum OptionError {
-    /// There is no such option.
-    #[error("there is no option `{name}`; there are {}", known.join(", "))]
-    Name {
-        /// What was named.
-        name: String,
-        /// What there is.
-        known: Vec<String>,
-    },
-    /// The option does not have such a value.
-    #[error("the option `{name}` cannot be `{value}`; it can be {}", known.join(", "))]
-    Value {
-        /// The option.
-        name: String,
-        /// The value.
-        value: String,
-        /// What it can be.
-        known: Vec<&'static str>,
-    },
-}
-
-/// A trace that was found but cannot be read.
-#[derive(Clone, Debug)]
-pub struct Refused {
-    /// Where it lies.
-    pub path: String,
-    /// Why.
-    pub diagnostics: Vec<FileDiagnostic>,
-}
 
 /// Why nothing was opened.
 #[derive(Debug, thiserror::Error)]
@@ -142,22 +22,15 @@ pub enum OpenError {
     #[error(transparent)]
     Io(#[from] IoError),
     /// There is no trace of a known format.
-    #[error("{path}: no trace found: {hint}")]
-    NoTrace {
-        /// Where none is.
-        path: String,
-        /// What was looked for, and what there is instead.
-        hint: String,
-    },
-    /// Metadata were given for a path that has some of its own.
-    #[error("{path}: this has metadata of its own (`{metadata}`): those of {given} would not be used")]
-    OwnMetadata {
+    #[error(transparent)]
+    NoTrace(Box<NoTrace>),
+    /// An option of a format cannot hold for a path.
+    #[error("{path}: {}", conflict.message)]
+    Conflict {
         /// The path.
         path: String,
-        /// The metadata file in it.
-        metadata: String,
-        /// The metadata file that was given.
-        given: String,
+        /// The option, and why it cannot.
+        conflict: OptionConflict,
     },
     /// Traces were found, but none can be read.
     #[error("{}: the trace cannot be read", .0[0].path)]
@@ -168,6 +41,22 @@ pub enum OpenError {
     /// None of several paths can be read: why, for each of them.
     #[error("none of the paths can be read: {}", sentences(.0))]
     Several(Vec<OpenError>),
+}
+
+/// A path without a trace of a known format.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{path}: no trace found: {hint}")]
+#[non_exhaustive]
+pub struct NoTrace {
+    /// The path.
+    pub path: String,
+    /// What was looked for, and what there is instead.
+    pub hint: Hint,
+    /// Where there may be a trace nearby.
+    pub nearby: Option<Hint>,
+    /// Whether it is a single file of an unknown kind: that can be one too damaged to be recognised, which
+    /// [`OpenOptions::format`] opens all the same.
+    pub is_unknown: bool,
 }
 
 fn sentences(errors: &[OpenError]) -> String {
@@ -197,7 +86,7 @@ pub struct Session {
     refused: Vec<Refused>,
     left_out: Vec<OpenError>,
     problems: Vec<String>,
-    notices: Vec<String>,
+    notices: Vec<Hint>,
     beginnings: Vec<String>,
     assume_correlated: bool,
     /// Of what the clocks were put in their places by whoever opened it.
@@ -225,18 +114,19 @@ pub fn open<P: AsRef<Path>>(
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     };
-    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options)).collect();
+    let read = options.reading();
+    let openings = paths.into_iter().map(|path| Opening::new(path.as_ref(), options, &read)).collect();
     let mut options = options.clone();
     let mut trees = Vec::new();
     let (openings, notices) = without_repetition(openings);
-    session.notices = notices;
+    session.notices = notices.into_iter().map(Hint::new).collect();
     for opening in openings {
-        let path = &*opening.path;
+        let path = opening.path();
         let tree = if path == Path::new("-") {
             Tree::from_reader_with("stdin", std::io::stdin().lock(), &options.tree())
         } else {
             let mut options = options.tree();
-            options.depth = opening.is_alone.then_some(1);
+            options.depth = opening.enclosing.is_some().then_some(1);
             Tree::open_with(path, &options)
         };
         let mut tree = match tree {
@@ -253,16 +143,13 @@ pub fn open<P: AsRef<Path>>(
         let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
         session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
         session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
-        if let Some((given, _)) = &options.ctf.metadata
-            && let Some(own) = tree.entries.iter().find(|entry| entry.name() == "metadata")
-        {
-            let (path, metadata) = (tree.name, own.path.clone());
-            return Err(OpenError::OwnMetadata { path, metadata, given: given.clone() });
+        if let Some(conflict) = FORMATS.iter().find_map(|format| format.conflict(&tree, &read)) {
+            return Err(OpenError::Conflict { path: tree.name, conflict });
         }
         trees.push(tree);
     }
     session.placed = options.clock_offsets.iter().map(|(path, _)| path.clone()).collect();
-    session.add(&trees, &options)?;
+    session.add(&trees, &options, read)?;
     if session.traces.is_empty() {
         let mut errors = session.left_out;
         if !session.refused.is_empty() {
@@ -284,12 +171,14 @@ pub fn open<P: AsRef<Path>>(
 /// # Errors
 /// If no such format comes in datagrams.
 pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, OpenError> {
-    let wanted = |format: &&Format| options.format.as_ref().is_none_or(|name| name == format.name);
     let path = datagrams.name().to_owned();
-    let no_trace = |hint: &str| OpenError::NoTrace { path: path.clone(), hint: hint.to_owned() };
-    let found = FORMATS.iter().filter(wanted).find_map(|format| format.listen);
+    let no_trace = |hint: &str| {
+        let (path, hint) = (path.clone(), Hint::new(hint));
+        OpenError::NoTrace(Box::new(NoTrace { path, hint, nearby: None, is_unknown: false }))
+    };
+    let found = options.formats().find_map(Format::listen);
     let listen = found.ok_or_else(|| no_trace("the format does not come in datagrams"))?;
-    let trace = listen(datagrams, options).map_err(|error| no_trace(&error.to_string()))?;
+    let trace = listen(datagrams, &options.reading()).map_err(|error| no_trace(&error.to_string()))?;
     Ok(Session {
         traces: vec![trace],
         refused: Vec::new(),
@@ -306,36 +195,44 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 fn no_trace(tree: &Tree) -> OpenError {
     /// How many files of a folder or archive are looked at.
     const LOOKED_AT: usize = 100;
-    let known = match tree.entries.as_slice() {
-        [only] => KnownFile::of(only).map(|known| format!("this is {known}")),
-        several => several.iter().take(LOOKED_AT).find_map(|entry| {
-            let known = KnownFile::of(entry).filter(|known| known.is_trace)?;
-            Some(format!("`{}` is {known}", entry.path))
-        }),
-    };
     let problems = tree.problems.join("; ");
+    let lacking = || FORMATS.iter().find_map(|format| format.lacking(tree));
+    let mut is_unknown = false;
     let mut hint = match tree.entries.as_slice() {
-        [] if !problems.is_empty() => problems.clone(),
-        [] => "it is empty".to_owned(),
-        [only] if only.len == Some(0) => "it is an empty file".to_owned(),
-        [only] => known.unwrap_or_else(|| format!(
-            "`{}` is none of the formats that ichnos knows by itself; a single data stream file of CTF needs \
-             `--metadata FILE`, and `--from FORMAT` reads a file that is too damaged to be recognised",
-            only.name()
-        )),
+        [] if !problems.is_empty() => Hint::new(problems.clone()),
+        [] => Hint::new("it is empty"),
+        [only] if only.len == Some(0) => Hint::new("it is an empty file"),
+        [only] => match (known_file::part(only), KnownFile::of(only)) {
+            (Some(part), _) => part.after("this is "),
+            (None, Some(known)) => Hint::new(format!("this is {known}")),
+            (None, None) => {
+                is_unknown = true;
+                let message = format!("`{}` is none of the formats that ichnos knows by itself", only.name());
+                match lacking() {
+                    Some(lacking) => lacking.after(&format!("{message}; ")),
+                    None => Hint::new(message),
+                }
+            }
+        },
         several => {
-            let known = known.map(|known| format!("; {known}")).unwrap_or_default();
-            format!(
-                "none of its {} files is called `metadata`, as that of a CTF trace is{known}",
-                several.len()
-            )
+            let unrecognised = || Hint::new(format!("its {} files are of no known format", several.len()));
+            let lacking = lacking().unwrap_or_else(unrecognised);
+            let known = several.iter().take(LOOKED_AT).find_map(|entry| {
+                let known = known_file::part(entry).or_else(|| {
+                    let known = KnownFile::of(entry).filter(|known| known.is_trace)?;
+                    Some(Hint::new(known.to_string()))
+                })?;
+                Some(known.after(&format!("{}; `{}` is ", lacking.message, entry.path)))
+            });
+            known.unwrap_or(lacking)
         }
     };
     // That may be why nothing is found.
     if !tree.entries.is_empty() && !problems.is_empty() {
-        hint = format!("{hint}; {problems}");
+        hint.message = format!("{}; {problems}", hint.message);
     }
-    OpenError::NoTrace { path: tree.name.clone(), hint }
+    let nearby = FORMATS.iter().find_map(|format| format.nearby(Path::new(&tree.name)));
+    OpenError::NoTrace(Box::new(NoTrace { path: tree.name.clone(), hint, nearby, is_unknown }))
 }
 
 impl Session {
@@ -348,16 +245,14 @@ impl Session {
         Ok(())
     }
 
-    fn add(&mut self, trees: &[Tree], options: &OpenOptions) -> Result<(), OpenError> {
-        let is_wanted = |format: &Format| options.format.as_ref().is_none_or(|name| name == format.name);
-        let format_of = |tree: &Tree| {
-            FORMATS.iter().position(|format| is_wanted(format) && (format.probe)(tree, options))
-        };
+    fn add(&mut self, trees: &[Tree], options: &OpenOptions, read: ReadOptions) -> Result<(), OpenError> {
+        let wanted: Vec<&dyn Format> = options.formats().collect();
+        let format_of = |tree: &Tree| wanted.iter().position(|format| format.probe(tree, &read));
         let formats: Vec<Option<usize>> = trees.iter().map(format_of).collect();
         for (tree, _) in trees.iter().zip(&formats).filter(|(_, format)| format.is_none()) {
             self.leave_out(no_trace(tree), options)?;
         }
-        for (i, format) in FORMATS.iter().enumerate() {
+        for (i, format) in wanted.iter().enumerate() {
             let own = trees.iter().zip(&formats).filter(|(_, format)| **format == Some(i));
             let own = own.map(|(tree, _)| tree);
             // What has the same offset is opened together.
@@ -367,13 +262,12 @@ impl Session {
                 by_offset.entry(given.map_or(0, |(_, offset)| *offset)).or_default().push(tree);
             }
             for (offset, trees) in by_offset {
-                let mut options = options.clone();
-                options.add_clock_offset(offset);
-                options.ctf.progress = options.progress.clone();
-                let mut found = (format.open)(&trees, &options);
-                self.traces.append(&mut found.traces);
-                self.refused.append(&mut found.refused);
-                self.notices.append(&mut found.notices);
+                let mut read = read.clone();
+                read.clock_offset = read.clock_offset.saturating_add(offset);
+                let mut opened = format.open(&trees, &read);
+                self.traces.append(&mut opened.traces);
+                self.refused.append(&mut opened.refused);
+                self.notices.extend(opened.notices.into_iter().map(Hint::new));
             }
         }
         Ok(())
@@ -406,7 +300,7 @@ impl Session {
     /// What people should know of what was read and what was not, though nothing is wrong with it, a
     /// sentence each: a trace that is there twice is read once.
     #[must_use]
-    pub fn notices(&self) -> &[String] {
+    pub fn notices(&self) -> &[Hint] {
         &self.notices
     }
 

@@ -2,7 +2,7 @@
 //!
 //! [`Tree`] is all files below a folder, in an archive, or in what a pipe delivers; [`Entry`] is
 //! one of them and [`Bytes`] is its content. [`create()`] is the other direction. [`Datagrams`] are what
-//! arrives at a socket.
+//! arrives at a socket. [`Format`] is what reads a tree, or datagrams, as traces.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
 //! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `holes.rs`, `signals.rs` and
@@ -26,6 +26,9 @@ mod datagrams;
 mod decompress;
 mod entry;
 mod error;
+mod format;
+mod format_option;
+mod hint;
 mod holes;
 mod limits;
 mod links;
@@ -45,6 +48,9 @@ pub use bytes::Bytes;
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;
+pub use format::{EnclosingTrace, Format, Listen, OpenedTraces, OptionConflict, ReadOptions, Refused};
+pub use format_option::{FormatOption, FormatOptions, OptionError, OptionKind, OptionValue};
+pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use limits::IoLimits;
 pub use output::{Output, create};

@@ -132,6 +132,12 @@ pub trait TraceInput: Send + Sync {
         false
     }
 
+    /// Whether its cursors report texts that are not valid in their encoding as damage, in the words of the
+    /// format, once it was opened to be checked.
+    fn reports_invalid_texts(&self) -> bool {
+        false
+    }
+
     /// What cannot be read of it and belongs to no data stream.
     fn damage(&self) -> &[Damage];
 

@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use globset::Glob;
-use ichnos::ctf::quirks::Quirk;
+use ichnos::model::TracerQuirk;
 
+use crate::format_flags::FormatFlags;
 use crate::limits::{Limits, Maximum};
 use crate::time;
 
@@ -50,15 +51,8 @@ pub(crate) struct Reading {
     /// For instance `--max unpacked=32G`: K, M, G and T are powers of 1024. Can be repeated.
     #[arg(long, value_name = "NAME=VALUE", value_parser = Maximum::parse, help_heading = "Reading")]
     pub(crate) max: Vec<Maximum>,
-    /// Read the metadata as this dialect instead of recognising it
-    #[arg(long, value_enum, value_name = "DIALECT", hide_short_help = true, help_heading = "Reading")]
-    pub(crate) dialect: Option<DialectName>,
-    /// Read the metadata from FILE, where PATH has none
-    ///
-    /// PATH is then a single data stream file, or a folder of such files.
-    #[arg(long, value_name = "FILE", value_hint = clap::ValueHint::FilePath, hide_short_help = true,
-          help_heading = "Reading")]
-    pub(crate) metadata: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) format_flags: FormatFlags,
     /// Put all clocks on one timeline, as if they all counted from the Unix epoch
     #[arg(long, visible_alias = "clock-force-correlate", hide_short_help = true, help_heading = "Reading")]
     pub(crate) assume_correlated: bool,
@@ -96,7 +90,7 @@ pub(crate) struct Reading {
     /// `ichnos info` lists those that are worked around in a trace. Can be repeated.
     #[arg(long, value_name = "NAME", value_parser = quirk_names().try_map(quirk), hide_short_help = true,
           help_heading = "Reading")]
-    pub(crate) no_quirk: Vec<Quirk>,
+    pub(crate) no_quirk: Vec<&'static str>,
     /// Do not work around any known fault of tracers
     #[arg(long, conflicts_with = "no_quirk", hide_short_help = true, help_heading = "Reading")]
     pub(crate) no_quirks: bool,
@@ -126,22 +120,6 @@ pub(crate) enum Arithmetic {
     Babeltrace,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum DialectName {
-    /// CTF 1.8: metadata in TSDL.
-    #[value(name = "ctf1.8", alias = "ctf1", alias = "tsdl")]
-    Ctf1,
-    /// CTF 2 as in its first proposal.
-    #[value(name = "prop1")]
-    Prop1,
-    /// CTF 2 as in its second proposal.
-    #[value(name = "prop2")]
-    Prop2,
-    /// CTF 2 as specified.
-    #[value(name = "spec2", alias = "ctf2")]
-    Spec2,
-}
-
 /// The path of a socket.
 fn address(text: &str) -> Result<PathBuf, String> {
     let path = text.strip_prefix("unixgram:").filter(|path| !path.is_empty());
@@ -149,7 +127,7 @@ fn address(text: &str) -> Result<PathBuf, String> {
 }
 
 fn format_names() -> PossibleValuesParser {
-    ichnos::FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.title)).into()
+    ichnos::FORMATS.iter().map(|format| PossibleValue::new(format.name()).help(format.title())).into()
 }
 
 fn format_option(text: &str) -> Result<(String, String), String> {
@@ -164,10 +142,15 @@ fn offset(text: &str) -> Result<(Glob, i128), String> {
     Ok((glob, time::offset_from(time)?))
 }
 
-fn quirk_names() -> PossibleValuesParser {
-    Quirk::ALL.map(|quirk| PossibleValue::new(quirk.name()).help(quirk.describe())).into()
+/// Faults of tracers that formats know.
+pub(crate) fn quirks() -> impl Iterator<Item = &'static TracerQuirk> {
+    ichnos::FORMATS.iter().flat_map(|format| format.quirks())
 }
 
-fn quirk(name: String) -> Result<Quirk, String> {
-    Quirk::ALL.into_iter().find(|quirk| quirk.name() == name).ok_or(name)
+fn quirk_names() -> PossibleValuesParser {
+    quirks().map(|quirk| PossibleValue::new(quirk.name).help(quirk.message)).into()
+}
+
+fn quirk(name: String) -> Result<&'static str, String> {
+    quirks().map(|quirk| quirk.name).find(|known| *known == name).ok_or(name)
 }

@@ -1,25 +1,62 @@
 //! The rules of the house that the compiler does not know: which crate may depend on which,
-//! where `unsafe` may be, which licences are welcome.
+//! where `unsafe` may be, which licences are welcome, and what must not be named where.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
 
-const FORMATS: &[&str] = &["ichnos-ctf", "ichnos-nettrace", "ichnos-fuchsia", "ichnos-xtrace"];
+const REGISTRY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ichnos/src/format.rs");
+
+/// A line of the registry of formats.
+struct Registered {
+    /// Name of the package, `ichnos-ctf`.
+    package: String,
+    /// The feature of the facade that it depends on.
+    feature: String,
+}
+
+/// What the registry of formats names.
+fn registered() -> Vec<Registered> {
+    let text = std::fs::read_to_string(REGISTRY).unwrap();
+    let (_, list) = text.split_once("FORMATS: &[&dyn Format] = &[\n").unwrap();
+    let (list, _) = list.split_once("\n];").unwrap();
+    let mut lines = list.lines().map(str::trim);
+    std::iter::from_fn(|| {
+        let condition = lines.next()?;
+        let feature = condition.strip_prefix("#[cfg(feature = \"").and_then(|rest| rest.strip_suffix("\")]"));
+        let entry =
+            lines.next().and_then(|entry| entry.strip_prefix('&')?.strip_suffix(',')?.split_once("::"));
+        let (Some(feature), Some((package, _))) = (feature, entry) else {
+            panic!("{condition}: not a feature, and in the next line the format");
+        };
+        Some(Registered { package: package.replace('_', "-"), feature: feature.to_owned() })
+    })
+    .collect()
+}
+
+/// The packages of formats.
+fn formats() -> BTreeSet<String> {
+    registered().into_iter().map(|format| format.package).collect()
+}
+
+fn is_format(name: &str) -> bool {
+    formats().contains(name)
+}
 
 /// The crates of the workspace that a crate of the workspace may depend on, in order of height:
 /// the command, the facade, stages and formats, input and output, the model.
-fn allowed(name: &str) -> Option<Vec<&'static str>> {
+fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 2] = ["ichnos-io", "ichnos-model"];
     const STAGES: [&str; 3] = ["ichnos-flow", "ichnos-export", "ichnos-table"];
+    let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     Some(match name {
-        "ichnos-cli" => vec!["ichnos"],
-        "ichnos" => [&BASE, &STAGES[..], FORMATS].concat(),
-        "ichnos-io" => vec!["ichnos-model"],
+        "ichnos-cli" => names(&["ichnos"]),
+        "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
+        "ichnos-io" => names(&["ichnos-model"]),
         "ichnos-model" => vec![],
-        name if STAGES.contains(&name) || FORMATS.contains(&name) => BASE.to_vec(),
+        name if STAGES.contains(&name) || is_format(name) => names(&BASE),
         _ => return None,
     })
 }
@@ -30,7 +67,7 @@ fn forbidden(name: &str) -> Vec<&'static str> {
     if name == "ichnos-model" {
         forbidden.extend(["serde", "memmap"]);
     }
-    if name == "ichnos-model" || FORMATS.contains(&name) {
+    if name == "ichnos-model" || is_format(name) {
         forbidden.extend(["clap", "serde_json"]);
     }
     if name != "ichnos-table" && name != "ichnos" && name != "ichnos-cli" {
@@ -43,7 +80,7 @@ fn forbidden(name: &str) -> Vec<&'static str> {
 fn most_packages(name: &str) -> Option<usize> {
     match name {
         "ichnos-model" => Some(12),
-        name if FORMATS.contains(&name) => Some(60),
+        name if is_format(name) => Some(60),
         _ => None,
     }
 }
@@ -148,7 +185,7 @@ fn dependencies_point_down() {
         };
         for dependency in &package.dependencies {
             let dependency = &packages[dependency];
-            if dependency.is_ours && !allowed.contains(&dependency.name.as_str()) {
+            if dependency.is_ours && !allowed.contains(&dependency.name) {
                 problems.push(format!("{name} must not depend on {}", dependency.name));
             }
         }
@@ -243,4 +280,111 @@ fn licences_are_welcome() {
         .map(|package| format!("{}: `{}`", package.name, package.licence))
         .collect();
     assert!(problems.is_empty(), "{}", problems.join("\n"));
+}
+
+/// The sources of a crate: their paths, and their lines that are neither comments nor tests, with numbers.
+fn sources(krate: &str) -> Vec<(PathBuf, Vec<(usize, String)>)> {
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")];
+    let mut sources = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for item in std::fs::read_dir(&folder).unwrap() {
+            let path = item.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && path.file_name().is_some_and(|name| name != "tests.rs" && name != "testing.rs")
+            {
+                let text = std::fs::read_to_string(&path).unwrap();
+                let lines = text.lines().map(str::to_owned).enumerate().map(|(at, line)| (at + 1, line));
+                let lines = lines.take_while(|(_, line)| line != "#[cfg(test)]");
+                let is_code = |line: &str| !line.trim_start().starts_with("//");
+                sources.push((path, lines.filter(|(_, line)| is_code(line)).collect()));
+            }
+        }
+    }
+    assert!(!sources.is_empty());
+    sources
+}
+
+fn file_name(path: &Path) -> &str {
+    path.file_name().and_then(|name| name.to_str()).unwrap()
+}
+
+/// A format is a dependency, a feature and a line of the registry. What else names its crate is a line that
+/// re-exports it.
+#[test]
+fn a_format_is_one_line_of_the_facade() {
+    let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/../ichnos/Cargo.toml");
+    let manifest = std::fs::read_to_string(manifest).unwrap();
+    let sources = sources("ichnos");
+    let registered = registered();
+    assert_eq!(registered.len(), formats().len(), "a format is registered twice");
+    for Registered { package, feature } in registered {
+        assert!(manifest.contains(&format!("\n{feature} = [\"dep:{package}\"")), "no feature `{feature}`");
+        let default = manifest.lines().find(|line| line.starts_with("default = ")).unwrap();
+        assert!(default.contains(&format!("\"{feature}\"")), "`{feature}` is not on by default");
+        let name = package.replace('-', "_");
+        for (path, lines) in &sources {
+            for (number, line) in lines.iter().filter(|(_, line)| line.contains(&name)) {
+                let is_entry = file_name(path) == "format.rs" && line.trim().starts_with('&');
+                let is_export =
+                    file_name(path) == "lib.rs" && line.starts_with(&format!("pub use {name} as "));
+                assert!(is_entry || is_export, "{}:{number}: {line}", path.display());
+            }
+        }
+    }
+}
+
+/// Files of the command that name a format, and why.
+const NAMES_FORMATS: &[(&str, &str)] =
+    &[("habits.rs", "what `babeltrace2` calls its components and formats of output")];
+
+/// The command names neither crates of formats, nor formats, nor what only one of them has. (The texts of
+/// the help are comments.)
+#[test]
+fn the_command_names_no_format() {
+    let mut words = vec!["Dialect".to_owned(), "Quirk::".to_owned()];
+    words.extend(registered().into_iter().map(|format| format.feature));
+    words.extend(formats().iter().map(|package| package.trim_start_matches("ichnos-").to_owned()));
+    let mut found = BTreeSet::new();
+    for (path, lines) in sources("cli") {
+        for (number, line) in lines {
+            let names = |word: &String| match word.contains(char::is_uppercase) {
+                true => line.contains(word.as_str()),
+                false => line.to_lowercase().contains(word.as_str()),
+            };
+            if words.iter().any(names) {
+                let is_allowed = NAMES_FORMATS.iter().any(|(file, _)| *file == file_name(&path));
+                assert!(is_allowed, "{}:{number}: {line}", path.display());
+                found.insert(file_name(&path).to_owned());
+            }
+        }
+    }
+    for (file, why) in NAMES_FORMATS {
+        assert!(found.contains(*file), "{file} names no format any more: {why}");
+    }
+}
+
+/// What libraries say is about what they can be asked for, and not about options of the command.
+#[test]
+fn libraries_do_not_speak_of_options_of_the_command() {
+    /// What other programs understand.
+    const OTHERS: &[&str] = &["`perf data convert --to-ctf FOLDER`"];
+    let crates = ["model", "io", "flow", "export", "ichnos"].map(str::to_owned).into_iter();
+    let formats = formats();
+    let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());
+    for krate in crates.chain(formats) {
+        for (path, lines) in sources(&krate) {
+            for (number, line) in lines {
+                let text = OTHERS.iter().fold(line.clone(), |line, other| line.replace(other, ""));
+                let is_option = |(at, _): (usize, &str)| {
+                    let before = text[..at].chars().next_back();
+                    let after = text[at + 2..].chars().next();
+                    before.is_none_or(|before| " `(\"".contains(before))
+                        && after.is_some_and(|after| after.is_ascii_lowercase())
+                };
+                assert!(!text.match_indices("--").any(is_option), "{}:{number}: {line}", path.display());
+            }
+        }
+    }
 }

@@ -27,6 +27,7 @@
 mod any;
 mod class;
 mod cursor;
+mod format;
 mod shape;
 mod text;
 
@@ -42,6 +43,7 @@ use ichnos_model::{
 };
 
 use self::cursor::LogCursor;
+pub use self::format::FuchsiaLog;
 use crate::log::{Framing, Message, Messages, SeverityScale};
 
 /// By which clock records were written: they do not say so.
@@ -326,6 +328,10 @@ impl TraceInput for LogTrace {
     }
 
     fn has_late_classes(&self) -> bool {
+        true
+    }
+
+    fn reports_invalid_texts(&self) -> bool {
         true
     }
 

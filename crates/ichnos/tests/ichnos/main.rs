@@ -1,6 +1,9 @@
 //! Tests of the whole library.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(feature = "ctf")]
 mod examples;
+mod formats;
+#[cfg(feature = "ctf")]
 mod text_output;
 mod values;

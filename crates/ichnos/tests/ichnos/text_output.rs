@@ -32,7 +32,7 @@ fn print(path: &Path, kind: &str) -> Vec<u8> {
     let mut out = Vec::new();
     let mut options = OpenOptions::default();
     // Times of clocks that are not of 1 GHz are rounded in binary64 there.
-    options.ctf.clock_arithmetic = ichnos::model::ClockArithmetic::Double;
+    options.read.clock_arithmetic = ichnos::model::ClockArithmetic::Double;
     let session = ichnos::open([path], &options).unwrap();
     let mut cursor = session.cursor(Window::default()).unwrap();
     if kind == "pretty" {

@@ -1,0 +1,329 @@
+//! CTF as a registry of formats knows it.
+
+use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{
+    EnclosingTrace, Format, FormatOption, Hint, OpenedTraces, OptionConflict, OptionHint, OptionValue,
+    ReadOptions, Refused, Tree,
+};
+use ichnos_model::TracerQuirk;
+
+use crate::metadata::Dialect;
+use crate::quirks::{Quirk, TRACER_QUIRKS};
+use crate::trace::{self, OpenOptions};
+
+/// The Common Trace Format.
+#[derive(Clone, Copy, Debug)]
+pub struct Ctf;
+
+const METADATA: &str = "metadata";
+const METADATA_OPTION: &str = "ctf.metadata";
+
+const OPTIONS: &[FormatOption] = &[
+    FormatOption::choice(
+        "dialect",
+        "Read the metadata as this dialect instead of recognising it",
+        &[
+            OptionValue::new(Dialect::Ctf18.name(), "CTF 1.8: metadata in TSDL").aliases(&["ctf1", "tsdl"]),
+            OptionValue::new(Dialect::Prop1.name(), "CTF 2 as in its first proposal"),
+            OptionValue::new(Dialect::Prop2.name(), "CTF 2 as in its second proposal"),
+            OptionValue::new(Dialect::Spec2.name(), "CTF 2 as specified").aliases(&["ctf2"]),
+        ],
+    )
+    .value_name("DIALECT")
+    .unprefixed(),
+    FormatOption::file(METADATA, "Read the metadata from FILE, where PATH has none")
+        .details("PATH is then a single data stream file, or a folder of such files.")
+        .unprefixed(),
+];
+
+impl Format for Ctf {
+    fn name(&self) -> &'static str {
+        "ctf"
+    }
+
+    fn title(&self) -> &'static str {
+        "Common Trace Format"
+    }
+
+    fn versions(&self) -> &'static str {
+        "CTF 1.8; CTF 2: PROP-1.0, PROP-2.0, SPEC-2.0 and its release candidates"
+    }
+
+    fn recognised_by(&self) -> &'static str {
+        "a file called `metadata`"
+    }
+
+    fn options(&self) -> &'static [FormatOption] {
+        OPTIONS
+    }
+
+    fn quirks(&self) -> &'static [TracerQuirk] {
+        &TRACER_QUIRKS
+    }
+
+    fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
+        trace::probe(tree) || options.formats.file(self, METADATA).is_some()
+    }
+
+    fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
+        let found = trace::open(trees, &OpenOptions::from(options));
+        let mut opened = OpenedTraces::default();
+        opened.traces.extend(found.traces.into_iter().map(|trace| Box::new(trace) as _));
+        let refused = found.errors.into_iter().map(|error| Refused::new(error.path, error.diagnostics));
+        opened.refused.extend(refused);
+        opened.notices = found.notices;
+        opened
+    }
+
+    fn enclosing(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
+        // With metadata that are given, this file alone is meant.
+        if options.formats.file(self, METADATA).is_some() {
+            return None;
+        }
+        let folder = trace_folder(path)?;
+        let trace = EnclosingTrace::new(folder.clone(), &["", "index"], notice(path, &folder));
+        let is_part = path.file_name().is_some_and(|name| name == METADATA) || path.is_dir();
+        Some(if is_part { trace.of_part() } else { trace })
+    }
+
+    fn conflict(&self, tree: &Tree, options: &ReadOptions) -> Option<OptionConflict> {
+        let (given, _) = options.formats.file(self, METADATA)?;
+        let own = tree.entries.iter().find(|entry| entry.name() == METADATA)?;
+        let message =
+            format!("this has metadata of its own (`{}`): those of {given} would not be used", own.path);
+        let help = "name a data stream file, or a folder without `metadata`";
+        Some(OptionConflict::new(METADATA_OPTION, message, help))
+    }
+
+    fn part(&self, beginning: &[u8]) -> Option<Hint> {
+        const STREAM: &str = "a data stream file of CTF without its metadata";
+        const DESCRIBED: &str = "a trace is a folder in which they are called `metadata`";
+        let has_magic = |magics: &[[u8; 4]]| magics.iter().any(|magic| beginning.starts_with(magic));
+        if has_magic(&[[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]]) {
+            let option = OptionHint::new(METADATA_OPTION, "FILE", "names its metadata");
+            return Some(Hint::new(STREAM).with_option(option));
+        }
+        if has_magic(&[[0x75, 0xd1, 0x1d, 0x57], [0x57, 0x1d, 0xd1, 0x75]]) {
+            return Some(Hint::new(format!("metadata of CTF 1.8 in packets; {DESCRIBED}")));
+        }
+        if has_magic(&[[0xc1, 0xf1, 0xdc, 0xc1]]) {
+            let index = "a packet index of LTTng without its trace";
+            return Some(Hint::new(format!(
+                "{index}; its trace is the folder around the one called `index`"
+            )));
+        }
+        let dialect = dialect_of_text(beginning)?;
+        Some(Hint::new(format!("metadata of {dialect}; {DESCRIBED}")))
+    }
+
+    fn lacking(&self, tree: &Tree) -> Option<Hint> {
+        Some(match tree.entries.len() {
+            0 => return None,
+            1 => Hint::new("a single data stream file of CTF is read with its metadata only")
+                .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names them")),
+            files => Hint::new(format!(
+                "none of its {files} files is called `metadata`, as that of a CTF trace is"
+            )),
+        })
+    }
+
+    fn nearby(&self, path: &Path) -> Option<Hint> {
+        let above = path.parent().filter(|above| above.join(METADATA).is_file());
+        if !path.is_dir() {
+            let above = above?;
+            let option = OptionHint::new(
+                METADATA_OPTION,
+                above.join(METADATA).to_string_lossy(),
+                "reads this file alone",
+            )
+            .for_path(path.to_string_lossy());
+            let message = format!("the file lies in a trace: all of it is `{}`", shown(above));
+            return Some(Hint::new(message).with_option(option));
+        }
+        Some(Hint::new(match (similar_metadata(path), above) {
+            (Some(found), _) => format!(
+                "a CTF trace is a folder with a file called exactly `metadata`; there is `{}`",
+                found.display()
+            ),
+            (None, Some(above)) => {
+                format!("the folder above has a file called `metadata`: did you mean `{}`?", shown(above))
+            }
+            (None, None) => "a CTF trace is a folder with a file called `metadata` and data stream files \
+                             beside it"
+                .to_owned(),
+        }))
+    }
+}
+
+impl From<&ReadOptions> for OpenOptions {
+    fn from(options: &ReadOptions) -> Self {
+        Self {
+            dialect: options.formats.choice(&Ctf, "dialect").and_then(|name| name.parse().ok()),
+            strict: options.strict,
+            limits: options.limits,
+            without_quirks: Quirk::ALL
+                .into_iter()
+                .filter(|quirk| options.without_quirks.contains(&quirk.name()))
+                .collect(),
+            clock_offset: options.clock_offset,
+            clock_arithmetic: options.clock_arithmetic,
+            metadata: options
+                .formats
+                .file(&Ctf, METADATA)
+                .map(|(name, bytes)| (name.to_owned(), bytes.clone())),
+            progress: options.progress.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The dialect of a metadata text, as far as its beginning tells.
+fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
+    let text = match std::str::from_utf8(beginning) {
+        Ok(text) => text,
+        // The end may be within a character.
+        Err(error) if error.error_len().is_none() => {
+            std::str::from_utf8(beginning.get(..error.valid_up_to())?).ok()?
+        }
+        Err(_) => return None,
+    };
+    let text = text.trim_start_matches(['\u{feff}', '\x1e', ' ', '\n', '\r', '\t']);
+    if text.starts_with("/* CTF") {
+        return Some("CTF 1.8");
+    }
+    let is_preamble =
+        text.starts_with(['{', '[']) && text.contains("\"preamble\"") && text.contains("\"version\"");
+    is_preamble.then_some("CTF 2")
+}
+
+/// The folder of the trace that a path is a part of: its metadata, its index, a file of either, or a file
+/// beside the metadata.
+fn trace_folder(path: &Path) -> Option<PathBuf> {
+    let above = |path: &Path| match (path.file_name(), path.parent()) {
+        (Some(_), Some(above)) if above.as_os_str().is_empty() => PathBuf::from("."),
+        (Some(_), Some(above)) => above.to_owned(),
+        _ if path == Path::new(".") => PathBuf::from(".."),
+        // What is above `..` is not the path without it.
+        _ => path.join(".."),
+    };
+    let is_index = |path: &Path| name_of(path).is_some_and(|name| *name == *"index");
+    let mut folder = above(path);
+    if path.is_dir() {
+        if !is_index(path) || path.join(METADATA).exists() {
+            return None;
+        }
+    } else if !path.is_file() {
+        return None;
+    } else if is_index(&folder) && !folder.join(METADATA).is_file() {
+        folder = above(&folder);
+    }
+    folder.join(METADATA).is_file().then_some(folder)
+}
+
+/// The name of a file or folder, for `.` and the like, too.
+fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
+    match path.file_name() {
+        Some(name) => Some(name.into()),
+        None => Some(path.canonicalize().ok()?.file_name()?.to_owned().into()),
+    }
+}
+
+/// What to say of a path that its trace is read for.
+fn notice(given: &Path, folder: &Path) -> Hint {
+    let (path, shown) = (given.display(), folder.display());
+    match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
+        Some(METADATA) => Hint::new(format!("{path}: this describes the trace {shown}, which is read")),
+        Some(name) if name == "index" || name.ends_with(".idx") => {
+            Hint::new(format!("{path}: this is the packet index of the trace {shown}, which is read"))
+        }
+        _ => {
+            let metadata = format!("{shown}/{METADATA}");
+            let option = OptionHint::new(METADATA_OPTION, metadata, "reads this file alone");
+            Hint::new(format!("{path}: this is a file of the trace {shown}, all of which is read"))
+                .with_option(option.for_path(path.to_string()))
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    if path.as_os_str().is_empty() { ".".to_owned() } else { path.display().to_string() }
+}
+
+/// A file that may be the metadata under another name.
+fn similar_metadata(folder: &Path) -> Option<PathBuf> {
+    let mut names: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.flatten().map(|item| item.path()).collect();
+    names.sort();
+    names.into_iter().find(|path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
+        name != METADATA && name.starts_with(METADATA) && path.is_file()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_the_trace() {
+        let root = tempfile::tempdir().unwrap();
+        let root = root.path();
+        let index = root.join("t/index");
+        std::fs::create_dir_all(&index).unwrap();
+        std::fs::create_dir_all(root.join("t/sub")).unwrap();
+        for file in ["t/metadata", "t/chan", "t/index/chan.idx", "t/sub/other"] {
+            std::fs::write(root.join(file), b"x").unwrap();
+        }
+        let found = |path: &str| trace_folder(&root.join(path));
+        let trace = Some(root.join("t"));
+        for path in ["t/metadata", "t/chan", "t/index", "t/index/chan.idx"] {
+            assert_eq!(found(path), trace, "{path}");
+        }
+        for path in ["t", "t/sub", "t/sub/other", "t/none/x"] {
+            assert_eq!(found(path), None, "{path}");
+        }
+        // The index from within.
+        let inside =
+            |path: &str| trace_folder(&index.join(path)).map(|folder| folder.canonicalize().unwrap());
+        assert_eq!(inside("."), Some(root.join("t").canonicalize().unwrap()));
+        assert_eq!(inside("../index/../index"), inside("."));
+    }
+
+    #[test]
+    fn says_how_to_read_the_file_alone() {
+        let option = |path: &str| notice(Path::new(path), Path::new("t")).option;
+        let alone = OptionHint::new("ctf.metadata", "t/metadata", "reads this file alone").for_path("t/chan");
+        assert_eq!(option("t/chan"), Some(alone));
+        assert!(option("t/metadata").is_none() && option("t/index").is_none());
+    }
+
+    #[test]
+    fn parts_by_their_beginnings() {
+        let what = |bytes: &[u8]| Ctf.part(bytes).map(|hint| hint.message).unwrap_or_default();
+        assert!(what(b"\xc1\x1f\xfc\xc1").starts_with("a data stream file of CTF"));
+        assert!(what(b"\xc1\xfc\x1f\xc1\xff").starts_with("a data stream file of CTF"));
+        assert!(what(b"\x57\x1d\xd1\x75").starts_with("metadata of CTF 1.8 in packets"));
+        assert!(what(b"\xc1\xf1\xdc\xc1").starts_with("a packet index of LTTng"));
+        assert!(what(b"/* CTF 1.8 */\ntrace {").starts_with("metadata of CTF 1.8;"));
+        assert!(what(b"\x1e{\"type\":\"preamble\",\"version\":2}\xc3").starts_with("metadata of CTF 2;"));
+        for other in [&b"\xc1\x1f\xfc"[..], b"{}", b"\xff", b""] {
+            assert_eq!(what(other), "");
+        }
+    }
+
+    /// Each value that can be set is one that is understood.
+    #[test]
+    fn every_dialect_can_be_set() {
+        let values = OPTIONS[0].values();
+        assert_eq!(values.len(), Dialect::ALL.len());
+        for (value, dialect) in values.iter().zip(Dialect::ALL) {
+            for name in std::iter::once(&value.name).chain(value.aliases) {
+                let mut options = ReadOptions::default();
+                options.formats.set(&Ctf, "dialect", OsStr::new(name)).unwrap();
+                assert_eq!(OpenOptions::from(&options).dialect, Some(dialect));
+            }
+        }
+    }
+}

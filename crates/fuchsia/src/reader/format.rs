@@ -1,0 +1,143 @@
+//! Logs as a registry of formats knows them.
+
+use ichnos_io::{
+    Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
+};
+use ichnos_model::plan::PlanError;
+use ichnos_model::{Diagnostic, FileDiagnostic, TextPlace, TraceInput};
+
+use super::{Clock, LogTrace, OpenOptions, ReadFiles, probe};
+use crate::log::SeverityScale;
+
+/// Fuchsia's logs.
+#[derive(Clone, Copy, Debug)]
+pub struct FuchsiaLog;
+
+const OPTIONS: &[FormatOption] = &[
+    FormatOption::choice(
+        "clock",
+        "the clock that records were written by, which they do not say",
+        &[
+            OptionValue::new(
+                "monotonic",
+                "the one that stands still while the system sleeps (before API level 24)",
+            ),
+            OptionValue::new("boot", "the one that goes on while the system sleeps (since API level 24)"),
+        ],
+    ),
+    FormatOption::choice(
+        "severity-scale",
+        "what the severities of legacy packets stand for",
+        &[
+            OptionValue::new("current", "the same as those of records"),
+            OptionValue::new("original", "the scale of 2019 to 2021, on which 0 is INFO"),
+        ],
+    ),
+];
+
+impl Format for FuchsiaLog {
+    fn name(&self) -> &'static str {
+        "fuchsia-log"
+    }
+
+    fn title(&self) -> &'static str {
+        "Fuchsia's logs"
+    }
+
+    fn versions(&self) -> &'static str {
+        "structured log records, also tagged and extended; legacy log packets"
+    }
+
+    fn recognised_by(&self) -> &'static str {
+        "files of log records, or of datagrams with their lengths before them"
+    }
+
+    fn options(&self) -> &'static [FormatOption] {
+        OPTIONS
+    }
+
+    fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
+        probe(tree, &options.into())
+    }
+
+    fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
+        let options = OpenOptions::from(options);
+        let mut opened = OpenedTraces::default();
+        let mut read = ReadFiles::default();
+        for tree in trees {
+            match LogTrace::open_unread(tree, &options, &mut read) {
+                Ok(trace) => {
+                    opened.notices.extend_from_slice(trace.notices());
+                    if !trace.is_repeated() {
+                        opened.traces.push(Box::new(trace));
+                    }
+                }
+                Err(error) => {
+                    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+                    let file = tree.name.clone();
+                    opened.refused.push(Refused::new(&tree.name, vec![FileDiagnostic { file, diagnostic }]));
+                }
+            }
+        }
+        opened
+    }
+
+    fn listen(&self) -> Option<Listen> {
+        fn listen(datagrams: Datagrams, options: &ReadOptions) -> Result<Box<dyn TraceInput>, PlanError> {
+            Ok(Box::new(LogTrace::listen(datagrams, &options.into())?))
+        }
+        Some(listen)
+    }
+}
+
+impl From<&ReadOptions> for OpenOptions {
+    fn from(options: &ReadOptions) -> Self {
+        Self {
+            clock: match options.formats.choice(&FuchsiaLog, "clock") {
+                Some("boot") => Clock::Boot,
+                _ => Clock::Monotonic,
+            },
+            severity_scale: match options.formats.choice(&FuchsiaLog, "severity-scale") {
+                Some("original") => SeverityScale::Original,
+                _ => SeverityScale::Current,
+            },
+            clock_offset: options.clock_offset,
+            check: options.check,
+            force: options.force,
+            limits: options.limits,
+            ..Self::default()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+
+    use super::*;
+
+    /// The first value of an option is what holds without it, and each other one is understood.
+    #[test]
+    fn every_value_can_be_set() {
+        let shown = |options: &ReadOptions| {
+            let options = OpenOptions::from(options);
+            (options.clock, options.severity_scale)
+        };
+        let default = shown(&ReadOptions::default());
+        for option in OPTIONS {
+            for (i, value) in option.values().iter().enumerate() {
+                let mut options = ReadOptions::default();
+                options.formats.set(&FuchsiaLog, option.name, OsStr::new(value.name)).unwrap();
+                assert_eq!(shown(&options) == default, i == 0, "{}={}", option.name, value.name);
+            }
+        }
+        let mut options = ReadOptions::default();
+        let error = options.formats.set(&FuchsiaLog, "clock", OsStr::new("sun")).unwrap_err().to_string();
+        assert_eq!(error, "the option `fuchsia-log.clock` cannot be `sun`; it can be monotonic, boot");
+        let error = options.formats.set(&FuchsiaLog, "moon", OsStr::new("boot")).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            "there is no option `fuchsia-log.moon`; there are fuchsia-log.clock, fuchsia-log.severity-scale"
+        );
+    }
+}

@@ -1,0 +1,33 @@
+//! What the library reads with each choice of features.
+
+use std::path::Path;
+
+use ichnos::{FORMATS, OpenError, OpenOptions};
+
+/// The formats that there can be, whether they were chosen, and a trace of each that comes with the project.
+const ALL: &[(&str, bool, &str)] = &[
+    ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
+    ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),
+];
+
+#[test]
+fn formats_are_those_that_were_chosen() {
+    let chosen: Vec<&str> = ALL.iter().filter(|(_, is, _)| *is).map(|(name, ..)| *name).collect();
+    assert_eq!(FORMATS.iter().map(|format| format.name()).collect::<Vec<_>>(), chosen);
+}
+
+#[test]
+fn traces_of_the_formats_are_opened() {
+    for (name, is_chosen, example) in ALL {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(example);
+        match ichnos::open([&path], &OpenOptions::default()) {
+            Ok(session) => {
+                assert!(*is_chosen, "{name}");
+                assert!(session.traces().iter().all(|trace| trace.format() == *name));
+                let mut events = session.events().unwrap();
+                assert!(events.next_event().is_some(), "{name}");
+            }
+            Err(error) => assert!(!is_chosen && matches!(error, OpenError::NoTrace(_)), "{name}: {error}"),
+        }
+    }
+}
