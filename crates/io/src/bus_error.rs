@@ -247,6 +247,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
 #[cfg(test)]
 mod tests {
     use std::os::unix::process::ExitStatusExt;
+    use std::path::{Path, PathBuf};
     use std::process::{Command, ExitStatus};
 
     use super::*;
@@ -256,11 +257,15 @@ mod tests {
     /// Variable that tells a process that it is to die, and how.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
 
+    /// Variable that tells it which folder it may use: it does not live to remove one of its own.
+    const FOLDER: &str = "ICHNOS_TEST_FOLDER";
+
     /// How a process ends that plays a role.
     fn end_of(role: &str) -> ExitStatus {
+        let folder = Folder::new("bus-error");
         let test = "bus_error::tests::all_other_signals_are_for_the_handler_before";
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", test, "--nocapture"]).env(ROLE, role);
+        command.args(["--exact", test, "--nocapture"]).env(ROLE, role).env(FOLDER, folder.path());
         command.output().unwrap().status
     }
 
@@ -285,7 +290,7 @@ mod tests {
     }
 
     /// Reads a page that is gone of a mapping that nobody guards.
-    fn read_elsewhere(folder: &Folder) {
+    fn read_elsewhere(folder: &Path) {
         let path = folder.join("elsewhere");
         std::fs::write(&path, vec![1; 1 << 16]).unwrap();
         let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
@@ -305,11 +310,10 @@ mod tests {
             "ignored" | "ignored-sent" => set_handler(libc::SIG_IGN, 0),
             _ => {}
         }
-        let folder = Folder::new("bus-error");
+        let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
         std::fs::write(folder.join("large"), vec![1; 1 << 17]).unwrap();
         let bytes = Bytes::of_file(&folder.join("large")).unwrap();
         assert_eq!(bytes[0], 1);
-        let folder = Folder::new("bus-error-elsewhere");
         if role.contains("sent") {
             // SAFETY: that it ends the process is what is tested.
             unsafe { libc::raise(libc::SIGBUS) };

@@ -158,7 +158,8 @@ fn metadata_that_is_none() {
         assert_eq!(opened.traces.len() + opened.errors.len(), 1, "{text:?}");
         assert!(opened.errors.iter().all(|error| !error.diagnostics.is_empty()), "{text:?}");
     }
-    let folder = std::env::temp_dir().join(format!("ichnos-hostile-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let folder = folder.path();
     for name in ["directory/metadata", "dangling"] {
         std::fs::create_dir_all(folder.join(name)).unwrap();
     }
@@ -175,7 +176,6 @@ fn metadata_that_is_none() {
     assert!(dangling.traces.is_empty());
     #[cfg(unix)]
     assert!(dangling.errors[0].to_string().contains("cannot be read"), "{}", dangling.errors[0]);
-    std::fs::remove_dir_all(&folder).unwrap();
 }
 
 #[test]

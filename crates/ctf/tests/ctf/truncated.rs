@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
 use ichnos_io::{IoLimits, Tree};
 use ichnos_model::{Damage, DamageKind, Message, MessageKind, StreamCursor, Window};
+use tempfile::TempDir;
 
 /// Events of a time and of the same number once more, so that it shows which ones are right.
 const METADATA: &str = r#"/* CTF 1.8 */
@@ -26,13 +27,13 @@ const HEAD: usize = 24;
 const EVENT: usize = 16;
 
 /// A folder with a trace of one data stream; goes away with it.
-struct Trace(PathBuf);
+struct Trace(TempDir);
 
 impl Trace {
     /// Packets with these numbers of events.
-    fn new(name: &str, packets: &[u64]) -> Self {
-        let path = std::env::temp_dir().join(format!("ichnos-ctf-{}-{name}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
+    fn new(packets: &[u64]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path();
         fs::write(path.join("metadata"), METADATA).unwrap();
         let mut bytes = Vec::new();
         let mut time = 1;
@@ -48,22 +49,16 @@ impl Trace {
             time += count;
         }
         fs::write(path.join("stream"), bytes).unwrap();
-        Self(path)
+        Self(folder)
     }
 
     fn open(&self) -> CtfTrace {
-        let tree = Tree::open(&self.0, &IoLimits::default()).unwrap();
+        let tree = Tree::open(self.0.path(), &IoLimits::default()).unwrap();
         open(&[&tree], &OpenOptions::default()).traces.remove(0)
     }
 
     fn stream(&self) -> PathBuf {
-        self.0.join("stream")
-    }
-}
-
-impl Drop for Trace {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        self.0.path().join("stream")
     }
 }
 
@@ -116,7 +111,7 @@ fn lost(observed: &Observed) -> Vec<&Damage> {
 #[test]
 fn whole_packets() {
     // 16,024 bytes a packet.
-    let trace = Trace::new("packets", &[1000; 20]);
+    let trace = Trace::new(&[1000; 20]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
     let mut observed = Observed::default();
@@ -145,7 +140,7 @@ fn whole_packets() {
 #[test]
 fn the_packet_that_is_being_read() {
     // 48 MB.
-    let trace = Trace::new("packet", &[3_000_000]);
+    let trace = Trace::new(&[3_000_000]);
     let opened = trace.open();
     let mut cursor = opened.streams[0].cursor(Window::default());
     let mut observed = Observed::default();
@@ -166,7 +161,7 @@ fn the_packet_that_is_being_read() {
 /// Behind the end of a file there are zeros up to the end of the page, which is not reported.
 #[test]
 fn within_a_page() {
-    let trace = Trace::new("page", &[1000; 20]);
+    let trace = Trace::new(&[1000; 20]);
     let len = 20 * 16_024;
     let opened = trace.open();
     shorten(&trace.stream(), len - EVENT);
@@ -180,9 +175,9 @@ fn within_a_page() {
     );
     // A file of another name in its place is no loss, nor is one that grows.
     let opened = trace.open();
-    fs::rename(trace.stream(), trace.0.join("moved")).unwrap();
+    fs::rename(trace.stream(), trace.0.path().join("moved")).unwrap();
     fs::write(trace.stream(), b"").unwrap();
-    File::options().append(true).open(trace.0.join("moved")).unwrap().set_len(1 << 20).unwrap();
+    File::options().append(true).open(trace.0.path().join("moved")).unwrap().set_len(1 << 20).unwrap();
     let mut observed = Observed::default();
     read(&mut opened.streams[0].cursor(Window::default()), u64::MAX, &mut observed);
     assert!(!observed.damage.iter().any(|damage| matches!(damage.kind, DamageKind::Lost { .. })));

@@ -15,7 +15,8 @@
 //! use tracing_subscriber::layer::SubscriberExt;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let path = std::env::temp_dir().join(format!("ichnos-logger-{}", std::process::id()));
+//! # let folder = tempfile::tempdir()?;
+//! # let path = folder.path().join("app.log");
 //! // 10 MB, and the three files before.
 //! let file = RotatingFile::open(&path, 10_000_000, 3)?;
 //! let logger = Logger::new(file, LoggerOptions::default());
@@ -25,7 +26,6 @@
 //!
 //! tracing::warn!(celsius = 95.5, "too hot");
 //! log::info!("cooling");
-//! # std::fs::remove_file(path)?;
 //! # Ok(())
 //! # }
 //! # main().unwrap();

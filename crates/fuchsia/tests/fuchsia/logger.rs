@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
 use ichnos_fuchsia::log::{CheckOptions, Framing, Message, Messages, Record};
@@ -250,23 +249,6 @@ fn threads_write_whole_records() {
     assert_eq!(next.into_values().collect::<Vec<_>>(), [500; 4]);
 }
 
-/// A folder that goes when it is dropped.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("ichnos-logger-{name}-{}", std::process::id()));
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
 /// What the messages of a file say.
 fn messages(path: impl AsRef<std::path::Path>) -> Vec<String> {
     let bytes = fs::read(path).unwrap();
@@ -283,19 +265,19 @@ fn messages(path: impl AsRef<std::path::Path>) -> Vec<String> {
 
 #[test]
 fn files_rotate() {
-    let folder = Folder::new("rotate");
-    let path = folder.0.join("app.log");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.log");
     // 16 + 4 * 24 bytes: four records go into a file.
     let file = RotatingFile::open(&path, 5 * 112 - 1, 2).unwrap();
     let logger = Logger::new(file, LoggerOptions::default());
     let say = |number: u32| to_log(&logger, log::Level::Info, format_args!("{number:02}"), &[]);
     (0..18).for_each(say);
     let numbers = |range: std::ops::Range<u32>| range.map(|n| format!("{n:02}")).collect::<Vec<_>>();
-    let old = |number| folder.0.join(format!("app.log.{number}"));
+    let old = |number| folder.path().join(format!("app.log.{number}"));
     assert_eq!(messages(&path), numbers(16..18));
     assert_eq!(messages(old(1)), numbers(12..16));
     assert_eq!(messages(old(2)), numbers(8..12));
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
 
     // What is there is continued, also behind a record that was cut short.
     drop(logger);
@@ -310,14 +292,14 @@ fn files_rotate() {
 
 #[test]
 fn files_without_old_ones_are_emptied() {
-    let folder = Folder::new("emptied");
-    let path = folder.0.join("app.log");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 0).unwrap(), LoggerOptions::default());
     for number in 0..5 {
         to_log(&logger, log::Level::Info, format_args!("{number}"), &[]);
     }
     assert_eq!(messages(&path), ["4"]);
-    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
     // A record that is larger than a file may be has one of its own.
     to_log(&logger, log::Level::Info, format_args!("{}", "x".repeat(1_000)), &[]);
     assert_eq!(messages(&path), ["x".repeat(1_000)]);
@@ -325,18 +307,18 @@ fn files_without_old_ones_are_emptied() {
 
 #[test]
 fn files_that_cannot_be_renamed_grow() {
-    let folder = Folder::new("grow");
-    let path = folder.0.join("app.log");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 1).unwrap(), LoggerOptions::default());
     // A folder that is not empty is in the way.
-    fs::create_dir_all(folder.0.join("app.log.1/x")).unwrap();
+    fs::create_dir_all(folder.path().join("app.log.1/x")).unwrap();
     let say = |number: u32| to_log(&logger, log::Level::Info, format_args!("{number}"), &[]);
     (0..5).for_each(say);
     assert_eq!(messages(&path), ["0", "1", "2", "3", "4"]);
-    fs::remove_dir_all(folder.0.join("app.log.1")).unwrap();
+    fs::remove_dir_all(folder.path().join("app.log.1")).unwrap();
     (5..9).for_each(say);
     assert_eq!(logger.dropped(), 0);
-    assert!(folder.0.join("app.log.1").is_file());
+    assert!(folder.path().join("app.log.1").is_file());
 }
 
 #[cfg(unix)]
@@ -380,8 +362,8 @@ mod sockets {
 
     #[test]
     fn a_reader_that_comes_back_is_found() {
-        let folder = Folder::new("socket");
-        let path = folder.0.join("log");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
         assert!(DatagramSocket::connect(&path).is_err());
         let first = UnixDatagram::bind(&path).unwrap();
         let logger = Logger::new(DatagramSocket::connect(&path).unwrap(), LoggerOptions::default());

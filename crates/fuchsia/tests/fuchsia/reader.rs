@@ -582,7 +582,8 @@ fn datagrams_that_were_dropped_are_told() {
 
     static STOP: AtomicBool = AtomicBool::new(false);
     const SENT: u64 = 4_096 + 200;
-    let path = std::env::temp_dir().join(format!("ichnos-reader-{}", std::process::id()));
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("socket");
     let datagrams = ichnos_io::Datagrams::at_unix_socket(&path, &STOP).unwrap();
     let sender = UnixDatagram::unbound().unwrap();
     let mut buffer = [0; 64];
