@@ -74,11 +74,16 @@ enum Leads {
     Json(Keys),
 }
 
+/// What is known of a scope of an event record class: what becomes of its fields, and what stands before them.
+type ScopePart = (Treatments, Leads);
+
 /// What is known of an event record class.
 #[derive(Debug)]
 struct ClassPart {
     /// The scopes that something is shown of.
-    scopes: Vec<(Treatments, Leads)>,
+    scopes: Vec<ScopePart>,
+    /// The same of resources, if something of them is shown: few events have them.
+    resource: Option<Box<ScopePart>>,
     /// Of events that are none of a log.
     name: Option<String>,
     /// The process, where the environment of the trace knows it and the events do not.
@@ -106,7 +111,7 @@ impl ClassPart {
         ];
         // What is outside of events belongs to no line of its own.
         let skipped = if role.is_none() { 2 } else { 0 };
-        let scopes = scopes.into_iter().skip(skipped).filter_map(|scope| {
+        let part = |scope: Scope| {
             let plan = event.plan(scope);
             let leads = if is_text {
                 Leads::Text(Names::of(plan, palette.log_escaping()))
@@ -114,7 +119,7 @@ impl ClassPart {
                 Leads::Json(Keys::of(plan))
             };
             Some((Treatments::of(scope, plan, meanings, shown)?, leads))
-        });
+        };
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
             Some(Value::Integer(number)) if !means(Meaning::Process) => {
@@ -124,7 +129,8 @@ impl ClassPart {
         };
         let process_name = environment("procname").and_then(Value::as_text).map(str::to_owned);
         Self {
-            scopes: scopes.collect(),
+            scopes: scopes.into_iter().skip(skipped).filter_map(part).collect(),
+            resource: part(Scope::Resource).map(Box::new),
             name: role.is_none().then(|| event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
             process,
             process_name: process_name.filter(|_| !means(Meaning::ProcessName)),
@@ -153,30 +159,39 @@ impl Sorter {
         if let Some(name) = &class.process_name {
             parts.say(TextPart::Tag, name);
         }
-        if let Some(component) = event.component {
-            // What the event itself says comes later, and counts.
-            let known = [(TextPart::Component, &component.moniker), (TextPart::ComponentUrl, &component.url)];
-            known
-                .into_iter()
-                .filter(|(_, text)| !text.is_empty())
-                .for_each(|(part, text)| parts.say(part, text));
+        if event.has_resource() {
+            self.sort_resource(event, class, failures);
         }
-        for (treatments, leads) in &class.scopes {
-            failures.note(match leads {
-                Leads::Text(names) => {
-                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
-                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
-                }
-                Leads::Json(keys) => {
-                    let any = !pairs.is_empty();
-                    let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
-                    let mut collector = Collector { treatments, parts, pairs };
-                    let result = event.visit(treatments.scope, &mut collector);
-                    collector.pairs.finish(result.is_err());
-                    result
-                }
-            });
+        for part in &class.scopes {
+            self.sort_scope(event, part, failures);
         }
+    }
+
+    /// What the event itself says comes later, and counts.
+    #[inline(never)]
+    fn sort_resource(&mut self, event: &Event<'_>, class: &ClassPart, failures: &mut Failures) {
+        if let Some(part) = &class.resource {
+            self.sort_scope(event, part, failures);
+        }
+    }
+
+    #[inline(always)]
+    fn sort_scope(&mut self, event: &Event<'_>, (treatments, leads): &ScopePart, failures: &mut Failures) {
+        let Self { parts, pairs, .. } = self;
+        failures.note(match leads {
+            Leads::Text(names) => {
+                let pairs = PairWriter::new(pairs, names, &mut self.nesting);
+                event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
+            }
+            Leads::Json(keys) => {
+                let any = !pairs.is_empty();
+                let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
+                let mut collector = Collector { treatments, parts, pairs };
+                let result = event.visit(treatments.scope, &mut collector);
+                collector.pairs.finish(result.is_err());
+                result
+            }
+        });
     }
 }
 

@@ -8,8 +8,8 @@ use crate::{Resolution, ResumableSink, SinkState as _, StreamOrder};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
-    EventRecordClass, FieldClass, FieldKind, IntegerProperties, Limits, Member, Message, Packet, Role, Roles,
-    Scopes, Sink, Trace, TraceClass, Value,
+    EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties, Limits, Member, Message, Packet,
+    Role, Roles, Scopes, Sink, Trace, TraceClass, Value,
 };
 
 /// Bytes that can be looked at while a sink writes them.
@@ -134,6 +134,16 @@ impl Fixture {
 
     pub(crate) fn event(&self, sink: &mut impl Sink, time: i64, payload: &[u8]) {
         self.event_at(sink, time, &[], payload);
+    }
+
+    /// An event of which some fields are values.
+    pub(crate) fn event_with(&self, sink: &mut impl Sink, payload: &[u8], values: &EventValues) {
+        let clock = self.clock(0);
+        self.scopes(payload, |scopes| {
+            let plans = &self.stream.plans().event_records[0];
+            let event = Event::new(&self.stream, plans, clock.as_ref(), scopes.with_values(values));
+            send(sink, &Message::Event(event));
+        });
     }
 
     /// An event with values of further clocks.

@@ -2,7 +2,7 @@
 
 use crate::plan::{EventRecordPlans, Node, Plan};
 use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all, walk_joined};
-use crate::{DataStream, EventRecordClass, EventValues, LogComponent, Scope, Visitor};
+use crate::{DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
 /// A value of a clock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,7 +19,7 @@ pub struct ClockValue {
 pub struct Scopes<'a> {
     /// The packet.
     pub bits: PacketBits<'a>,
-    /// Where each scope begins (before its alignment), by the number of the [`Scope`].
+    /// Where each scope that can be decoded begins (before its alignment), by the number of the [`Scope`].
     pub begins: &'a [Position; 6],
     /// Values that fields of later scopes need from earlier ones.
     pub slots: &'a Slots,
@@ -63,7 +63,8 @@ impl<'a> Scopes<'a> {
         {
             return values.visit(scope, plan, visitor);
         }
-        let mut position = self.begins[scope as usize];
+        // What is never decoded begins nowhere.
+        let Some(mut position) = self.begins.get(scope as usize).copied() else { return Ok(()) };
         plan.walk(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
 }
@@ -83,8 +84,6 @@ pub struct Event<'a> {
     /// Values of further clocks of the trace, by the index of the clock class (CTF 1.8 and
     /// PROP-1.0 may have several).
     pub other_clocks: &'a [(u16, u64)],
-    /// The component that it comes from, if something before it said that and its fields do not.
-    pub component: Option<&'a LogComponent>,
     /// Where its fields are.
     pub scopes: Scopes<'a>,
 }
@@ -100,7 +99,7 @@ impl<'a> Event<'a> {
         clock: Option<&'a ClockValue>,
         scopes: Scopes<'a>,
     ) -> Self {
-        Self { stream, class: &plans.class, plans, clock, other_clocks: &[], component: None, scopes }
+        Self { stream, class: &plans.class, plans, clock, other_clocks: &[], scopes }
     }
 
     /// The same with values of further clocks; see [`Event::other_clocks`].
@@ -132,7 +131,7 @@ impl<'a> Event<'a> {
         self.plans.index
     }
 
-    /// The plan of a scope, if the event has it.
+    /// The plan of a scope, if events of its class can have that.
     #[must_use]
     pub fn plan(&self, scope: Scope) -> Option<&'a Plan> {
         let stream = self.stream.plans();
@@ -143,10 +142,18 @@ impl<'a> Event<'a> {
             Scope::CommonContext => stream.common_context.as_ref(),
             Scope::SpecificContext => self.plans.specific_context.as_ref(),
             Scope::Payload => self.plans.payload.as_ref(),
+            Scope::Resource => stream.resource.as_ref(),
         }
     }
 
-    /// The root node of a scope, if the event has it.
+    /// Whether it has fields of its [resource](Scope::Resource).
+    #[inline]
+    #[must_use]
+    pub fn has_resource(&self) -> bool {
+        self.scopes.values.is_some_and(|values| values.has(Scope::Resource))
+    }
+
+    /// The root node of a scope, if events of its class can have that.
     #[must_use]
     pub fn root(&self, scope: Scope) -> Option<&'a Node> {
         Some(self.plan(scope)?.root())
@@ -172,7 +179,9 @@ impl<'a> Event<'a> {
     /// See [`Event::visit`].
     #[inline(always)]
     pub fn visit_all<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        if self.scopes.values.is_some() {
+        if let Some(values) = self.scopes.values
+            && OWN.into_iter().any(|scope| values.has(scope))
+        {
             return self.visit_each(visitor);
         }
         if let Some(parts) = &self.plans.joined {
@@ -186,12 +195,14 @@ impl<'a> Event<'a> {
     }
 }
 
+/// The scopes that are an event's own.
+const OWN: [Scope; 3] = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
+
 impl Event<'_> {
     /// [`Event::visit_all`] where some scopes are values.
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
-        let scopes = [Scope::CommonContext, Scope::SpecificContext, Scope::Payload];
-        scopes.into_iter().try_for_each(|scope| self.visit(scope, visitor))
+        OWN.into_iter().try_for_each(|scope| self.visit(scope, visitor))
     }
 }
 

@@ -46,7 +46,7 @@ pub struct EventBuilder {
     class: usize,
     clock: Option<ClockValue>,
     /// By scope and member: whether it has a value, and that value.
-    members: [Vec<(bool, EventValues)>; 6],
+    members: [Vec<(bool, EventValues)>; 7],
     /// All of them in the order of the class.
     values: EventValues,
 }
@@ -99,6 +99,7 @@ impl EventBuilder {
             count(plans.common_context.as_ref()),
             count(event.specific_context.as_ref()),
             count(event.payload.as_ref()),
+            count(plans.resource.as_ref()),
         ];
         Some(Self { stream, class, clock: None, members, values: EventValues::default() })
     }
@@ -109,12 +110,12 @@ impl EventBuilder {
         self.clock = clock.map(|clock| ClockValue { nanoseconds: clock.nanoseconds(cycles), cycles });
     }
 
-    /// The member of this name: of the payload, the contexts or the event record header, or of one of them
-    /// if its name has `payload.`, `ctx.` or `header.` before it.
+    /// The member of this name: of the payload, the contexts, the event record header or the resource, or of
+    /// one of them if its name has `payload.`, `ctx.`, `header.` or `resource.` before it.
     #[must_use]
     pub fn member(&self, name: &str) -> Option<MemberIndex> {
-        use Scope::{CommonContext, EventRecordHeader, Payload, SpecificContext};
-        const ALL: &[Scope] = &[Payload, SpecificContext, CommonContext, EventRecordHeader];
+        use Scope::{CommonContext, EventRecordHeader, Payload, Resource, SpecificContext};
+        const ALL: &[Scope] = &[Payload, SpecificContext, CommonContext, EventRecordHeader, Resource];
         let find = |scopes: &[Scope], name: &str| {
             scopes.iter().find_map(|scope| {
                 let plan = self.plan(*scope)?;
@@ -127,7 +128,8 @@ impl EventBuilder {
         find(ALL, name).or_else(|| match name.split_once('.')? {
             ("payload", name) => find(&ALL[..1], name),
             ("ctx", name) => find(&ALL[1..3], name),
-            ("header", name) => find(&ALL[3..], name),
+            ("header", name) => find(&ALL[3..4], name),
+            ("resource", name) => find(&ALL[4..], name),
             _ => None,
         })
     }
@@ -181,8 +183,8 @@ impl EventBuilder {
         for scope in Scope::ALL {
             let Some(plan) = self.plan(scope) else { continue };
             let members = &self.members[scope as usize];
-            // Headers and packet contexts need not be there.
-            let is_own = scope as u8 >= Scope::CommonContext as u8;
+            // Headers, packet contexts and resources need not be there.
+            let is_own = matches!(scope, Scope::CommonContext | Scope::SpecificContext | Scope::Payload);
             if !is_own && members.iter().all(|(is_set, _)| !is_set) {
                 continue;
             }
@@ -227,6 +229,7 @@ impl EventBuilder {
             Scope::CommonContext => plans.common_context.as_ref(),
             Scope::SpecificContext => event.specific_context.as_ref(),
             Scope::Payload => event.payload.as_ref(),
+            Scope::Resource => plans.resource.as_ref(),
         }
     }
 }
@@ -240,6 +243,7 @@ fn word(scope: Scope) -> &'static str {
         Scope::CommonContext => "common context",
         Scope::SpecificContext => "specific context",
         Scope::Payload => "payload",
+        Scope::Resource => "resource",
     }
 }
 

@@ -40,7 +40,7 @@ pub struct EventValues {
     /// Of numbers of more than 64 bits.
     words: Vec<u64>,
     /// Where the cells of each scope are, by the number of the scope.
-    scopes: [Option<Range<usize>>; 6],
+    scopes: [Option<Range<usize>>; 7],
     /// The scope that is being written.
     current: Option<Scope>,
     /// The cells of what has begun and not ended.
@@ -225,7 +225,7 @@ impl EventValues {
     pub fn copy_from(&mut self, event: &Event<'_>) -> Result<(), DecodeError> {
         self.clear();
         for scope in Scope::ALL {
-            if event.plan(scope).is_some() {
+            if event.plan(scope).is_some() && (scope != Scope::Resource || event.has_resource()) {
                 self.begin(scope);
                 event.visit(scope, &mut Recorder(self))?;
             }

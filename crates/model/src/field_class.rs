@@ -63,6 +63,15 @@ impl FieldClass {
         Self::new(FieldKind::String { encoding, length, alignment: 8 })
     }
 
+    /// A field that may be absent, in scopes of values: those alone say whether it is there, and no other field
+    /// selects it.
+    #[must_use]
+    pub fn optional(field: impl Into<Arc<Self>>) -> Self {
+        let declared_at = DeclaredAt::default();
+        let nowhere = FieldLocation { origin: None, path: Vec::new(), any_option: false, declared_at };
+        Self::new(FieldKind::Optional { field: field.into(), selector: Box::new(nowhere), ranges: None })
+    }
+
     /// A structure of these members, aligned to bytes.
     #[must_use]
     pub fn structure(members: impl IntoIterator<Item = Member>) -> Self {

@@ -10,8 +10,9 @@ use crate::{Event, EventValues, Field, FieldValue, MemberIndex, Real, Scope, Tex
 /// A path is made of the names of structure members and of the indexes of array elements, with `.`
 /// between them: `next_tid`, `args.0.name`. Optional fields and variants take no step of their own. Before
 /// them may be a scope: `payload.`, `ctx.` (the specific, then the common context), `header.` (of the
-/// event record), `packet.` (the packet context). Without one, the payload is looked at first, then the
-/// contexts, the header and the packet context.
+/// event record), `packet.` (the packet context), `resource.` (what is known of where the event comes from).
+/// Without one, the payload is looked at first, then the contexts, the header, the packet context and the
+/// resource.
 ///
 /// ```
 /// # use ichnos_model::{Event, FieldRef};
@@ -83,8 +84,9 @@ impl FieldRef {
     /// The field of this path in events of the class of `event`; None if the class has none.
     #[must_use]
     pub fn new(event: &Event<'_>, path: &str) -> Option<Self> {
-        use Scope::{CommonContext, EventRecordHeader, PacketContext, Payload, SpecificContext};
-        const ALL: &[Scope] = &[Payload, SpecificContext, CommonContext, EventRecordHeader, PacketContext];
+        use Scope::{CommonContext, EventRecordHeader, PacketContext, Payload, Resource, SpecificContext};
+        const ALL: &[Scope] =
+            &[Payload, SpecificContext, CommonContext, EventRecordHeader, PacketContext, Resource];
         // The whole path may be names, too.
         let find =
             |scopes: &[Scope], path: &str| scopes.iter().find_map(|scope| Self::within(event, *scope, path));
@@ -93,7 +95,8 @@ impl FieldRef {
                 "payload" => &ALL[..1],
                 "ctx" | "context" => &ALL[1..3],
                 "header" => &ALL[3..4],
-                "packet" => &ALL[4..],
+                "packet" => &ALL[4..5],
+                "resource" => &ALL[5..],
                 _ => return None,
             };
             find(scopes, rest)
@@ -228,7 +231,7 @@ impl<'a> Event<'a> {
 
     #[inline]
     fn get_fixed(&self, scope: Scope, place: &FixedPlace) -> Option<FieldValue<'a>> {
-        let begin = usize::try_from(self.scopes.begins[scope as usize].bit.div_ceil(8)).ok()?;
+        let begin = usize::try_from(self.scopes.begins.get(scope as usize)?.bit.div_ceil(8)).ok()?;
         let begin = begin.checked_add(place.mask)? & !place.mask;
         let bytes = self.scopes.bits.data.get(begin..)?;
         if bytes.len() < place.size {

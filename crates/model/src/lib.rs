@@ -69,7 +69,7 @@ pub use late::{LateClass, LateClasses};
 pub use limits::Limits;
 pub use locate::{LocationProblem, LocationRule};
 pub use location::{FieldLocation, LocationStep, Scope};
-pub use log::{LevelScale, LevelStep, LogComponent, LogLevel, LogRole, LogSeverity, LogText};
+pub use log::{LevelScale, LevelStep, LogLevel, LogRole, LogSeverity, LogText};
 pub use meaning::{CauseKind, Meaning, Meanings, MemberIndex, UnknownMeaning};
 pub use message::{Discarded, Message, Sink};
 pub use place::{DeclaredAt, TextPlace};

@@ -202,6 +202,8 @@ impl DataStreamPlans {
             Scope::CommonContext => self.common_context.as_mut(),
             Scope::SpecificContext => self.event_records.get_mut(event?)?.specific_context.as_mut(),
             Scope::Payload => self.event_records.get_mut(event?)?.payload.as_mut(),
+            // It is never decoded.
+            Scope::Resource => None,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::DeclaredAt;
 
-/// The six root fields of packets and event records, in the order they are decoded.
+/// The root fields of packets and event records: six that are decoded, in that order, and one that never is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Scope {
@@ -20,11 +20,26 @@ pub enum Scope {
     SpecificContext,
     /// Event record payload.
     Payload,
+    /// What is known of the resource that an event record comes from - a component, a process - and is in none
+    /// of its fields: a reader looks it up in what came before. Described by the data stream class. Its fields
+    /// are always [values](crate::EventValues); an event without them does not have this scope.
+    Resource,
 }
 
 impl Scope {
-    /// All scopes in the order they are decoded.
-    pub const ALL: [Self; 6] = [
+    /// All scopes.
+    pub const ALL: [Self; 7] = [
+        Self::PacketHeader,
+        Self::PacketContext,
+        Self::EventRecordHeader,
+        Self::CommonContext,
+        Self::SpecificContext,
+        Self::Payload,
+        Self::Resource,
+    ];
+
+    /// The scopes that can be decoded, in that order.
+    pub const DECODED: [Self; 6] = [
         Self::PacketHeader,
         Self::PacketContext,
         Self::EventRecordHeader,
@@ -33,7 +48,7 @@ impl Scope {
         Self::Payload,
     ];
 
-    /// The name of CTF2-SPEC-2.0 (`origin` of a field location).
+    /// The name: of a decoded scope that of CTF2-SPEC-2.0 (`origin` of a field location).
     #[must_use]
     pub const fn name(self) -> &'static str {
         match self {
@@ -43,13 +58,14 @@ impl Scope {
             Self::CommonContext => "event-record-common-context",
             Self::SpecificContext => "event-record-specific-context",
             Self::Payload => "event-record-payload",
+            Self::Resource => "resource",
         }
     }
 
-    /// The scope of that name.
+    /// The decoded scope of that name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|scope| scope.name() == name)
+        Self::DECODED.into_iter().find(|scope| scope.name() == name)
     }
 }
 

@@ -88,16 +88,6 @@ impl LevelScale {
     }
 }
 
-/// The component of the system that an event comes from, where that is not among its fields but was
-/// reported before.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct LogComponent {
-    /// Where it is in the system (its moniker); empty if that is not known.
-    pub moniker: String,
-    /// Which component it is; empty if that is not known.
-    pub url: String,
-}
-
 /// Where the severity of an event comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]

@@ -626,6 +626,8 @@ pub struct DataStreamPlans {
     pub event_record_header: Option<Plan>,
     /// Of event record common contexts.
     pub common_context: Option<Plan>,
+    /// Of what is known of resources; it only has fields, not how to decode them.
+    pub resource: Option<Plan>,
     /// Of each event record class, in the order of [`DataStreamClass::event_records`].
     pub event_records: Vec<EventRecordPlans>,
     /// How many values are kept for other fields at once.
@@ -693,6 +695,7 @@ impl TracePlans {
                 packet_context: tree(&class.packet_context, &mut left)?,
                 event_record_header: tree(&class.event_record_header, &mut left)?,
                 common_context: tree(&class.common_context, &mut left)?,
+                resource: tree(&class.resource, &mut left)?,
                 event_records: Vec::new(),
                 slots: 0,
             };
@@ -761,5 +764,6 @@ pub fn scope_class<'a>(
         Scope::CommonContext => stream.common_context.as_ref(),
         Scope::SpecificContext => event?.specific_context.as_ref(),
         Scope::Payload => event?.payload.as_ref(),
+        Scope::Resource => stream.resource.as_ref(),
     }
 }

@@ -88,9 +88,12 @@ impl Record {
         &mut self.values
     }
 
-    /// A scope is bits: it begins at this bit of the [bytes](RecordSource::bytes) of the source.
+    /// A scope is bits: it begins at this bit of the [bytes](RecordSource::bytes) of the source. Does nothing for
+    /// [`Scope::Resource`], which never is.
     pub fn set_bits(&mut self, scope: Scope, begin: u64) {
-        self.begins[scope as usize] = Position::at(begin);
+        if let Some(place) = self.begins.get_mut(scope as usize) {
+            *place = Position::at(begin);
+        }
     }
 
     fn clear(&mut self) {

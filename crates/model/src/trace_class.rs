@@ -91,6 +91,9 @@ pub struct DataStreamClass {
     pub event_record_header: Option<Arc<FieldClass>>,
     /// Class of the contexts that all event records have: a structure.
     pub common_context: Option<Arc<FieldClass>>,
+    /// Class of what is known of the [resources](crate::Scope::Resource) that event records come from: a
+    /// structure.
+    pub resource: Option<Arc<FieldClass>>,
     /// Event record classes in the order they were declared.
     pub event_records: Vec<Arc<EventRecordClass>>,
     /// What the producer adds.

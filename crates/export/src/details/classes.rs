@@ -406,6 +406,7 @@ impl<'a> ClassWriter<'a> {
             Scope::CommonContext => "Event common context",
             Scope::SpecificContext => "Event specific context",
             Scope::Payload => "Event payload",
+            Scope::Resource => "Resource",
         });
         lines.push(": ");
         for (i, name) in target.path.iter().enumerate() {

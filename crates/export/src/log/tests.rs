@@ -3,8 +3,9 @@ use std::sync::Arc;
 use std::fmt;
 
 use ichnos_model::{
-    Damage, DamageKind, EventRecordClass, FieldClass, FieldKind, IntegerProperties, IntegerRange, LevelScale,
-    LevelStep, LogText, Mappings, RangeSet, StringEncoding, StringLength, TraceClass,
+    Damage, DamageKind, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties,
+    IntegerRange, LevelScale, LevelStep, LogText, Mappings, Member, RangeSet, StringEncoding, StringLength,
+    TraceClass,
 };
 
 use super::*;
@@ -121,6 +122,53 @@ fn what_is_not_there_is_empty() {
         json,
         r#"{"moniker":"","version":1,"data_source":"Logs","metadata":{"timestamp":-1500000000,"severity":"INFO","raw_severity":35,"tags":[]},"payload":{"root":{"message":{}}}}"#
     );
+}
+
+/// What is known of the component from elsewhere counts where the event does not name one itself.
+#[test]
+fn what_is_known_of_a_resource_is_in_the_line() {
+    let fixture = fixture_of(vec![("own", text_class(), Some(Meaning::Component))], |_| {});
+    let mut class = TraceClass::clone(&fixture.stream.trace.class);
+    let stream = &mut class.data_streams[0];
+    let text = || FieldClass::optional(text_class());
+    let members = ["url", "moniker", "zone"].map(|name| Member::new(name, text()));
+    stream.resource = Some(Arc::new(FieldClass::structure(members)));
+    let fixture = |names_itself: bool| {
+        let mut class = class.clone();
+        let event = Arc::make_mut(&mut class.data_streams[0].event_records[0]);
+        event.meanings.insert(Scope::Resource, 0, Meaning::ComponentUrl);
+        event.meanings.insert(Scope::Resource, 1, Meaning::Component);
+        if !names_itself {
+            event.payload = Some(structure(Vec::new()));
+        }
+        let trace = ichnos_model::Trace::new(class, "trace", &ichnos_model::Limits::default()).unwrap();
+        Fixture { stream: DataStream::new(Arc::new(trace), 0, Some(1), "stream").unwrap() }
+    };
+    let said = |fixture: &Fixture, payload: &[u8], resource: [Option<&str>; 3]| {
+        let mut values = EventValues::default();
+        values.begin(Scope::Resource);
+        for text in resource {
+            values.push_optional(text.is_some());
+            text.into_iter().for_each(|text| values.push(text));
+        }
+        [LogForm::Text, LogForm::Json].map(|form| {
+            let (out, mut sink) = sink(form);
+            fixture.begin(&mut sink);
+            fixture.event_with(&mut sink, payload, &values);
+            fixture.event(&mut sink, 0, payload);
+            fixture.end(&mut sink);
+            out.text()
+        })
+    };
+    let [text, json] = said(&fixture(false), b"", [Some("u"), Some("core/a"), Some("zone")]);
+    let line = |component: &str| format!("[00000.000000][][][{component}] INFO: <missing message>\n");
+    assert_eq!(text, line("core/a") + &line(""));
+    let (first, second) = json.split_once('\n').unwrap();
+    assert!(first.contains(r#""moniker":"core/a""#) && first.contains(r#""component_url":"u""#), "{first}");
+    assert!(second.contains(r#""moniker":"""#) && !second.contains("component_url"), "{second}");
+    assert!(!json.contains("zone"));
+    assert_eq!(said(&fixture(true), b"own\0", [None, Some("core/a"), None])[0], line("own") + &line("own"));
+    assert_eq!(said(&fixture(false), b"", [None; 3])[0], line("") + &line(""));
 }
 
 #[test]

@@ -57,7 +57,11 @@ pub(super) fn trace_class(options: &OpenOptions) -> TraceClass {
     let mut clock = ClockClass::new(name, 1_000_000_000);
     clock.name = Some(name.to_owned());
     clock.description = Some(description.to_owned());
-    let stream = DataStreamClass { default_clock: Some(0), ..DataStreamClass::default() };
+    let stream = DataStreamClass {
+        default_clock: Some(0),
+        resource: Some(resource_class()),
+        ..DataStreamClass::default()
+    };
     TraceClass {
         dialect: "Fuchsia log records".to_owned(),
         environment: vec![("clock".to_owned(), Attribute::Text(name.to_owned()))],
@@ -65,6 +69,19 @@ pub(super) fn trace_class(options: &OpenOptions) -> TraceClass {
         data_streams: vec![stream],
         ..TraceClass::default()
     }
+}
+
+/// What is known of where a record comes from: the component that its tag stands for, as a control record
+/// before said.
+fn resource_class() -> Arc<FieldClass> {
+    let text = || FieldClass::optional(text_class(16, 0));
+    Arc::new(FieldClass::structure([Member::new("moniker", text()), Member::new("url", text())]))
+}
+
+/// What the members of [`resource_class`] mean.
+fn insert_resource_meanings(meanings: &mut Meanings) {
+    meanings.insert(Scope::Resource, 0, Meaning::Component);
+    meanings.insert(Scope::Resource, 1, Meaning::ComponentUrl);
 }
 
 /// The bit of the type of an argument in a key that makes it the marker of printf.
@@ -339,6 +356,9 @@ fn record_class(record: &Record<'_>, is_extended: bool) -> EventRecordClass {
         push_extension(&mut members, record);
     }
     let payload = structure(members.list, WORD);
+    if !record.is_control() {
+        insert_resource_meanings(&mut meanings);
+    }
     let name = if record.is_control() { "log_control" } else { "log" };
     EventRecordClass {
         name: Some(name.to_owned()),
@@ -482,8 +502,8 @@ fn packet_class(tags: u8, scale: SeverityScale) -> EventRecordClass {
 /// The key of [`any_class`], which no message has.
 pub(super) const ANY_KEY: &[u8] = &[0xff];
 
-/// The class of records when there are too many classes: all arguments are in an array. Such a record is
-/// delivered as [`super::any::write`] writes it.
+/// The class of records when there are too many classes: all arguments are in an array, which is
+/// [values](super::any::push).
 pub(super) fn any_class() -> EventRecordClass {
     let mut role = LogRole::new(LogSeverity::Member, SCALE);
     let mut meanings = Meanings::default();
@@ -526,6 +546,7 @@ pub(super) fn any_class() -> EventRecordClass {
     members.push("count", padding(32, 8), None);
     members.push("arguments", Arc::new(FieldClass::new(arguments)), Some(Meaning::Rendered));
     let payload = structure(members.list, 8);
+    insert_resource_meanings(&mut meanings);
     EventRecordClass {
         id: id_of(ANY_KEY).into(),
         name: Some("log".to_owned()),

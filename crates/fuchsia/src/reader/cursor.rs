@@ -8,20 +8,18 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, FastCursor, Head,
-    LateClass, LogComponent, Message, MessageKind, Scope, Scopes, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues,
+    FastCursor, Head, LateClass, Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
+use super::components::Components;
 use super::shape::{self, Shape};
 use super::{OpenOptions, any};
 use crate::log::{self, CheckOptions, Framer, Framing, LogError, Record};
 
 /// Size of the length before a datagram.
 const LENGTH: usize = 4;
-
-/// Bytes of what control records say of components, at most; further ones are events like others.
-const MOST_COMPONENTS: usize = 16 << 20;
 
 /// What the cursor does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +44,17 @@ enum Queued {
     Event,
 }
 
+/// Which fields of the current record are values: what it does not hold as its class has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Beside {
+    /// All lies in it.
+    Nothing,
+    /// Its component.
+    Component,
+    /// Its arguments, of any class, and its component if that is known.
+    Arguments,
+}
+
 /// The fewest classes that a cursor keeps.
 const FEWEST_KNOWN: usize = 8;
 
@@ -63,8 +72,6 @@ struct Known {
     shape: Option<Shape>,
     /// Whether records tell how many were dropped before them.
     counts_drops: bool,
-    /// Whether they are structured records.
-    are_records: bool,
     /// Index of the class.
     index: usize,
 }
@@ -100,9 +107,7 @@ pub(super) struct LogCursor {
     hand: usize,
     by_late: HashMap<usize, usize>,
     /// The components that tags stand for, as control records said.
-    components: HashMap<u32, LogComponent>,
-    /// Bytes that those take, about.
-    components_size: usize,
+    components: Components,
     by_hash: HashMap<u64, usize, BuildHasherDefault<NoHash>>,
     seed: u64,
     /// Of the class that records had last.
@@ -110,11 +115,13 @@ pub(super) struct LogCursor {
     /// Index of that class, and whether its records say how many were dropped.
     index: usize,
     counts_drops: bool,
-    /// The current record: where it is, or how long it is in `scratch`.
+    /// Where the current record is.
     begin: usize,
     end: usize,
-    in_scratch: bool,
-    scratch: Vec<u8>,
+    /// Which of its fields are values.
+    beside: Beside,
+    /// The arguments of a record of any class.
+    arguments: EventValues,
     key: Vec<u8>,
     begins: [Position; 6],
     slots: Vec<Cell<i128>>,
@@ -167,8 +174,7 @@ impl LogCursor {
             most_known: most_known.max(FEWEST_KNOWN),
             hand: 0,
             by_late: HashMap::new(),
-            components: HashMap::new(),
-            components_size: 0,
+            components: Components::default(),
             by_hash: HashMap::default(),
             seed: std::hash::RandomState::new().hash_one(0),
             last: usize::MAX,
@@ -177,8 +183,8 @@ impl LogCursor {
             check: options.check,
             begin: 0,
             end: 0,
-            in_scratch: false,
-            scratch: Vec::new(),
+            beside: Beside::Nothing,
+            arguments: EventValues::default(),
             key: Vec::new(),
             begins: [Position::default(); 6],
             slots: Vec::new(),
@@ -249,7 +255,7 @@ impl LogCursor {
                 return None;
             }
             let timestamp = words.get(1).map_or(0, |word| u64::from_le_bytes(*word));
-            if index != self.last || self.in_scratch {
+            if index != self.last {
                 self.last = index;
                 self.choose(class::RECORD_CONTEXT);
             }
@@ -258,6 +264,9 @@ impl LogCursor {
             (self.begin, self.end) = (begin, end);
             if self.note_time(timestamp as i64) {
                 continue;
+            }
+            if !self.components.is_empty() {
+                self.look_up_component();
             }
             self.lend_event();
             return Some(());
@@ -286,7 +295,7 @@ impl LogCursor {
 
     /// Prepares for events of the class that is the last one now, with a specific context of so many bits.
     fn choose(&mut self, context: u64) {
-        self.in_scratch = false;
+        self.beside = Beside::Nothing;
         self.begins[Scope::Payload as usize].bit = context;
         let Some(known) = self.known.get_mut(self.last) else { return };
         known.was_met = true;
@@ -427,7 +436,7 @@ impl LogCursor {
             });
         }
         if let log::Message::Record { record, .. } = message {
-            self.note_component(record);
+            self.components.note(record);
         }
         let Some(form) = Form::of(message) else { return };
         self.begin = message.offset() as usize;
@@ -445,12 +454,11 @@ impl LogCursor {
                 self.last = index;
                 self.choose(context);
             }
-            (None, log::Message::Record { record, .. }) => {
+            (None, log::Message::Record { record, behind }) => {
                 let Some(index) = self.any() else { return self.refuse(message.offset()) };
                 self.last = index;
                 self.choose(context);
-                self.in_scratch = true;
-                self.end = any::write(message, record, &mut self.scratch);
+                self.end = self.begin + record.as_bytes().len() + behind.len();
             }
             (None, log::Message::Legacy(packet)) => return self.refuse(packet.offset()),
         }
@@ -463,6 +471,16 @@ impl LogCursor {
         };
         if self.note_time(timestamp) {
             return;
+        }
+        if let log::Message::Record { record, .. } = message {
+            if index.is_none() {
+                self.arguments.clear();
+                any::push(message, record, &mut self.arguments);
+                self.components.push(record.as_bytes(), &mut self.arguments);
+                self.beside = Beside::Arguments;
+            } else if !self.components.is_empty() {
+                self.look_up_component();
+            }
         }
         if dropped > 0 {
             self.queue.push_back(Queued::Discarded(dropped));
@@ -482,29 +500,11 @@ impl LogCursor {
         }));
     }
 
-    /// Notes which component a tag stands for from here on, if this is a record that says so.
-    fn note_component(&mut self, record: &Record<'_>) {
-        let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
-        let text = |text: Option<log::Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
-        let component = LogComponent { moniker: text(control.moniker), url: text(control.url) };
-        let size = |component: &LogComponent| {
-            size_of::<LogComponent>() + component.moniker.len() + component.url.len()
-        };
-        let before = self.components.get(&record.tag()).map_or(0, size);
-        let all = self.components_size - before + size(&component);
-        let is_known = !component.moniker.is_empty() || !component.url.is_empty();
-        if is_known && all <= MOST_COMPONENTS {
-            self.components_size = all;
-            self.components.insert(record.tag(), component);
-        }
-    }
-
-    /// The component that the tag of the current record stands for.
+    /// Looks up the component that the tag of the current record stands for.
     #[inline(never)]
-    fn component(&self) -> Option<&LogComponent> {
-        self.known.get(self.last).filter(|known| known.are_records)?;
-        let header = u64::from_le_bytes(*self.bytes.get(self.begin..)?.first_chunk()?);
-        self.components.get(&shape::tag(header)?)
+    fn look_up_component(&mut self) {
+        let record = self.bytes.get(self.begin..).unwrap_or_default();
+        self.beside = if self.components.look_up(record) { Beside::Component } else { Beside::Nothing };
     }
 
     /// Which of the known classes is that of a message; None if there are too many classes.
@@ -545,7 +545,6 @@ impl LogCursor {
             was_met: true,
             shape,
             counts_drops,
-            are_records: !matches!(form, Some(Form::Legacy(_))),
             index: class.plans.index().unwrap_or(usize::MAX),
             class,
         };
@@ -640,15 +639,14 @@ impl LogCursor {
     #[inline(always)]
     fn current_event(&self) -> Option<Event<'_>> {
         let class = &*self.known.get(self.last)?.class;
-        let bits = if self.in_scratch {
-            PacketBits { data: &self.scratch, content: self.end as u64 * 8 }
-        } else {
-            PacketBits::whole(self.bytes.get(self.begin..self.end)?)
-        };
+        let bits = PacketBits::whole(self.bytes.get(self.begin..self.end)?);
         let scopes = Scopes::new(bits, &self.begins, &self.slots, &self.limits);
-        let mut event = Event::new(&self.stream, &class.plans, Some(&self.clock), scopes);
-        event.component = if self.components.is_empty() { None } else { self.component() };
-        Some(event)
+        let scopes = match self.beside {
+            Beside::Nothing => scopes,
+            Beside::Component => scopes.with_values(self.components.values()),
+            Beside::Arguments => scopes.with_values(&self.arguments),
+        };
+        Some(Event::new(&self.stream, &class.plans, Some(&self.clock), scopes))
     }
 
     /// The current message where it is no event.

@@ -12,12 +12,14 @@
 //! | moniker, URL and count behind an extended record | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
 //! | timestamp | the clock, of 1 GHz, whose origin nobody knows |
 //! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
-//! | what a member means | log role of the class |
+//! | component that the tag of a record stands for | members `moniker`, `url` of the [resource](ichnos_model::Scope::Resource) |
+//! | what a member means | meanings and log role of the class |
 //!
 //! Events are delivered where they lie in the file. What lies between the members - headers and names of
-//! arguments - is padding of the class. Only when there are more classes than
-//! [`Limits::late_event_record_classes`] allows, further records are written anew, as one class for
-//! all of them has it: an array of arguments.
+//! arguments - is padding of the class. What a record does not hold itself is values: the component that a
+//! control record before it named; and the payload when there are more classes than
+//! [`Limits::late_event_record_classes`] allows, since all further records are of one class then, whose payload
+//! is an array of arguments.
 //!
 //! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
 //!
@@ -26,6 +28,7 @@
 
 mod any;
 mod class;
+mod components;
 mod cursor;
 mod format;
 mod shape;

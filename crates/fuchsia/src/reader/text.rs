@@ -5,7 +5,7 @@ use std::fmt;
 use ichnos_model::Event;
 
 use super::any;
-use crate::log::{Meaning, Record, Role};
+use crate::log::{Meaning, Message, Record, Role};
 
 /// Writes the message of a record of printf.
 pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
@@ -18,7 +18,8 @@ pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt:
 /// Writes the message of a record of any class, with all else that it says: its class cannot tell what
 /// means something.
 pub(super) fn write_all(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
-    let Some((record, message)) = any::record(event.scopes.bits.data) else { return Ok(()) };
+    let Ok((record, behind)) = Record::read(event.scopes.bits.data, 0) else { return Ok(()) };
+    let message = Message::Record { record, behind };
     write!(out, "{}", record.text().without_pairs())?;
     let mut space = if record.known().message.is_some() { " " } else { "" };
     let is_shown = |role| !matches!(role, Role::Marker | Role::Positional | Role::Known(Meaning::Message));

@@ -388,6 +388,7 @@ proptest! {
         };
         let stream = DataStreamClass {
             common_context: Some(common_context),
+            resource: Some(Arc::new(FieldClass::structure([Member::new("zone", FieldClass::string())]))),
             event_records: vec![Arc::new(event)],
             ..DataStreamClass::default()
         };
@@ -415,7 +416,26 @@ proptest! {
         mixed.begin(Scope::CommonContext);
         context_pushes.iter().for_each(|push| push.to(&mut mixed));
 
+        // What is known of the resource is not among what these sinks show of events.
+        let mut resource = mixed.clone();
+        resource.begin(Scope::Resource);
+        resource.push("north");
+        let mut only_resource = EventValues::default();
+        only_resource.begin(Scope::Resource);
+        only_resource.push("south");
+
         let bits = Scopes::new(PacketBits::whole(&data), &begins, &slots, &limits);
+        for (scopes, zone) in [(bits, None), (bits.with_values(&only_resource), Some("south"))] {
+            let event = Event::new(&stream, plans, None, scopes);
+            let mut copy = EventValues::default();
+            copy.copy_from(&event).unwrap();
+            let copy = Event::new(&stream, plans, None, Scopes::of_values(&copy));
+            for event in [event, copy] {
+                let found = event.field("resource.zone");
+                prop_assert_eq!(found.and_then(|found| found.as_str()), zone);
+                prop_assert_eq!(event.has_resource(), zone.is_some());
+            }
+        }
         for (i, push) in leaves {
             let path = format!("m{i}");
             for scopes in [bits, Scopes::of_values(&values)] {
@@ -427,7 +447,10 @@ proptest! {
             }
         }
         for output in OUTPUTS {
-            let written = [bits, Scopes::of_values(&values), bits.with_values(&mixed)].map(|scopes| {
+            let resources = if output.starts_with("log") { [&mixed; 2] } else { [&resource, &only_resource] };
+            let [with_mixed, with_only] = resources.map(|values| bits.with_values(values));
+            let all = [bits, Scopes::of_values(&values), bits.with_values(&mixed), with_mixed, with_only];
+            let written = all.map(|scopes| {
                 write(output, false, &mut |sink| {
                     let event = Event::new(&stream, plans, None, scopes);
                     for message in [Message::StreamBegin(&stream), Message::Event(event), Message::StreamEnd(&stream)] {
@@ -435,10 +458,11 @@ proptest! {
                     }
                 })
             });
-            let [bits, values, mixed] = written.map(|text| String::from_utf8_lossy(&text).into_owned());
+            let [bits, others @ ..] = written.map(|text| String::from_utf8_lossy(&text).into_owned());
             prop_assert!(!bits.is_empty(), "{} wrote nothing", output);
-            prop_assert_eq!(&bits, &values, "{}", output);
-            prop_assert_eq!(&bits, &mixed, "{}", output);
+            for other in &others {
+                prop_assert_eq!(&bits, other, "{}", output);
+            }
         }
     }
 }

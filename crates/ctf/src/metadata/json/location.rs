@@ -29,7 +29,7 @@ pub(super) fn field_location(
 fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<Scope> {
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
-        let names = Scope::ALL.map(Scope::name);
+        let names = Scope::DECODED.map(Scope::name);
         let error = Diagnostic::error(node.place, "no such scope");
         problems.add(error.expected(listed(&names), node.describe()));
         return None;

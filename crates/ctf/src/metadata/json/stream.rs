@@ -361,6 +361,7 @@ impl<'a> StreamReader<'a> {
             packet_context,
             event_record_header,
             common_context,
+            resource: None,
             event_records: Vec::new(),
             attributes,
             declared_at: object.place.into(),

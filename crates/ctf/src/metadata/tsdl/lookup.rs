@@ -25,7 +25,7 @@ pub(super) struct View<'a> {
     pub(super) frames: &'a [Frame],
     /// The frame in which relative locations begin.
     pub(super) innermost: Option<usize>,
-    /// Root fields that are complete, in the order of [`Scope::ALL`].
+    /// Root fields that are complete, in the order of [`Scope::DECODED`].
     pub(super) roots: &'a [Option<Arc<FieldClass>>; 6],
 }
 
@@ -98,7 +98,7 @@ impl View<'_> {
                 Some([head, &rest].concat())
             })
         } else {
-            let root = Scope::ALL.iter().position(|other| *other == scope);
+            let root = Scope::DECODED.iter().position(|other| *other == scope);
             let root = root.and_then(|index| self.roots.get(index)).and_then(Option::as_ref);
             root.and_then(|root| follow(root, names, budget, &mut classes))
         };

@@ -286,6 +286,7 @@ impl Reader<'_> {
             packet_context: take(Scope::PacketContext),
             event_record_header: take(Scope::EventRecordHeader),
             common_context: take(Scope::CommonContext),
+            resource: None,
             event_records: Vec::new(),
             attributes,
             declared_at: object.place.into(),

@@ -47,7 +47,7 @@ const TAGS: [(&str, Role, &[Scope]); 11] = [
     ("packet-sequence-number", Role::PacketSequenceNumber, &[Scope::PacketContext]),
     (DISCARDED, Role::DiscardedEventCounter, &[Scope::PacketHeader, Scope::PacketContext]),
     ("event-record-class-id", Role::EventRecordClassId, &[Scope::EventRecordHeader]),
-    (NOW, Role::Timestamp, &Scope::ALL),
+    (NOW, Role::Timestamp, &Scope::DECODED),
     (AFTER, Role::PacketEndTimestamp, &[Scope::PacketContext]),
 ];
 

@@ -1,0 +1,97 @@
+//! The components that tags stand for, as control records say.
+
+use std::collections::HashMap;
+
+use ichnos_model::{EventValues, Scope};
+
+use super::shape;
+use crate::log::{Record, Text};
+
+/// Bytes of what control records say of components, at most; further ones are events like others.
+const MOST: usize = 16 << 20;
+
+/// A component; what is not known of it is empty.
+#[derive(Debug)]
+struct Component {
+    moniker: String,
+    url: String,
+}
+
+/// The components that were named up to now.
+#[derive(Debug, Default)]
+pub(super) struct Components {
+    by_tag: HashMap<u32, Component>,
+    /// Bytes that those take, about.
+    size: usize,
+    /// What was looked up last: the tag, and the fields of its component. Most records have the tag of the one
+    /// before.
+    found: Option<u32>,
+    values: EventValues,
+}
+
+impl Components {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_tag.is_empty()
+    }
+
+    /// Notes which component a tag stands for from here on, if this is a record that says so.
+    pub(super) fn note(&mut self, record: &Record<'_>) {
+        let Some(control) = record.control().filter(|control| control.rolled_out.is_none()) else { return };
+        let text = |text: Option<Text<'_>>| text.map(|text| text.to_string()).unwrap_or_default();
+        let component = Component { moniker: text(control.moniker), url: text(control.url) };
+        let size =
+            |component: &Component| size_of::<Component>() + component.moniker.len() + component.url.len();
+        let before = self.by_tag.get(&record.tag()).map_or(0, size);
+        let all = self.size - before + size(&component);
+        let is_known = !component.moniker.is_empty() || !component.url.is_empty();
+        if is_known && all <= MOST {
+            self.size = all;
+            self.by_tag.insert(record.tag(), component);
+            self.found = None;
+        }
+    }
+
+    /// Looks up the component of a record; whether its tag stands for one.
+    pub(super) fn look_up(&mut self, record: &[u8]) -> bool {
+        let Some(tag) = tag(record) else { return false };
+        if self.found == Some(tag) {
+            return true;
+        }
+        let Some(component) = self.by_tag.get(&tag) else { return false };
+        self.values.clear();
+        component.push(&mut self.values);
+        self.found = Some(tag);
+        true
+    }
+
+    /// The fields of the component that was looked up last.
+    #[inline]
+    pub(super) fn values(&self) -> &EventValues {
+        &self.values
+    }
+
+    /// Appends the fields of the component of a record to other values, if its tag stands for one.
+    pub(super) fn push(&self, record: &[u8], values: &mut EventValues) {
+        if let Some(component) = tag(record).and_then(|tag| self.by_tag.get(&tag)) {
+            component.push(values);
+        }
+    }
+}
+
+impl Component {
+    /// Appends its fields, as [`resource_class`](super::class::resource_class) has them.
+    fn push(&self, values: &mut EventValues) {
+        values.begin(Scope::Resource);
+        for text in [&self.moniker, &self.url] {
+            values.push_optional(!text.is_empty());
+            if !text.is_empty() {
+                values.push(text.as_str());
+            }
+        }
+    }
+}
+
+/// The tag of a record, unless that is a control record.
+fn tag(record: &[u8]) -> Option<u32> {
+    shape::tag(u64::from_le_bytes(*record.first_chunk()?))
+}
