@@ -8,12 +8,13 @@ mod parts;
 mod resume;
 mod text;
 
+use std::cell::OnceCell;
 use std::io;
 use std::ops::ControlFlow;
 
 use ichnos_model::{
-    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Meanings, Message,
-    Scope, Sink, Value,
+    ClockValue, Damage, DataStream, Discarded, Event, LogLevel, LogSeverity, Meaning, Message, Scope, Sink,
+    Value,
 };
 
 use crate::color::Palette;
@@ -75,15 +76,19 @@ enum Leads {
 }
 
 /// What is known of a scope of an event record class: what becomes of its fields, and what stands before them.
-type ScopePart = (Treatments, Leads);
+#[derive(Debug)]
+struct ScopePart {
+    treatments: Treatments,
+    leads: Leads,
+}
 
 /// What is known of an event record class.
 #[derive(Debug)]
 struct ClassPart {
     /// The scopes that something is shown of.
     scopes: Vec<ScopePart>,
-    /// The same of resources, if something of them is shown: few events have them.
-    resource: Option<Box<ScopePart>>,
+    /// That of resources, if something of them is shown; made for the first event that has one.
+    resource: OnceCell<Option<ScopePart>>,
     /// Of events that are none of a log.
     name: Option<String>,
     /// The process, where the environment of the trace knows it and the events do not.
@@ -97,11 +102,6 @@ struct ClassPart {
 impl ClassPart {
     fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
-        let is_text = options.form == LogForm::Text;
-        let meanings = role.map(|_| &event.class.meanings);
-        let means =
-            |meaning| meanings.is_some_and(|meanings: &Meanings| meanings.members(meaning).next().is_some());
-        let shown = Shown { lines_need_files: is_text && !means(Meaning::File), thread_names: is_text };
         let scopes = [
             Scope::PacketContext,
             Scope::EventRecordHeader,
@@ -111,32 +111,48 @@ impl ClassPart {
         ];
         // What is outside of events belongs to no line of its own.
         let skipped = if role.is_none() { 2 } else { 0 };
-        let part = |scope: Scope| {
-            let plan = event.plan(scope);
-            let leads = if is_text {
-                Leads::Text(Names::of(plan, palette.log_escaping()))
-            } else {
-                Leads::Json(Keys::of(plan))
-            };
-            Some((Treatments::of(scope, plan, meanings, shown)?, leads))
-        };
+        let scopes = scopes.into_iter().skip(skipped);
+        let scopes = scopes.filter_map(|scope| ScopePart::of(event, scope, options, palette));
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
-            Some(Value::Integer(number)) if !means(Meaning::Process) => {
+            Some(Value::Integer(number)) if !means(event, Meaning::Process) => {
                 i64::try_from(*number).ok().map(Number::Signed)
             }
             _ => None,
         };
         let process_name = environment("procname").and_then(Value::as_text).map(str::to_owned);
         Self {
-            scopes: scopes.into_iter().skip(skipped).filter_map(part).collect(),
-            resource: part(Scope::Resource).map(Box::new),
+            scopes: scopes.collect(),
+            resource: OnceCell::new(),
             name: role.is_none().then(|| event.class.name.as_deref().unwrap_or("<unknown>").to_owned()),
             process,
-            process_name: process_name.filter(|_| !means(Meaning::ProcessName)),
+            process_name: process_name.filter(|_| !means(event, Meaning::ProcessName)),
             has_dates: options.has_dates(event.stream),
         }
     }
+}
+
+impl ScopePart {
+    /// None if nothing of the scope is shown.
+    fn of(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
+        let is_text = options.form == LogForm::Text;
+        let lines_need_files = is_text && !means(event, Meaning::File);
+        let plan = event.plan(scope);
+        let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
+        let shown = Shown { lines_need_files, thread_names: is_text };
+        let treatments = Treatments::of(scope, plan, meanings, shown)?;
+        let leads = if is_text {
+            Leads::Text(Names::of(plan, palette.log_escaping()))
+        } else {
+            Leads::Json(Keys::of(plan))
+        };
+        Some(Self { treatments, leads })
+    }
+}
+
+/// Whether a member of the class of an event of a log has this meaning.
+fn means(event: &Event<'_>, meaning: Meaning) -> bool {
+    event.class.log.is_some() && event.class.meanings.members(meaning).next().is_some()
 }
 
 /// What an event says, sorted; and what is kept from one event to the next so that nothing is allocated
@@ -151,7 +167,14 @@ struct Sorter {
 }
 
 impl Sorter {
-    fn sort(&mut self, event: &Event<'_>, class: &ClassPart, failures: &mut Failures) {
+    /// `resource`: how to make [`ClassPart::resource`].
+    fn sort(
+        &mut self,
+        event: &Event<'_>,
+        class: &ClassPart,
+        resource: impl FnOnce() -> Option<ScopePart>,
+        failures: &mut Failures,
+    ) {
         let Self { parts, pairs, .. } = self;
         parts.clear();
         pairs.clear();
@@ -159,39 +182,28 @@ impl Sorter {
         if let Some(name) = &class.process_name {
             parts.say(TextPart::Tag, name);
         }
-        if event.has_resource() {
-            self.sort_resource(event, class, failures);
+        // What the event itself says comes later, and counts.
+        let resource =
+            if event.has_resource() { class.resource.get_or_init(resource).as_ref() } else { None };
+        let mut others = class.scopes.iter();
+        let mut next = resource.or_else(|| others.next());
+        while let Some(ScopePart { treatments, leads }) = next {
+            failures.note(match leads {
+                Leads::Text(names) => {
+                    let pairs = PairWriter::new(pairs, names, &mut self.nesting);
+                    event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
+                }
+                Leads::Json(keys) => {
+                    let any = !pairs.is_empty();
+                    let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
+                    let mut collector = Collector { treatments, parts, pairs };
+                    let result = event.visit(treatments.scope, &mut collector);
+                    collector.pairs.finish(result.is_err());
+                    result
+                }
+            });
+            next = others.next();
         }
-        for part in &class.scopes {
-            self.sort_scope(event, part, failures);
-        }
-    }
-
-    /// What the event itself says comes later, and counts.
-    #[inline(never)]
-    fn sort_resource(&mut self, event: &Event<'_>, class: &ClassPart, failures: &mut Failures) {
-        if let Some(part) = &class.resource {
-            self.sort_scope(event, part, failures);
-        }
-    }
-
-    #[inline(always)]
-    fn sort_scope(&mut self, event: &Event<'_>, (treatments, leads): &ScopePart, failures: &mut Failures) {
-        let Self { parts, pairs, .. } = self;
-        failures.note(match leads {
-            Leads::Text(names) => {
-                let pairs = PairWriter::new(pairs, names, &mut self.nesting);
-                event.visit(treatments.scope, &mut Collector { treatments, parts, pairs })
-            }
-            Leads::Json(keys) => {
-                let any = !pairs.is_empty();
-                let pairs = FieldWriter::within(pairs, &mut self.scratch, keys, any);
-                let mut collector = Collector { treatments, parts, pairs };
-                let result = event.visit(treatments.scope, &mut collector);
-                collector.pairs.finish(result.is_err());
-                result
-            }
-        });
     }
 }
 
@@ -287,7 +299,8 @@ impl<W: TextWriter> Log<W> {
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
         let class = classes.of(event, || ClassPart::of(event, &self.options, &self.palette));
-        self.sorter.sort(event, class, &mut self.output.failures);
+        let resource = || ScopePart::of(event, Scope::Resource, &self.options, &self.palette);
+        self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
         let parts = &mut self.sorter.parts;
         let (mut level, mut raw) = (None, None);

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ichnos_model::{
     Damage, DamageKind, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, LevelScale, LevelStep, LogText, Mappings, Member, RangeSet, StringEncoding, StringLength,
+    IntegerRange, LevelScale, LevelStep, LogText, Mappings, Meanings, Member, RangeSet, StringEncoding, StringLength,
     TraceClass,
 };
 
