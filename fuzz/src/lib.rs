@@ -222,7 +222,11 @@ fn check_counts(mut cursor: impl StreamCursor, mut counting: impl StreamCursor) 
 
 fn check_event(event: &Event<'_>) {
     for scope in Scope::ALL {
-        if let Some(plan) = event.plan(scope) {
+        if scope == Scope::Resource || event.scopes.values.is_some_and(|values| values.has(scope)) {
+            let mut looking = Looking { end: u64::MAX, ..Looking::default() };
+            event.visit(scope, &mut looking).expect("delivered, but of other values than its class");
+            assert_eq!(looking.open, 0);
+        } else if let Some(plan) = event.plan(scope) {
             let end = check_scope(&event.scopes, scope as usize, plan);
             // A scope ends where the next one begins.
             if (2..5).contains(&(scope as usize)) {
