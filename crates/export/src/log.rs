@@ -139,7 +139,7 @@ impl ScopePart {
         let lines_need_files = is_text && !means(event, Meaning::File);
         let plan = event.plan(scope);
         let meanings = event.class.log.as_deref().map(|_| &event.class.meanings);
-        let shown = Shown { lines_need_files, thread_names: is_text };
+        let shown = Shown { lines_need_files, thread_names: is_text, component_urls: !is_text };
         let treatments = Treatments::of(scope, plan, meanings, shown)?;
         let leads = if is_text {
             Leads::Text(Names::of(plan, palette.log_escaping()))

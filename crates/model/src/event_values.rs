@@ -237,6 +237,8 @@ impl EventValues {
     ///
     /// # Errors
     /// If the values do not fit the class.
+    // What is bits, as most is, is visited where it is asked for.
+    #[inline(never)]
     pub(crate) fn visit<V: Visitor>(
         &self,
         scope: Scope,

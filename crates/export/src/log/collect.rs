@@ -34,6 +34,8 @@ pub(super) struct Shown {
     pub(super) lines_need_files: bool,
     /// Whether a thread can be identified by a name.
     pub(super) thread_names: bool,
+    /// Whether a component is shown with its URL.
+    pub(super) component_urls: bool,
 }
 
 impl Treatments {
@@ -111,6 +113,7 @@ fn treatment_of(meaning: Meaning, nodes: &[&Node], shown: Shown) -> Treatment {
         Meaning::Tag | Meaning::ProcessName => text(TextPart::Tag),
         Meaning::File => text(TextPart::File),
         Meaning::Component => text(TextPart::Component),
+        Meaning::ComponentUrl if is_text && !shown.component_urls => Treatment::Skip,
         Meaning::ComponentUrl => text(TextPart::ComponentUrl),
         Meaning::Rendered | Meaning::Hidden => Treatment::Skip,
         _ => Treatment::Pair,

@@ -4,8 +4,8 @@ use std::fmt;
 
 use ichnos_model::{
     Damage, DamageKind, EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties,
-    IntegerRange, LevelScale, LevelStep, LogText, Mappings, Meanings, Member, RangeSet, StringEncoding, StringLength,
-    TraceClass,
+    IntegerRange, LevelScale, LevelStep, LogText, Mappings, Meanings, Member, RangeSet, StringEncoding,
+    StringLength, TraceClass,
 };
 
 use super::*;
