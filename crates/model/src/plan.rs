@@ -664,6 +664,12 @@ impl EventRecordPlans {
     }
 }
 
+/// The tree of a class that depends on nothing that was read.
+fn tree_of_format(class: &Option<Arc<FieldClass>>) -> Result<Option<Plan>, PlanError> {
+    let limits = Limits::default();
+    class.as_ref().map(|class| Plan::tree(class, &mut Left::new(&limits), &limits)).transpose()
+}
+
 impl TracePlans {
     /// Compiles a trace class.
     ///
@@ -695,7 +701,8 @@ impl TracePlans {
                 packet_context: tree(&class.packet_context, &mut left)?,
                 event_record_header: tree(&class.event_record_header, &mut left)?,
                 common_context: tree(&class.common_context, &mut left)?,
-                resource: tree(&class.resource, &mut left)?,
+                // A format has it, not a file: limits are for those.
+                resource: tree_of_format(&class.resource)?,
                 event_records: Vec::new(),
                 slots: 0,
             };

@@ -501,6 +501,42 @@ fn a_tag_stands_for_the_component_that_a_control_record_named() {
     assert_eq!(found, ["", "", foo, "", foo, "", "", "", other, bar]);
 }
 
+/// Also records of too many classes, whose arguments are values, too; and 0 is a tag like any other one.
+#[test]
+fn all_records_with_a_tag_that_was_named_have_their_component() {
+    let mut buffer = [0; 1024];
+    let mut encoder = Encoder::new(&mut buffer);
+    for (is_control, name, value) in
+        [(false, "message", "before"), (true, "url", "fuchsia:x"), (false, "message", "after")]
+    {
+        let mut record = encoder.begin(1, 0x30).unwrap();
+        record.set_control(is_control);
+        record.argument(name, value).unwrap();
+        record.argument("size", 5u64).unwrap();
+        record.finish();
+    }
+    for (classes, paths) in [(100, ["message", "size"]), (0, ["arguments.0.value", "arguments.1.value"])] {
+        let mut options = forced();
+        options.limits.late_event_record_classes = classes;
+        let mut found = Vec::new();
+        for mut cursor in open(encoder.written(), &options).cursors(Window::default()) {
+            while cursor.advance() {
+                if let Some(Message::Event(event)) = cursor.current() {
+                    let texts = [paths[0], "resource.moniker", "url", "resource.url"];
+                    let texts = texts.map(|path| event.field(path)?.as_str().map(str::to_owned));
+                    found.push((texts.map(Option::unwrap_or_default), event.has_resource()));
+                    assert_eq!(event.field(paths[1]).unwrap().as_u64(), Some(5));
+                }
+            }
+        }
+        assert_eq!(found.len(), 3);
+        assert_eq!(found[0], (["before", "", "", ""].map(str::to_owned), false));
+        assert!(!found[1].1);
+        // The URL is no field of the record.
+        assert_eq!(found[2], (["after", "", "fuchsia:x", "fuchsia:x"].map(str::to_owned), true));
+    }
+}
+
 #[test]
 fn a_tag_may_get_a_new_component_again_and_again() {
     let moniker = |number: usize| format!("{number:0>30000}");
