@@ -302,7 +302,7 @@ impl Findings {
         let mut lost = Loss::default();
         let mut texts = TextCheck::default();
         while let Some(head) = cursor.next_head() {
-            progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
+            progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
             if head.kind == MessageKind::Event {
                 self.events += 1;
                 if !check_texts {

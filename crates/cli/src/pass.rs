@@ -98,16 +98,21 @@ impl RenderJob for Job {
     }
 
     fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
+        let is_plain = self.selection.wants_all_events() && self.limit == u64::MAX && !self.is_live;
         let mut pass = Pass {
             job: self,
             selection: self.selection.clone(),
             tally: Tally::default(),
             target,
+            stride: if is_plain { STRIDE } else { 0 },
+            left: 0,
+            counted: 0,
             ended: Ok(Ended::Over),
         };
-        if pass.tally.events < self.limit {
+        if self.limit > 0 {
             cursor.drain_all(&mut |message| pass.take(message));
         }
+        pass.count();
         let Pass { tally, ended, .. } = pass;
         Ok(Outcome { ended: ended?, tally, checked: None, undecoded: 0 })
     }
@@ -121,12 +126,21 @@ impl RenderJob for Job {
     }
 }
 
+/// Events between two looks at whether to end.
+const STRIDE: u32 = 256;
+
 /// A pass that is going on.
 struct Pass<'p, 't> {
     job: &'p Job,
     selection: Selection,
     tally: Tally,
     target: &'p mut Target<'t, Job>,
+    /// How many events are taken without a look; 0 where each of them needs one.
+    stride: u32,
+    /// How many of them are left.
+    left: u32,
+    /// How many there were.
+    counted: u32,
     ended: io::Result<Ended>,
 }
 
@@ -134,13 +148,31 @@ impl Pass<'_, '_> {
     /// Takes one message. What is not done for each event is elsewhere.
     #[inline(always)]
     fn take(&mut self, message: &Message<'_>) -> ControlFlow<()> {
-        self.target.step(message);
-        if matches!(message, Message::Event(_))
-            && self.selection.wants_all_events()
-            && !interrupt::is_requested()
-        {
-            self.tally.events += 1;
-        } else if !self.wants(message)? {
+        if self.left == 0 || !matches!(message, Message::Event(_)) {
+            return self.look(message);
+        }
+        self.left -= 1;
+        match self.target.message(message) {
+            Ok(flow) => flow,
+            Err(error) => self.end(Err(error)),
+        }
+    }
+
+    /// Counts the events that were taken since the last look; returns how many.
+    fn count(&mut self) -> u32 {
+        let events = self.counted - self.left;
+        self.tally.events += u64::from(events);
+        self.counted = self.left;
+        events
+    }
+
+    /// Takes one message, and looks at everything.
+    #[inline(never)]
+    fn look(&mut self, message: &Message<'_>) -> ControlFlow<()> {
+        let events = self.count() + u32::from(matches!(message, Message::Event(_)));
+        self.target.step(message, events);
+        (self.left, self.counted) = (self.stride, self.stride);
+        if !self.wants(message)? {
             return ControlFlow::Continue(());
         }
         match self.target.message(message) {
@@ -150,14 +182,10 @@ impl Pass<'_, '_> {
             Err(error) => return self.end(Err(error)),
         }
         // Looking for one event more than is wanted could take to the end of the traces.
-        if self.tally.events >= self.job.limit {
-            return ControlFlow::Break(());
-        }
-        ControlFlow::Continue(())
+        if self.tally.events >= self.job.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Counts a message; returns whether it is to be printed.
-    #[inline(never)]
     fn wants(&mut self, message: &Message<'_>) -> ControlFlow<(), bool> {
         // What arrives has no other end.
         if interrupt::is_requested() && !self.job.is_live {
@@ -235,9 +263,8 @@ impl Follower {
 }
 
 impl RenderObserver<Job> for Follower {
-    #[inline(always)]
-    fn step(&mut self, message: &Message<'_>) {
-        self.progress.step(matches!(message, Message::Event(_)), || message.nanoseconds());
+    fn step(&mut self, message: &Message<'_>, events: u32) {
+        self.progress.step(events, || message.nanoseconds());
     }
 
     fn note(&mut self, note: Note) {

@@ -14,7 +14,7 @@ use crate::report::Report;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(1);
 /// Between two lines of plain progress.
 pub(crate) const PAUSE: Duration = Duration::from_secs(5);
-/// The clock is looked at once in so many messages.
+/// Messages between two looks at the clock.
 const STRIDE: u32 = 1 << 14;
 
 enum Kind {
@@ -96,11 +96,11 @@ impl Progress {
         }
     }
 
-    /// One more message was done, at this time of the traces.
+    /// A message is done, at this time of the traces, and this many events since the last one.
     #[inline]
-    pub(crate) fn step(&mut self, is_event: bool, nanoseconds: impl FnOnce() -> Option<i128>) {
-        self.events += u64::from(is_event);
-        self.until_look -= 1;
+    pub(crate) fn step(&mut self, events: u32, nanoseconds: impl FnOnce() -> Option<i128>) {
+        self.events += u64::from(events);
+        self.until_look = self.until_look.saturating_sub(events.max(1));
         if self.until_look == 0 {
             self.until_look = STRIDE;
             self.add(nanoseconds(), 0);

@@ -49,7 +49,7 @@ fn meet_classes(session: &Session, global: &Global, report: Report) {
     let mut progress = Progress::new(global.progress, session, false, report);
     for mut cursor in late.iter().flat_map(|trace| trace.cursors(Window::default())) {
         while let Some(head) = cursor.next_head() {
-            progress.step(head.kind == MessageKind::Event, || head.nanoseconds());
+            progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
         }
     }
 }

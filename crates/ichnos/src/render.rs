@@ -127,17 +127,16 @@ pub trait RenderJob: Sync + Sized {
 
 /// Follows the work of a [`RenderJob`].
 pub trait RenderObserver<J: RenderJob> {
-    /// A message is taken from a cursor, where that is on this thread.
-    #[inline]
-    fn step(&mut self, message: &Message<'_>) {
-        let _ = message;
+    /// Work has come to this message, after `events` events since the last time.
+    fn step(&mut self, message: &Message<'_>, events: u32) {
+        let _ = (message, events);
     }
 
     /// Something is reported.
     fn note(&mut self, note: J::Note);
 
     /// A chunk has ended; what comes next is at or after `until`, in nanoseconds from the origin.
-    /// `was_stepped`: its messages were taken from the cursor on this thread.
+    /// `was_stepped`: it was written on this thread.
     ///
     /// Returns whether to go on.
     fn end_chunk(&mut self, outcome: J::Outcome, until: Option<i128>, was_stepped: bool) -> bool;
@@ -214,11 +213,10 @@ impl<J: RenderJob> std::fmt::Debug for Target<'_, J> {
 }
 
 impl<J: RenderJob> Target<'_, J> {
-    /// A message was taken from the cursor; to be called for each, also for those that are not written.
-    #[inline(always)]
-    pub fn step(&mut self, message: &Message<'_>) {
+    /// Says how far the work is: to be called now and then, with the number of events since the last time.
+    pub fn step(&mut self, message: &Message<'_>, events: u32) {
         if let Place::Local { observer, .. } = &mut self.place {
-            observer.step(message);
+            observer.step(message, events);
         }
     }
 
