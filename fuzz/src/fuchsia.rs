@@ -67,7 +67,7 @@ fn reader(bytes: &[u8], choice: u8) {
     options.force = true;
     options.check = choice & 1 == 1;
     if choice & 2 == 2 {
-        options.limits.late_event_record_classes = 1;
+        options.limits.dynamic_event_record_classes = 1;
     }
     let entries = vec![Entry::of_bytes("log", bytes.to_vec())];
     let tree = Tree { name: "log".to_owned(), entries, problems: Vec::new() };

@@ -383,7 +383,7 @@ impl Findings {
         // The names that LTTng gives to the packet indexes beside its data streams.
         let is_index = problem.file.ends_with(".idx");
         let (level, remedy) = match diagnostic.severity {
-            Severity::Slip if is_index => (
+            Severity::Warning if is_index => (
                 Level::Warning,
                 Some("remove the packet index, or copy the trace again when the recording has ended"),
             ),
@@ -395,7 +395,7 @@ impl Findings {
                     "correct the metadata there, or the program that wrote them; until then the trace cannot be read"
                 }),
             ),
-            Severity::Slip => (
+            Severity::Warning => (
                 Level::Warning,
                 Some("it is read as it was meant; the program that wrote it should be corrected"),
             ),

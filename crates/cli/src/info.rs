@@ -361,8 +361,8 @@ impl Found<'_> {
             };
             classes.extend(records.map(|(j, record)| (stream.id, shown(record), self.count_of(i, j))));
             // Which of those that are met while reading comes first must not show.
-            if let Some(late) = classes.get_mut(begin..) {
-                late.sort_by_key(|(_, record, _)| record.id);
+            if let Some(dynamic) = classes.get_mut(begin..) {
+                dynamic.sort_by_key(|(_, record, _)| record.id);
             }
         }
         classes
@@ -525,7 +525,7 @@ impl Found<'_> {
     fn classes_branch(&self, root: &mut Branch, paint: Paint) {
         let mut list = self.classes();
         let number = list.len();
-        let mut branch = if self.input.has_late_classes() && !self.counted {
+        let mut branch = if self.input.has_dynamic_classes() && !self.counted {
             Branch::new("event record classes are only met while reading: `--count` shows them")
         } else {
             Branch::new(count(number as u64, "event record class"))
@@ -564,9 +564,10 @@ impl Found<'_> {
         let diagnostics = self.input.diagnostics();
         if !diagnostics.is_empty() {
             let mut branch = Branch::new(paint.warning(&format!(
-                "{} in the metadata",
-                count(diagnostics.len() as u64, "slip or note").replace("slip or notes", "slips and notes")
-            )));
+                    "{} in the metadata",
+                    count(diagnostics.len() as u64, "warning or note")
+                        .replace("warning or notes", "warnings and notes")
+                )));
             diagnostics.iter().for_each(|problem| branch.line(safe(&problem.to_string())));
             root.add(branch);
         }

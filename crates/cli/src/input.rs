@@ -218,7 +218,7 @@ pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
         }
     }
     for trace in session.traces() {
-        warn_of_slips(trace.as_ref(), report);
+        print_warnings(trace.as_ref(), report);
         for quirk in trace.quirks() {
             report.note(&format!("{}: {quirk}", trace.path()));
         }
@@ -236,24 +236,24 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
         .collect()
 }
 
-/// How many slips of a trace are warned about, unless more is asked for; `ichnos check` shows all.
-const MOST_SLIPS: usize = 5;
+/// How many warnings of a trace are printed, unless more is asked for; `ichnos check` shows all.
+const MOST_WARNINGS: usize = 5;
 
 /// Warns of what is read only because it is clear what it means, and notes the rest.
-fn warn_of_slips(trace: &dyn TraceInput, report: Report) {
+fn print_warnings(trace: &dyn TraceInput, report: Report) {
     // An index that is not used makes no difference to what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
-        problem.diagnostic.severity == Severity::Slip && !problem.file.ends_with(".idx")
+        problem.diagnostic.severity == Severity::Warning && !problem.file.ends_with(".idx")
     };
     let warned = trace.diagnostics().iter().filter(is_warned_about);
     if report.verbose {
         trace.diagnostics().iter().for_each(|problem| report.note(&problem.to_string()));
         return;
     }
-    for problem in warned.clone().take(MOST_SLIPS) {
+    for problem in warned.clone().take(MOST_WARNINGS) {
         report.warning(&problem.to_string().replacen(": warning: ", ": ", 1));
     }
-    let more = warned.count().saturating_sub(MOST_SLIPS) as u64;
+    let more = warned.count().saturating_sub(MOST_WARNINGS) as u64;
     if more > 0 {
         let more = count(more, "more such problem");
         report.warning(&format!("{}: {more}; `ichnos check` shows all", trace.path()));

@@ -124,7 +124,7 @@ pub(crate) const LIMITS: &[Limit] = limits! {
         "levels of nested field classes, blocks and JSON" "";
     Model model "field-classes" false [field_classes, few_field_classes] []
         "field classes of a trace" ", for short metadata 4096 and four for each byte";
-    Model model "event-classes" false [event_record_classes, late_event_record_classes] []
+    Model model "event-classes" false [event_record_classes, dynamic_event_record_classes] []
         "event record classes of a trace" ", 65536 of those that are only met while reading";
     Model model "integer" false [integer_bits] []
         "bits of an integer" "";

@@ -26,7 +26,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
             let mut object = Object::default();
             object.put("path", trace.path());
             object.put("format", trace.format());
-            object.append(&mut trace_json(&trace.trace().class_with_late()));
+            object.append(&mut trace_json(&trace.trace().class_with_dynamic()));
             object.json()
         });
         object.put("traces", traces.collect::<Vec<_>>());
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
     } else {
         let paint = Paint::stdout(global.color);
         let traces = session.traces().iter();
-        let trees = traces.map(|trace| trace_tree(&trace.trace().class_with_late(), trace.path(), paint));
+        let trees = traces.map(|trace| trace_tree(&trace.trace().class_with_dynamic(), trace.path(), paint));
         output::print_trees(trees, paint)?;
     }
     Ok(if damaged { Exit::Damaged } else { Exit::Success })
@@ -42,12 +42,12 @@ pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Resul
 
 /// Reads those traces whose event record classes are only known then.
 fn meet_classes(session: &Session, global: &Global, report: Report) {
-    let late: Vec<_> = session.traces().iter().filter(|trace| trace.has_late_classes()).collect();
-    if late.is_empty() {
+    let dynamic: Vec<_> = session.traces().iter().filter(|trace| trace.has_dynamic_classes()).collect();
+    if dynamic.is_empty() {
         return;
     }
     let mut progress = Progress::new(global.progress, session, false, report);
-    for mut cursor in late.iter().flat_map(|trace| trace.cursors(Window::default())) {
+    for mut cursor in dynamic.iter().flat_map(|trace| trace.cursors(Window::default())) {
         while let Some(head) = cursor.next_head() {
             progress.step(u32::from(head.kind == MessageKind::Event), || head.nanoseconds());
         }

@@ -75,7 +75,7 @@ fn warn_of_events(
     report: Report,
 ) -> bool {
     // Classes that are only met while reading are not known where it was not read to the end.
-    let is_partial = args.limit.is_some() && session.traces().iter().any(|trace| trace.has_late_classes());
+    let is_partial = args.limit.is_some() && session.traces().iter().any(|trace| trace.has_dynamic_classes());
     if args.event.is_empty() || selected.is_empty() || (events > 0 && is_partial) {
         return false;
     }
@@ -111,7 +111,7 @@ fn names_of<'a>(streams: impl Iterator<Item = &'a StreamSummary>) -> Vec<String>
         if !known.insert((Arc::as_ptr(&stream.trace) as usize, stream.class_index)) {
             continue;
         }
-        let class = stream.trace.class_with_late();
+        let class = stream.trace.class_with_dynamic();
         let records = class.data_streams.get(stream.class_index).map(|class| class.event_records.clone());
         names.extend(records.unwrap_or_default().iter().filter_map(|class| class.name.clone()));
     }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use ichnos_model::plan::{EventRecordPlans, Plan};
-use ichnos_model::{DamageKind, Role, Roles, Trace, Weight};
+use ichnos_model::{Cost, DamageKind, Role, Roles, Trace};
 
 use crate::event_header::EventHeader;
 use crate::rule::Rule;
@@ -39,7 +39,7 @@ impl EventRecords {
             let mut roles = plan.into_iter().flat_map(Plan::nodes).map(|node| node.roles);
             roles.any(|roles| roles.has(Role::Timestamp) && is_default(roles))
         };
-        let costs = Weight::of_event_records(&trace.class, class);
+        let costs = Cost::of_event_records(&trace.class, class);
         let costs = class.event_records.iter().zip(costs);
         let refused: HashMap<u128, DamageKind> = costs
             .filter_map(|(class, cost)| Some((class.id, allowed.too_many(cost, "event records")?)))
@@ -92,7 +92,7 @@ pub(crate) struct Allowed {
 
 impl Allowed {
     /// Why instances that cost this much are not read, if they are not.
-    pub(crate) fn too_many(&self, cost: Weight, what: &'static str) -> Option<DamageKind> {
+    pub(crate) fn too_many(&self, cost: Cost, what: &'static str) -> Option<DamageKind> {
         let (bits, most) = (self.bits, self.fields);
         let fields = cost.fields_in(bits);
         (fields > most).then_some(DamageKind::TooManyFields { what, bits, fields, most })

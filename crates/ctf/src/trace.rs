@@ -9,9 +9,9 @@ use ichnos_io::{Bytes, Entry, FileId, ScanProgress, ScanStep, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
-    BoxedCursor, ClockArithmetic, Damage, DamageKind, DataStream, Diagnostic, FastCursor, FileDiagnostic,
-    Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk, Value, Weight,
-    Window,
+    BoxedCursor, ClockArithmetic, Cost, Damage, DamageKind, DataStream, Diagnostic, FastCursor,
+    FileDiagnostic, Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk,
+    Value, Window,
 };
 
 use crate::event_class::{Allowed, EventRecords};
@@ -438,9 +438,8 @@ impl<'a> Described<'a> {
         let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes, folder.packed_data));
         let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let classes = &trace.class.data_streams;
-        let packets: Vec<Weight> =
-            classes.iter().map(|stream| Weight::of_packet(&trace.class, stream)).collect();
-        let events = classes.iter().flat_map(|stream| Weight::of_event_records(&trace.class, stream));
+        let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(&trace.class, stream)).collect();
+        let events = classes.iter().flat_map(|stream| Cost::of_event_records(&trace.class, stream));
         let empty_elements = packets.iter().copied().chain(events);
         let empty_elements = empty_elements.map(|cost| cost.empty_elements(allowed.fields)).min();
         let most_packets = packets.iter().map(|cost| cost.instances_in(allowed.bits)).max();
@@ -494,7 +493,7 @@ impl<'a> Described<'a> {
                 }
                 Err(error) => {
                     let message = format!("the auxiliary stream cannot be read: {error}");
-                    let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+                    let diagnostic = Diagnostic::warning(TextPlace::default(), message);
                     self.diagnostics.push(FileDiagnostic { file, diagnostic });
                 }
             }
@@ -673,7 +672,7 @@ impl Builder<'_> {
         };
         let message =
             format!("the packet index is not used: {error}; packets are found by their own headers");
-        let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+        let diagnostic = Diagnostic::warning(TextPlace::default(), message);
         self.diagnostics.push(FileDiagnostic { file: name, diagnostic });
         None
     }
@@ -712,7 +711,7 @@ impl Builder<'_> {
     /// Reports what documents forbid though all can be read.
     fn note_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
-            let diagnostic = Diagnostic::slip(TextPlace::default(), message);
+            let diagnostic = Diagnostic::warning(TextPlace::default(), message);
             self.diagnostics.push(FileDiagnostic { file, diagnostic });
         };
         // Tracers leave empty files behind where nothing happened: only strict reading reports them.

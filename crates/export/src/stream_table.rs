@@ -38,13 +38,13 @@ pub(crate) struct EventClassTable<E> {
     /// How many classes the trace declares.
     declared: usize,
     /// How many of the others are kept.
-    late: usize,
+    dynamic: usize,
     /// Of the last event whose class is none of the trace's.
     other: Option<Box<E>>,
 }
 
 /// How many classes that are only met while reading are kept: with more, all are made anew.
-const MOST_LATE: usize = 512;
+const MOST_DYNAMIC: usize = 512;
 
 impl<S, C, E> Default for StreamTable<S, C, E> {
     fn default() -> Self {
@@ -64,7 +64,7 @@ impl<S, C, E> StreamTable<S, C, E> {
         let id = (Arc::as_ptr(&stream.trace).addr(), stream.class_index);
         let class = *self.class_indexes.entry(id).or_insert_with(|| {
             let declared = stream.class().event_records.len();
-            let event_records = EventClassTable { by_index: Vec::new(), declared, late: 0, other: None };
+            let event_records = EventClassTable { by_index: Vec::new(), declared, dynamic: 0, other: None };
             self.classes.push(ClassEntry { _trace: Arc::clone(&stream.trace), part: class(), event_records });
             self.classes.len() - 1
         });
@@ -134,10 +134,10 @@ impl<E> EventClassTable<E> {
         if index < self.declared {
             return;
         }
-        if self.late >= MOST_LATE {
+        if self.dynamic >= MOST_DYNAMIC {
             self.by_index.iter_mut().skip(self.declared).for_each(|part| *part = None);
-            self.late = 0;
+            self.dynamic = 0;
         }
-        self.late += 1;
+        self.dynamic += 1;
     }
 }

@@ -9,9 +9,9 @@ use crate::TextPlace;
 pub enum Severity {
     /// Good to know; never refused.
     Note,
-    /// A slip: the text breaks the rules, but what it means is clear. It is read as it was meant;
+    /// A warning: the text breaks the rules, but what it means is clear. It is read as it was meant;
     /// strict reading refuses it.
-    Slip,
+    Warning,
     /// The text cannot be read as written.
     Error,
 }
@@ -20,7 +20,7 @@ impl fmt::Display for Severity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Note => "note",
-            Self::Slip => "warning",
+            Self::Warning => "warning",
             Self::Error => "error",
         })
     }
@@ -66,9 +66,9 @@ impl Diagnostic {
         Self::new(Severity::Error, place, message)
     }
 
-    /// A [slip](Severity::Slip) at a place.
-    pub fn slip(place: TextPlace, message: impl Into<String>) -> Self {
-        Self::new(Severity::Slip, place, message)
+    /// A [warning](Severity::Warning) at a place.
+    pub fn warning(place: TextPlace, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, place, message)
     }
 
     /// A [note](Severity::Note) at a place.

@@ -101,7 +101,7 @@ pub trait TraceInput: Send + Sync {
     /// The trace.
     fn trace(&self) -> &Arc<Trace>;
 
-    /// Slips and notes of its description.
+    /// Warnings and notes of its description.
     fn diagnostics(&self) -> &[FileDiagnostic];
 
     /// Known faults of the tracer that are taken into account.
@@ -127,8 +127,8 @@ pub trait TraceInput: Send + Sync {
     }
 
     /// Whether its event record classes are only known once all of it has been read: see
-    /// [`Trace::late_classes`].
-    fn has_late_classes(&self) -> bool {
+    /// [`Trace::dynamic_classes`].
+    fn has_dynamic_classes(&self) -> bool {
         false
     }
 

@@ -24,7 +24,7 @@ pub struct Limits {
     pub event_record_classes: u64,
     /// Number of event record classes of one data stream class that are only met while reading. Further
     /// records are all of one class. Default: 65,536.
-    pub late_event_record_classes: u64,
+    pub dynamic_event_record_classes: u64,
     /// Width of an integer in bits, fixed or variable length. Default: 65,536.
     pub integer_bits: u64,
     /// Array elements of zero size in one packet, beside one for each bit before them; more are an
@@ -37,7 +37,7 @@ pub struct Limits {
     /// Fields that all data of a trace may have, however short it is. Default: 1,048,576.
     pub few_fields: u64,
     /// Fields that packets and event records may have beyond that for each bit of the data of a trace;
-    /// names and labels that are very long count, too. See [`Weight`](crate::Weight). Default: 4.
+    /// names and labels that are very long count, too. See [`Cost`](crate::Cost). Default: 4.
     pub fields_per_bit: u64,
     /// Number of packets of one trace. Default: 16,777,216, of which the index takes 72 bytes each.
     pub packets: u64,
@@ -55,7 +55,7 @@ impl Default for Limits {
             field_classes: 1 << 20,
             few_field_classes: 1 << 12,
             event_record_classes: 1 << 20,
-            late_event_record_classes: 1 << 16,
+            dynamic_event_record_classes: 1 << 16,
             integer_bits: 1 << 16,
             zero_size_elements: 1 << 16,
             empty_fields: 1 << 16,

@@ -8,11 +8,11 @@
 
 use std::sync::Arc;
 
-use crate::leap::Leaps;
 use crate::locate::{self, LocationProblem, LocationRule};
 use crate::memory::{Budget, allocated};
 use crate::part::{Elements, Layout, Part, Parts, join};
 use crate::selectors::Selectors;
+use crate::skip_steps::SkipSteps;
 use crate::walk::Slots;
 use crate::{
     BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, Limits, RangeSet,
@@ -201,7 +201,7 @@ pub struct Plan {
     /// Size in bits if it is fixed and nothing has to be saved.
     pub(crate) fixed: Option<u64>,
     /// The way past an instance, where it is easy.
-    pub(crate) leaps: Option<Leaps>,
+    pub(crate) skip_steps: Option<SkipSteps>,
 }
 
 impl Plan {
@@ -247,7 +247,7 @@ impl Plan {
     #[inline]
     #[must_use]
     pub fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
-        self.leaps.as_ref()?.end(bytes, begin, slots)
+        self.skip_steps.as_ref()?.end(bytes, begin, slots)
     }
 
     #[inline]
@@ -261,7 +261,7 @@ impl Plan {
         budget: &mut Left,
         limits: &Limits,
     ) -> Result<Self, PlanError> {
-        let mut plan = Self { nodes: Vec::new(), fixed: None, leaps: None };
+        let mut plan = Self { nodes: Vec::new(), fixed: None, skip_steps: None };
         plan.add(None, root, None, budget, limits.depth, limits)?;
         plan.nodes.shrink_to_fit();
         Ok(plan)
@@ -486,7 +486,7 @@ impl Plan {
             }
         }
         self.fixed = layouts[0].filter(|layout| !layout.saves).map(|layout| layout.size);
-        self.leaps = Leaps::of(self);
+        self.skip_steps = SkipSteps::of(self);
         let mut may_be_empty = vec![false; count];
         for id in (0..count).rev() {
             may_be_empty[id] = self.may_be_empty(id as NodeId, &may_be_empty);
@@ -745,7 +745,7 @@ impl TracePlans {
             header.finish(limits)?;
         }
         let data_streams = data_streams.into_iter().map(Arc::new).collect();
-        let nothing = Plan { nodes: Vec::new(), fixed: None, leaps: None };
+        let nothing = Plan { nodes: Vec::new(), fixed: None, skip_steps: None };
         Ok((Self { packet_header, data_streams, nothing }, broken_rules))
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use crate::plan::EventRecordPlans;
 use crate::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use crate::{
-    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues, Head, LateClass,
+    ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, DynamicClass, Event, EventValues, Head,
     Limits, Message, MessageKind, Scope, Scopes, Window,
 };
 
@@ -58,7 +58,7 @@ pub struct Record {
 #[derive(Debug)]
 enum Class {
     Declared(usize),
-    Dynamic(Arc<LateClass>),
+    Dynamic(Arc<DynamicClass>),
 }
 
 impl Default for Class {
@@ -74,7 +74,7 @@ impl Record {
     }
 
     /// Sets an event record class that was met while reading.
-    pub fn set_dynamic_class(&mut self, class: &Arc<LateClass>) {
+    pub fn set_dynamic_class(&mut self, class: &Arc<DynamicClass>) {
         self.class = Class::Dynamic(Arc::clone(class));
     }
 

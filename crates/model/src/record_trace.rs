@@ -18,7 +18,7 @@ pub struct RecordTrace {
     streams: Vec<(StreamSummary, MakeCursor)>,
     diagnostics: Vec<FileDiagnostic>,
     damage: Vec<Damage>,
-    has_late_classes: bool,
+    has_dynamic_classes: bool,
 }
 
 impl std::fmt::Debug for RecordTrace {
@@ -38,7 +38,7 @@ impl RecordTrace {
             streams: Vec::new(),
             diagnostics: Vec::new(),
             damage: Vec::new(),
-            has_late_classes: false,
+            has_dynamic_classes: false,
         }
     }
 
@@ -78,10 +78,10 @@ impl RecordTrace {
         self
     }
 
-    /// Event record classes are met while reading: see [`Trace::late_classes`].
+    /// Event record classes are met while reading: see [`Trace::dynamic_classes`].
     #[must_use]
-    pub fn with_late_classes(mut self) -> Self {
-        self.has_late_classes = true;
+    pub fn with_dynamic_classes(mut self) -> Self {
+        self.has_dynamic_classes = true;
         self
     }
 }
@@ -111,8 +111,8 @@ impl TraceInput for RecordTrace {
         self.streams.iter().map(|(summary, _)| summary.clone()).collect()
     }
 
-    fn has_late_classes(&self) -> bool {
-        self.has_late_classes
+    fn has_dynamic_classes(&self) -> bool {
+        self.has_dynamic_classes
     }
 
     fn damage(&self) -> &[Damage] {

@@ -6,7 +6,7 @@ use std::collections::BinaryHeap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
-use crate::{ClockClass, DataStreamClass, EventRecordClass, LateClasses, Limits, StackTable, TraceClass};
+use crate::{ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Limits, StackTable, TraceClass};
 
 /// A trace: its class, compiled, and what it is called.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Trace {
     /// Where the trace lies, for instance the path of its folder; empty if nowhere.
     pub path: String,
     /// By data stream class: the classes that are met while reading.
-    late: Vec<LateClasses>,
+    dynamic: Vec<DynamicClasses>,
     /// Its call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) have their numbers.
     pub stacks: StackTable,
     /// Of its data streams.
@@ -34,19 +34,19 @@ impl Trace {
     /// If the class cannot be compiled; see [`TracePlans::compile`].
     pub fn new(class: TraceClass, name: impl Into<String>, limits: &Limits) -> Result<Self, PlanError> {
         let plans = TracePlans::compile(&class, limits)?;
-        let late =
-            class.data_streams.iter().map(|stream| LateClasses::new(stream.event_records.len(), limits));
-        let late = late.collect();
+        let dynamic =
+            class.data_streams.iter().map(|stream| DynamicClasses::new(stream.event_records.len(), limits));
+        let dynamic = dynamic.collect();
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
-        Ok(Self { class, plans, name: name.into(), path: String::new(), late, stacks, keys })
+        Ok(Self { class, plans, name: name.into(), path: String::new(), dynamic, stacks, keys })
     }
 
     /// The event record classes of a data stream class that are met while reading, by the index of the
     /// latter; None if there is no such data stream class.
     #[must_use]
-    pub fn late_classes(&self, data_stream_class: usize) -> Option<&LateClasses> {
-        self.late.get(data_stream_class)
+    pub fn dynamic_classes(&self, data_stream_class: usize) -> Option<&DynamicClasses> {
+        self.dynamic.get(data_stream_class)
     }
 
     /// All event record classes of a data stream class: those that were declared, then those that have
@@ -56,23 +56,25 @@ impl Trace {
         data_stream_class: usize,
     ) -> impl Iterator<Item = Arc<EventRecordClass>> + '_ {
         let declared = self.class.data_streams.get(data_stream_class).map(|class| &class.event_records[..]);
-        let late = self.late.get(data_stream_class);
-        let late = late.into_iter().flat_map(|late| (0..late.count()).filter_map(|i| late.described(i)));
-        declared.unwrap_or_default().iter().cloned().chain(late)
+        let dynamic = self.dynamic.get(data_stream_class);
+        let dynamic =
+            dynamic.into_iter().flat_map(|dynamic| (0..dynamic.count()).filter_map(|i| dynamic.described(i)));
+        declared.unwrap_or_default().iter().cloned().chain(dynamic)
     }
 
     /// The class of the trace with all event record classes that have been met up to now, those by id.
     #[must_use]
-    pub fn class_with_late(&self) -> Cow<'_, TraceClass> {
+    pub fn class_with_dynamic(&self) -> Cow<'_, TraceClass> {
         // A class can be large: it is only copied to add something to it.
-        if self.late.iter().all(|late| late.count() == 0) {
+        if self.dynamic.iter().all(|dynamic| dynamic.count() == 0) {
             return Cow::Borrowed(&self.class);
         }
         let mut class = self.class.clone();
-        for (stream, late) in class.data_streams.iter_mut().zip(&self.late) {
-            let mut late: Vec<_> = (0..late.count()).filter_map(|index| late.described(index)).collect();
-            late.sort_by_key(|class| class.id);
-            stream.event_records.extend(late);
+        for (stream, dynamic) in class.data_streams.iter_mut().zip(&self.dynamic) {
+            let mut dynamic: Vec<_> =
+                (0..dynamic.count()).filter_map(|index| dynamic.described(index)).collect();
+            dynamic.sort_by_key(|class| class.id);
+            stream.event_records.extend(dynamic);
         }
         Cow::Owned(class)
     }

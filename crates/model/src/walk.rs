@@ -208,8 +208,8 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 self.at = self.at.at_byte(after);
                 return true;
             }
-        } else if let Some(leaps) = &plan.leaps
-            && let Some(end) = leaps.end(self.bytes, self.at.bit, self.slots)
+        } else if let Some(skip_steps) = &plan.skip_steps
+            && let Some(end) = skip_steps.end(self.bytes, self.at.bit, self.slots)
         {
             self.at = self.at.at_byte(end);
             return true;

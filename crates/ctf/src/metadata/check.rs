@@ -26,7 +26,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
         Ok((plans, broken_rules)) => {
             for (_, problem) in broken_rules {
                 let message = format!("field location {}: {}", problem.location, problem.reason);
-                problems.add(Diagnostic::slip(problem.place, message).within(problem.within));
+                problems.add(Diagnostic::warning(problem.place, message).within(problem.within));
             }
             plans
         }
@@ -80,7 +80,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
                 // written in the block is wrong.
                 let start = TextPlace { line: 1, column: 1, offset: 0 };
                 let place = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
-                problems.add(Diagnostic::slip(place, message).within(within.into()));
+                problems.add(Diagnostic::warning(place, message).within(within.into()));
             }
         }
     }
@@ -126,7 +126,7 @@ impl UnionSizes {
             let mut within = within.to_vec();
             within.push(scope.to_string());
             within.extend(node.name.as_ref().map(|name| format!("member `{name}`")));
-            problems.add(Diagnostic::slip(node.class.declared_at.0, message).within(within));
+            problems.add(Diagnostic::warning(node.class.declared_at.0, message).within(within));
         }
     }
 

@@ -30,7 +30,7 @@ use ichnos_model::{Diagnostic, Limits, TraceClass};
 pub struct MetadataOptions {
     /// The dialect; None: found out from the content.
     pub dialect: Option<Dialect>,
-    /// Refuse what is only understood by being tolerant ([warnings](ichnos_model::Severity::Slip)).
+    /// Refuse what is only understood by being tolerant ([warnings](ichnos_model::Severity::Warning)).
     pub strict: bool,
     /// What is refused because it is too much.
     pub limits: Limits,

@@ -142,7 +142,7 @@ impl Problems {
 
     /// Adds a warning.
     pub fn warning(&mut self, place: TextPlace, message: impl Into<String>) {
-        self.add(Diagnostic::slip(place, message));
+        self.add(Diagnostic::warning(place, message));
     }
 
     /// Whether an error was met.

@@ -22,7 +22,7 @@ pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, Metada
     let left = problems.bytes_left();
     let mut diagnostics = problems.into_diagnostics();
     let refused = |diagnostic: &Diagnostic| {
-        diagnostic.severity == Severity::Error || (options.strict && diagnostic.severity == Severity::Slip)
+        diagnostic.severity == Severity::Error || (options.strict && diagnostic.severity == Severity::Warning)
     };
     match (trace, dialect) {
         (Some(mut trace), Some(dialect)) if !diagnostics.iter().any(refused) => {
@@ -72,7 +72,7 @@ fn read(
     if let Some(rest) = text.strip_prefix(BYTE_ORDER_MARK) {
         // All documents say with what a text begins, and none names this.
         let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
-        let severity = if options.strict { Severity::Slip } else { Severity::Note };
+        let severity = if options.strict { Severity::Warning } else { Severity::Note };
         let start = TextPlace { line: 1, column: 1, offset: 0 };
         problems.add(Diagnostic::new(severity, start, message));
         text = rest;
@@ -91,7 +91,7 @@ fn read(
         && !packets.is_nil()
     {
         problems.add(
-            Diagnostic::slip(whole, "the metadata packets carry another UUID than the trace")
+            Diagnostic::warning(whole, "the metadata packets carry another UUID than the trace")
                 .expected(trace.to_string(), packets.to_string()),
         );
     }
@@ -125,7 +125,7 @@ pub fn add_auxiliary_streams(
     all.extend(problems.into_diagnostics().into_iter().map(|diagnostic| (0, diagnostic)));
     // The trace can be decoded without them.
     for (_, diagnostic) in &mut all {
-        diagnostic.severity = diagnostic.severity.min(Severity::Slip);
+        diagnostic.severity = diagnostic.severity.min(Severity::Warning);
     }
     all
 }

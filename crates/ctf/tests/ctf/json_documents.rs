@@ -209,21 +209,21 @@ type Expected = (usize, Severity, &'static str);
 
 /// Warnings and notes of the examples of PROP-1.0.
 const PROP1: &[Expected] = &[
-    (1984, Severity::Slip, "an `enum` without the property `size`"),
-    (2938, Severity::Slip, "a path is an array of names"),
+    (1984, Severity::Warning, "an `enum` without the property `size`"),
+    (2938, Severity::Warning, "a path is an array of names"),
     (3179, Severity::Note, "the property `length` is not known here"),
-    (3365, Severity::Slip, "the field type `integer` is called `int`"),
-    (3545, Severity::Slip, "an array without the property `length`"),
-    (4342, Severity::Slip, "a comma before `}`"),
-    (4342, Severity::Slip, "a comma before `]`"),
-    (4342, Severity::Slip, "the property `align` is called `alignment`"),
-    (4342, Severity::Slip, "the element type of an array is called `element-field-type`"),
-    (4342, Severity::Slip, "the property `reason` is missing"),
+    (3365, Severity::Warning, "the field type `integer` is called `int`"),
+    (3545, Severity::Warning, "an array without the property `length`"),
+    (4342, Severity::Warning, "a comma before `}`"),
+    (4342, Severity::Warning, "a comma before `]`"),
+    (4342, Severity::Warning, "the property `align` is called `alignment`"),
+    (4342, Severity::Warning, "the element type of an array is called `element-field-type`"),
+    (4342, Severity::Warning, "the property `reason` is missing"),
 ];
 
 /// Warnings of the examples of PROP-2.0, and the extensions that are unknown.
 const PROP2: &[Expected] = &[
-    (1096, Severity::Slip, "a comma before `]`"),
+    (1096, Severity::Warning, "a comma before `]`"),
     (1194, Severity::Error, "the extension `piano` of the namespace `my.tracer`"),
     (1194, Severity::Error, "the extension `ramen` of the namespace `my.tracer`"),
     (1194, Severity::Error, "the extension `sax` of the namespace `abc/xyz`"),

@@ -122,7 +122,7 @@ fn text_sequences_without_separators_are_warnings() {
     assert!(trace.is_some());
     let problems = problems.into_diagnostics();
     assert_eq!(problems.len(), 1);
-    assert_eq!(problems[0].severity, Severity::Slip);
+    assert_eq!(problems[0].severity, Severity::Warning);
     assert_eq!((problems[0].place.line, problems[0].place.column), (1, 1));
 }
 

@@ -81,7 +81,7 @@ fn metadata_of_real_traces_is_read() {
             for problem in &problems {
                 eprintln!("{name}: {problem}");
             }
-            let warnings = problems.iter().filter(|problem| problem.severity == Severity::Slip).count();
+            let warnings = problems.iter().filter(|problem| problem.severity == Severity::Warning).count();
             if warnings > 0 {
                 with_warnings.push(name);
             }

@@ -26,7 +26,7 @@ fn read_with_warning(text: &[u8], expected: &str) -> Metadata {
     let warnings: Vec<String> = read
         .diagnostics
         .iter()
-        .filter(|problem| problem.severity == Severity::Slip)
+        .filter(|problem| problem.severity == Severity::Warning)
         .map(ToString::to_string)
         .collect();
     assert!(matches!(warnings.as_slice(), [one] if one.contains(expected)), "{warnings:#?}");

@@ -102,7 +102,7 @@ fn warnings(metadata: &str) -> Vec<String> {
         .unwrap_or_else(|error| panic!("{:#?}", error.diagnostics))
         .diagnostics
         .iter()
-        .filter(|problem| problem.severity == Severity::Slip)
+        .filter(|problem| problem.severity == Severity::Warning)
         .map(ToString::to_string)
         .collect();
     let mut options = MetadataOptions::default();

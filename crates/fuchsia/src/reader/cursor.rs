@@ -8,8 +8,8 @@ use std::sync::Arc;
 use ichnos_io::{Bytes, Datagrams};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, Event, EventValues,
-    FastCursor, Head, LateClass, Message, MessageKind, Scope, Scopes, Window,
+    BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, DynamicClass, Event,
+    EventValues, FastCursor, Head, Message, MessageKind, Scope, Scopes, Window,
 };
 
 use super::class::{self, Form};
@@ -61,9 +61,9 @@ const FEWEST_KNOWN: usize = 8;
 /// A class that was met, and what its records look like.
 #[derive(Debug)]
 struct Known {
-    class: Arc<LateClass>,
+    class: Arc<DynamicClass>,
     /// Which of the classes that are met while reading it is.
-    late: usize,
+    dynamic: usize,
     /// The hash of its shape, if that leads here.
     hash: Option<u64>,
     /// Whether there was a record of it since it was looked at last whether it could go.
@@ -105,7 +105,7 @@ pub(super) struct LogCursor {
     most_known: usize,
     /// Which of them is looked at next whether it can go.
     hand: usize,
-    by_late: HashMap<usize, usize>,
+    by_dynamic: HashMap<usize, usize>,
     /// The components that tags stand for, as control records said.
     components: Components,
     by_hash: HashMap<u64, usize, BuildHasherDefault<NoHash>>,
@@ -173,7 +173,7 @@ impl LogCursor {
             known: Vec::new(),
             most_known: most_known.max(FEWEST_KNOWN),
             hand: 0,
-            by_late: HashMap::new(),
+            by_dynamic: HashMap::new(),
             components: Components::default(),
             by_hash: HashMap::default(),
             seed: std::hash::RandomState::new().hash_one(0),
@@ -509,22 +509,23 @@ impl LogCursor {
 
     /// Which of the known classes is that of a message; None if there are too many classes.
     fn class_of(&mut self, key: &[u8], form: &Form<'_>) -> Option<usize> {
-        let late = self.stream.trace.late_classes(self.stream.class_index)?;
+        let dynamic = self.stream.trace.dynamic_classes(self.stream.class_index)?;
         // The largest record makes no class that cannot be compiled.
-        let late = late.index(key, matches!(form, Form::Legacy(_)))?;
-        self.by_late.get(&late).copied().or_else(|| self.add(late, Some(form)))
+        let dynamic = dynamic.index(key, matches!(form, Form::Legacy(_)))?;
+        self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(dynamic, Some(form)))
     }
 
     /// Which of the known classes is that of records when there are too many classes.
     fn any(&mut self) -> Option<usize> {
-        let late = self.stream.trace.late_classes(self.stream.class_index)?.index(class::ANY_KEY, true)?;
-        self.by_late.get(&late).copied().or_else(|| self.add(late, None))
+        let dynamic =
+            self.stream.trace.dynamic_classes(self.stream.class_index)?.index(class::ANY_KEY, true)?;
+        self.by_dynamic.get(&dynamic).copied().or_else(|| self.add(dynamic, None))
     }
 
     /// Makes a class known, that of messages of a form if there is one.
-    fn add(&mut self, late: usize, form: Option<&Form<'_>>) -> Option<usize> {
-        let classes = self.stream.trace.late_classes(self.stream.class_index)?;
-        let class = classes.get(late).ok().flatten()?;
+    fn add(&mut self, dynamic: usize, form: Option<&Form<'_>>) -> Option<usize> {
+        let classes = self.stream.trace.dynamic_classes(self.stream.class_index)?;
+        let class = classes.get(dynamic).ok().flatten()?;
         let record = match form {
             Some(Form::Record(record)) => Some(record),
             _ => None,
@@ -540,7 +541,7 @@ impl LogCursor {
             Some(_) => true,
         };
         let known = Known {
-            late,
+            dynamic,
             hash: hash.filter(|hash| !self.by_hash.contains_key(hash)),
             was_met: true,
             shape,
@@ -549,7 +550,7 @@ impl LogCursor {
             class,
         };
         let place = self.make_room();
-        self.by_late.insert(late, place);
+        self.by_dynamic.insert(dynamic, place);
         if let Some(hash) = known.hash {
             self.by_hash.insert(hash, place);
         }
@@ -569,7 +570,7 @@ impl LogCursor {
             self.hand = if self.hand + 1 < self.known.len() { self.hand + 1 } else { 0 };
             let Some(known) = self.known.get_mut(self.hand) else { return self.known.len() };
             if !std::mem::take(&mut known.was_met) {
-                self.by_late.remove(&known.late);
+                self.by_dynamic.remove(&known.dynamic);
                 if let Some(hash) = known.hash {
                     self.by_hash.remove(&hash);
                 }

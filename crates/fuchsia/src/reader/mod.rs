@@ -18,7 +18,7 @@
 //! Events are delivered where they lie in the file. What lies between the members - headers and names of
 //! arguments - is padding of the class. What a record does not hold itself is values: the component that a
 //! control record before it named; and the payload when there are more classes than
-//! [`Limits::late_event_record_classes`] allows, since all further records are of one class then, whose payload
+//! [`Limits::dynamic_event_record_classes`] allows, since all further records are of one class then, whose payload
 //! is an array of arguments.
 //!
 //! Names of events are `log`, `log_control` and `log_packet`. The id of a class is a hash of what makes it.
@@ -289,8 +289,8 @@ fn new_trace(path: &str, options: &OpenOptions) -> Result<Arc<Trace>, PlanError>
     let mut trace = Trace::new(class, "", &options.limits)?;
     path.clone_into(&mut trace.path);
     let scale = options.severity_scale;
-    if let Some(late) = trace.late_classes(0) {
-        late.describe_with(move |key| class::class_of(key, scale));
+    if let Some(dynamic) = trace.dynamic_classes(0) {
+        dynamic.describe_with(move |key| class::class_of(key, scale));
     }
     Ok(Arc::new(trace))
 }
@@ -330,7 +330,7 @@ impl TraceInput for LogTrace {
         self.files.iter().map(summary).collect()
     }
 
-    fn has_late_classes(&self) -> bool {
+    fn has_dynamic_classes(&self) -> bool {
         true
     }
 

@@ -295,7 +295,7 @@ proptest! {
     #[test]
     fn so_it_does_when_there_are_too_many_classes(kinds in vec(parts(), 1..8), framing in framing()) {
         let mut options = forced();
-        options.limits.late_event_record_classes = 2;
+        options.limits.dynamic_event_record_classes = 2;
         let records: Vec<Vec<u8>> = kinds.iter().map(Parts::encode).collect();
         compare(&framed(&[&records[..], &records].concat(), framing), &options);
     }
@@ -341,7 +341,7 @@ fn classes_are_the_same_whatever_comes_first() {
     let ids = |records: &[Vec<u8>]| {
         let trace = open(&records.concat(), &OpenOptions::default());
         read(&trace);
-        let class = trace.trace().class_with_late();
+        let class = trace.trace().class_with_dynamic();
         class.data_streams[0].event_records.iter().map(|class| class.id).collect::<Vec<u128>>()
     };
     let (a, b) = (record(1, "a", 1u64.into()), record(2, "b", true.into()));
@@ -389,7 +389,7 @@ fn meanings_are_told() {
 #[test]
 fn a_record_of_too_many_classes_has_its_text() {
     let mut options = OpenOptions::default();
-    options.limits.late_event_record_classes = 0;
+    options.limits.dynamic_event_record_classes = 0;
     let text = |bytes: &[u8]| {
         let trace = open(bytes, &options);
         let mut cursor = trace.cursors(Window::default()).pop().unwrap();
@@ -517,7 +517,7 @@ fn all_records_with_a_tag_that_was_named_have_their_component() {
     }
     for (classes, paths) in [(100, ["message", "size"]), (0, ["arguments.0.value", "arguments.1.value"])] {
         let mut options = forced();
-        options.limits.late_event_record_classes = classes;
+        options.limits.dynamic_event_record_classes = classes;
         let mut found = Vec::new();
         for mut cursor in open(encoder.written(), &options).cursors(Window::default()) {
             while cursor.advance() {

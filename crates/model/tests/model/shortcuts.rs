@@ -1,4 +1,4 @@
-//! What is quick - to leap to the end of a structure, to visit joined scopes at once - gives what carrying
+//! What is quick - to skip to the end of a structure, to visit joined scopes at once - gives what carrying
 //! out each plan gives, for structures of any kind and bytes of any kind.
 
 use std::cell::Cell;
@@ -196,7 +196,7 @@ impl Maker {
 #[derive(Default)]
 struct Counts {
     whole: u32,
-    leaps: u32,
+    skips: u32,
 }
 
 fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &mut Counts) {
@@ -213,7 +213,7 @@ fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &
         let (before, own) = (at, slots.clone());
         result = plan.walk(bits, &mut at, &slots, limits, &mut flat);
         if let Some(end) = plan.end(bits.bytes(), before.bit, &own) {
-            counts.leaps += 1;
+            counts.skips += 1;
             assert_eq!((before.at_byte(end), Ok(()), &own), (at, result, &slots));
         }
         if result.is_err() {
@@ -258,5 +258,5 @@ fn what_is_quick_gives_the_same() {
             compare(&stream, bits, begin, &mut counts);
         }
     }
-    assert!(counts.whole > 10_000 && counts.leaps > 10_000, "{} {}", counts.whole, counts.leaps);
+    assert!(counts.whole > 10_000 && counts.skips > 10_000, "{} {}", counts.whole, counts.skips);
 }

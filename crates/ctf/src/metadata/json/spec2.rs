@@ -31,7 +31,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
                 reported = true;
                 let byte = format!("the record separator 0x{RECORD_SEPARATOR:02x}");
                 let warning =
-                    Diagnostic::slip(parser.place(), "a fragment must begin with a record separator");
+                    Diagnostic::warning(parser.place(), "a fragment must begin with a record separator");
                 reader.classes.problems.add(warning.expected(byte, "none"));
             }
             separated = false;

@@ -100,7 +100,7 @@ impl Parser<'_> {
         let Some(attribute) = attribute else {
             // Nothing is decoded with what a block says beyond the specification, and there are
             // producers that say more.
-            self.unknown_attribute(&name, attributes, Severity::Slip);
+            self.unknown_attribute(&name, attributes, Severity::Warning);
             return Ok(None);
         };
         Ok(Some((attribute, Assigned::Value(value))))
@@ -355,7 +355,7 @@ impl Parser<'_> {
                 Operand::Names(names) => {
                     if plain {
                         let message = "the value of an environment entry is not quoted: read as a string";
-                        let warning = Diagnostic::slip(at, message);
+                        let warning = Diagnostic::warning(at, message);
                         parser.problems.add(warning.expected("an integer or a string", found));
                     }
                     Value::Text(names.join("."))

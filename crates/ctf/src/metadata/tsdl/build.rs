@@ -145,7 +145,7 @@ impl<'a> Builder<'a> {
     fn warning(&mut self, at: TextPlace, message: impl Into<String>) {
         let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
         within.extend(self.path.iter().map(|name| format!("member `{name}`")));
-        self.problems.add(Diagnostic::slip(at, message).within(within));
+        self.problems.add(Diagnostic::warning(at, message).within(within));
     }
 
     fn clocks(&mut self) {

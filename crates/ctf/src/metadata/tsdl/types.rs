@@ -612,7 +612,7 @@ impl Parser<'_> {
         }
         let found = met.meet(self, &name.names.join("."), name.at, known)?;
         if found.is_none() {
-            self.unknown_attribute(&name, known, Severity::Slip);
+            self.unknown_attribute(&name, known, Severity::Warning);
         }
         self.take();
         let value = self.expression()?;

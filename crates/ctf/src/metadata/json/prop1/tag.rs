@@ -171,7 +171,7 @@ fn mark(class: &mut FieldClass, role: Role, clock: Option<u16>, place: TextPlace
         return;
     }
     if role == Role::PacketMagicNumber && class.integer().is_some_and(|integer| integer.mappings.is_some()) {
-        let warning = Diagnostic::slip(place, "the magic number must be a plain integer");
+        let warning = Diagnostic::warning(place, "the magic number must be a plain integer");
         problems.add(warning.expected("an unsigned `int` of 32 bits", format!("a {}", class.describe())));
     }
     match clock {

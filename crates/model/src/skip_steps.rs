@@ -9,7 +9,7 @@ use crate::walk::Slots;
 
 /// A step on the way past a structure.
 #[derive(Clone, Copy, Debug)]
-enum Leap {
+enum SkipStep {
     /// Fields of fixed layout.
     Run(Fixed),
     /// The same, and one of them is a length, which is saved: of that many elements, or bytes of a
@@ -41,23 +41,23 @@ struct SavedWord {
 
 /// The steps on the way past an instance of a plan.
 #[derive(Debug)]
-pub(crate) struct Leaps {
+pub(crate) struct SkipSteps {
     /// Alignment in bits.
     alignment: u64,
-    steps: Box<[Leap]>,
+    steps: Box<[SkipStep]>,
 }
 
-impl Leaps {
+impl SkipSteps {
     /// Past an instance of a plan; None if that takes more than these steps.
     pub(crate) fn of(plan: &Plan) -> Option<Self> {
         let alignment = plan.root().alignment();
         let Op::Structure { parts, .. } = &plan.root().op else { return None };
-        let mut steps: Vec<Leap> = Vec::with_capacity(parts.len());
+        let mut steps: Vec<SkipStep> = Vec::with_capacity(parts.len());
         for part in parts {
             let step = match part {
-                Part::Run(run) => run.leap()?,
-                Part::Text(_) => Leap::Text,
-                Part::PrefixedText(_, prefix) => Leap::PrefixedText(*prefix),
+                Part::Run(run) => run.skip_step()?,
+                Part::Text(_) => SkipStep::Text,
+                Part::PrefixedText(_, prefix) => SkipStep::PrefixedText(*prefix),
                 Part::DynamicText(_, slot) => steps.pop()?.followed_by(*slot, 1)?,
                 Part::Array(_, slot, elements) => steps.pop()?.followed_by(*slot, elements.size.into())?,
                 Part::OpenRun(..) | Part::Field(_) => return None,
@@ -80,8 +80,8 @@ impl Leaps {
         let mut at = (first / 8) as usize;
         for step in &self.steps {
             at = match step {
-                Leap::Run(run) => run.end(bytes, at)?,
-                Leap::Counted { run, length, size } => {
+                SkipStep::Run(run) => run.end(bytes, at)?,
+                SkipStep::Counted { run, length, size } => {
                     let end = run.end(bytes, at)?;
                     let length = length.save(bytes, end - run.bytes, slots)?;
                     let end = usize::try_from(length).ok()?.checked_mul(*size)?.checked_add(end)?;
@@ -90,13 +90,13 @@ impl Leaps {
                     }
                     end
                 }
-                Leap::Saving { run, value } => {
+                SkipStep::Saving { run, value } => {
                     let end = run.end(bytes, at)?;
                     value.save(bytes, end - run.bytes, slots)?;
                     end
                 }
-                Leap::Text => at + first_zero(bytes.get(at..)?)? + 1,
-                Leap::PrefixedText(prefix) => prefix.content(bytes, at)?.end,
+                SkipStep::Text => at + first_zero(bytes.get(at..)?)? + 1,
+                SkipStep::PrefixedText(prefix) => prefix.content(bytes, at)?.end,
             };
         }
         // Without any step, nothing has asked yet.
@@ -104,7 +104,7 @@ impl Leaps {
     }
 }
 
-impl Leap {
+impl SkipStep {
     /// This step, followed by as many elements of that many bytes as the slot says.
     fn followed_by(self, slot: Slot, size: usize) -> Option<Self> {
         match self {
@@ -117,13 +117,13 @@ impl Leap {
 }
 
 impl Run {
-    fn leap(&self) -> Option<Leap> {
+    fn skip_step(&self) -> Option<SkipStep> {
         let run = Fixed { mask: self.mask, bytes: self.bytes };
         match *self.saving {
-            [] => Some(Leap::Run(run)),
+            [] => Some(SkipStep::Run(run)),
             [RunField { load: Load::Saved, byte, more, word, .. }] => {
                 let value = SavedWord { byte: byte as usize, word, slot: Slot::try_from(more).ok()? };
-                Some(Leap::Saving { run, value })
+                Some(SkipStep::Saving { run, value })
             }
             _ => None,
         }

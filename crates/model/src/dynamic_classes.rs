@@ -10,7 +10,7 @@ use crate::{DataStreamClass, EventRecordClass, Limits, TraceClass};
 /// An event record class that no description of the trace has: the records themselves say what they
 /// consist of.
 #[derive(Debug)]
-pub struct LateClass {
+pub struct DynamicClass {
     /// The class, compiled.
     pub plans: EventRecordPlans,
     /// How many values are kept for other fields. The fields of the class can only need each other.
@@ -22,10 +22,10 @@ pub struct LateClass {
 ///
 /// Whether two records are of one class is up to the reader, who has a key for each: two of the same key
 /// are. Classes are kept in one of two ways:
-/// - compiled ([`LateClasses::intern`]), which takes some thousand bytes each;
-/// - as their keys ([`LateClasses::index`]), if those say all there is to know: then a class takes little more
-///   than its key, is [compiled](LateClasses::get) when it is needed, and stays so as long as somebody has it.
-pub struct LateClasses {
+/// - compiled ([`DynamicClasses::intern`]), which takes some thousand bytes each;
+/// - as their keys ([`DynamicClasses::index`]), if those say all there is to know: then a class takes little more
+///   than its key, is [compiled](DynamicClasses::get) when it is needed, and stays so as long as somebody has it.
+pub struct DynamicClasses {
     /// How many classes the trace declares, which have the indexes before.
     declared: usize,
     limits: Limits,
@@ -52,26 +52,26 @@ struct Entry {
 
 #[derive(Debug)]
 enum Class {
-    Kept(Arc<LateClass>),
+    Kept(Arc<DynamicClass>),
     /// What it was when it was needed last.
-    OfKey(Weak<LateClass>),
+    OfKey(Weak<DynamicClass>),
 }
 
 /// How many bytes of keys count as much as a field class.
 const KEY_BYTES: u64 = 64;
 
-impl LateClasses {
+impl DynamicClasses {
     pub(crate) fn new(declared: usize, limits: &Limits) -> Self {
         Self { declared, limits: *limits, describe: OnceLock::new(), inner: Mutex::default() }
     }
 
-    /// Says how a class is made of its key, for [`LateClasses::index`]. Only the first time counts.
+    /// Says how a class is made of its key, for [`DynamicClasses::index`]. Only the first time counts.
     pub fn describe_with(&self, describe: impl Fn(&[u8]) -> EventRecordClass + Send + Sync + 'static) {
         let _ = self.describe.set(Box::new(describe));
     }
 
     /// The class of this key; if it is met for the first time, `make` makes it. None if there are as
-    /// many as the [`Limits`] allow, or if they are as large: then [`LateClasses::last`] has to do.
+    /// many as the [`Limits`] allow, or if they are as large: then [`DynamicClasses::last`] has to do.
     ///
     /// # Errors
     /// If the class cannot be compiled.
@@ -79,11 +79,11 @@ impl LateClasses {
         &self,
         key: &[u8],
         make: impl FnOnce() -> EventRecordClass,
-    ) -> Result<Option<Arc<LateClass>>, PlanError> {
+    ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         self.add(key, make, true)
     }
 
-    /// Like [`LateClasses::intern`], but without regard to limits: for classes that are for all records,
+    /// Like [`DynamicClasses::intern`], but without regard to limits: for classes that are for all records,
     /// of which a format has a handful.
     ///
     /// # Errors
@@ -92,7 +92,7 @@ impl LateClasses {
         &self,
         key: &[u8],
         make: impl FnOnce() -> EventRecordClass,
-    ) -> Result<Option<Arc<LateClass>>, PlanError> {
+    ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         self.add(key, make, false)
     }
 
@@ -101,7 +101,7 @@ impl LateClasses {
         key: &[u8],
         make: impl FnOnce() -> EventRecordClass,
         is_bounded: bool,
-    ) -> Result<Option<Arc<LateClass>>, PlanError> {
+    ) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         let mut inner = self.lock();
         if let Some(index) = inner.by_key.get(key) {
             let index = *index as usize;
@@ -118,7 +118,7 @@ impl LateClasses {
         Ok(Some(class))
     }
 
-    /// The index of the class of this key, for [`LateClasses::get`]; it is that of all classes that are met
+    /// The index of the class of this key, for [`DynamicClasses::get`]; it is that of all classes that are met
     /// while reading, from 0 on. If it is met for the first time, it is kept as its key. None if there are as
     /// many as the [`Limits`] allow, or if they are as large, unless that `is_last`: one of a handful that
     /// are for all records.
@@ -135,11 +135,11 @@ impl LateClasses {
     }
 
     /// The class of this index, compiled. None if there is no such class, or if it is kept as its key and
-    /// nothing [says](LateClasses::describe_with) how it is made of that.
+    /// nothing [says](DynamicClasses::describe_with) how it is made of that.
     ///
     /// # Errors
     /// If the class cannot be compiled.
-    pub fn get(&self, index: usize) -> Result<Option<Arc<LateClass>>, PlanError> {
+    pub fn get(&self, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         self.compiled(&mut self.lock(), index)
     }
 
@@ -149,7 +149,7 @@ impl LateClasses {
         self.lock().classes.len()
     }
 
-    /// The class of this index as it is described; see [`LateClasses::get`].
+    /// The class of this index as it is described; see [`DynamicClasses::get`].
     #[must_use]
     pub fn described(&self, index: usize) -> Option<Arc<EventRecordClass>> {
         let key = match self.lock().classes.get(index)? {
@@ -159,7 +159,7 @@ impl LateClasses {
         Some(Arc::new(self.describe.get()?(&key)))
     }
 
-    fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<LateClass>>, PlanError> {
+    fn compiled(&self, inner: &mut Inner, index: usize) -> Result<Option<Arc<DynamicClass>>, PlanError> {
         let Some(entry) = inner.classes.get_mut(index) else { return Ok(None) };
         let weak = match &mut entry.class {
             Class::Kept(class) => return Ok(Some(Arc::clone(class))),
@@ -175,7 +175,7 @@ impl LateClasses {
     }
 
     fn is_full(&self, inner: &Inner) -> bool {
-        inner.classes.len() as u64 >= self.limits.late_event_record_classes
+        inner.classes.len() as u64 >= self.limits.dynamic_event_record_classes
             || inner.size >= self.limits.field_classes
     }
 
@@ -184,9 +184,12 @@ impl LateClasses {
     }
 }
 
-impl fmt::Debug for LateClasses {
+impl fmt::Debug for DynamicClasses {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("LateClasses").field("declared", &self.declared).field("inner", &self.inner).finish()
+        f.debug_struct("DynamicClasses")
+            .field("declared", &self.declared)
+            .field("inner", &self.inner)
+            .finish()
     }
 }
 
@@ -202,7 +205,7 @@ impl Inner {
 }
 
 /// A class that needs nothing of the scopes before it, compiled.
-fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<LateClass, PlanError> {
+fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<DynamicClass, PlanError> {
     let event_records = vec![Arc::new(class)];
     let stream = DataStreamClass { event_records, ..DataStreamClass::default() };
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
@@ -210,7 +213,7 @@ fn compile(class: EventRecordClass, index: usize, limits: &Limits) -> Result<Lat
     let slots = plans.slots();
     let stream = plans.data_streams.into_iter().next().and_then(Arc::into_inner);
     let plans = stream.and_then(|stream| stream.event_records.into_iter().next()).unwrap_or_default();
-    Ok(LateClass { plans: EventRecordPlans { index: Some(index), ..plans }, slots })
+    Ok(DynamicClass { plans: EventRecordPlans { index: Some(index), ..plans }, slots })
 }
 
 #[cfg(test)]
@@ -236,57 +239,57 @@ mod tests {
     #[test]
     fn a_class_is_made_once_and_counts_on_from_those_that_are_declared() {
         let trace = trace(&Limits::default());
-        let late = trace.late_classes(0).unwrap();
-        let first = late.intern(b"a", || class(1)).unwrap().unwrap();
-        let second = late.intern(b"b", || class(2)).unwrap().unwrap();
-        let again = late.intern(b"a", || unreachable!()).unwrap().unwrap();
+        let dynamic = trace.dynamic_classes(0).unwrap();
+        let first = dynamic.intern(b"a", || class(1)).unwrap().unwrap();
+        let second = dynamic.intern(b"b", || class(2)).unwrap().unwrap();
+        let again = dynamic.intern(b"a", || unreachable!()).unwrap().unwrap();
         assert!(Arc::ptr_eq(&first, &again));
         assert_eq!((first.plans.index, second.plans.index), (Some(1), Some(2)));
-        assert_eq!(late.count(), 2);
+        assert_eq!(dynamic.count(), 2);
         assert_eq!(trace.event_records(0).count(), 3);
-        assert!(trace.late_classes(1).is_none());
+        assert!(trace.dynamic_classes(1).is_none());
     }
 
     #[test]
     fn there_are_no_more_than_the_limits_allow() {
-        let mut limits = Limits { late_event_record_classes: 2, ..Limits::default() };
+        let mut limits = Limits { dynamic_event_record_classes: 2, ..Limits::default() };
         let few = trace(&limits);
-        let late = few.late_classes(0).unwrap();
-        assert!(late.intern(b"a", || class(1)).unwrap().is_some());
-        assert!(late.intern(b"b", || class(1)).unwrap().is_some());
-        assert!(late.intern(b"c", || class(1)).unwrap().is_none());
-        assert!(late.intern(b"b", || class(1)).unwrap().is_some());
-        assert!(late.last(b"", || class(1)).unwrap().is_some());
-        limits.late_event_record_classes = 100;
+        let dynamic = few.dynamic_classes(0).unwrap();
+        assert!(dynamic.intern(b"a", || class(1)).unwrap().is_some());
+        assert!(dynamic.intern(b"b", || class(1)).unwrap().is_some());
+        assert!(dynamic.intern(b"c", || class(1)).unwrap().is_none());
+        assert!(dynamic.intern(b"b", || class(1)).unwrap().is_some());
+        assert!(dynamic.last(b"", || class(1)).unwrap().is_some());
+        limits.dynamic_event_record_classes = 100;
         limits.field_classes = 20;
         let small = trace(&limits);
-        let late = small.late_classes(0).unwrap();
-        assert!(late.intern(&[0; 1000], || class(5)).unwrap().is_some());
-        assert!(late.intern(b"b", || class(1)).unwrap().is_none());
+        let dynamic = small.dynamic_classes(0).unwrap();
+        assert!(dynamic.intern(&[0; 1000], || class(5)).unwrap().is_some());
+        assert!(dynamic.intern(b"b", || class(1)).unwrap().is_none());
     }
 
     #[test]
     fn a_class_of_a_key_is_made_when_it_is_needed() {
-        let limits = Limits { late_event_record_classes: 2, ..Limits::default() };
+        let limits = Limits { dynamic_event_record_classes: 2, ..Limits::default() };
         let trace = trace(&limits);
-        let late = trace.late_classes(0).unwrap();
-        let first = late.index(b"a", false).unwrap();
-        assert!(late.get(first).unwrap().is_none());
-        late.describe_with(|key| class(key.len()));
-        let second = late.index(b"bb", false).unwrap();
-        assert_eq!((first, second, late.index(b"a", false)), (0, 1, Some(0)));
-        assert!(late.index(b"c", false).is_none());
-        assert_eq!(late.index(b"last", true), Some(2));
+        let dynamic = trace.dynamic_classes(0).unwrap();
+        let first = dynamic.index(b"a", false).unwrap();
+        assert!(dynamic.get(first).unwrap().is_none());
+        dynamic.describe_with(|key| class(key.len()));
+        let second = dynamic.index(b"bb", false).unwrap();
+        assert_eq!((first, second, dynamic.index(b"a", false)), (0, 1, Some(0)));
+        assert!(dynamic.index(b"c", false).is_none());
+        assert_eq!(dynamic.index(b"last", true), Some(2));
         let members = |index: usize| {
-            late.get(index).unwrap().unwrap().plans.payload.as_ref().unwrap().nodes().count() - 1
+            dynamic.get(index).unwrap().unwrap().plans.payload.as_ref().unwrap().nodes().count() - 1
         };
         assert_eq!((members(0), members(1), members(2)), (1, 2, 4));
         // It is the same as long as somebody has it.
-        let one = late.get(1).unwrap().unwrap();
-        assert!(Arc::ptr_eq(&one, &late.get(1).unwrap().unwrap()));
+        let one = dynamic.get(1).unwrap().unwrap();
+        assert!(Arc::ptr_eq(&one, &dynamic.get(1).unwrap().unwrap()));
         assert_eq!(one.plans.index, Some(2));
-        assert!(Arc::ptr_eq(&one, &late.intern(b"bb", || unreachable!()).unwrap().unwrap()));
+        assert!(Arc::ptr_eq(&one, &dynamic.intern(b"bb", || unreachable!()).unwrap().unwrap()));
         assert_eq!(trace.event_records(0).count(), 4);
-        assert!(late.get(3).unwrap().is_none());
+        assert!(dynamic.get(3).unwrap().is_none());
     }
 }

@@ -15,7 +15,7 @@ use crate::{
 /// A bound of what instances of a class cost: one of `b` bits has at most `fields` and `per_bit` fields for
 /// each 1/256 of `b`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Weight {
+pub struct Cost {
     /// Fields that any instance may have, and what takes as long as a field.
     fields: u64,
     /// Further ones: 256ths of a field for each bit.
@@ -31,34 +31,34 @@ pub struct Weight {
 const NAME: usize = 32;
 /// Number of ranges that take about as long to search as a field.
 const RANGES: usize = 128;
-/// What [`Weight::per_bit`] counts.
+/// What [`Cost::per_bit`] counts.
 const PART: u64 = 256;
 
-impl Weight {
+impl Cost {
     /// Of a packet of a data stream class: its header and its context.
     #[must_use]
     pub fn of_packet(trace: &TraceClass, stream: &DataStreamClass) -> Self {
-        let weight = Weigher::default().roots([&trace.packet_header, &stream.packet_context]);
+        let cost = CostCounter::default().roots([&trace.packet_header, &stream.packet_context]);
         // A packet takes one byte at least.
-        Self { bits: weight.bits.max(8), ..weight }
+        Self { bits: cost.bits.max(8), ..cost }
     }
 
     /// Of the event records of each class of a data stream class.
     #[must_use]
     pub fn of_event_records(trace: &TraceClass, stream: &DataStreamClass) -> Vec<Self> {
-        let mut weigher = Weigher::default();
-        let common = weigher.roots([&stream.event_record_header, &stream.common_context]);
+        let mut counter = CostCounter::default();
+        let common = counter.roots([&stream.event_record_header, &stream.common_context]);
         // What text sinks print before each event.
         let prefix = ["hostname", "domain", "procname"].iter();
-        let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_weight);
+        let prefix = prefix.filter_map(|name| trace.environment(name)?.as_text()).map(name_cost);
         let prefix: u64 = prefix.sum();
         // What is printed of further clocks.
         let clocks = stream.other_clocks.iter().filter_map(|clock| trace.clocks.get(usize::from(*clock)));
-        let clocks: u64 = clocks.map(|clock| 1 + name_weight(&clock.id)).sum();
+        let clocks: u64 = clocks.map(|clock| 1 + name_cost(&clock.id)).sum();
         let mut of = |class: &EventRecordClass| {
-            let own = weigher.roots([&class.specific_context, &class.payload]);
+            let own = counter.roots([&class.specific_context, &class.payload]);
             let names = [&trace.name, &stream.name, &class.name, &class.emf_uri];
-            let names: u64 = names.iter().filter_map(|name| name.as_deref()).map(name_weight).sum();
+            let names: u64 = names.iter().filter_map(|name| name.as_deref()).map(name_cost).sum();
             common.and(own).and(Self::fields(1 + names + prefix + clocks))
         };
         stream.event_records.iter().map(|class| of(class)).collect()
@@ -115,18 +115,18 @@ impl Weight {
     }
 }
 
-fn name_weight(name: &str) -> u64 {
+fn name_cost(name: &str) -> u64 {
     // Control characters become six others in JSON.
     let escaped = name.bytes().filter(u8::is_ascii_control).count();
     ((name.len() + 5 * escaped) / NAME) as u64
 }
 
 fn longest<'a>(names: impl Iterator<Item = &'a str>) -> u64 {
-    names.map(name_weight).max().unwrap_or(0)
+    names.map(name_cost).max().unwrap_or(0)
 }
 
 /// What the names of values cost: one value can have all of them.
-fn mapping_weight(mappings: &Mappings) -> u64 {
+fn mapping_cost(mappings: &Mappings) -> u64 {
     let most = most_at_once(mappings);
     let longest = longest(mappings.iter().map(|mapping| mapping.name));
     let names = most.saturating_mul(1 + longest);
@@ -176,7 +176,7 @@ fn widest<T: Ord>(ends: &mut [(T, bool)]) -> u64 {
 }
 
 /// The same of the names of values that only wide integers have.
-fn wide_weight(integer: &IntegerProperties) -> u64 {
+fn wide_cost(integer: &IntegerProperties) -> u64 {
     let (Some(mappings), ranges) = (&integer.mappings, integer.wide_ranges()) else { return 0 };
     let mut begins: Vec<&WideInteger> = ranges.iter().map(|range| &range.lower).collect();
     let mut ends: Vec<&WideInteger> = ranges.iter().map(|range| &range.upper).collect();
@@ -194,21 +194,21 @@ fn wide_weight(integer: &IntegerProperties) -> u64 {
 }
 
 #[derive(Default)]
-struct Weigher {
+struct CostCounter {
     /// Classes may be shared: each is looked at once, however many ways lead to it.
-    known: HashMap<*const FieldClass, Weight>,
+    known: HashMap<*const FieldClass, Cost>,
 }
 
-impl Weigher {
-    fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Weight {
-        let mut sum = Weight::default();
+impl CostCounter {
+    fn roots(&mut self, roots: [&Option<Arc<FieldClass>>; 2]) -> Cost {
+        let mut sum = Cost::default();
         for root in roots.into_iter().flatten() {
             sum = sum.and(self.of(root));
         }
         sum
     }
 
-    fn of(&mut self, class: &Arc<FieldClass>) -> Weight {
+    fn of(&mut self, class: &Arc<FieldClass>) -> Cost {
         // Most classes have nothing to look at: there can be too many to keep a list of them.
         if class.kind.is_plain() {
             return self.of_kind(&class.kind);
@@ -216,48 +216,46 @@ impl Weigher {
         if let Some(known) = self.known.get(&Arc::as_ptr(class)) {
             return *known;
         }
-        let weight = self.of_kind(&class.kind);
-        self.known.insert(Arc::as_ptr(class), weight);
-        weight
+        let cost = self.of_kind(&class.kind);
+        self.known.insert(Arc::as_ptr(class), cost);
+        cost
     }
 
-    fn of_kind(&mut self, kind: &FieldKind) -> Weight {
+    fn of_kind(&mut self, kind: &FieldKind) -> Cost {
         let names = |integer: &IntegerProperties| {
-            let of_mappings = integer.mappings.as_ref().map_or(0, mapping_weight);
-            of_mappings.saturating_add(wide_weight(integer))
+            let of_mappings = integer.mappings.as_ref().map_or(0, mapping_cost);
+            of_mappings.saturating_add(wide_cost(integer))
         };
         match kind {
             FieldKind::BitArray(bits)
             | FieldKind::Boolean(bits)
             | FieldKind::Float(bits)
-            | FieldKind::Padding(bits) => Weight::field_of(bits.length),
+            | FieldKind::Padding(bits) => Cost::field_of(bits.length),
             FieldKind::BitMap { bits, flags } => {
                 let longest = longest(flags.iter().map(|flag| flag.name));
                 let names = (flags.len() as u64).saturating_mul(1 + longest);
-                Weight::field_of(bits.length).and(Weight::fields(names))
+                Cost::field_of(bits.length).and(Cost::fields(names))
             }
             FieldKind::Integer { bits, integer } => {
-                Weight::field_of(bits.length).and(Weight::fields(names(integer)))
+                Cost::field_of(bits.length).and(Cost::fields(names(integer)))
             }
             FieldKind::VariableLength { value, .. } => match value {
-                VariableLengthValue::Integer(integer) => {
-                    Weight::field_of(8).and(Weight::fields(names(integer)))
-                }
-                VariableLengthValue::BitArray | VariableLengthValue::Boolean => Weight::field_of(8),
+                VariableLengthValue::Integer(integer) => Cost::field_of(8).and(Cost::fields(names(integer))),
+                VariableLengthValue::BitArray | VariableLengthValue::Boolean => Cost::field_of(8),
             },
-            FieldKind::String { length, .. } => Weight::field_of(match length {
+            FieldKind::String { length, .. } => Cost::field_of(match length {
                 StringLength::NullTerminated => 8,
                 StringLength::Static(bytes) => bytes.saturating_mul(8),
                 StringLength::Dynamic(_) => 0,
                 StringLength::Prefixed { length, gap } => length.length.saturating_add(*gap),
             }),
-            FieldKind::Blob { length, .. } => Weight::field_of(match length {
+            FieldKind::Blob { length, .. } => Cost::field_of(match length {
                 Length::Static(bytes) => bytes.saturating_mul(8),
                 Length::Dynamic(_) => 0,
             }),
-            FieldKind::Null { .. } => Weight::field_of(0),
-            FieldKind::Structure { members, .. } => members.iter().fold(Weight::fields(1), |sum, member| {
-                sum.and(self.of(&member.class)).and(Weight::fields(name_weight(&member.name)))
+            FieldKind::Null { .. } => Cost::field_of(0),
+            FieldKind::Structure { members, .. } => members.iter().fold(Cost::fields(1), |sum, member| {
+                sum.and(self.of(&member.class)).and(Cost::fields(name_cost(&member.name)))
             }),
             FieldKind::Array { element, length, .. } => {
                 let element = self.of(element);
@@ -265,14 +263,14 @@ impl Weigher {
                     Length::Static(count) => element.bits.saturating_mul(*count),
                     Length::Dynamic(_) => 0,
                 };
-                Weight::field_of(bits).and(element.repeated())
+                Cost::field_of(bits).and(element.repeated())
             }
-            FieldKind::Optional { field, .. } => Weight::fields(1).and(self.of(field).possible()),
+            FieldKind::Optional { field, .. } => Cost::fields(1).and(self.of(field).possible()),
             FieldKind::Variant { options, .. } => {
-                let mut all = Weight { bits: u64::MAX, ..Weight::default() };
+                let mut all = Cost { bits: u64::MAX, ..Cost::default() };
                 for option in options {
                     let of_class = self.of(&option.class);
-                    let name = Weight::fields(name_weight(option.name.as_deref().unwrap_or_default()));
+                    let name = Cost::fields(name_cost(option.name.as_deref().unwrap_or_default()));
                     let one = of_class.possible().and(name);
                     all.fields = all.fields.max(one.fields);
                     all.per_bit = all.per_bit.max(one.per_bit);
@@ -280,13 +278,13 @@ impl Weigher {
                     all.empty = all.empty.max(one.empty);
                 }
                 let bits = if options.is_empty() { 0 } else { all.bits };
-                Weight::fields(1).and(Weight { bits, ..all })
+                Cost::fields(1).and(Cost { bits, ..all })
             }
             FieldKind::Union { members, .. } => {
-                let mut all = Weight::fields(1);
+                let mut all = Cost::fields(1);
                 for member in members {
                     let one = self.of(&member.class);
-                    let name = name_weight(&member.name);
+                    let name = name_cost(&member.name);
                     all.fields = all.fields.saturating_add(one.fields).saturating_add(name);
                     // Each of them reads the same bits.
                     all.per_bit = all.per_bit.saturating_add(one.per_bit);
@@ -342,7 +340,7 @@ mod tests {
     }
 
     fn fields_in(class: &Arc<FieldClass>, bits: u64) -> u64 {
-        Weigher::default().of(class).fields_in(bits)
+        CostCounter::default().of(class).fields_in(bits)
     }
 
     #[test]
@@ -359,8 +357,8 @@ mod tests {
         for length in [Some(1 << 60), Some(3), None] {
             assert_eq!(fields_in(&array(&empty, length), 1), 2);
         }
-        let heavy = Weigher::default().of(&array(&structure(&[&empty, &empty]), None));
-        assert_eq!(heavy.empty_elements(1000), 333);
+        let costly = CostCounter::default().of(&array(&structure(&[&empty, &empty]), None));
+        assert_eq!(costly.empty_elements(1000), 333);
         assert_eq!(fields_in(&array(&bit, Some(1000)), 1000), 1001);
         assert_eq!(fields_in(&array(&bit, None), 1000), 2000);
         // Two levels, and the bit; the structure and the outer array.
