@@ -44,7 +44,7 @@ struct Bounded;
 #[global_allocator]
 static ALLOCATOR: Bounded = Bounded;
 
-// SAFETY: all is handed on to the allocator of the system.
+// SAFETY: all is passed on to the allocator of the system.
 unsafe impl GlobalAlloc for Bounded {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         check_size(layout.size());

@@ -144,7 +144,7 @@ pub(crate) fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
     Ok(Window { begin, end })
 }
 
-/// Tells which data streams stand on no time line, if others do.
+/// Reports which data streams have no clock, if others do.
 fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
     let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
@@ -162,7 +162,7 @@ fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
     report.notice(&format!("{which} come before those that have a time"));
 }
 
-/// Tells how often sinks could not decode something; true if they could not.
+/// Reports how often sinks could not decode something; true if they could not.
 fn tell_undecoded(count: u64, report: Report) -> bool {
     if count > 0 {
         report.error(&format!("{}: this is a fault of ichnos, please report it", Undecoded { count }));

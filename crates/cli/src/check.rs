@@ -250,7 +250,7 @@ impl Findings {
                 place: clocks.first_trace.clone(),
                 message,
                 remedy: Some(
-                    "read the traces one by one, or put them on one time line all the same with \
+                    "read the traces one by one, or put them on one timeline all the same with \
                      --assume-correlated"
                         .into(),
                 ),

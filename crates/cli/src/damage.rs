@@ -15,7 +15,7 @@ pub(crate) struct Damages {
 }
 
 impl Damages {
-    /// Adds a place, unless so many are there.
+    /// Adds a place, unless there are already `most` of them.
     pub(crate) fn add(&mut self, damage: &Damage, most: u64) {
         if self.count < most {
             self.list.push(damage.clone());

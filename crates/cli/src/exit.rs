@@ -39,7 +39,7 @@ pub(crate) struct Failure {
     pub(crate) details: Vec<String>,
     /// What to try.
     pub(crate) help: Option<String>,
-    /// Whoever read the output has closed it: no reason to complain.
+    /// The reader of the output has closed it, which is no error.
     pub(crate) broken_pipe: bool,
     /// Other reasons.
     pub(crate) others: Vec<Self>,

@@ -55,7 +55,7 @@ pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Res
 }
 
 /// Opens what the command line names, with this arithmetic of clocks unless it names another; `check`:
-/// to tell all that is wrong, even what does not matter. The inner error is that of the traces.
+/// to say all that is wrong, even what does not matter. The inner error is that of the traces.
 pub(crate) fn try_open(
     reading: &Reading,
     arithmetic: Arithmetic,
@@ -181,7 +181,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             Failure::new(message).help(format!("{}; or leave out {option}", conflict.help))
         }
         OpenError::Uncorrelated(_) => Failure::new(message).help(
-            "read the traces one by one, or put them on one time line all the same with --assume-correlated",
+            "read the traces one by one, or put them on one timeline all the same with --assume-correlated",
         ),
         OpenError::Several(errors) => {
             Failure::all(errors.iter().map(failure)).unwrap_or_else(|| Failure::new(message))
@@ -194,7 +194,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
     }
 }
 
-/// Tells what was found besides the traces; true if something cannot be read.
+/// Reports what was found besides the traces; true if something cannot be read.
 pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
     for error in session.left_out() {
         report.failure(&failure(error));
@@ -265,7 +265,7 @@ pub(crate) fn tell_notices(session: &Session, report: Report) {
     session.notices().iter().for_each(|notice| report.notice(&notice.describe(format_flags::written)));
 }
 
-/// Tells which traces have no data streams at all: there is nothing wrong with that.
+/// Reports which traces have no data streams at all: there is nothing wrong with that.
 pub(crate) fn tell_emptiness(session: &Session, report: Report) {
     let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {

@@ -64,7 +64,7 @@ fn main() -> ExitCode {
 fn end(result: Result<Exit, Failure>, report: Report) -> ExitCode {
     match result {
         Ok(exit) => exit.into(),
-        // Whoever reads the output has seen enough.
+        // The reader of the output has seen enough.
         Err(failure) if failure.broken_pipe => Exit::Success.into(),
         Err(failure) => {
             report.failure(&failure);

@@ -23,7 +23,7 @@ enum Kind {
     Plain(Report),
 }
 
-/// Shows how far on the time line the work is.
+/// Shows how far on the timeline the work is.
 pub(crate) struct Progress {
     kind: Kind,
     begin: i128,
@@ -107,7 +107,7 @@ impl Progress {
         }
     }
 
-    /// So many events more were done, up to this time of the traces.
+    /// This many events more were done, up to this time of the traces.
     #[cold]
     pub(crate) fn add(&mut self, nanoseconds: Option<i128>, events: u64) {
         self.events += events;
@@ -150,7 +150,7 @@ impl Progress {
         }
     }
 
-    /// Clears the bar; tells how long it has taken.
+    /// Clears the bar; says how long it has taken.
     pub(crate) fn finish(self) -> Duration {
         self.started.elapsed()
     }

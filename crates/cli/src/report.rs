@@ -11,7 +11,7 @@ use crate::habits;
 use crate::style::{Paint, safe};
 use clap::Parser as _;
 
-/// Tells people what happens besides the data.
+/// Prints what happens besides the data.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Report {
     paint: Paint,

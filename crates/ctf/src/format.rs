@@ -180,7 +180,7 @@ impl From<&ReadOptions> for OpenOptions {
     }
 }
 
-/// The dialect of a metadata text, as far as its beginning tells.
+/// The dialect of a metadata text, as far as its beginning says.
 fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     let text = match std::str::from_utf8(beginning) {
         Ok(text) => text,

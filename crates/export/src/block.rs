@@ -1,6 +1,6 @@
 //! Short texts that are appended very often.
 
-/// Texts of up to so many bytes are copied as one block.
+/// Texts of up to this many bytes are copied as one block.
 const SIZE: usize = 40;
 
 /// A text that is known once and appended again and again: copying a block of a size that the

@@ -44,7 +44,7 @@ pub struct DetailsOptions {
     pub uid: bool,
     /// One line per message, without fields.
     pub compact: bool,
-    /// Also with discarded events and packets of which nobody knows how many there are, for
+    /// Also with discarded events and packets of which the number is unknown, for
     /// instance those before the first packet that was kept. Off by default, as in the format
     /// that this one equals.
     pub uncounted_losses: bool,
@@ -364,7 +364,7 @@ impl<W: TextWriter> Details<W> {
                 self.write_stream(beginning, trace);
             }
         }
-        // Nobody waits for these lines alone: the next message hands them on.
+        // These lines are not waited for: the next message writes them out.
         let _ = self.end_quietly(bounds);
     }
 

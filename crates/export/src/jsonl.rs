@@ -283,7 +283,7 @@ impl<W: TextWriter> JsonLines<W> {
         }
         let mut numbers = vec![("sequence_number", packet.sequence_number)];
         if !begins {
-            // Until a packet has ended, nobody knows these for sure.
+            // Until a packet has ended, these are not certain.
             numbers.push(("discarded_counter", packet.discarded_counter));
             numbers.push(("content_bits", Some(packet.content_length)));
             numbers.push(("total_bits", Some(packet.total_length)));

@@ -1,7 +1,7 @@
 //! Sinks that write messages as text: what people read in a terminal ([`Pretty`], [`Details`]),
 //! what other programs read ([`JsonLines`]), and what only counts ([`Null`]).
 //!
-//! All of them are [`Sink`](ichnos_model::Sink)s. They append to one buffer that they hand on when
+//! All of them are [`Sink`](ichnos_model::Sink)s. They append to one buffer that they write out when
 //! it is full; nothing is allocated per event.
 #![forbid(unsafe_code)]
 

@@ -45,7 +45,7 @@ impl std::ops::AddAssign for NullStatistics {
     }
 }
 
-/// Visits every field and looks at every clock value, as the fastest of all sinks and to tell
+/// Visits every field and looks at every clock value, as the fastest of all sinks and to say
 /// whether two ways to read give the same.
 #[derive(Clone, Debug, Default)]
 pub struct Null {
@@ -131,7 +131,7 @@ impl Hash {
 
     #[inline]
     fn add(&mut self, value: u64) {
-        // The product does not wait for the hash before: so many values are mixed in at once.
+        // The product does not wait for the hash before: this many values are mixed in at once.
         self.0 = self.0.rotate_left(23).wrapping_add(value.wrapping_mul(FACTOR));
     }
 
@@ -153,7 +153,7 @@ impl Hash {
         let (Some(first), Some(last)) = (bytes.first_chunk::<8>(), bytes.last_chunk::<8>()) else {
             return self.add(first_word(bytes));
         };
-        // The last eight may be among those before: their number tells how many.
+        // The last eight may be among those before: their number says how many.
         self.add(u64::from_le_bytes(*first));
         if bytes.len() > 16 {
             for word in bytes[8..bytes.len() - 1].as_chunks::<8>().0 {

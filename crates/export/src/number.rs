@@ -339,10 +339,10 @@ pub(crate) fn push_general(out: &mut Vec<u8>, value: f64) {
     }
 }
 
-/// Appends a finite number with as many digits as tell it from all others of 64 bits, and a point or an
+/// Appends a finite number with as many digits as distinguish it from all others of 64 bits, and a point or an
 /// exponent.
 pub(crate) fn push_shortest(out: &mut Vec<u8>, value: f64) {
-    // Below 2^53 no integer has fewer digits that tell it from its neighbours; exponents begin at 1e16.
+    // Below 2^53 no integer has fewer digits that distinguish it from its neighbours; exponents begin at 1e16.
     if value.abs() < 1e15 && is_whole(value) {
         return push_whole(out, value as i64);
     }

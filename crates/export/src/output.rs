@@ -6,13 +6,13 @@ use ichnos_model::walk::DecodeError;
 
 use crate::integers::{self, Integers};
 
-/// Bytes are handed on when there are more than this, or than four fifths of what the buffer can hold.
+/// Bytes are written out when there are more than this, or than four fifths of what the buffer can hold.
 const FULL: usize = 64 << 10;
 
 /// Event records or packets whose fields could not all be decoded: what a sink wrote or counted of
 /// them is not whole.
 ///
-/// Readers promise to lend none such, so this is a fault of a reader. Sinks tell it when they are
+/// Readers deliver only what can be decoded, so this is a fault of a reader. Sinks report it when they are
 /// finished, within an error of kind [`io::ErrorKind::InvalidData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Undecoded {
@@ -90,9 +90,9 @@ impl<W: Write + ?Sized> TextWriter for W {
 pub(crate) struct Output<W> {
     writer: W,
     pub(crate) buffer: Vec<u8>,
-    /// The buffer is handed on when it has more bytes than this.
+    /// The buffer is written out when it has more bytes than this.
     full: usize,
-    /// How many bytes were handed on.
+    /// How many bytes were written out.
     written: u64,
     /// How integers are written, where the text is JSON.
     integers: Integers,

@@ -175,7 +175,7 @@ impl Fixture {
         sink.finish().unwrap();
     }
 
-    /// Checks that a sink tells that a payload of too few bytes could not be decoded.
+    /// Checks that a sink says that a payload of too few bytes could not be decoded.
     pub(crate) fn tells_what_is_undecoded(&self, sink: &mut impl Sink) {
         self.event(sink, 0, &[]);
         self.event(sink, 0, &[1]);

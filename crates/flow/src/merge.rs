@@ -1,4 +1,4 @@
-//! Puts the messages of many cursors on one time line.
+//! Puts the messages of many cursors on one timeline.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -23,7 +23,7 @@ impl Entry {
     const NONE: Self = Self { key: u64::MAX, index: u32::MAX };
 }
 
-/// What so many cursors need is in the processor's caches whenever it is their turn.
+/// What this many cursors need is in the processor's caches whenever it is their turn.
 const CACHED: usize = 16;
 
 /// Where there are more cursors than this, those that wait are to give back memory.
@@ -86,7 +86,7 @@ impl Merge {
         self.limit = self.limit_of(self.runner_up);
     }
 
-    /// Hands on all messages that are left, up to the pause, until somebody has enough.
+    /// Passes all messages that are left to `handler`, up to the pause, until it wants no more.
     pub fn drain_all(&mut self, handler: &mut MessageHandler<'_>) {
         if !self.advance() {
             return;
@@ -105,7 +105,7 @@ impl Merge {
     }
 
     /// Where the cursors are, which is all that later messages depend on; None if one of them
-    /// cannot tell.
+    /// does not know.
     #[must_use]
     pub fn checkpoints(&self) -> Option<Vec<Checkpoint>> {
         self.cursors.iter().map(|cursor| cursor.checkpoint()).collect()
@@ -265,14 +265,14 @@ impl Cursor for Merge {
 
 impl FastCursor for Merge {}
 
-/// Lends damage that belongs to no data stream.
+/// Delivers damage that belongs to no data stream.
 pub struct DamageCursor {
     damage: Vec<Damage>,
     next: usize,
 }
 
 impl DamageCursor {
-    /// Lends these, one after the other.
+    /// Delivers these, one after the other.
     #[must_use]
     pub fn new(damage: Vec<Damage>) -> Self {
         Self { damage, next: 0 }
@@ -325,7 +325,7 @@ mod tests {
 
     use super::*;
 
-    /// Lends messages at these times, which say which stream they are of and which one there.
+    /// Delivers messages at these times, which say which stream they are of and which one there.
     struct Times(Vec<(Option<i128>, Damage)>, usize);
 
     impl Times {
@@ -415,7 +415,7 @@ mod tests {
                 }
             }
             assert_eq!(paused, found, "{count}");
-            // The same if they are handed on, some of them one by one, with pauses or without.
+            // The same if they are drained, some of them one by one, with pauses or without.
             for pauses in [&[-5, 0, 1, 1, 20, 30, i128::MAX - 1][..], &[]] {
                 let mut merge = Merge::new(Times::all(&streams));
                 let mut handed_on = Vec::new();

@@ -32,7 +32,7 @@ event { id = 1; name = "talk"; stream_id = 0; fields := struct { u32 number; str
 
 const EVENTS: usize = 100_000;
 
-/// A trace with events that are in turns in each of so many data streams.
+/// A trace with events that are in turns in each of this many data streams.
 fn trace(streams: usize) -> ichnos::ctf::trace::CtfTrace {
     let mut entries = vec![Entry::of_bytes("metadata", METADATA.as_bytes().to_vec())];
     for stream in 0..streams {

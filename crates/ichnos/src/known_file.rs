@@ -214,7 +214,7 @@ fn protobuf(head: &[u8]) -> Option<KnownFile> {
         while !inner.is_empty() && numbers.len() < MOST {
             match Member::take(&mut inner) {
                 Some(member) => numbers.push((member.number, member.kind)),
-                // What lies behind the bytes that are looked at may be anything.
+                // What lies behind the bytes that are looked at is unknown.
                 None if is_whole => return None,
                 None => break,
             }

@@ -88,7 +88,7 @@ impl OpenOptions {
 mod tests {
     use super::*;
 
-    /// Names of formats and of their options tell them apart, and each format is found by its own.
+    /// Names of formats and of their options distinguish them, and each format is found by its own.
     #[test]
     fn names_are_unique() {
         for (i, format) in FORMATS.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! What was opened together, on one time line.
+//! What was opened together, on one timeline.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -35,7 +35,7 @@ pub enum OpenError {
     /// Traces were found, but none can be read.
     #[error("{}: the trace cannot be read", .0[0].path)]
     Refused(Vec<Refused>),
-    /// Two clocks cannot stand on one time line.
+    /// Two clocks cannot stand on one timeline.
     #[error(transparent)]
     Uncorrelated(#[from] UncorrelatedClocks),
     /// None of several paths can be read: why, for each of them.
@@ -63,7 +63,7 @@ fn sentences(errors: &[OpenError]) -> String {
     errors.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
 }
 
-/// Two clocks that cannot stand on one time line.
+/// Two clocks that cannot stand on one timeline.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error(
     "the clock `{first}` of {first_trace} and the clock `{second}` of {second_trace} count from origins that \
@@ -89,7 +89,7 @@ pub struct Session {
     notices: Vec<Hint>,
     beginnings: Vec<String>,
     assume_correlated: bool,
-    /// Of what the clocks were put in their places by whoever opened it.
+    /// Of what the clocks were set by the caller.
     placed: Vec<PathBuf>,
 }
 
@@ -369,7 +369,7 @@ impl Session {
         traces.flat_map(|(i, trace)| of(trace.as_ref()).into_iter().map(move |quirk| (i, quirk))).collect()
     }
 
-    /// Whether clocks of several traces stand on one time line because of faults of tracers only.
+    /// Whether clocks of several traces stand on one timeline because of faults of tracers only.
     fn is_related_by_quirks(&self) -> bool {
         if self.traces.len() < 2 || self.assume_correlated {
             return false;
@@ -392,7 +392,7 @@ impl Session {
     /// All messages in the window, merged by time.
     ///
     /// # Errors
-    /// If clocks are not correlated and nobody said to assume it.
+    /// If clocks are not correlated and the options do not say to assume it.
     pub fn cursor(&self, window: Window) -> Result<Merge, OpenError> {
         self.cursor_of(window, |_| true)
     }
@@ -401,7 +401,7 @@ impl Session {
     /// are not read at all. Damage that belongs to no data stream is always reported.
     ///
     /// # Errors
-    /// If clocks of what is wanted are not correlated and nobody said to assume it.
+    /// If clocks of what is wanted are not correlated and the options do not say to assume it.
     pub fn cursor_of(
         &self,
         window: Window,

@@ -4,7 +4,7 @@
 //! signal SIGBUS, which ends the process. A file can become shorter at any time, by the hand of
 //! another process. So [`Guard::new`] installs a handler, once: where the address is in a guarded
 //! mapping, it puts pages of zeros in the place of those that are gone and notes which ones; the
-//! read goes on, and whoever reads asks [`Guard::lost`] when it is time to. All other signals are for
+//! read goes on, and the reader asks [`Guard::lost`] when it is time to. All other signals are for
 //! the handler that was there before.
 
 use std::mem::MaybeUninit;
@@ -30,7 +30,7 @@ impl Guard {
 
     /// The bytes that were lost, from the first to the last one, in a mapping of `len` bytes.
     pub(crate) fn lost(&self, len: usize) -> Range<usize> {
-        // Whoever has seen zeros sees below that there are some.
+        // A thread that has seen zeros sees below that there are some.
         fence(Ordering::SeqCst);
         let end = self.0.lost_end.load(Ordering::Relaxed);
         if end == 0 {
@@ -152,7 +152,7 @@ impl Slot {
         fence(Ordering::SeqCst);
         let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
         // SAFETY: the pages are of a mapping that this crate made to be read only, and that is still
-        // there, since somebody just read it. Whoever reads it knows that its bytes can change.
+        // there, since it was just read. Its reader knows that its bytes can change.
         let replaced = unsafe {
             libc::mmap(ptr::without_provenance_mut(begin), end - begin, libc::PROT_READ, flags, -1, 0)
         };
@@ -231,7 +231,7 @@ extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_
                 libc::raise(signal);
             }
         },
-        // SAFETY: the address was installed as a handler of this signature, which this flag tells.
+        // SAFETY: the address was installed as a handler of this signature, which this flag says.
         handler if before.sa_flags & libc::SA_SIGINFO != 0 => unsafe {
             let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = std::mem::transmute(handler);
             handler(signal, info, context);
@@ -254,10 +254,10 @@ mod tests {
     use crate::Bytes;
     use crate::testing::Folder;
 
-    /// Variable that tells a process that it is to die, and how.
+    /// Variable that says a process that it is to die, and how.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
 
-    /// Variable that tells it which folder it may use: it does not live to remove one of its own.
+    /// Variable that says it which folder it may use: it does not live to remove one of its own.
     const FOLDER: &str = "ICHNOS_TEST_FOLDER";
 
     /// How a process ends that plays a role.
@@ -289,7 +289,7 @@ mod tests {
         }
     }
 
-    /// Reads a page that is gone of a mapping that nobody guards.
+    /// Reads a page that is gone of a mapping without a guard.
     fn read_elsewhere(folder: &Path) {
         let path = folder.join("elsewhere");
         std::fs::write(&path, vec![1; 1 << 16]).unwrap();

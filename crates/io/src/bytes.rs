@@ -16,7 +16,7 @@ const READ_UP_TO: u64 = 64 << 10;
 
 /// Bytes of a file, mapped or owned. Clones share them.
 ///
-/// A mapped file that becomes shorter while it is read is zeros from there on. [`Bytes::lost`] tells
+/// A mapped file that becomes shorter while it is read is zeros from there on. [`Bytes::lost`] says
 /// whether that has happened.
 #[derive(Clone)]
 pub struct Bytes {
@@ -140,7 +140,7 @@ impl Bytes {
     /// Which of these bytes could not be read and are zeros instead, from the first to the last one:
     /// their file has become shorter since it was mapped, or its device fails. Empty if all is well.
     ///
-    /// This costs next to nothing, but does not know of zeros that nobody has met yet, nor of those
+    /// This costs next to nothing, but does not know of zeros that were not read yet, nor of those
     /// between the end of a file that was shortened and the end of that page of memory.
     #[must_use]
     pub fn lost(&self) -> Range<usize> {
@@ -190,7 +190,7 @@ impl Deref for Bytes {
     #[inline]
     fn deref(&self) -> &[u8] {
         // SAFETY: `begin` and `len` were taken from a slice of what `storage` owns. That neither
-        // moves nor changes: a mapping stays where it is, nobody can reach the vector to let it
+        // moves nor changes: a mapping stays where it is, nothing can reach the vector to let it
         // grow, and both live as long as `self` keeps `storage`.
         unsafe { std::slice::from_raw_parts(self.begin.as_ptr(), self.len) }
     }

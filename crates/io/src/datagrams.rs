@@ -69,7 +69,7 @@ impl Datagrams {
     /// the socket fails.
     #[must_use]
     pub fn next_datagram(&self) -> Option<Datagram> {
-        // Whoever sends into the channel ends soon after no more are wanted.
+        // The sender of the channel ends soon after no more are wanted.
         self.waiting.recv().ok()
     }
 }
@@ -80,7 +80,7 @@ impl Drop for Datagrams {
     }
 }
 
-/// Whether nobody listens any more at what is a socket.
+/// Whether a socket has no listener any more.
 #[cfg(unix)]
 fn is_abandoned(path: &Path) -> bool {
     use std::os::unix::fs::FileTypeExt;
@@ -102,7 +102,7 @@ fn listen(
     use std::sync::mpsc::TrySendError;
 
     let socket = match UnixDatagram::bind(path) {
-        // Whoever was killed while listening leaves the socket: nobody takes what is sent there.
+        // A listener that was killed leaves the socket, where nothing is received any more.
         Err(error) if error.kind() == io::ErrorKind::AddrInUse && is_abandoned(path) => {
             std::fs::remove_file(path)?;
             UnixDatagram::bind(path)?

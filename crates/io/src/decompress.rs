@@ -157,7 +157,7 @@ impl<'a> Budget<'a> {
         Ok(())
     }
 
-    /// Whether so many bytes more may come.
+    /// Whether this many bytes more may come.
     pub(crate) fn allows(&self, bytes: u64) -> Result<(), IoError> {
         let limits = &self.options.limits;
         let used = self.used.saturating_add(bytes);

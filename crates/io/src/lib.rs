@@ -11,10 +11,10 @@
 //! # Files that change while they are read
 //! Large plain files are mapped. Of files that grow, as those of a running tracer do, what was there
 //! at the time of mapping is read. Of a file that another process shortens, or whose device fails, what
-//! is missing is read as zeros, and [`Bytes::lost`] tells; without that, reading it would end this
+//! is missing is read as zeros, and [`Bytes::lost`] says; without that, reading it would end this
 //! process with the signal `SIGBUS`. On Unix, a handler of that signal is installed for this when the
 //! first file is mapped. It takes care of the mappings of this crate only; all else goes to the handler
-//! that was there before. A program that installs its own one later should hand on what it does
+//! that was there before. A program that installs its own one later should pass on what it does
 //! not know. Other systems do not let mapped files become shorter.
 #![deny(unsafe_op_in_unsafe_fn)]
 

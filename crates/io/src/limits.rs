@@ -1,6 +1,6 @@
 //! How much is read before it is refused.
 
-/// Limits of trees and of decompression. Whoever reads only trusted input may raise them.
+/// Limits of trees and of decompression. Raise them where all input is trusted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct IoLimits {
@@ -29,7 +29,7 @@ impl Default for IoLimits {
 const ANYWAY: u64 = 64 << 10;
 
 impl IoLimits {
-    /// How many bytes so many packed ones may become.
+    /// How many bytes this many packed ones may become.
     #[must_use]
     pub fn unpacked(&self, packed: u64) -> u64 {
         let ratio = self.ratio.min(self.small_ratio.saturating_add(packed / 64));

@@ -39,7 +39,7 @@ impl Mapping {
 
     fn at(file: &File, place: Option<(PathBuf, Identity)>, is_sparse: bool) -> io::Result<Self> {
         // SAFETY: the mapping is private and only ever read, through `&[u8]`. Soundness asks that
-        // nobody changes the bytes meanwhile. No process can promise that for another one; all
+        // nothing changes the bytes meanwhile. No process can promise that for another one; all
         // readers of this workspace therefore check what they load each time, keep no assumption
         // about bytes that they looked at before, and never read beyond the length taken here. Pages
         // that go away are replaced by zeros, see `bus_error`.
@@ -152,7 +152,7 @@ mod tests {
     use super::*;
     use crate::testing::Folder;
 
-    /// A mapped file of so many pages of ones.
+    /// A mapped file of this many pages of ones.
     fn mapped(folder: &Folder, pages: usize) -> (Mapping, File) {
         let path = folder.join("file");
         std::fs::write(&path, vec![1; pages * page_size()]).unwrap();
@@ -173,7 +173,7 @@ mod tests {
         let page = page_size();
         assert!(mapping.lost().is_empty());
         file.set_len(10 * page as u64 + 100).unwrap();
-        // In the last page that is there, nobody notices.
+        // In the last page that is there, it is not noticed.
         assert_eq!(mapping[10 * page + 99..][..2], [1, 0]);
         assert!(mapping.lost().is_empty());
         assert_eq!(mapping[20 * page + 5], 0);

@@ -63,7 +63,7 @@ fn create_file(path: &Path) -> io::Result<Output> {
     Ok(output)
 }
 
-/// A name that nobody else uses, in the folder of `target`: only there a rename is atomic.
+/// A name that is used by nothing else, in the folder of `target`: only there a rename is atomic.
 fn beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);

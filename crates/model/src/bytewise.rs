@@ -136,7 +136,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         if is_known(value) { usize::try_from(value).ok() } else { None }
     }
 
-    /// Tells the plain integers that the rest of a run begins with, which begins at bit `begin`, where
+    /// Visits the plain integers that the rest of a run begins with, which begins at bit `begin`, where
     /// `bytes` begin; gives what is behind them.
     #[inline(always)]
     pub(crate) fn plain_fields<'f, V: Visitor>(
@@ -242,7 +242,7 @@ fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u
     tell_bits(visitor, slots, field.with_length(bits.length), bits, value);
 }
 
-/// Tells an array: `bytes` is all of it.
+/// Visits an array: `bytes` is all of it.
 // Most visitors have so much to do with an element that calling this is nothing.
 #[inline(never)]
 fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements: Elements, bytes: &[u8]) {
@@ -251,7 +251,7 @@ fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements
     visitor.end_array(array.with_offset(array.offset + bytes.len() as u64 * 8));
 }
 
-/// Tells the elements of an array one after the other: `bytes` is all of them, from the offset of
+/// Visits the elements of an array one after the other: `bytes` is all of them, from the offset of
 /// `array` on.
 #[inline(always)]
 pub(crate) fn tell_elements<V: Visitor>(visitor: &mut V, array: Field<'_>, elements: Elements, bytes: &[u8]) {
@@ -275,7 +275,7 @@ pub(crate) fn tell_elements<V: Visitor>(visitor: &mut V, array: Field<'_>, eleme
         ElementKind::I64 => each!(signed, i64),
         ElementKind::Bits => {
             for element in bytes.chunks_exact(usize::from(elements.size.max(1))) {
-                // Nobody needs their values, so no slot has to be there.
+                // Their values are not needed, so no slot has to be there.
                 bits(visitor, &[], field, element, 0);
                 field.offset += field.length;
             }
@@ -283,7 +283,7 @@ pub(crate) fn tell_elements<V: Visitor>(visitor: &mut V, array: Field<'_>, eleme
     }
 }
 
-/// So many bytes from `at` on.
+/// This many bytes from `at` on.
 #[inline(always)]
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> Option<[u8; N]> {
     bytes.get(at..at.checked_add(N)?)?.try_into().ok()

@@ -10,7 +10,7 @@ pub enum ClockOrigin {
     /// 1970-01-01 00:00:00 UTC.
     UnixEpoch,
     /// A point in time that only its name identifies: clocks of the same named origin can be put
-    /// on one time line.
+    /// on one timeline.
     Named {
         /// Namespace of the name.
         namespace: Option<String>,
@@ -19,7 +19,7 @@ pub enum ClockOrigin {
         /// Which of the origins of that name, for instance which boot of a machine.
         uid: String,
     },
-    /// Nobody said.
+    /// It is not said.
     #[default]
     Unknown,
 }
@@ -152,7 +152,7 @@ impl ClockClass {
         }
     }
 
-    /// Whether values of the two clocks can stand on one time line (CTF2-SPEC-2.0, "Clock
+    /// Whether values of the two clocks can stand on one timeline (CTF2-SPEC-2.0, "Clock
     /// class fragment": same identity, or the same known origin).
     #[must_use]
     pub fn correlates_with(&self, other: &Self) -> bool {

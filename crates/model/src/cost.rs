@@ -64,7 +64,7 @@ impl Cost {
         stream.event_records.iter().map(|class| of(class)).collect()
     }
 
-    /// How many fields instances in so many bits can have, if there is nothing else in them; each has
+    /// How many fields instances in this many bits can have, if there is nothing else in them; each has
     /// one bit at least.
     #[must_use]
     pub fn fields_in(self, bits: u64) -> u64 {
@@ -73,13 +73,13 @@ impl Cost {
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
     }
 
-    /// How many instances there may be in so many bits.
+    /// How many instances there may be in this many bits.
     #[must_use]
     pub fn instances_in(self, bits: u64) -> u64 {
         bits / self.bits.max(1)
     }
 
-    /// How many array elements without bits have so many fields.
+    /// How many array elements without bits have this many fields.
     #[must_use]
     pub fn empty_elements(self, fields: u64) -> u64 {
         fields / self.empty.max(1)

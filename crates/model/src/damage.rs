@@ -99,7 +99,7 @@ pub enum DamageKind {
     /// A time does not fit in a signed number of 64 bits. Further ones that follow are not reported.
     #[error("an event at {0} nanoseconds from the clock's origin, which is more than 64 bits can hold")]
     TimeOverflow(i128),
-    /// Packets or event records could have so many fields for their few bits that it would take too long
+    /// Packets or event records could have this many fields for their few bits that it would take too long
     /// to read them. See [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
     #[error("{bits} bits of such {what} could have {fields} fields, more than the limit of {most}")]
     TooManyFields {

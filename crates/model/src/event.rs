@@ -159,10 +159,10 @@ impl<'a> Event<'a> {
         Some(self.plan(scope)?.root())
     }
 
-    /// Tells `visitor` all fields of a scope. Does nothing if the event has no such scope.
+    /// Passes all fields of a scope to `visitor`. Does nothing if the event has no such scope.
     ///
     /// # Errors
-    /// Readers only lend events whose bits fit their class; the error is theirs to see when they
+    /// Readers only deliver events whose bits fit their class; the error is theirs to see when they
     /// find out.
     pub fn visit<V: Visitor>(&self, scope: Scope, visitor: &mut V) -> Result<(), DecodeError> {
         match self.plan(scope) {
@@ -171,7 +171,7 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Tells `visitor` the fields that are the event's own: those of the common context, the specific
+    /// Passes the fields that are the event's own to `visitor`: those of the common context, the specific
     /// context and the payload. Of the structures that these three are it may or may not be reported: for
     /// visitors that want values, wherever they stand.
     ///
@@ -269,7 +269,7 @@ impl<'a> Packet<'a> {
         }
     }
 
-    /// Tells `visitor` all fields of the packet header or the packet context.
+    /// Passes all fields of the packet header or the packet context to `visitor`.
     ///
     /// # Errors
     /// See [`Event::visit`].

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::{BoxedCursor, Damage, DataStream, Diagnostic, StreamCursor, Trace};
 
-/// The part of the time line that is wanted, in nanoseconds from the origin, both ends included.
+/// The part of the timeline that is wanted, in nanoseconds from the origin, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Nothing before this.
@@ -36,7 +36,7 @@ pub struct TracerQuirk {
     pub name: &'static str,
     /// One sentence for people, without the final full stop.
     pub message: &'static str,
-    /// Whether all that it changes is which other clocks a clock of the trace stands on one time line with.
+    /// Whether all that it changes is which other clocks a clock of the trace stands on one timeline with.
     pub relates_clocks: bool,
 }
 
@@ -59,15 +59,15 @@ pub struct StreamSummary {
     pub bytes: u64,
     /// Size of the padding at the ends of its packets in bytes.
     pub padding: u64,
-    /// First and last time that its packets tell, in nanoseconds from the origin of its clock.
+    /// First and last time that its packets say, in nanoseconds from the origin of its clock.
     pub time_range: Option<(i128, i128)>,
-    /// Event records that its producer discarded, as far as the packets tell.
+    /// Event records that its producer discarded, as far as the packets say.
     pub discarded_events: u64,
-    /// Whether event records were discarded before the first packet, nobody knows how many.
+    /// Whether event records were discarded before the first packet, an unknown number of them.
     pub discarded_before: bool,
-    /// Packets that are missing, as far as the packets tell.
+    /// Packets that are missing, as far as the packets say.
     pub discarded_packets: u64,
-    /// What cannot be read, as far as the packets tell.
+    /// What cannot be read, as far as the packets say.
     pub damage: Vec<Damage>,
 }
 
@@ -144,7 +144,7 @@ pub trait TraceInput: Send + Sync {
     /// A cursor for each data stream, in the order of [`TraceInput::streams`].
     fn cursors(&self, window: Window) -> Vec<BoxedCursor>;
 
-    /// Where on the time line the data stream of this index, in the order of
+    /// Where on the timeline the data stream of this index, in the order of
     /// [`TraceInput::streams`], can be cut so that reading from there on needs little of what lies
     /// before, in order of time: about one such place in `grain` bytes. None if reading has to
     /// begin at the beginning.

@@ -1,6 +1,6 @@
 //! How much a reader accepts before it refuses: input is hostile.
 
-/// Limits of what is read. Whoever reads only trusted input may raise them; the defaults are far
+/// Limits of what is read. Raise them where all input is trusted; the defaults are far
 /// above what real tracers write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]

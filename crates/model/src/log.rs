@@ -92,7 +92,7 @@ impl LevelScale {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum LogSeverity {
-    /// Nobody says how much the events matter.
+    /// It is not said how much the events matter.
     Unknown,
     /// All events of the class have this number.
     Constant(i64),

@@ -1,4 +1,4 @@
-//! Messages: what readers hand on, one after the other, per data stream.
+//! Messages: what readers deliver, one after the other, per data stream.
 
 use std::ops::ControlFlow;
 

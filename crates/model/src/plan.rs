@@ -243,7 +243,7 @@ impl Plan {
     /// The bit behind an instance that begins at bit `begin` or behind it, in the content of which `bytes`
     /// are the whole bytes, from the beginning of the packet on; a byte begins there. Its values that
     /// other fields need are then in `slots`. None if that is not easily known: then some of them may be
-    /// there, and [`Plan::walk`] tells.
+    /// there, and [`Plan::walk`] says.
     #[inline]
     #[must_use]
     pub fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {
@@ -650,7 +650,7 @@ pub struct EventRecordPlans {
     pub(crate) index: Option<usize>,
 }
 
-/// So many fields may all event record classes together have that are joined: the common context counts
+/// Most fields that all event record classes whose scopes are joined may have together: the common context counts
 /// again for each of them.
 const JOINED_NODES: usize = 1 << 18;
 

@@ -37,7 +37,7 @@ pub trait RecordSource: Send {
 pub enum NextRecord {
     /// An event: it is in the [`Record`].
     Event,
-    /// This number of event records is missing here, between the event before and the next one; None: nobody
+    /// This number of event records is missing here, between the event before and the next one; None: it is not
     /// counted them.
     Discarded(Option<u64>),
     /// Something cannot be read. The next call goes on behind it.

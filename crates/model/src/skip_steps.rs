@@ -1,4 +1,4 @@
-//! Getting past fields that nobody wants to see: only what says how long they are is read.
+//! Skipping fields that are not wanted: only what says how long they are is read.
 
 use std::cell::Cell;
 
@@ -67,7 +67,7 @@ impl SkipSteps {
         Some(Self { alignment, steps: steps.into() })
     }
 
-    /// The bit behind an instance that begins at bit `begin` or behind it, in so many bytes; its values
+    /// The bit behind an instance that begins at bit `begin` or behind it, in this many bytes; its values
     /// that others need are then in `slots`. None if it does not fit, or not at a glance: then only some
     /// of them may be there.
     // A number rather than a position, which would be handed back through memory.

@@ -1,7 +1,7 @@
 //! Walking over structures, part by part.
 //!
 //! What takes more than [loading bytes](crate::bytewise) - a part that does not fit, to begin with - is
-//! left to [`Walk::node`], field by field, which knows everything and tells what is wrong where.
+//! left to [`Walk::node`], field by field, which knows everything and says what is wrong where.
 
 use crate::ByteOrder;
 use crate::decode_error::DecodeError;
@@ -64,7 +64,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
                 self.at = self.at.at_byte(begin);
                 return self.beyond(run.size);
             }
-            // One by one, to tell how far the fields fit.
+            // One by one, to say how far the fields fit.
             for field in &run.fields {
                 self.node(field.node)?;
             }

@@ -72,10 +72,10 @@ impl<'a> Field<'a> {
 /// Receives the fields of a scope in order. All methods do nothing unless they are overridden.
 ///
 /// Values are borrowed: they live as long as the call. A visitor that may fail (because it writes
-/// somewhere) keeps its error and tells it afterwards.
+/// somewhere) keeps its error and returns it afterwards.
 #[allow(unused_variables)]
 pub trait Visitor {
-    /// False for a visitor that only wants to get past the fields: then no value that nobody
+    /// False for a visitor that only wants to get past the fields: then no value that is not
     /// needs is decoded, and no method is called.
     const WANTS_VALUES: bool = true;
 

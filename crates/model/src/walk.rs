@@ -22,7 +22,7 @@ pub type Slots = [Cell<i128>];
 /// The value of a slot whose field was not decoded.
 pub const UNKNOWN: i128 = i128::MIN;
 
-/// The least value that a slot takes. So the upper half alone tells whether a value is known: to
+/// The least value that a slot takes. So the upper half alone says whether a value is known: to
 /// load all of a slot at once shortly after its halves were stored takes long.
 pub const LEAST: i128 = i128::MIN + (1 << 64);
 
@@ -192,7 +192,7 @@ impl<'a, V: Visitor> Walk<'a, V> {
         Self { plan, data, bytes, end, bits, at, slots, limits, visitor }
     }
 
-    /// Gets past an instance of a plan, if nobody wants its values and there is an easy way.
+    /// Gets past an instance of a plan, if its values are not wanted and there is an easy way.
     #[inline(always)]
     fn skip(&mut self, plan: &Plan) -> bool {
         if V::WANTS_VALUES {
@@ -753,7 +753,7 @@ fn save(all: &Slots, slots: &[Slot], value: i128) {
     }
 }
 
-/// Tells a value of up to 64 bits.
+/// Passes a value of up to 64 bits to the visitor.
 #[inline]
 pub(crate) fn tell_bits<V: Visitor>(
     visitor: &mut V,
@@ -788,7 +788,7 @@ pub(crate) fn tell_bits<V: Visitor>(
     }
 }
 
-/// The number that so many bits are.
+/// The number that this many bits are.
 #[inline(always)]
 pub(crate) fn real(bits: u64, length: u64) -> Real<'static> {
     match length {

@@ -205,7 +205,7 @@ fn clocks_apart() {
     run("check", &["a", "b"], &[]).expect(1, &[]).prints(&["error: the clock `mono`", "--assume-correlated"]);
     run("check", &["a", "b"], &["--assume-correlated"]).expect(0, &[]).prints(&["no problems"]);
     run("cat", &["a", "b"], &["--assume-correlated", "-q"]).expect(0, &[]);
-    // Those of data streams that nobody wants do not matter.
+    // Those of data streams that are not wanted do not matter.
     run("cat", &["a", "b"], &["--stream", "*/a/*"]).expect(0, &[]);
     run("cat", &["a", "c"], &[]).expect(0, &["note: the data stream", "c/stream has no clock"]);
     assert_eq!(run("cat", &["c"], &[]).expect(0, &[]).err, "");

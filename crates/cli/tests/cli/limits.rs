@@ -122,7 +122,7 @@ fn each_flag_sets_its_limit() {
     let files = tsdl("stream{};?;?;?;", &[]);
     let few = cat(&files, &["--max", "problems=1"]).expect(2, &[]).err;
     assert!(few.lines().count() < cat(&files, &[]).err.lines().count(), "{few}");
-    // Packets of an event record that nobody knows.
+    // Packets of an event record of an unknown class.
     let unknown = "stream{packet.context:=struct{integer{size=8;}packet_size;};\
                    event.header:=struct{integer{size=8;}id;};};event{id=9;};";
     let files = tsdl(unknown, &[16, 1].repeat(5));
@@ -150,7 +150,7 @@ fn each_flag_sets_its_limit() {
     };
     let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
     of(archive(90_000), "ratio=2000", 0, "");
-    // So much out of so little may not have so many fields, either.
+    // So much out of so little may not have this many fields, either.
     of(archive(900_000), "ratio=2000", 3, "");
     of(archive(90_000), "ratio=2", 2, "--max ratio=VALUE");
     of(archive(9000), "unpacked=4K", 2, "--max unpacked=VALUE");
@@ -261,7 +261,7 @@ fn array(element: &str, length: u64) -> String {
 const BIT: &str = r#"{"type":"fixed-length-unsigned-integer","length":1,"byte-order":"little-endian"}"#;
 const EMPTY: &str = r#"{"type":"structure"}"#;
 
-/// Type aliases of structures of structures: each has so many of the one before. The last one's name.
+/// Type aliases of structures of structures: each has this many of the one before. The last one's name.
 fn aliases(leaf: &str, levels: u8, width: usize) -> (String, char) {
     let mut text = format!("typealias {leaf}:=a;");
     let mut last = 'a';

@@ -22,7 +22,7 @@ fn objects(run: &Run) -> Vec<Json> {
     run.out.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|e| panic!("{e}: {line}"))).collect()
 }
 
-/// A record as it is handed on by who keeps the log: with where it comes from behind it.
+/// A record as the keeper of the log delivers it: with where it comes from behind it.
 fn extended(event: &Event<'_>, rolled_out: u64, moniker: &str, url: &str) -> Vec<u8> {
     let mut buffer = [0; 4096];
     let mut encoder = Encoder::new(&mut buffer);
@@ -149,7 +149,7 @@ fn what_is_logged_to_a_socket_is_printed() {
         std::thread::sleep(std::time::Duration::from_millis(20));
         DatagramSocket::connect(&path).ok()
     });
-    let logger = Logger::new(socket.expect("nobody listens"), LoggerOptions::default());
+    let logger = Logger::new(socket.expect("a socket"), LoggerOptions::default());
     tracing::subscriber::with_default(tracing_subscriber::registry().with(logger), || {
         tracing::info!(target: "oven", celsius = 95.5, "hot");
         tracing::warn!(target: "oven", "too hot");

@@ -97,7 +97,7 @@ fn events_after_their_packet() {
             check(&folder, "lttng-event-after-packet");
             assert_eq!(ends(&[]), [3500, 6000]);
             assert_eq!(reported("packet-end", &["--no-quirk=lttng-event-after-packet"]), [3000, 6000]);
-            // No event is lost to a window that begins behind the end that the packet tells.
+            // No event is lost to a window that begins behind the end that the packet says.
             assert_eq!(times(&folder, "event", &["--begin=@1000000000000003200"]), [3500, 4500, 5500]);
         } else {
             assert_eq!(reported("packet-end", &[]), [3000, 6000]);
@@ -120,7 +120,7 @@ fn packets_that_a_crash_left_without_an_end() {
         run("cat", &folder, &["--no-quirk=lttng-crash-packet-end"]).expect(3, &[damage]);
         run("cat", &folder, &["--no-quirk=lttng-event-after-packet"]).expect(0, &[]);
     }
-    // Nobody else may.
+    // No other tracer may.
     let folder = trace("crash-of-others", "barectf 3.1.0", &PACKETS, &[]);
     run("cat", &folder, &[]).expect(3, &["ends at 0 cycles"]);
 }

@@ -104,7 +104,7 @@ struct Package {
 }
 
 /// The packages by id, for all systems or only for this one; None (and a line that says so) if
-/// cargo cannot tell.
+/// cargo cannot say.
 fn packages(for_all_systems: bool) -> Option<BTreeMap<String, Package>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let host = format!("--filter-platform={}-unknown-linux-gnu", std::env::consts::ARCH);

@@ -13,7 +13,7 @@ use super::DetailsOptions;
 use super::text::Lines;
 use crate::property::{self, Hidden};
 
-/// What packets of a data stream class tell.
+/// What packets of a data stream class say.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StreamFeatures {
     pub(crate) packet_begin_time: bool,

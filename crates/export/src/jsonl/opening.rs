@@ -5,7 +5,7 @@ use ichnos_model::ClockValue;
 use crate::number;
 use crate::time::TimeWriter;
 
-/// Openings of up to so many bytes are copied as one block.
+/// Openings of up to this many bytes are copied as one block.
 const SIZE: usize = 96;
 
 /// What the nine lowest digits can say.

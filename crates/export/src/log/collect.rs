@@ -134,7 +134,7 @@ impl<V: Visitor> Collector<'_, V> {
     }
 }
 
-/// Tells `pairs` what belongs to a pair.
+/// Reports `pairs` what belongs to a pair.
 macro_rules! hand_on {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name(&mut self, field: Field<'_> $(, $argument: $kind)*) {

@@ -13,7 +13,7 @@ pub(super) enum Number {
 }
 
 impl Number {
-    /// As a number that tells how many; 0 if it cannot.
+    /// As a number that says how many; 0 if it cannot.
     pub(super) fn count(self) -> u64 {
         match self {
             Self::Unsigned(number) => number,
@@ -132,7 +132,7 @@ impl Parts {
         self.note(part, begin);
     }
 
-    /// A part that is made now. Whoever fails has no more to say.
+    /// A part that is made now; after a failure there is no more of it.
     pub(super) fn render(&mut self, part: TextPart, make: impl FnOnce(&mut dyn fmt::Write) -> fmt::Result) {
         let begin = self.texts.len();
         let _ = make(&mut Renderer(&mut self.texts));

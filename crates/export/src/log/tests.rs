@@ -212,7 +212,7 @@ fn what_has_the_wrong_type_is_a_pair() {
         ("message", u8_class(), Some(Meaning::Message)),
         ("pid", text_class(), Some(Meaning::Process)),
         ("tag", array(u8_class()), Some(Meaning::Tag)),
-        // Nobody knows of which file, so in text it is by itself.
+        // The file is unknown, so in text it is by itself.
         ("line", u8_class(), Some(Meaning::Line)),
     ];
     let [text, json] = lines(&fixture_of(members, |_| {}), 0, b"\x01x\0\x02\x03\x04");

@@ -10,7 +10,7 @@ use crate::color::Palette;
 use crate::number;
 use crate::time::{JsonTime, TimeWriter};
 
-/// Seconds have so many digits at least.
+/// Seconds have this many digits at least.
 const SECOND_DIGITS: usize = 5;
 
 /// What lines begin with, which mostly is what the line before began with.

@@ -2,7 +2,7 @@
 
 use crate::number;
 
-/// Stamps of up to so many bytes are copied as one block.
+/// Stamps of up to this many bytes are copied as one block.
 const SIZE: usize = 64;
 
 const SECOND: u64 = 1_000_000_000;

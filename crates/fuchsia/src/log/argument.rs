@@ -20,7 +20,7 @@ pub(crate) mod kind {
 /// The name of the message.
 const MESSAGE: &[u8] = b"message";
 
-/// The size in words that the header of a record or an argument tells.
+/// The size in words that the header of a record or an argument says.
 #[inline(always)]
 pub(crate) const fn size_words(header: u64) -> usize {
     (header >> 4 & 0xfff) as usize
@@ -206,7 +206,7 @@ impl<'a> Argument<'a> {
     ) -> Option<(Self, usize)> {
         let (header, behind) = words.split_first()?;
         let header = load(header);
-        let mut tell = |rule: Rule, at: u64, expected: u64, found: u64| {
+        let mut report = |rule: Rule, at: u64, expected: u64, found: u64| {
             let begin = place.record.offset();
             report(LogError::new(rule, begin, begin + u64::from(place.word) * 8 + at, expected, found));
             !rule.is_fatal()
@@ -214,25 +214,25 @@ impl<'a> Argument<'a> {
 
         let kind = (header & 0xf) as u8;
         match kind {
-            kind::NULL => tell(Rule::ArgumentTypeNull, 0, 0, kind.into()),
-            1 | 2 | 7 | 8 => tell(Rule::ArgumentTypeReserved, 0, 0, kind.into()),
-            10.. => tell(Rule::ArgumentTypeUnknown, 0, 0, kind.into()),
+            kind::NULL => report(Rule::ArgumentTypeNull, 0, 0, kind.into()),
+            1 | 2 | 7 | 8 => report(Rule::ArgumentTypeReserved, 0, 0, kind.into()),
+            10.. => report(Rule::ArgumentTypeUnknown, 0, 0, kind.into()),
             _ => true,
         }
         .then_some(())?;
         let size = size_words(header);
         if size == 0 {
-            tell(Rule::ArgumentSizeMinimum, 0, 1, 0);
+            report(Rule::ArgumentSizeMinimum, 0, 1, 0);
             return None;
         }
         let Some(own) = behind.get(..size - 1) else {
-            tell(Rule::ArgumentBeyondRecord, 0, words.len() as u64, size as u64);
+            report(Rule::ArgumentBeyondRecord, 0, words.len() as u64, size as u64);
             return None;
         };
 
         let reference = (header >> 16) as u16;
         let Some(name_length) = length_of(reference) else {
-            tell(Rule::NameRefReserved, 2, 0, reference.into());
+            report(Rule::NameRefReserved, 2, 0, reference.into());
             return None;
         };
         let value_reference = (header >> 32) as u16;
@@ -240,7 +240,7 @@ impl<'a> Argument<'a> {
             kind::TEXT => match length_of(value_reference) {
                 Some(length) => (words_for(length), header >> 48),
                 None => {
-                    tell(Rule::ValueRefReserved, 4, 0, value_reference.into());
+                    report(Rule::ValueRefReserved, 4, 0, value_reference.into());
                     return None;
                 }
             },
@@ -251,23 +251,23 @@ impl<'a> Argument<'a> {
         let name_words = words_for(name_length);
         let needed = 1 + name_words + value_words;
         if needed != size {
-            tell(Rule::ArgumentSize, 0, needed as u64, size as u64);
+            report(Rule::ArgumentSize, 0, needed as u64, size as u64);
             return None;
         }
         if reserved != 0 {
-            tell(Rule::ArgumentReserved, 4, 0, reserved);
+            report(Rule::ArgumentReserved, 4, 0, reserved);
         }
 
         let (name_words, value_words) = own.split_at_checked(name_words)?;
         let name = name_words.as_flattened().get(..name_length)?;
         if let Err(error) = core::str::from_utf8(name) {
             let byte = error.valid_up_to();
-            tell(Rule::NameUtf8, 8 + byte as u64, 0, name.get(byte).copied().unwrap_or(0).into());
+            report(Rule::NameUtf8, 8 + byte as u64, 0, name.get(byte).copied().unwrap_or(0).into());
             return None;
         }
         let padding = padding(name_words, name_length);
         if padding != 0 {
-            tell(Rule::NamePadding, 8 + name_length as u64, 0, padding);
+            report(Rule::NamePadding, 8 + name_length as u64, 0, padding);
         }
         let word = name_words.first().map_or(0, load) & !padding_bits(name_length.min(8));
         let name = Name::read(name, reference, word);
@@ -287,11 +287,11 @@ impl<'a> Argument<'a> {
                     let found = bytes.get(byte).copied().unwrap_or(0);
                     let is_message = name.as_bytes() == MESSAGE && !place.follows_message();
                     let rule = if is_message { Rule::MessageUtf8 } else { Rule::ValueUtf8 };
-                    tell(rule, value_at + byte as u64, 0, found.into()).then_some(())?;
+                    report(rule, value_at + byte as u64, 0, found.into()).then_some(())?;
                 }
                 let padding = self::padding(value_words, length);
                 if padding != 0 {
-                    tell(Rule::ValuePadding, value_at + length as u64, 0, padding);
+                    report(Rule::ValuePadding, value_at + length as u64, 0, padding);
                 }
                 Value::Text(Text::read(bytes, value_reference))
             }
@@ -432,7 +432,7 @@ impl<'a> Arguments<'a> {
         Some(argument)
     }
 
-    /// Like `next`, but tells each rule that is broken.
+    /// Like `next`, but reports each rule that is broken.
     pub(crate) fn next_examined(&mut self, report: &mut dyn FnMut(LogError)) -> Option<Argument<'a>> {
         let place = Place { record: &self.record, word: self.word() };
         let Some((argument, size)) = Argument::examine(self.words, place, report) else {

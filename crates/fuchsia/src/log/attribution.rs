@@ -1,4 +1,4 @@
-//! Who wrote a record, as the newer forms tell it.
+//! Who wrote a record, as the newer forms say it.
 
 use super::argument::{Argument, Value};
 use super::encoder::MAX_TEXT;
@@ -10,9 +10,9 @@ use super::word::{load, padding_bits, words_for};
 /// URL of the component that control records without a component of their own are of.
 pub const ARCHIVIST_URL: &str = "fuchsia-boot:///archivist#meta/archivist.cm";
 
-/// What a control record tells of the records with its [tag](Record::tag).
+/// What a control record says of the records with its [tag](Record::tag).
 ///
-/// With a count, it tells that records of the component were thrown away. Without, it says which
+/// With a count, it says that records of the component were thrown away. Without, it says which
 /// component the tag stands for from here on.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Control<'a> {
@@ -36,7 +36,7 @@ pub struct Attribution<'a> {
 }
 
 impl<'a> Record<'a> {
-    /// What it tells, if it is a control record. Of arguments of the same name, the last one counts.
+    /// What it says, if it is a control record. Of arguments of the same name, the last one counts.
     #[must_use]
     pub fn control(&self) -> Option<Control<'a>> {
         if !self.is_control() {

@@ -21,7 +21,7 @@ impl Default for CheckOptions {
 }
 
 impl Record<'_> {
-    /// Tells each rule that the record breaks, from its beginning to its end; those of printf at the
+    /// Reports each rule that the record breaks, from its beginning to its end; those of printf at the
     /// end. Nothing is reported of what is behind an argument that cannot be read.
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
         let begin = self.offset();

@@ -289,7 +289,7 @@ impl RecordEncoder<'_> {
         Ok(())
     }
 
-    /// Why so many words more do not fit.
+    /// Why this many words more do not fit.
     #[cold]
     fn full(&self, more: usize) -> EncodeError {
         let words = self.used + more;
@@ -460,7 +460,7 @@ impl Event<'_> {
 }
 
 /// Adds to the count of dropped records of the record that the first `length` bytes of `buffer` are,
-/// in its place, and tells the new length: an argument `num_dropped` grows (up to 2^64 - 1), or is
+/// in its place, and says the new length: an argument `num_dropped` grows (up to 2^64 - 1), or is
 /// appended.
 ///
 /// # Errors

@@ -178,7 +178,7 @@ impl LogError {
 }
 
 impl LogError {
-    /// What the rule says, and what was expected and found, for those who tell the place themselves.
+    /// What the rule says, and what was expected and found, where the place is said elsewhere.
     pub fn statement(&self) -> impl fmt::Display + use<> {
         Statement(*self)
     }

@@ -136,7 +136,7 @@ impl<'a> Packet<'a> {
         (self.word(3) >> 32) as u32
     }
 
-    /// The message. It may be anything.
+    /// The message: any bytes.
     #[must_use]
     pub fn message(&self) -> Text<'a> {
         self.message.into()
@@ -148,7 +148,7 @@ impl<'a> Packet<'a> {
         self.offset
     }
 
-    /// The tags, in order. They may be anything.
+    /// The tags, in order: any bytes.
     pub fn tags(&self) -> impl Iterator<Item = Text<'a>> + Clone + use<'a> {
         let mut left = self.tags;
         core::iter::from_fn(move || {

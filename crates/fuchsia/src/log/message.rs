@@ -59,7 +59,7 @@ impl<'a> Message<'a> {
         Ok(Self::Record { record, behind })
     }
 
-    /// Who wrote it, if it is an extended record. See [`Record::appended`] for the other way to tell that.
+    /// Who wrote it, if it is an extended record. See [`Record::appended`] for the other way to say that.
     #[must_use]
     pub fn attribution(&self) -> Option<Attribution<'a>> {
         self.read_attribution(&mut |_| {})
@@ -72,7 +72,7 @@ impl<'a> Message<'a> {
         rest.is_empty().then_some(attribution)
     }
 
-    /// Tells each rule that the message breaks.
+    /// Reports each rule that the message breaks.
     pub fn check(&self, options: CheckOptions, report: &mut dyn FnMut(LogError)) {
         let Self::Record { record, .. } = self else { return };
         record.check(options, report);

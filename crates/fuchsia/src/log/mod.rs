@@ -1,22 +1,22 @@
 //! Logs: structured records, legacy packets, and files and streams of them.
 //!
 //! A [`Record`] is borrowed from where it lies; its [arguments](Record::arguments) are read when they are
-//! asked for. It tells its [text](Record::text) - for messages of printf, as C's printf writes it -, and
+//! asked for. It says its [text](Record::text) - for messages of printf, as C's printf writes it -, and
 //! which [rules](Rule) it breaks. A legacy [`Packet`] is the same for what was there before.
 //!
 //! [`Messages`] are those of a file, [`Splitter`] takes a stream in pieces, and [`Framer`] is what both are
-//! made of: it keeps no bytes, so that a reader can lend what it finds.
+//! made of: it keeps no bytes, so that what a reader finds can be borrowed.
 //!
 //! [`Encoder`] writes records into a buffer.
 //!
 //! # Framing
 //! Sockets keep datagrams apart, files do not. So there are two kinds of files:
 //! - [records](Framing::Records), one behind the other (or [extended ones](Framing::ExtendedRecords)): they
-//!   tell their own sizes;
+//!   say their own sizes;
 //! - [datagrams](Framing::Datagrams) of any kind, legacy packets among them, each with its length in bytes
 //!   before it: 32 bits, little-endian. Nothing is padded, and there is nothing else in the file.
 //!
-//! [`Framing::recognise`] tells from the content what a file is.
+//! [`Framing::recognise`] says from the content what a file is.
 //!
 //! ```
 //! use ichnos_fuchsia::log::{Encoder, Event, Framing, Message, Messages, Severity};

@@ -21,7 +21,7 @@ pub(crate) const CONTROL: u32 = 1 << 31;
 /// A structured log record, borrowed from where it lies.
 ///
 /// What it is made of is read when it is asked for. [`Record::read`] looks at header and size only,
-/// [`Record::arguments`] at each argument as it comes; [`Record::validate`] tells whether all of
+/// [`Record::arguments`] at each argument as it comes; [`Record::validate`] says whether all of
 /// them can be read, and [`Record::check`] which rules are broken.
 #[derive(Clone, Copy, Debug)]
 pub struct Record<'a> {
@@ -150,7 +150,7 @@ impl<'a> Record<'a> {
         self.tag_bits() & !CONTROL
     }
 
-    /// Whether it tells something of the stream rather than being of a component (bit 47 of the
+    /// Whether it says something of the stream rather than being of a component (bit 47 of the
     /// header; newer form).
     #[inline]
     #[must_use]

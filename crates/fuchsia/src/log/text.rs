@@ -4,7 +4,7 @@ use core::fmt::{self, Write};
 
 use super::word::load_short;
 
-/// A string: UTF-8, but for the message of a record, which may be anything.
+/// A string: UTF-8, but for the message of a record, which may be any bytes.
 #[derive(Clone, Copy)]
 pub struct Text<'a> {
     bytes: &'a [u8],
@@ -15,7 +15,7 @@ pub struct Text<'a> {
 /// The highest bit of a reference: the text follows.
 pub(crate) const INLINE: u16 = 1 << 15;
 
-/// The length in bytes that a reference tells; None if it is reserved.
+/// The length in bytes that a reference says; None if it is reserved.
 #[inline(always)]
 pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     if reference != 0 && reference < INLINE {
@@ -24,7 +24,7 @@ pub(crate) const fn length_of(reference: u16) -> Option<usize> {
     Some((reference & !INLINE) as usize)
 }
 
-/// The reference to a text of so many bytes. Only right up to 32,767 bytes.
+/// The reference to a text of this many bytes. Only right up to 32,767 bytes.
 #[inline(always)]
 pub(crate) const fn reference(length: usize) -> u16 {
     if length == 0 { 0 } else { length as u16 | INLINE }

@@ -12,7 +12,7 @@ pub(crate) const fn load(word: &Word) -> u64 {
     u64::from_le_bytes(*word)
 }
 
-/// How many words so many bytes take.
+/// How many words this many bytes take.
 #[inline(always)]
 pub(crate) const fn words_for(bytes: usize) -> usize {
     bytes.div_ceil(8)

@@ -8,12 +8,12 @@ use super::sink::RecordSink;
 
 /// A Unix socket of datagrams. It never waits: what there is no room for is dropped, and counted.
 ///
-/// If whoever reads goes away and comes back with a socket at the same path, what is said from then on goes
+/// If the reader goes away and comes back with a socket at the same path, what is said from then on goes
 /// there.
 #[derive(Debug)]
 pub struct DatagramSocket {
     socket: UnixDatagram,
-    /// Where to go if nobody listens any more.
+    /// Where to go if the socket has no reader any more.
     path: Option<PathBuf>,
 }
 

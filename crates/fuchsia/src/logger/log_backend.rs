@@ -37,7 +37,7 @@ impl Log for Logger {
     }
 
     fn flush(&self) {
-        // Nobody to tell.
+        // There is no one to report it to.
         let _ = Self::flush(self);
     }
 }

@@ -5,7 +5,7 @@
 //! to a [`RecordSink`]:
 //! - any [`Write`](std::io::Write), in a [`Mutex`](std::sync::Mutex);
 //! - a [`RotatingFile`];
-//! - a [`DatagramSocket`], without ever waiting for whoever reads it.
+//! - a [`DatagramSocket`], without ever waiting for its reader.
 //!
 //! Files have records one behind the other ([`Framing::Records`](crate::log::Framing::Records)).
 //!
@@ -81,7 +81,7 @@ pub use sink::RecordSink;
 pub struct LoggerOptions {
     /// Tags of all records, besides the target of each.
     pub tags: Vec<String>,
-    /// Whether each record tells where in the source it comes from, rather than only those from ERROR on.
+    /// Whether each record says where in the source it comes from, rather than only those from ERROR on.
     pub always_file_and_line: bool,
     /// The clock of the timestamps. Records do not say which it was.
     pub clock: LogClock,
@@ -120,7 +120,7 @@ impl Logger {
         self.0.dropped.load(Ordering::Relaxed)
     }
 
-    /// Has the sink hand on what it keeps.
+    /// Has the sink write what it keeps.
     ///
     /// # Errors
     /// Those of the sink.
@@ -128,7 +128,7 @@ impl Logger {
         self.0.sink.flush()
     }
 
-    /// Whether a record of this severity tells where in the source it comes from.
+    /// Whether a record of this severity says where in the source it comes from.
     #[cfg(feature = "tracing")]
     fn has_place(&self, severity: crate::log::Severity) -> bool {
         self.0.options.always_file_and_line || severity >= crate::log::Severity::Error
@@ -170,7 +170,7 @@ impl Logger {
 /// Counts a record as dropped, unless it gets through.
 struct Attempt<'l> {
     dropped: &'l AtomicU64,
-    /// How many were dropped before, which the record is to tell.
+    /// How many were dropped before, which the record is to say.
     before: u64,
 }
 

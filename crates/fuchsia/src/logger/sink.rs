@@ -15,7 +15,7 @@ pub trait RecordSink: Send + Sync {
     /// If it did not get through: then it is counted as dropped.
     fn write(&self, record: &[u8]) -> io::Result<()>;
 
-    /// Hands on what was kept.
+    /// Writes what was kept.
     ///
     /// # Errors
     /// If that cannot be done.

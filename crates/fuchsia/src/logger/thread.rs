@@ -36,7 +36,7 @@ fn ask_id() -> u64 {
     1 + THREADS.fetch_add(1, Ordering::Relaxed)
 }
 
-/// Lends room for a record.
+/// Gives room for a record.
 ///
 /// Where a value logs while it is formatted, what it says has room of its own; and so has what is said when
 /// the thread ends.

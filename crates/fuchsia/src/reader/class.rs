@@ -93,7 +93,7 @@ pub(super) enum Form<'a> {
     Record(Record<'a>),
     /// A record with who wrote it behind it.
     Extended(Record<'a>),
-    /// A packet with so many tags.
+    /// A packet with this many tags.
     Legacy(u8),
 }
 
@@ -211,7 +211,7 @@ fn integer(length: u64, alignment: u64, signed: bool) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(FieldKind::Integer { bits: bits(length, alignment), integer }))
 }
 
-/// A text that begins with its length in so many bits.
+/// A text that begins with its length in this many bits.
 fn text_class(length: u64, gap: u64) -> Arc<FieldClass> {
     let length = StringLength::Prefixed { length: bits(length, 8), gap };
     Arc::new(FieldClass::new(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 }))

@@ -36,9 +36,9 @@ enum Phase {
 #[derive(Debug)]
 enum Queued {
     Damage(Damage),
-    /// So many records were dropped before the current one.
+    /// This many records were dropped before the current one.
     Discarded(u64),
-    /// So many datagrams were dropped after the current one.
+    /// This many datagrams were dropped after the current one.
     Missed(u64),
     /// The current event.
     Event,
@@ -70,7 +70,7 @@ struct Known {
     was_met: bool,
     /// None: records of the class are looked at more closely.
     shape: Option<Shape>,
-    /// Whether records tell how many were dropped before them.
+    /// Whether records say how many were dropped before them.
     counts_drops: bool,
     /// Index of the class.
     index: usize,
@@ -293,7 +293,7 @@ impl LogCursor {
         Some((index, size))
     }
 
-    /// Prepares for events of the class that is the last one now, with a specific context of so many bits.
+    /// Prepares for events of the class that is the last one now, with a specific context of this many bits.
     fn choose(&mut self, context: u64) {
         self.beside = Beside::Nothing;
         self.begins[Scope::Payload as usize].bit = context;
@@ -326,7 +326,7 @@ impl LogCursor {
         }
     }
 
-    /// Tells how many records were dropped before the current one, if any.
+    /// Reports how many records were dropped before the current one, if any.
     #[cold]
     fn lend_drops(&mut self) {
         let Some(Ok((record, _))) = self.bytes.get(self.begin..).map(|bytes| Record::read(bytes, 0)) else {
@@ -488,7 +488,7 @@ impl LogCursor {
         self.queue.push_back(Queued::Event);
     }
 
-    /// Tells that the limits are so low that no class can be made at all.
+    /// Reports that the limits are so low that no class can be made at all.
     fn refuse(&mut self, at: u64) {
         let problem = "the limits are too low for the class of this record".to_owned();
         self.queue.push_back(Queued::Damage(Damage {
@@ -618,7 +618,7 @@ impl LogCursor {
                 Phase::Reading => {
                     // What is queued already is reported first.
                     let is_end = self.queue.is_empty() && !self.slow();
-                    // What is left to tell comes before the end.
+                    // What is left to say comes before the end.
                     if !self.tell() {
                         if !is_end {
                             return None;

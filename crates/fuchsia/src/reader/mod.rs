@@ -10,7 +10,7 @@
 //! | metadata of a packet | specific context: `pid`, `tid`, `severity`, `dropped` |
 //! | arguments; tags and message of a packet | payload |
 //! | moniker, URL and count behind an extended record | members `$__moniker`, `$__url`, `$__rolled_out` of the payload |
-//! | timestamp | the clock, of 1 GHz, whose origin nobody knows |
+//! | timestamp | the clock, of 1 GHz, whose origin is unknown |
 //! | `num_dropped`, `dropped_logs`, `rolled_out` | discarded events before the event |
 //! | component that the tag of a record stands for | members `moniker`, `url` of the [resource](ichnos_model::Scope::Resource) |
 //! | what a member means | meanings and log role of the class |
@@ -98,7 +98,7 @@ impl Default for OpenOptions {
 /// Whether a tree has files of log messages.
 #[must_use]
 pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
-    /// How many files are looked at in a folder that may be anything.
+    /// How many files are looked at in a folder of which nothing is known.
     const LOOKED_AT: usize = 1_000;
     /// In a folder of more files than this, only the first bytes of each are looked at.
     const FEW: usize = 32;
@@ -129,7 +129,7 @@ fn recognise(bytes: &[u8], options: &OpenOptions) -> Option<Framing> {
         let (mut sum, mut begins) = (0, false);
         while let Some(message) = messages.next() {
             sum += match message {
-                // What is behind its end may be anything, and so is no evidence.
+                // What is behind its end is unknown, and so is no evidence.
                 Ok(Message::Legacy(packet)) => {
                     messages.offset().saturating_sub(packet.offset() + packet.size() as u64 + 1)
                 }

@@ -15,7 +15,7 @@ pub(super) fn write_message(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt:
     }
 }
 
-/// Writes the message of a record of any class, with all else that it says: its class cannot tell what
+/// Writes the message of a record of any class, with all else that it says: its class cannot say what
 /// means something.
 pub(super) fn write_all(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
     let Ok((record, behind)) = Record::read(event.scopes.bits.data, 0) else { return Ok(()) };

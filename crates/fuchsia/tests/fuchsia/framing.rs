@@ -165,7 +165,7 @@ fn how_damage_is_skipped() {
     assert_eq!(read(&[]), []);
 }
 
-/// Several records in a row that cannot be read are so many records, each with its own damage; and so are
+/// Several records in a row that cannot be read are this many records, each with its own damage; and so are
 /// datagrams.
 #[test]
 fn neighbours_that_cannot_be_read_are_told_one_by_one() {

@@ -347,7 +347,7 @@ mod sockets {
             sent += 1;
             assert!(sent < 1_000_000, "the socket takes everything");
         }
-        // Make room, and tell.
+        // Make room, and say.
         for number in 0..sent - 10 {
             assert_eq!(receive(&theirs).unwrap(), format!("INFO tag:str=target message:str={number}"));
         }

@@ -103,7 +103,7 @@ fn tags_and_control_records() {
     assert_eq!(reported.moniker.unwrap(), "core/foo");
     assert_eq!(reported.url.unwrap(), ARCHIVIST_URL);
     assert_eq!(reported.rolled_out, Some(9));
-    // A name with a value of another type tells nothing.
+    // A name with a value of another type says nothing.
     let wrong = encoded(|record| {
         record.set_control(true);
         record.argument("rolled_out", -9i64).unwrap();

@@ -209,7 +209,7 @@ proptest! {
         prop_assert!(broken.iter().all(is_expected), "{:?}", broken);
     }
 
-    /// A record that breaks no rule is written as it was, whoever wrote it.
+    /// A record that breaks no rule is written as it was, also those of other writers.
     #[test]
     fn records_of_any_origin_are_copied(input in likely_bytes()) {
         for begin in (0..input.len()).step_by(8) {
@@ -245,7 +245,7 @@ proptest! {
         }
     }
 
-    /// However damaged, the fast way through arguments and the one that tells every rule agree.
+    /// However damaged, the fast way through arguments and the one that reports every rule agree.
     #[test]
     fn both_ways_through_arguments_agree(parts in parts(), places in vec((any::<prop::sample::Index>(), any::<u8>()), 0..4)) {
         let mut bytes = parts.encode();

@@ -301,7 +301,7 @@ proptest! {
     }
 }
 
-/// Moves on by so many messages.
+/// Moves on by this many messages.
 trait Steps: StreamCursor {
     fn by_steps(&mut self, count: usize) {
         (0..count).for_each(|_| assert!(self.advance()));

@@ -15,7 +15,7 @@ pub(super) enum Part<'f> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Count {
     Number(usize),
-    /// `*`: an argument tells it.
+    /// `*`: an argument says it.
     Argument,
 }
 

@@ -123,7 +123,7 @@ impl RecordText<'_> {
         self
     }
 
-    /// Writes at most so many bytes, and a mark if that is not all.
+    /// Writes at most this many bytes, and a mark if that is not all.
     #[must_use]
     pub const fn with_limit(mut self, bytes: usize) -> Self {
         self.limit = bytes;
@@ -174,7 +174,7 @@ struct Printf<'a, 'p> {
     problem: &'p mut dyn FnMut(Problem),
 }
 
-/// Tells what is wrong with the format string of a record of printf and its arguments.
+/// Reports what is wrong with the format string of a record of printf and its arguments.
 pub(super) fn check(record: &Record<'_>, format: &[u8], problem: &mut dyn FnMut(Problem)) {
     struct Nothing;
     impl Write for Nothing {
@@ -236,7 +236,7 @@ impl<'a, 'p> Printf<'a, 'p> {
         out.write_str(")")
     }
 
-    /// A width or precision that an argument may tell. `name` is what it is called if that cannot be.
+    /// A width or precision that an argument may say. `name` is what it is called if that cannot be.
     fn count(
         &mut self,
         count: Option<Count>,

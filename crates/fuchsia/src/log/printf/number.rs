@@ -47,7 +47,7 @@ impl Layout {
         if self.left { out.repeat(b' ', padding) } else { Ok(()) }
     }
 
-    /// A number; `zeros` tells whether it may be padded with zeros.
+    /// A number; `zeros` says whether it may be padded with zeros.
     fn number(&self, out: &mut Bounded<'_>, mut number: Number<'_>, zeros: bool) -> fmt::Result {
         let Number { sign, prefix, digits, tail, .. } = number;
         let rest = sign.len() + prefix.len() + digits.len() + tail.len();
@@ -276,7 +276,7 @@ const MOST_DIGITS: usize = 1_080;
 /// Room for 309 digits before the point and [`MOST_DIGITS`] behind it.
 const DIGITS: usize = 1_400;
 
-/// A number with one digit before the point and so many behind it, and its exponent.
+/// A number with one digit before the point and this many behind it, and its exponent.
 fn scientific(value: f64, precision: usize) -> Result<(Buffer<DIGITS>, i32), fmt::Error> {
     let mut text = Buffer::new();
     write!(text, "{value:.precision$e}")?;

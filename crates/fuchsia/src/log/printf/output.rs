@@ -31,7 +31,7 @@ impl<'o> Bounded<'o> {
         self.is_cut
     }
 
-    /// Writes a character so many times; takes no longer than the limit allows.
+    /// Writes a character this many times; takes no longer than the limit allows.
     pub(super) fn repeat(&mut self, character: u8, count: usize) -> fmt::Result {
         const SPACES: &str = "                                ";
         const ZEROS: &str = "00000000000000000000000000000000";
