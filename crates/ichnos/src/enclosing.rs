@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 use ichnos_io::{Bytes, EnclosingTrace, Entry, Hint, ReadOptions, Tree};
 
 use crate::OpenOptions;
-use crate::format::FORMATS;
 
 /// A path that was given, and what is opened for it.
 pub(crate) struct Opening {
@@ -18,7 +17,7 @@ pub(crate) struct Opening {
 impl Opening {
     pub(crate) fn new(given: &Path, options: &OpenOptions, read: &ReadOptions) -> Self {
         let mut enclosing = options.formats().find_map(|format| format.enclosing(given, read));
-        if enclosing.as_ref().is_some_and(|trace| !trace.is_part) && is_readable_alone(given, read) {
+        if enclosing.as_ref().is_some_and(|trace| !trace.is_part) && is_readable_alone(given, options, read) {
             enclosing = None;
         }
         Self { given: given.to_owned(), enclosing }
@@ -104,14 +103,14 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
 }
 
 /// Whether a file is an archive, or of a format that needs no other files.
-fn is_readable_alone(path: &Path, options: &ReadOptions) -> bool {
+fn is_readable_alone(path: &Path, options: &OpenOptions, read: &ReadOptions) -> bool {
     let Ok(bytes) = Bytes::of_file(path) else { return true };
     if Tree::is_packed(&bytes) {
         return true;
     }
     let entries = vec![Entry::of_bytes("file", bytes)];
     let tree = Tree { name: String::new(), entries, problems: Vec::new() };
-    FORMATS.iter().any(|format| format.probe(&tree, options))
+    options.formats().any(|format| format.probe(&tree, read))
 }
 
 #[cfg(test)]

@@ -372,18 +372,17 @@ impl Reader<'_> {
     /// # Errors
     /// Those of the sinks, and if the output cannot be written.
     ///
-    /// ```
+    /// ```no_run
     /// use ichnos::export::{JsonLines, JsonLinesOptions};
     /// use ichnos::prelude::*;
     ///
     /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let session = ichnos::open(["../../examples/hello-lttng"], &OpenOptions::default())?;
+    /// let session = ichnos::open(["my-trace"], &OpenOptions::default())?;
     /// let reader = session.reader(Window::default(), |_| true)?;
     /// let mut text = Vec::new();
     /// reader.write_all(&ichnos::render::RenderOptions::default(), &mut text, |writer| {
     ///     JsonLines::new(writer, JsonLinesOptions::default())
     /// })?;
-    /// assert!(text.starts_with(br#"{"type":"stream-begin","stream":0,"#));
     /// # Ok(())
     /// # }
     /// ```

@@ -150,6 +150,14 @@ fn a_part_of_a_trace_stands_for_it() {
         assert_eq!((events, notes(&run).len()), (10, 1), "{path}: {}", run.err);
         assert!(run.err.contains(sentence) && !run.err.contains("no data streams"), "{path}: {}", run.err);
     }
+    // No other format takes a file of the trace for its own.
+    let named = ichnos([
+        OsStr::new("info"),
+        OsStr::new("--count"),
+        OsStr::new("--from=ctf"),
+        folder.join("stream_a").as_os_str(),
+    ]);
+    assert!(named.expect(0, &["this is a file of the trace"]).out.contains("10 events"));
     // As they are written from within the index.
     for path in [".", "stream_a.idx", "../index"] {
         let mut within = crate::support::command();

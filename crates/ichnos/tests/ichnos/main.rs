@@ -5,5 +5,7 @@
 mod examples;
 mod formats;
 #[cfg(feature = "ctf")]
+mod render;
+#[cfg(feature = "ctf")]
 mod text_output;
 mod values;

@@ -1,0 +1,71 @@
+//! Sinks on several threads.
+
+use ichnos::export::{
+    Details, DetailsOptions, JsonLines, JsonLinesOptions, Pretty, PrettyOptions, ResumableSink, SinkState,
+};
+use ichnos::model::Window;
+use ichnos::render::{ChunkWriter, RenderOptions};
+use ichnos::{OpenOptions, Reader};
+
+fn text<S, T>(
+    reader: &Reader<'_>,
+    threads: usize,
+    sink: impl Fn(ChunkWriter<(), T, ()>) -> S + Copy + Sync,
+) -> String
+where
+    S: ResumableSink<State = T>,
+    T: SinkState + 'static,
+{
+    let mut options = RenderOptions::default();
+    options.threads = threads;
+    options.chunk_bytes = Some(1);
+    let mut text = Vec::new();
+    reader.write_all(&options, &mut text, sink).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+const METADATA: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; \
+clock { name = c; freq = 1000000000; }; \
+typealias integer { size = 64; align = 8; map = clock.c.value; } := time; \
+stream { packet.context := struct { time timestamp_begin; time timestamp_end; integer { size = 64; align = 8; } \
+content_size; }; event.header := struct { integer { size = 8; align = 8; } id; time timestamp; }; }; \
+event { name = even; id = 0; }; event { name = odd; id = 1; };";
+
+/// Two data streams of packets with three events each.
+fn trace() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("metadata"), METADATA).unwrap();
+    for stream in 0..2u64 {
+        let mut bytes = Vec::new();
+        for packet in 0..20u64 {
+            let time = |event: u64| 1_000 * packet + 100 * event + stream;
+            for value in [time(0), time(2), 8 * (24 + 27)] {
+                bytes.extend(value.to_le_bytes());
+            }
+            for event in 0..3 {
+                bytes.push(u8::from(packet > 7 && event == 1));
+                bytes.extend(time(event).to_le_bytes());
+            }
+        }
+        std::fs::write(folder.path().join(format!("stream_{stream}")), bytes).unwrap();
+    }
+    folder
+}
+
+#[test]
+fn any_number_of_threads_writes_the_same() {
+    let trace = trace();
+    let session = ichnos::open([trace.path()], &OpenOptions::default()).unwrap();
+    let reader = session.reader(Window::default(), |_| true).unwrap();
+    assert!(!reader.parts(1).is_empty());
+    let json = |writer| JsonLines::new(writer, JsonLinesOptions::default());
+    let pretty = |writer| Pretty::new(writer, PrettyOptions::default());
+    let details = |writer| Details::new(writer, DetailsOptions::default());
+    let one = [text(&reader, 1, json), text(&reader, 1, pretty), text(&reader, 1, details)];
+    assert!(one[0].starts_with(r#"{"type":"stream-begin","stream":0,"#));
+    for threads in [2, 5] {
+        let many =
+            [text(&reader, threads, json), text(&reader, threads, pretty), text(&reader, threads, details)];
+        assert_eq!(many, one, "{threads}");
+    }
+}
