@@ -220,7 +220,7 @@ impl<W: TextWriter> JsonLines<W> {
             let stream = part.number;
             introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
                 push_class(out, event, stream);
-            })?;
+            });
         }
         for field in &class.stacks {
             if let Some(stack) = meanings::stack(event, field)
@@ -230,7 +230,7 @@ impl<W: TextWriter> JsonLines<W> {
                 let stream = part.number;
                 introduce(&mut self.output, &mut self.resumed, stream, subject, |out| {
                     meanings::push_stack(out, event, stack, stream);
-                })?;
+                });
             }
         }
         let out = &mut self.output.buffer;

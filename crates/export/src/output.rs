@@ -96,6 +96,9 @@ pub(crate) struct Output<W> {
     written: u64,
     /// How integers are written, where the text is JSON.
     integers: Integers,
+    /// How many bytes of the buffer have their integers in this form; the others get it when they are written
+    /// out.
+    settled: usize,
     pub(crate) failures: Failures,
 }
 
@@ -107,6 +110,7 @@ impl<W: TextWriter> Output<W> {
             full: FULL,
             written: 0,
             integers: Integers::Number,
+            settled: 0,
             failures: Failures::default(),
         }
     }
@@ -123,11 +127,8 @@ impl<W: TextWriter> Output<W> {
     }
 
     fn write_out(&mut self) -> io::Result<()> {
-        if self.integers != Integers::Number {
-            let mut text = Vec::with_capacity(self.buffer.capacity());
-            integers::push(&mut text, &self.buffer, self.integers);
-            self.buffer = text;
-        }
+        self.settle();
+        self.settled = 0;
         self.written += self.buffer.len() as u64;
         let result = self.writer.write_text(&mut self.buffer);
         self.full = (self.buffer.capacity() / 5 * 4).max(FULL);
@@ -139,9 +140,18 @@ impl<W: TextWriter> Output<W> {
         self.written + self.buffer.len() as u64
     }
 
-    /// Writes the buffer out if offsets in it are not those of what is written.
-    pub(crate) fn settle_offsets(&mut self) -> io::Result<()> {
-        if self.integers == Integers::Number { Ok(()) } else { self.write_out() }
+    /// Gives the integers of the buffer the form that they are written in: from then on, offsets are those of
+    /// the written text. The buffer must not end within a value.
+    pub(crate) fn settle(&mut self) {
+        if self.integers == Integers::Number {
+            return;
+        }
+        let mut text = Vec::with_capacity(self.buffer.capacity());
+        let (settled, rest) = self.buffer.split_at(self.settled.min(self.buffer.len()));
+        text.extend_from_slice(settled);
+        integers::push(&mut text, rest, self.integers);
+        self.settled = text.len();
+        self.buffer = text;
     }
 
     /// Hands all bytes on.

@@ -5,7 +5,6 @@
 //! which is left out where a chunk before has it.
 
 use std::collections::HashSet;
-use std::io;
 
 use ichnos_model::DataStream;
 
@@ -129,18 +128,17 @@ pub(super) fn introduce<W: TextWriter>(
     stream: u64,
     subject: Subject,
     push: impl FnOnce(&mut Vec<u8>),
-) -> io::Result<()> {
+) {
     let Some(resumed) = resumed.as_mut().filter(|resumed| resumed.state.is_none()) else {
         push(&mut output.buffer);
-        return Ok(());
+        return;
     };
-    output.settle_offsets()?;
+    output.settle();
     let offset = output.position();
     push(&mut output.buffer);
-    output.settle_offsets()?;
+    output.settle();
     let length = output.position() - offset;
     resumed.fixups.push(Fixup { offset, length, cause: Introduction { stream, subject } });
-    Ok(())
 }
 
 impl<W: TextWriter> ResumableSink for JsonLines<W> {
