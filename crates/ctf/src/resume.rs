@@ -38,7 +38,11 @@ impl CtfCursor {
             MessageKind::Event if self.current == Current::Event => {
                 (ResumeKind::Event, self.scanner.event_begin(), self.scanner.clock_before())
             }
-            MessageKind::PacketEnd if !self.has_window || !self.packets.ends_with_event() => {
+            // Where an end was mended, it may depend on events that are not looked at again.
+            MessageKind::PacketEnd
+                if (!self.has_window || !self.packets.ends_with_event())
+                    && !self.packets.times().are_mended =>
+            {
                 (ResumeKind::PacketEnd, self.scanner.at(), last)
             }
             _ => return None,
