@@ -139,7 +139,11 @@ impl CtfCursor {
     #[cold]
     fn deliver_out_of_order(&mut self, time: ClockValue) -> bool {
         let packet_end = self.scanner.order.packet_end();
-        let OutOfOrder { damage, at_packet_end } = self.scanner.order.note_out_of_order(time);
+        // Damage has the same time in each arithmetic that events can be shown in.
+        let clock = self.packets.input().stream.clock();
+        let exact = clock.map_or(time.nanoseconds, |clock| clock.nanoseconds(time.cycles));
+        let exact = ClockValue { nanoseconds: exact, ..time };
+        let OutOfOrder { damage, at_packet_end } = self.scanner.order.note_out_of_order(exact);
         let end = self.packets.input().clock_value(at_packet_end.then_some(packet_end));
         let nanoseconds = end.unwrap_or(time).nanoseconds;
         if let Some(kind) = damage {

@@ -74,7 +74,7 @@ impl EventOrder {
         (last..=self.latest).contains(&cycles)
     }
 
-    /// Notes an event record that is not in order.
+    /// Notes an event record that is not in order; its time is exact.
     #[cold]
     pub(crate) fn note_out_of_order(&mut self, value: ClockValue) -> OutOfOrder {
         let ClockValue { nanoseconds, cycles } = value;

@@ -1,6 +1,6 @@
 //! When a packet begins and ends, as far as it is to be believed.
 
-use ichnos_model::{ClockArithmetic, ClockClass};
+use ichnos_model::ClockClass;
 
 use crate::packet::PacketInfo;
 use crate::packet_entry::PacketEntry;
@@ -55,9 +55,10 @@ impl StreamInput {
     }
 }
 
-/// The largest value of a default clock that is a time of 64 bits; 0 if time begins too early.
-pub(crate) fn most_cycles(clock: Option<&ClockClass>, arithmetic: ClockArithmetic) -> u64 {
-    let fits = |cycles| clock.is_none_or(|clock| is_of_64_bits(clock.nanoseconds_in(arithmetic, cycles)));
+/// The largest value of a default clock that is a time of 64 bits; 0 if time begins too early. In exact
+/// arithmetic, so that damage is the same whether times are shown in exact arithmetic or as Babeltrace does.
+pub(crate) fn most_cycles(clock: Option<&ClockClass>) -> u64 {
+    let fits = |cycles| clock.is_none_or(|clock| is_of_64_bits(clock.nanoseconds(cycles)));
     if !fits(0) || fits(u64::MAX) {
         return if fits(0) { u64::MAX } else { 0 };
     }

@@ -752,7 +752,7 @@ impl Builder<'_> {
                     let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
                         continue;
                     };
-                    let most_cycles = most_cycles(stream.clock(), clock_arithmetic);
+                    let most_cycles = most_cycles(stream.clock());
                     let quirks = quirks.into();
                     let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
                     Arc::clone(unknown.insert(Arc::new(rules)))

@@ -2,10 +2,11 @@
 //! and all others go on.
 
 use ichnos_ctf::rule::Rule;
-use ichnos_model::{Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
+use ichnos_ctf::trace::{OpenOptions, open};
+use ichnos_model::{ClockArithmetic, Cursor, Damage, DamageKind, Message, StreamCursor, TraceInput, Window};
 
 use crate::encoder::{Encoder, Order};
-use crate::reading::{Observed, all, trace};
+use crate::reading::{Observed, all, trace, tree};
 
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
@@ -46,6 +47,24 @@ fn packet(class: u8, sequence: u64, begin: u64, end: u64, events: &[(u8, u64)]) 
 fn good(class: u8, sequence: u64) -> Vec<u8> {
     let begin = 1000 * (sequence + 1);
     packet(class, sequence, begin, begin + 900, &[(1, begin + 1), (1, begin + 2), (1, begin + 3)])
+}
+
+/// What is wrong with a trace whose only clock has 3 Hz, read with times as Babeltrace has them or exact ones.
+fn damage_of_a_slow_clock(arithmetic: ClockArithmetic, stream: &[u8]) -> (Vec<i128>, Vec<String>) {
+    let metadata = METADATA.replace("freq = 1000000000; offset_s = 100;", "freq = 3; offset_s = 0;");
+    let mut options = OpenOptions::default();
+    options.clock_arithmetic = arithmetic;
+    let files = tree(&[("metadata", metadata.as_bytes()), ("slow", stream)]);
+    let trace = open(&[&files], &options).traces.remove(0);
+    let (mut times, mut damages) = (Vec::new(), Vec::new());
+    for observed in trace.cursors(Window::default()).into_iter().flat_map(all) {
+        match observed {
+            Observed::Event(event) => times.extend(event.nanoseconds),
+            Observed::Damage(damage) => damages.push(damage.kind.to_string()),
+            _ => {}
+        }
+    }
+    (times, damages)
 }
 
 /// Times in cycles of the events of each data stream, and what is damaged.
@@ -291,4 +310,18 @@ fn a_packet_that_is_cut_off_takes_nothing_of_the_next_one() {
             assert!(times[0].ends_with(&[4001, 4002, 4003]), "{length}: {:?}", times[0]);
         }
     }
+}
+
+#[test]
+fn damage_has_one_time_in_both_arithmetics() {
+    // The last value before 2^63 nanoseconds is 27670116110.
+    let last = 27_670_116_110;
+    let stream = packet(0, 0, last - 9, last + 9, &[(1, last), (1, last + 1), (1, last + 2)]);
+    let (exact_times, exact) = damage_of_a_slow_clock(ClockArithmetic::Exact, &stream);
+    let (double_times, double) = damage_of_a_slow_clock(ClockArithmetic::Double, &stream);
+    let text = "an event at 9223372037000000000 nanoseconds from the clock's origin, which is more than 64 bits can hold";
+    assert_eq!(exact, [text]);
+    assert_eq!(exact, double);
+    assert_eq!(exact_times[1], 9_223_372_037_000_000_000);
+    assert_ne!(exact_times, double_times);
 }
