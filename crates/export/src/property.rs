@@ -1,10 +1,10 @@
-//! What sinks find out about classes, wherever a dialect keeps it.
+//! What several sinks show of classes.
 
 use std::borrow::Cow;
 
 use ichnos_model::plan::{Node, Plan};
 use ichnos_model::{
-    Attributes, DataStream, EventRecordClass, Field, FieldClass, FieldKind, TraceClass, Value,
+    Attributes, DataStream, EventRecordClass, Field, FieldClass, FieldKind, TraceClass, UuidOf,
 };
 
 /// Namespaces of attributes that carry log levels and EMF URIs in CTF 2.
@@ -69,30 +69,18 @@ pub(crate) fn emf_uri(class: &EventRecordClass) -> Option<&str> {
     class.emf_uri.as_deref().or_else(|| attribute(&class.attributes, ["emf-uri", "emf-uri"]))
 }
 
-/// Whether a trace was described in TSDL.
-pub(crate) fn is_tsdl(class: &TraceClass) -> bool {
-    class.dialect.contains("1.8")
-}
-
-/// The namespace of a trace. TSDL has none, but who traces with LTTng has one in CTF 2.
+/// The namespace of a trace.
 pub(crate) fn trace_namespace(class: &TraceClass) -> Option<&str> {
-    if let Some(namespace) = &class.namespace {
-        return Some(namespace);
-    }
-    let tracer = class.environment("tracer_name").and_then(Value::as_text);
-    (is_tsdl(class) && tracer.is_some_and(|tracer| tracer.starts_with("lttng"))).then_some("lttng.org,2009")
+    class.namespace.as_deref().or(class.implied_namespace.as_deref())
 }
 
-/// The unique identifier of a trace: before SPEC-2.0, its UUID.
+/// The unique identifier of a trace: its UUID if it has no other one.
 pub(crate) fn trace_uid(class: &TraceClass) -> Option<Cow<'_, str>> {
     if let Some(uid) = &class.uid {
         return Some(uid.into());
     }
-    if class.dialect.contains("SPEC-2.0") {
-        // The UUID is that of the metadata stream.
-        return None;
-    }
-    class.uuid.map(|uuid| uuid.to_string().into())
+    let uuid = class.uuid.filter(|_| class.uuid_of != UuidOf::MetadataStream)?;
+    Some(uuid.to_string().into())
 }
 
 /// The name of the trace of a data stream.

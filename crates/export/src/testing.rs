@@ -97,6 +97,7 @@ impl Fixture {
                 ("vpid".to_owned(), Value::Integer(7)),
             ],
             clocks: vec![clock],
+            default_clock_precision: Some(0),
             data_streams: vec![stream],
             ..TraceClass::default()
         };

@@ -81,7 +81,7 @@ pub use role::{ClockUpdate, Role, Roles};
 pub use selectors::Selectors;
 pub use stack::{Frame, StackTable};
 pub use stream::{DataStream, Trace};
-pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass};
+pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
 pub use uuid::Uuid;
 pub use value::{Real, Text, Wide};
 pub use visitor::{Field, Skip, Visitor};

@@ -15,13 +15,17 @@ pub struct TraceClass {
     pub dialect: String,
     /// Namespace of the name.
     pub namespace: Option<String>,
+    /// Namespace that the tracer is known to use, where the metadata language has no way to state one. It
+    /// serves to show the trace; the metadata do not have it.
+    pub implied_namespace: Option<String>,
     /// Name.
     pub name: Option<String>,
     /// Unique identifier within namespace and name (SPEC-2.0).
     pub uid: Option<String>,
-    /// UUID: of the trace (CTF 1.8, PROP-1.0), the trace class (PROP-2.0) or the metadata stream
-    /// (SPEC-2.0).
+    /// UUID of what [`Self::uuid_of`] says.
     pub uuid: Option<Uuid>,
+    /// What the UUID identifies.
+    pub uuid_of: UuidOf,
     /// Byte order of what does not say one itself (CTF 1.8 and PROP-1.0 only).
     pub default_byte_order: Option<ByteOrder>,
     /// What the producer said about where the trace was recorded, in order.
@@ -30,6 +34,8 @@ pub struct TraceClass {
     pub packet_header: Option<Arc<FieldClass>>,
     /// Clock classes in the order they were declared.
     pub clocks: Vec<ClockClass>,
+    /// Precision, in cycles, of the clock classes that do not state theirs; `None` if it is unknown then.
+    pub default_clock_precision: Option<u64>,
     /// Data stream classes in the order they were declared.
     pub data_streams: Vec<DataStreamClass>,
     /// What the producer adds.
@@ -38,6 +44,19 @@ pub struct TraceClass {
     pub call_sites: Vec<Value>,
     /// Where it was declared.
     pub declared_at: DeclaredAt,
+}
+
+/// What the UUID of a trace class identifies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum UuidOf {
+    /// The trace (CTF 1.8, PROP-1.0).
+    #[default]
+    Trace,
+    /// The trace class: traces of other runs can have the same (PROP-2.0).
+    TraceClass,
+    /// The metadata stream (SPEC-2.0).
+    MetadataStream,
 }
 
 impl TraceClass {

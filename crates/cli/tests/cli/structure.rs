@@ -357,6 +357,17 @@ fn the_command_names_no_format() {
     }
 }
 
+/// Sinks show what a trace was written as, and decide nothing by it: what they need to know is a property of
+/// the trace class.
+#[test]
+fn sinks_do_not_compare_dialects() {
+    for (path, lines) in sources("export") {
+        for (number, line) in lines.iter().filter(|(_, line)| line.contains("dialect")) {
+            assert!(line.contains(r#""format", Some(&class.dialect)"#), "{}:{number}: {line}", path.display());
+        }
+    }
+}
+
 /// What libraries say is about what they can be asked for, and not about options of the command.
 #[test]
 fn libraries_do_not_speak_of_options_of_the_command() {

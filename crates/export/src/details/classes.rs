@@ -178,8 +178,7 @@ fn write_clock_class(
         lines.text_line("Description", description);
     }
     lines.integer_line("Frequency (Hz)", i128::from(clock.frequency));
-    // TSDL has a default for it.
-    let precision = clock.precision.or(property::is_tsdl(trace).then_some(0));
+    let precision = clock.precision.or(trace.default_clock_precision);
     if let Some(precision) = precision {
         lines.integer_line("Precision (cycles)", i128::from(precision));
     }

@@ -25,6 +25,7 @@ fn range(lower: i128, upper: i128) -> RangeSet {
 fn a_whole_stream() {
     let fixture = Fixture::with(structure(vec![("a", u8_class())]), |trace| {
         trace.environment.push(("tracer_name".to_owned(), Value::Text("lttng-ust".to_owned())));
+        trace.implied_namespace = Some("lttng.org,2009".to_owned());
     });
     assert_eq!(
         print(&fixture, DetailsOptions::default(), &[1]),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::memory::size;
 use ichnos_model::{
     Attributes, ClockClass, DataStreamClass, Diagnostic, EventRecordClass, FieldClass, Limits, Role, Scope,
-    TextPlace, TraceClass, Uuid,
+    TextPlace, TraceClass, Uuid, UuidOf,
 };
 
 use super::attributes::{emf_uri, log_level};
@@ -44,14 +44,14 @@ pub(super) struct StreamReader<'a> {
 
 impl<'a> StreamReader<'a> {
     pub(super) fn new(vocabulary: Vocabulary, limits: &'a Limits, problems: &'a mut Problems) -> Self {
-        let dialect = match vocabulary {
-            Vocabulary::Prop2 => Dialect::Prop2,
-            Vocabulary::Spec2 => Dialect::Spec2,
+        let (dialect, uuid_of) = match vocabulary {
+            Vocabulary::Prop2 => (Dialect::Prop2, UuidOf::TraceClass),
+            Vocabulary::Spec2 => (Dialect::Spec2, UuidOf::MetadataStream),
         };
         let errors_before = problems.errors();
         Self {
             classes: ClassReader::new(vocabulary, limits, problems),
-            trace: TraceClass { dialect: dialect.title().to_owned(), ..TraceClass::default() },
+            trace: TraceClass { dialect: dialect.title().to_owned(), uuid_of, ..TraceClass::default() },
             preamble_attributes: Attributes::default(),
             has_preamble: false,
             trace_class: None,

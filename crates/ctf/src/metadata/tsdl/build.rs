@@ -34,8 +34,15 @@ pub(super) fn build(mut document: Document, limits: &Limits, problems: &mut Prob
     let call_sites = std::mem::take(&mut document.call_sites);
     let mut trace = build_classes(&document, &environment, limits, problems)?;
     trace.environment = environment;
+    trace.implied_namespace = namespace_of_tracer(&trace).map(str::to_owned);
     trace.call_sites = call_sites;
     Some(trace)
+}
+
+/// The namespace in CTF 2 of traces of the tracer that a trace names: TSDL itself has no namespaces.
+fn namespace_of_tracer(trace: &TraceClass) -> Option<&'static str> {
+    let tracer = trace.environment("tracer_name")?.as_text()?;
+    tracer.starts_with("lttng").then_some("lttng.org,2009")
 }
 
 fn build_classes(
@@ -86,6 +93,7 @@ fn build_classes(
         default_byte_order: Some(block.byte_order),
         packet_header,
         clocks,
+        default_clock_precision: Some(0),
         data_streams,
         declared_at: block.at.into(),
         ..TraceClass::default()
