@@ -11,7 +11,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 KNOWN = os.path.join(HERE, "instructions.txt")
 EVENTS = 100_000
 # How each input is made, and what is done with it.
-INPUTS = {"ctf": ["make_trace.py", "{}", "2", "{events}"], "log": ["make_log.py", "{}", "{events}"]}
+INPUTS = {"ctf": ["make_trace.py", "{}", "2", "{events}"], "log": ["make_log.py", "{}", "{events}"],
+          "components": ["make_log.py", "{}", "{events}", "20"]}
 WORK = {
     "null": ("ctf", ["cat", "--threads=1", "--format=null"]),
     "pretty": ("ctf", ["cat", "--threads=1", "--clock-gmt"]),
@@ -19,6 +20,7 @@ WORK = {
     "count": ("ctf", ["info", "--count"]),
     "log-null": ("log", ["cat", "--threads=1", "--format=null"]),
     "log": ("log", ["cat", "--threads=1", "--format=log"]),
+    "log-components": ("components", ["cat", "--threads=1", "--format=log"]),
 }
 
 
