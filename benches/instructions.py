@@ -3,7 +3,7 @@
 
 Time depends on what else a machine does, instructions hardly: so these can be compared with those
 that are written down beside this script, in instructions.txt; more than a tenth above them is an
-error. They depend on the compiler, too: with another one they are only told. `--write` writes them
+error. They depend on the compiler, too: with another one they are only shown. `--write` writes them
 down. Needs the release build, and valgrind."""
 import json, os, re, shutil, subprocess, sys, tempfile
 

@@ -1,16 +1,13 @@
-//! The command line, as it is written.
+//! The arguments of the command line, as they are written.
 
-use std::ffi::OsString;
-use std::io::Write as _;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
-use crate::exit::{Exit, Failure};
-use crate::{applicable, habits, limits, output};
+use crate::style::When;
 
 mod cat;
 mod json;
@@ -37,39 +34,6 @@ pub(crate) struct LowArgs {
     pub(crate) global: Global,
     #[command(subcommand)]
     pub(crate) verb: Verb,
-}
-
-/// Reads the command line; ends the program if it is wrong or asks for help.
-///
-/// # Errors
-/// What clap does not find: habits of other programs, and options that do not apply.
-pub(crate) fn parse() -> Result<LowArgs, Failure> {
-    let mut command = LowArgs::command();
-    command.build();
-    let words: Vec<OsString> = std::env::args_os().collect();
-    if words.get(1..).is_some_and(|words| words == ["help", "limits"]) {
-        output::print_as_it_is(&limits::help())?;
-        std::process::exit(Exit::Success as i32);
-    }
-    let words = habits::arrange(words, &command)?;
-    let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
-        let args = LowArgs::from_arg_matches(&matches);
-        args.map(|args| (args, matches)).map_err(|error| error.format(&mut command))
-    });
-    match parsed {
-        Ok((args, matches)) => {
-            applicable::check(&args, &matches)?;
-            Ok(args)
-        }
-        Err(error) if error.use_stderr() => crate::report::end_by_usage(error, &words),
-        // Help is data, too: it must not get lost.
-        Err(help) => {
-            ichnos::io::create(None)?;
-            help.print()?;
-            std::io::stdout().flush()?;
-            std::process::exit(Exit::Success as i32)
-        }
-    }
 }
 
 /// What every verb understands.
@@ -212,14 +176,6 @@ pub(crate) struct Man {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum When {
-    /// If it is a terminal.
-    Auto,
-    Always,
-    Never,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
     /// A bar, on a terminal only.
     Auto,
@@ -230,6 +186,8 @@ pub(crate) enum Progress {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
     use crate::time::TimePoint;
 

@@ -11,8 +11,7 @@ use ichnos::io::ScanProgress;
 use ichnos::model::{Message, StreamSummary};
 use ichnos::{OpenError, Session};
 
-use crate::args::{Arithmetic, Cat};
-use crate::cat;
+use crate::args::{Arithmetic, Reading};
 use crate::exit::Failure;
 use crate::input;
 use crate::interrupt;
@@ -26,31 +25,31 @@ const BEGINNING: u64 = 4 << 20;
 
 /// Opens as much as is needed for the events that are wanted; None: all of it is needed.
 pub(crate) fn open(
-    args: &Cat,
+    reading: &Reading,
     arithmetic: Arithmetic,
     selection: &Selection,
     progress: &ScanProgress,
     report: Report,
 ) -> Result<Option<Session>, Failure> {
-    let is_few = args.limit.is_some_and(|limit| limit <= MOST_EVENTS);
+    let is_few = selection.limit.is_some_and(|limit| limit <= MOST_EVENTS);
     // What comes in a pipe can be read once, and folders are not packed.
     let is_packed = |path: &std::path::PathBuf| path.as_os_str() != "-" && path.is_file();
     // Where all data streams are active depends on where they end.
-    let needs_ends = args.stream_intersection;
-    if !is_few || needs_ends || args.reading.paths.is_empty() || !args.reading.paths.iter().all(is_packed) {
+    let needs_ends = selection.stream_intersection;
+    if !is_few || needs_ends || reading.paths.is_empty() || !reading.paths.iter().all(is_packed) {
         return Ok(None);
     }
-    let session = input::open_beginnings(&args.reading, arithmetic, BEGINNING, progress.clone())?;
+    let session = input::open_beginnings(reading, arithmetic, BEGINNING, progress.clone())?;
     let Some(session) = session else { return Ok(None) };
-    if !is_enough(args, &session, selection).unwrap_or(false) {
+    if !is_enough(&session, selection).unwrap_or(false) {
         return Ok(None);
     }
-    input::check(&args.reading, &session, report)?;
+    input::check(reading, &session, report)?;
     Ok(Some(session))
 }
 
 /// Whether the events that are wanted are the first ones of the whole.
-fn is_enough(args: &Cat, session: &Session, selection: &Selection) -> Result<bool, OpenError> {
+fn is_enough(session: &Session, selection: &Selection) -> Result<bool, OpenError> {
     if !session.refused().is_empty() {
         return Ok(false);
     }
@@ -69,10 +68,10 @@ fn is_enough(args: &Cat, session: &Session, selection: &Selection) -> Result<boo
     }
     let begun: HashSet<&str> =
         summaries.iter().filter(|summary| files(summary)).map(|summary| &*summary.stream.name).collect();
-    let Ok(window) = cat::window(args, session) else { return Ok(false) };
+    let Ok(window) = selection.times.window(session) else { return Ok(false) };
     let reader = session.reader(window, |stream| selection.wants_file(&stream.name))?;
     let mut selection = selection.clone();
-    let mut left = args.limit.unwrap_or_default();
+    let mut left = selection.limit.unwrap_or_default();
     if left > 0 {
         reader.cursor().drain_all(&mut |message| {
             let is_beyond = match message {

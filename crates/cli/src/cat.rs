@@ -3,7 +3,6 @@
 use ichnos::Session;
 use ichnos::export::Undecoded;
 use ichnos::io::Output;
-use ichnos::model::Window;
 
 use crate::args::{Arithmetic, Cat, CatFormat, Global};
 use crate::beginning;
@@ -11,14 +10,14 @@ use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
 use crate::job::{self, Job};
+use crate::outcome::Ended;
 use crate::output::Destination;
-use crate::pass::{Ended, Follower};
+use crate::pass::Follower;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::scan;
 use crate::selection::Selection;
 use crate::style::count;
-use crate::time::{self, TimePoint};
 use crate::unmatched;
 
 pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, Failure> {
@@ -29,23 +28,23 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         _ => Arithmetic::Exact,
     };
     let progress = scan::progress(global.progress, report);
-    let session = match beginning::open(args, arithmetic, &selection, &progress, report)? {
+    let session = match beginning::open(&args.reading, arithmetic, &selection, &progress, report)? {
         Some(session) => session,
         None => input::open(&args.reading, arithmetic, progress, report)?,
     };
-    let mut damaged = input::tell_problems(&session, report);
-    let window = window(args, &session)?;
+    let mut damaged = input::report_problems(&session, report);
+    let window = selection.times.window(&session)?;
     let mut reader = session
         .reader(window, |stream| selection.wants_file(&stream.name))
         .map_err(|error| input::failure(&error))?;
-    if args.stream_intersection {
+    if selection.stream_intersection {
         reader.intersect_streams().map_err(|error| {
             Failure::new(format!("--stream-intersection: {error}"))
                 .help("leave it out, or leave out this trace; `ichnos info` says when each data stream begins and ends")
         })?;
     }
-    input::tell_emptiness(&session, report);
-    tell_clockless(&session, &selection, report);
+    input::report_empty_traces(&session, report);
+    report_clockless_streams(&session, &selection, report);
     interrupt::watch();
     let output = match args.format() {
         CatFormat::Null => Output::nowhere(),
@@ -80,7 +79,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         let more = count(more, "more damaged place");
         report.warning(&format!("{more}; `--max damage=N` lists more of them"));
     }
-    damaged |= done.tally.damages > 0 || tell_undecoded(done.undecoded, report);
+    damaged |= done.tally.damages > 0 || report_undecoded(done.undecoded, report);
     if args.stats {
         done.tally.answer(elapsed, report);
         if let Some(checked) = done.checked {
@@ -98,8 +97,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
             report.notice(&format!("{}: {quirk}", trace.path()));
         }
     }
-    unmatched::explain(args, &session, &job.selection, window, done.tally.events, report);
-    Ok(if args.reading.listen.is_some() && interrupt::exit() != Exit::Interrupted {
+    unmatched::explain(&session, &job.selection, window, done.tally.events, report);
+    Ok(if session.is_live() && interrupt::exit() != Exit::Interrupted {
         // Ctrl-C is the end of what arrives, other signals are none.
         interrupt::exit()
     } else if damaged {
@@ -111,41 +110,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
     })
 }
 
-pub(crate) fn window(args: &Cat, session: &Session) -> Result<Window, Failure> {
-    let (begin, end) = match args.timerange {
-        Some((begin, end)) => (Some(begin), Some(end)),
-        None => (args.begin, args.end),
-    };
-    if begin.is_none() && end.is_none() {
-        return Ok(Window::default());
-    }
-    let needs_start =
-        |point: &Option<TimePoint>| matches!(point, Some(TimePoint::FromStart(_) | TimePoint::OfDay(_)));
-    let needs_start = needs_start(&begin) || needs_start(&end);
-    // What arrives can only be read once.
-    let is_known = needs_start && args.reading.listen.is_none();
-    let start = if is_known { input::start(session) } else { None };
-    let resolve = |point: Option<TimePoint>, name: &str| {
-        point
-            .map(|point| point.resolve(args.clock_gmt, start))
-            .transpose()
-            .map_err(|error| Failure::new(format!("the time of {name} cannot be used: {error}")))
-    };
-    let (begin, end) = (resolve(begin, "--begin")?, resolve(end, "--end")?);
-    if let (Some(begin), Some(end)) = (begin, end)
-        && begin > end
-    {
-        return Err(Failure::new(format!(
-            "the begin time ({}) is after the end time ({})",
-            time::show_seconds(begin),
-            time::show_seconds(end)
-        )));
-    }
-    Ok(Window { begin, end })
-}
-
 /// Reports which data streams have no clock, if others do.
-fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
+fn report_clockless_streams(session: &Session, selection: &Selection, report: Report) {
     let streams = session.traces().iter().flat_map(|trace| trace.data_streams());
     let (clocked, clockless): (Vec<_>, Vec<_>) = streams
         .filter(|stream| selection.wants_file(&stream.name))
@@ -163,7 +129,7 @@ fn tell_clockless(session: &Session, selection: &Selection, report: Report) {
 }
 
 /// Reports how often sinks could not decode something; true if they could not.
-fn tell_undecoded(count: u64, report: Report) -> bool {
+fn report_undecoded(count: u64, report: Report) -> bool {
     if count > 0 {
         report.error(&format!("{}: this is a fault of ichnos, please report it", Undecoded { count }));
     }

@@ -29,8 +29,8 @@ pub(crate) fn run(args: &Check, global: &Global, report: Report) -> Result<Exit,
             applicable::check_reading(&args.reading, &session, report)?;
             let mut progress = Progress::new(global.progress, &session, false, report);
             found.session(&session, args, &mut progress);
-            input::tell_notices(&session, report);
-            input::tell_emptiness(&session, report);
+            input::print_notices(&session, report);
+            input::report_empty_traces(&session, report);
         }
         Err(error) => found.failed(&error)?,
     }

@@ -25,7 +25,7 @@ use crate::{input, output, scan};
 pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, Failure> {
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
-    let mut damaged = input::tell_problems(&session, report);
+    let mut damaged = input::report_problems(&session, report);
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
     for trace in session.traces() {
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
         traces.push(found);
     }
     drop(progress);
-    input::tell_emptiness(&session, report);
+    input::report_empty_traces(&session, report);
     if args.report.json {
         let document = document(&traces, &session, args);
         output::print_json(&document.json(), args.report.integers.into())?;

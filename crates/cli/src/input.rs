@@ -195,11 +195,11 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
 }
 
 /// Reports what was found besides the traces; true if something cannot be read.
-pub(crate) fn tell_problems(session: &Session, report: Report) -> bool {
+pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
     for error in session.left_out() {
         report.failure(&failure(error));
     }
-    tell_notices(session, report);
+    print_notices(session, report);
     for problem in session.problems() {
         match limits::of_problem(problem) {
             Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
@@ -261,12 +261,12 @@ fn print_warnings(trace: &dyn TraceInput, report: Report) {
 }
 
 /// Prints what people should know though nothing is wrong with it.
-pub(crate) fn tell_notices(session: &Session, report: Report) {
+pub(crate) fn print_notices(session: &Session, report: Report) {
     session.notices().iter().for_each(|notice| report.notice(&notice.describe(format_flags::written)));
 }
 
 /// Reports which traces have no data streams at all: there is nothing wrong with that.
-pub(crate) fn tell_emptiness(session: &Session, report: Report) {
+pub(crate) fn report_empty_traces(session: &Session, report: Report) {
     let is_empty = |trace: &dyn TraceInput| trace.data_streams().is_empty() && trace.damage().is_empty();
     for trace in session.traces().iter().filter(|trace| is_empty(trace.as_ref())) {
         report.notice(&format!("{}: there are no data streams, only metadata", trace.path()));

@@ -19,8 +19,6 @@ pub(crate) struct Job {
     /// Without warnings.
     pub(crate) quiet: bool,
     pub(crate) selection: Selection,
-    /// Most events to print.
-    pub(crate) limit: u64,
     /// Whether to stop at the first damage.
     pub(crate) strict: bool,
     /// Whether what is read arrives while it is printed.
@@ -58,13 +56,12 @@ impl Job {
         };
         let mut rendering = RenderOptions::default();
         // A chunk must not keep back what is refused or is beyond the limit.
-        rendering.threads = if args.limit.is_some() { 1 } else { args.threads(rendering.threads) };
+        rendering.threads = if selection.limit.is_some() { 1 } else { args.threads(rendering.threads) };
         rendering.chunk_bytes = args.part_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
         Self {
             format,
             quiet: global.quiet,
             selection,
-            limit: args.limit.unwrap_or(u64::MAX),
             strict: args.reading.strict,
             is_live: args.reading.listen.is_some(),
             rendering,

@@ -1,8 +1,8 @@
 //! The `ichnos` command.
 //!
-//! `args` is the command line as it is written, `habits` what people write instead, `applicable` to
-//! what options apply; one module per verb does the work, `input` opens traces, `report` is the
-//! standard error output. Data go to the standard output only.
+//! `command_line` reads the arguments, which `args` declares; one module for each verb resolves them into
+//! what is to be done, and does it. `input` opens traces, `report` is the standard error output. Data go to
+//! the standard output only.
 #![forbid(unsafe_code)]
 
 mod applicable;
@@ -10,6 +10,7 @@ mod args;
 mod beginning;
 mod cat;
 mod check;
+mod command_line;
 mod damage;
 mod exit;
 mod format_flags;
@@ -22,6 +23,7 @@ mod job;
 mod json;
 mod limits;
 mod nearest;
+mod outcome;
 mod output;
 mod pass;
 mod printer;
@@ -34,6 +36,7 @@ mod size;
 mod style;
 mod text_check;
 mod time;
+mod time_range;
 mod tree;
 mod unmatched;
 
@@ -44,11 +47,11 @@ use exit::{Exit, Failure};
 use report::Report;
 
 fn main() -> ExitCode {
-    let args = match args::parse() {
+    let args = match command_line::parse() {
         Ok(args) => args,
         Err(failure) => return end(Err(failure), Report::early()),
     };
-    let report = Report::new(&args.global);
+    let report = Report::new(args.global.color, args.global.quiet, args.global.verbose);
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),

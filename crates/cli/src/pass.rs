@@ -1,91 +1,21 @@
 //! One pass over messages: from a cursor to what prints them, with a look at each.
 
 use std::io::{self, Write as _};
-use std::ops::{AddAssign, ControlFlow};
-use std::time::Duration;
+use std::ops::ControlFlow;
 
 use ichnos::Merged;
-use ichnos::export::{NullStatistics, Undecoded};
+use ichnos::export::Undecoded;
 use ichnos::model::{Damage, Discarded, Message, Sink as _};
 use ichnos::render::{NotesOf, RenderJob, RenderObserver, Target, WriterOf};
 
 use crate::damage;
 use crate::interrupt;
 use crate::job::{Format, Job};
+use crate::outcome::{Ended, Note, Outcome, Tally};
 use crate::printer::Printer;
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::selection::Selection;
-use crate::style::{count, grouped};
-
-/// What was printed.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Tally {
-    pub(crate) events: u64,
-    pub(crate) discarded_events: u64,
-    pub(crate) discarded_packets: u64,
-    pub(crate) damages: u64,
-}
-
-impl Tally {
-    pub(crate) fn answer(&self, elapsed: Duration, report: Report) {
-        let seconds = elapsed.as_secs_f64();
-        // What takes no time says nothing about how fast it is.
-        let rate = if seconds >= 0.1 {
-            format!(" ({} per second)", grouped((self.events as f64 / seconds) as u64))
-        } else {
-            String::new()
-        };
-        report.answer(&format!("{} in {seconds:.3} s{rate}", count(self.events, "event")));
-        report.answer(&format!(
-            "{} and {} discarded by the tracer, {}",
-            count(self.discarded_events, "event"),
-            count(self.discarded_packets, "packet"),
-            count(self.damages, "damaged place")
-        ));
-    }
-}
-
-impl AddAssign for Tally {
-    fn add_assign(&mut self, other: Self) {
-        self.events += other.events;
-        self.discarded_events = self.discarded_events.saturating_add(other.discarded_events);
-        self.discarded_packets = self.discarded_packets.saturating_add(other.discarded_packets);
-        self.damages += other.damages;
-    }
-}
-
-/// Why a pass has ended.
-#[derive(Debug)]
-pub(crate) enum Ended {
-    /// There are no more messages, or as many as were wanted.
-    Over,
-    /// The user pressed Ctrl-C.
-    Interrupted,
-    /// Something is damaged, which is not to be tolerated: what it is.
-    Refused(String),
-}
-
-/// What is reported beside what is printed.
-#[derive(Debug)]
-pub(crate) enum Note {
-    /// A warning of a sink, as it is to be printed.
-    Warning(Vec<u8>),
-    /// Something is damaged.
-    Damage(String),
-    /// Something was lost that is not printed otherwise.
-    Loss(String),
-}
-
-/// How a pass went.
-#[derive(Debug)]
-pub(crate) struct Outcome {
-    pub(crate) ended: Ended,
-    pub(crate) tally: Tally,
-    pub(crate) checked: Option<NullStatistics>,
-    /// How often something could not be decoded.
-    pub(crate) undecoded: u64,
-}
 
 impl RenderJob for Job {
     type Sink = Printer;
@@ -98,10 +28,12 @@ impl RenderJob for Job {
     }
 
     fn run(&self, cursor: &mut Merged, target: &mut Target<'_, Self>) -> io::Result<Outcome> {
-        let is_plain = self.selection.wants_all_events() && self.limit == u64::MAX && !self.is_live;
+        let limit = self.selection.limit.unwrap_or(u64::MAX);
+        let is_plain = self.selection.wants_all_events() && limit == u64::MAX && !self.is_live;
         let mut pass = Pass {
             job: self,
             selection: self.selection.clone(),
+            limit,
             tally: Tally::default(),
             target,
             stride: if is_plain { STRIDE } else { 0 },
@@ -109,7 +41,7 @@ impl RenderJob for Job {
             counted: 0,
             ended: Ok(Ended::Over),
         };
-        if self.limit > 0 {
+        if limit > 0 {
             cursor.drain_all(&mut |message| pass.take(message));
         }
         pass.count();
@@ -133,6 +65,8 @@ const STRIDE: u32 = 256;
 struct Pass<'p, 't> {
     job: &'p Job,
     selection: Selection,
+    /// Most events to print.
+    limit: u64,
     tally: Tally,
     target: &'p mut Target<'t, Job>,
     /// How many events are taken without a look; 0 where each of them needs one.
@@ -182,7 +116,7 @@ impl Pass<'_, '_> {
             Err(error) => return self.end(Err(error)),
         }
         // Looking for one event more than is wanted could take to the end of the traces.
-        if self.tally.events >= self.job.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        if self.tally.events >= self.limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 
     /// Counts a message; returns whether it is to be printed.

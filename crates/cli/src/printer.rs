@@ -11,7 +11,7 @@ use ichnos::model::{Message, Sink};
 use ichnos::render::{ChunkWriter, Notes};
 
 use crate::job::Format;
-use crate::pass::{Note, Outcome};
+use crate::outcome::{Note, Outcome};
 
 type Writer = ChunkWriter<Note, State, Outcome>;
 

@@ -1,15 +1,11 @@
 //! What goes to the standard error output.
 
-use std::ffi::OsString;
 use std::io::{IsTerminal as _, Write as _};
 
 use ichnos::export::{TerminalText, for_terminal};
 
-use crate::args::{Global, LowArgs, When};
 use crate::exit::Failure;
-use crate::habits;
-use crate::style::{Paint, safe};
-use clap::Parser as _;
+use crate::style::{Paint, When, safe};
 
 /// Prints what happens besides the data.
 #[derive(Clone, Copy, Debug)]
@@ -22,19 +18,14 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) fn new(global: &Global) -> Self {
-        Self {
-            paint: Paint::stderr(global.color),
-            quiet: global.quiet,
-            is_terminal: std::io::stderr().is_terminal(),
-            verbose: global.verbose,
-        }
+    /// `quiet`: without warnings and notices; `verbose`: with notes.
+    pub(crate) fn new(color: When, quiet: bool, verbose: bool) -> Self {
+        Self { paint: Paint::stderr(color), quiet, is_terminal: std::io::stderr().is_terminal(), verbose }
     }
 
     /// What reports before the command line is known.
     pub(crate) fn early() -> Self {
-        let is_terminal = std::io::stderr().is_terminal();
-        Self { paint: Paint::stderr(When::Auto), quiet: false, is_terminal, verbose: false }
+        Self::new(When::Auto, false, false)
     }
 
     /// Why it could not be done.
@@ -99,26 +90,4 @@ impl Report {
         // If the standard error output is closed, there is nothing left to say it to.
         let _ = writeln!(std::io::stderr().lock(), "{text}");
     }
-}
-
-/// Prints what is wrong with the command line, of which these are the arguments, and ends the program.
-pub(crate) fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
-    // Arguments may come from the names of files. What is said about them is what would be said if they were
-    // printable, so that they need not be found in the message.
-    let printable: Vec<OsString> =
-        arguments.iter().map(|argument| safe(&argument.to_string_lossy()).into_owned().into()).collect();
-    let error = match LowArgs::try_parse_from(&printable) {
-        Err(about_printable) if error.use_stderr() && arguments != printable => about_printable,
-        _ => error,
-    };
-    let error = habits::improve(error);
-    let paint = Paint::stderr(When::Auto);
-    if !error.use_stderr() || !std::io::stderr().is_terminal() {
-        error.exit();
-    }
-    let text = error.render();
-    let text = if paint.is_on() { text.ansi().to_string() } else { text.to_string() };
-    let text = for_terminal(&text, TerminalText::Lines { colors: paint.is_on() });
-    let _ = std::io::stderr().lock().write_all(text.as_bytes());
-    std::process::exit(error.exit_code())
 }

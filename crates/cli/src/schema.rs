@@ -18,7 +18,7 @@ use crate::{input, output, scan};
 pub(crate) fn run(args: &args::Schema, global: &Global, report: Report) -> Result<Exit, Failure> {
     let session =
         input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
-    let damaged = input::tell_problems(&session, report);
+    let damaged = input::report_problems(&session, report);
     meet_classes(&session, global, report);
     if args.report.json {
         let mut object = js::document("schema");

@@ -1,54 +1,76 @@
 //! Which data streams and events are wanted.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::model::{Event, Message};
 
 use crate::args::Cat;
 use crate::exit::Failure;
+use crate::time_range::TimeRange;
+
+/// Patterns, of which names match one or more.
+#[derive(Clone)]
+pub(crate) struct Patterns {
+    /// As they are written.
+    pub(crate) texts: Arc<[String]>,
+    set: GlobSet,
+}
+
+impl Patterns {
+    /// The patterns that an option has; `None` if it was not given.
+    fn new(texts: &[String], option: &str) -> Result<Option<Self>, Failure> {
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        let mut builder = GlobSetBuilder::new();
+        for text in texts {
+            let glob = Glob::new(text).map_err(|error| {
+                Failure::new(format!("the pattern of {option} cannot be used: {error}"))
+                    .help("`*` is any text, `?` any character, `[a-z]` one of them, `{a,b}` a or b")
+            })?;
+            builder.add(glob);
+        }
+        let set = builder
+            .build()
+            .map_err(|error| Failure::new(format!("the patterns of {option} cannot be used: {error}")))?;
+        Ok(Some(Self { texts: texts.into(), set }))
+    }
+}
 
 /// Which streams and events are printed.
 #[derive(Clone)]
 pub(crate) struct Selection {
-    streams: Option<GlobSet>,
-    events: Option<GlobSet>,
-    limited: bool,
+    pub(crate) streams: Option<Patterns>,
+    pub(crate) events: Option<Patterns>,
+    pub(crate) times: TimeRange,
+    /// Only the time in which all data streams of a trace are active.
+    pub(crate) stream_intersection: bool,
+    /// Most events to print.
+    pub(crate) limit: Option<u64>,
     known_classes: HashMap<usize, bool>,
 }
 
 impl Selection {
     pub(crate) fn new(args: &Cat) -> Result<Self, Failure> {
-        let set = |patterns: &[String], option: &str| {
-            if patterns.is_empty() {
-                return Ok(None);
-            }
-            let mut builder = GlobSetBuilder::new();
-            for pattern in patterns {
-                let glob = Glob::new(pattern).map_err(|error| {
-                    Failure::new(format!("the pattern of {option} cannot be used: {error}"))
-                        .help("`*` is any text, `?` any character, `[a-z]` one of them, `{a,b}` a or b")
-                })?;
-                builder.add(glob);
-            }
-            let set = builder.build();
-            set.map(Some)
-                .map_err(|error| Failure::new(format!("the patterns of {option} cannot be used: {error}")))
+        let (begin, end) = match args.timerange {
+            Some((begin, end)) => (Some(begin), Some(end)),
+            None => (args.begin, args.end),
         };
         Ok(Self {
-            streams: set(&args.stream, "--stream")?,
-            events: set(&args.event, "--event")?,
-            limited: args.begin.is_some()
-                || args.end.is_some()
-                || args.timerange.is_some()
-                || args.stream_intersection,
+            streams: Patterns::new(&args.stream, "--stream")?,
+            events: Patterns::new(&args.event, "--event")?,
+            times: TimeRange { begin, end, gmt: args.clock_gmt },
+            stream_intersection: args.stream_intersection,
+            limit: args.limit,
             known_classes: HashMap::new(),
         })
     }
 
     /// Whether something may be left out.
     pub(crate) fn is_some(&self) -> bool {
-        self.limited || self.streams.is_some() || self.events.is_some()
+        self.times.is_some() || self.stream_intersection || self.streams.is_some() || self.events.is_some()
     }
 
     /// Whether there is nothing to ask about events.
@@ -69,13 +91,13 @@ impl Selection {
 
     /// Whether a data stream of this name is read.
     pub(crate) fn wants_file(&self, path: &str) -> bool {
-        let Some(set) = &self.streams else { return true };
+        let Some(Patterns { set, .. }) = &self.streams else { return true };
         let name = path.rsplit('/').next().unwrap_or_default();
         set.is_match(path) || set.is_match(name)
     }
 
     fn wants_event(&mut self, event: &Event<'_>) -> bool {
-        let Some(set) = &self.events else { return true };
+        let Some(Patterns { set, .. }) = &self.events else { return true };
         // Classes stay where they are as long as their trace is open.
         let address = std::ptr::from_ref(event.class) as usize;
         *self

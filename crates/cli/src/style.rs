@@ -3,11 +3,19 @@
 use std::io::IsTerminal;
 
 use anstyle::{AnsiColor, Style};
+use clap::ValueEnum;
 /// Text from a trace, a path or the command line, made safe for terminals and for lines of a log: what is not
 /// printable is escaped, line feeds included.
 pub(crate) use ichnos::export::printable as safe;
 
-use crate::args::When;
+/// When to use colors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum When {
+    /// If it is a terminal.
+    Auto,
+    Always,
+    Never,
+}
 
 /// Paints text, or leaves it as it is.
 #[derive(Clone, Copy, Debug)]

@@ -7,11 +7,10 @@ use globset::{Glob, GlobMatcher};
 use ichnos::Session;
 use ichnos::model::{ClockOrigin, StreamSummary, Window};
 
-use crate::args::Cat;
 use crate::interrupt;
 use crate::nearest::{alternatives, list, nearest};
 use crate::report::Report;
-use crate::selection::Selection;
+use crate::selection::{Patterns, Selection};
 use crate::style::count;
 use crate::time::{show, show_seconds};
 
@@ -19,41 +18,38 @@ use crate::time::{show, show_seconds};
 const LISTED: usize = 8;
 
 /// Says which patterns matched nothing and, if no event was printed, why that may be.
-pub(crate) fn explain(
-    args: &Cat,
-    session: &Session,
-    selection: &Selection,
-    window: Window,
-    events: u64,
-    report: Report,
-) {
-    let has_patterns = !args.stream.is_empty() || !args.event.is_empty();
-    if args.limit == Some(0) || (!has_patterns && events > 0) {
+pub(crate) fn explain(session: &Session, selection: &Selection, window: Window, events: u64, report: Report) {
+    let has_patterns = selection.streams.is_some() || selection.events.is_some();
+    if selection.limit == Some(0) || (!has_patterns && events > 0) {
         return;
     }
     let streams: Vec<StreamSummary> = session.traces().iter().flat_map(|trace| trace.streams()).collect();
-    let is_explained = warn_of_streams(args, session, &streams, report);
-    let selected: Vec<&StreamSummary> =
-        streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
-    let is_explained = warn_of_events(args, session, &streams, &selected, events, report) || is_explained;
-    if events == 0 && !is_explained && args.reading.listen.is_none() {
-        warn_of_times(args, session, selection, window, report);
+    let is_explained = warn_of_streams(session, selection, &streams, report);
+    let is_explained = warn_of_events(session, selection, &streams, events, report) || is_explained;
+    if events == 0 && !is_explained && !session.is_live() {
+        warn_of_times(session, selection, window, report);
     }
 }
 
 /// The patterns with what they match.
-fn matchers(patterns: &[String]) -> impl Iterator<Item = (&str, GlobMatcher)> {
-    patterns.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
+fn matchers(patterns: Option<&Patterns>) -> impl Iterator<Item = (&str, GlobMatcher)> {
+    let texts = patterns.map_or(&[][..], |patterns| &patterns.texts);
+    texts.iter().filter_map(|pattern| Some((pattern.as_str(), Glob::new(pattern).ok()?.compile_matcher())))
 }
 
 /// Says which patterns match no data stream; true if there are such.
-fn warn_of_streams(args: &Cat, session: &Session, streams: &[StreamSummary], report: Report) -> bool {
+fn warn_of_streams(
+    session: &Session,
+    selection: &Selection,
+    streams: &[StreamSummary],
+    report: Report,
+) -> bool {
     let of_streams = streams.iter().map(|summary| &*summary.stream.name);
     // Files that cannot be read can be selected, too.
     let damage = session.traces().iter().flat_map(|trace| trace.damage());
     let names: Vec<&str> = of_streams.chain(damage.map(|damage| damage.file.as_str())).collect();
     let mut is_explained = false;
-    for (pattern, glob) in matchers(&args.stream) {
+    for (pattern, glob) in matchers(selection.streams.as_ref()) {
         if names.iter().any(|name| glob.is_match(name) || glob.is_match(last(name))) {
             continue;
         }
@@ -67,22 +63,24 @@ fn warn_of_streams(args: &Cat, session: &Session, streams: &[StreamSummary], rep
 
 /// Says which patterns match no event record class; true if there are such.
 fn warn_of_events(
-    args: &Cat,
     session: &Session,
+    selection: &Selection,
     streams: &[StreamSummary],
-    selected: &[&StreamSummary],
     events: u64,
     report: Report,
 ) -> bool {
     // Classes that are only met while reading are not known where it was not read to the end.
-    let is_partial = args.limit.is_some() && session.traces().iter().any(|trace| trace.has_dynamic_classes());
-    if args.event.is_empty() || selected.is_empty() || (events > 0 && is_partial) {
+    let is_partial =
+        selection.limit.is_some() && session.traces().iter().any(|trace| trace.has_dynamic_classes());
+    let selected: Vec<&StreamSummary> =
+        streams.iter().filter(|summary| selection.wants_file(&summary.stream.name)).collect();
+    if selection.events.is_none() || selected.is_empty() || (events > 0 && is_partial) {
         return false;
     }
     let all = names_of(streams.iter());
     let names = names_of(selected.iter().copied());
     let mut is_explained = false;
-    for (pattern, glob) in matchers(&args.event) {
+    for (pattern, glob) in matchers(selection.events.as_ref()) {
         if names.iter().any(|name| glob.is_match(name)) {
             continue;
         }
@@ -146,13 +144,13 @@ fn advice<'a>(
 }
 
 /// Says when there are events, if some time was asked for.
-fn warn_of_times(args: &Cat, session: &Session, selection: &Selection, window: Window, report: Report) {
+fn warn_of_times(session: &Session, selection: &Selection, window: Window, report: Report) {
     if window == Window::default() {
-        if args.stream_intersection {
+        if selection.stream_intersection {
             report.warning("no event lies in the time in which all data streams of its trace are active");
-        } else if !args.event.is_empty() {
+        } else if let Some(patterns) = &selection.events {
             report.warning_with_help(
-                &format!("there are no events that match {}", options("--event", &args.event)),
+                &format!("there are no events that match {}", options("--event", patterns)),
                 "the traces have such event record classes, but no events of them",
             );
         }
@@ -160,17 +158,16 @@ fn warn_of_times(args: &Cat, session: &Session, selection: &Selection, window: W
     }
     let mut clocks = session.traces().iter().flat_map(|trace| &trace.trace().class.clocks);
     let is_epoch = clocks.all(|clock| clock.origin == ClockOrigin::UnixEpoch);
-    let show = |time: i128| if is_epoch { show(time, args.clock_gmt) } else { show_seconds(time) };
+    let show = |time: i128| if is_epoch { show(time, selection.times.gmt) } else { show_seconds(time) };
     let range = match (window.begin, window.end) {
         (Some(begin), Some(end)) => format!("from {} to {}", show(begin), show(end)),
         (Some(begin), None) => format!("from {} on", show(begin)),
         (None, Some(end)) => format!("up to {}", show(end)),
         (None, None) => String::new(),
     };
-    let which = if args.event.is_empty() {
-        "no event lies".to_owned()
-    } else {
-        format!("no event that matches {} lies", options("--event", &args.event))
+    let which = match &selection.events {
+        None => "no event lies".to_owned(),
+        Some(patterns) => format!("no event that matches {} lies", options("--event", patterns)),
     };
     let help = match times(session, selection) {
         Some((begin, end)) => format!("the events lie between {} and {}", show(begin), show(end)),
@@ -179,8 +176,8 @@ fn warn_of_times(args: &Cat, session: &Session, selection: &Selection, window: W
     report.warning_with_help(&format!("{which} in the time {range}"), &help);
 }
 
-fn options(name: &str, patterns: &[String]) -> String {
-    let options: Vec<String> = patterns.iter().map(|pattern| format!("{name} {pattern}")).collect();
+fn options(name: &str, patterns: &Patterns) -> String {
+    let options: Vec<String> = patterns.texts.iter().map(|pattern| format!("{name} {pattern}")).collect();
     alternatives(options.iter().map(String::as_str))
 }
 

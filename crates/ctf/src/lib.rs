@@ -7,7 +7,7 @@ mod event_header;
 mod event_order;
 mod event_scanner;
 mod format;
-pub mod index;
+mod index;
 mod log_role;
 mod loss;
 mod lost_files;

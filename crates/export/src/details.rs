@@ -585,7 +585,7 @@ impl<W: TextWriter> Sink for Details<W> {
     fn finish(&mut self) -> io::Result<()> {
         self.flush()?;
         self.warnings.flush()?;
-        self.output.failures.tell()
+        self.output.failures.into_result()
     }
 }
 

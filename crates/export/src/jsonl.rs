@@ -383,7 +383,7 @@ impl<W: TextWriter> Sink for JsonLines<W> {
 
     fn finish(&mut self) -> io::Result<()> {
         self.output.flush()?;
-        self.output.failures.tell()
+        self.output.failures.into_result()
     }
 }
 

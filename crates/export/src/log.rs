@@ -431,7 +431,7 @@ impl<W: TextWriter> Sink for Log<W> {
         self.begin_message();
         self.write_loss();
         self.output.flush()?;
-        self.output.failures.tell()
+        self.output.failures.into_result()
     }
 }
 

@@ -115,7 +115,7 @@ impl Sink for Null {
     }
 
     fn finish(&mut self) -> io::Result<()> {
-        self.failures.tell()
+        self.failures.into_result()
     }
 }
 

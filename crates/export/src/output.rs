@@ -48,7 +48,8 @@ impl Failures {
         }
     }
 
-    pub(crate) fn tell(self) -> io::Result<()> {
+    /// An error if something could not be decoded.
+    pub(crate) fn into_result(self) -> io::Result<()> {
         match self.0 {
             0 => Ok(()),
             count => Err(io::Error::new(io::ErrorKind::InvalidData, Undecoded { count })),

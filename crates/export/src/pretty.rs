@@ -546,7 +546,7 @@ impl<W: TextWriter> Sink for Pretty<W> {
     fn finish(&mut self) -> io::Result<()> {
         self.output.flush()?;
         self.warnings.flush()?;
-        self.output.failures.tell()
+        self.output.failures.into_result()
     }
 }
 

@@ -24,7 +24,7 @@ impl Repeated {
         plan: &Plan,
         write: impl FnOnce(&mut Vec<u8>) -> Result<(), DecodeError>,
     ) -> Result<(), DecodeError> {
-        let bytes = telling_bytes(event, plan);
+        let bytes = fixed_bytes(event, plan);
         if let Some(bytes) = bytes
             && *bytes == self.bytes[..]
         {
@@ -51,7 +51,7 @@ impl Repeated {
 /// The bytes that say all of the scope, where that is easily known: its size is fixed, which means
 /// that nothing before decides on what it is.
 #[inline]
-fn telling_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
+fn fixed_bytes<'a>(event: &Event<'a>, plan: &Plan) -> Option<&'a [u8]> {
     // Longer ones do not repeat.
     const MOST: u64 = 256 * 8;
     if event.scopes.values.is_some_and(|values| values.has(Scope::CommonContext)) {

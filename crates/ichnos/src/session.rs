@@ -88,6 +88,7 @@ pub struct Session {
     problems: Vec<String>,
     notices: Vec<Hint>,
     beginnings: Vec<String>,
+    is_live: bool,
     assume_correlated: bool,
     /// Of what the clocks were set by the caller.
     placed: Vec<PathBuf>,
@@ -111,6 +112,7 @@ pub fn open<P: AsRef<Path>>(
         problems: Vec::new(),
         notices: Vec::new(),
         beginnings: Vec::new(),
+        is_live: false,
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     };
@@ -186,6 +188,7 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
         problems: Vec::new(),
         notices: Vec::new(),
         beginnings: Vec::new(),
+        is_live: true,
         assume_correlated: options.assume_correlated,
         placed: Vec::new(),
     })
@@ -311,7 +314,13 @@ impl Session {
         &self.beginnings
     }
 
-    /// Whether somebody has said where the clocks of a trace are.
+    /// Whether messages are read while they arrive, as [`listen`] does: they can be read once only.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.is_live
+    }
+
+    /// Whether the options say where the clocks of a trace are.
     fn is_placed(&self, trace: usize) -> bool {
         let path = self.traces.get(trace).map(|trace| Path::new(trace.path()));
         path.is_some_and(|path| self.placed.iter().any(|placed| path.starts_with(placed)))

@@ -327,6 +327,64 @@ fn a_format_is_one_line_of_the_facade() {
     }
 }
 
+/// The modules of a crate that a text names: what follows `crate::`.
+fn named_modules(text: &str) -> Vec<&str> {
+    let is_name = |c: char| c.is_alphanumeric() || c == '_';
+    let name = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
+    let mut names = Vec::new();
+    for (_, rest) in text.match_indices("crate::").map(|(at, found)| text.split_at(at + found.len())) {
+        let Some(list) = rest.strip_prefix('{') else {
+            names.push(&rest[..name(rest)]);
+            continue;
+        };
+        let mut depth = 0;
+        for (at, c) in list.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            let begins = at == 0 || list[..at].ends_with([' ', '\n', ',']);
+            if depth == 0 && begins && is_name(c) {
+                names.push(&list[at..at + name(&list[at..])]);
+            }
+        }
+    }
+    names
+}
+
+/// Each file of the command can be read after those that it uses: none uses another one that, whether itself
+/// or by way of others, uses it.
+#[test]
+fn no_circles_between_files_of_the_command() {
+    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (path, lines) in sources("cli") {
+        // A folder is a part of the module of its name.
+        let mut path = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/src")).unwrap();
+        while let Some(parent) = path.parent().filter(|parent| *parent != Path::new("")) {
+            path = parent;
+        }
+        let module = path.file_stem().and_then(|name| name.to_str()).unwrap().to_owned();
+        let text: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        let text = text.join("\n");
+        uses.entry(module).or_default().extend(named_modules(&text).into_iter().map(str::to_owned));
+    }
+    assert!(uses["cat"].contains("pass"), "the uses of files are not found: {uses:#?}");
+    // What uses nothing that is left is taken out, until all is out, or what is left are circles.
+    loop {
+        let left: BTreeSet<String> = uses.keys().cloned().collect();
+        let uses_none = |name: &String, used: &BTreeSet<String>| {
+            used.iter().all(|other| other == name || !left.contains(other))
+        };
+        uses.retain(|name, used| !uses_none(name, used));
+        if uses.len() == left.len() {
+            break;
+        }
+    }
+    assert!(uses.is_empty(), "circles: {uses:#?}");
+}
+
 /// Files of the command that name a format, and why.
 const NAMES_FORMATS: &[(&str, &str)] =
     &[("habits.rs", "what `babeltrace2` calls its components and formats of output")];
@@ -363,7 +421,11 @@ fn the_command_names_no_format() {
 fn sinks_do_not_compare_dialects() {
     for (path, lines) in sources("export") {
         for (number, line) in lines.iter().filter(|(_, line)| line.contains("dialect")) {
-            assert!(line.contains(r#""format", Some(&class.dialect)"#), "{}:{number}: {line}", path.display());
+            assert!(
+                line.contains(r#""format", Some(&class.dialect)"#),
+                "{}:{number}: {line}",
+                path.display()
+            );
         }
     }
 }

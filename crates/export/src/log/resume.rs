@@ -81,6 +81,6 @@ impl<W: TextWriter> ResumableSink for Log<W> {
 
     fn pause(&mut self) -> io::Result<()> {
         self.output.flush()?;
-        self.output.failures.tell()
+        self.output.failures.into_result()
     }
 }

@@ -1,0 +1,67 @@
+//! Reads the command line: arguments, the habits of other programs, and to what options apply.
+
+use std::ffi::OsString;
+use std::io::{IsTerminal as _, Write as _};
+
+use clap::{CommandFactory as _, FromArgMatches as _, Parser as _};
+use ichnos::export::{TerminalText, for_terminal};
+
+use crate::args::LowArgs;
+use crate::exit::{Exit, Failure};
+use crate::style::{Paint, When, safe};
+use crate::{applicable, habits, limits, output};
+
+/// Reads the command line; ends the program if it is wrong or asks for help.
+///
+/// # Errors
+/// What clap does not find: habits of other programs, and options that do not apply.
+pub(crate) fn parse() -> Result<LowArgs, Failure> {
+    let mut command = LowArgs::command();
+    command.build();
+    let words: Vec<OsString> = std::env::args_os().collect();
+    if words.get(1..).is_some_and(|words| words == ["help", "limits"]) {
+        output::print_as_it_is(&limits::help())?;
+        std::process::exit(Exit::Success as i32);
+    }
+    let words = habits::arrange(words, &command)?;
+    let parsed = command.try_get_matches_from_mut(&words).and_then(|matches| {
+        let args = LowArgs::from_arg_matches(&matches);
+        args.map(|args| (args, matches)).map_err(|error| error.format(&mut command))
+    });
+    match parsed {
+        Ok((args, matches)) => {
+            applicable::check(&args, &matches)?;
+            Ok(args)
+        }
+        Err(error) if error.use_stderr() => end_by_usage(error, &words),
+        // Help is data, too: it must not get lost.
+        Err(help) => {
+            ichnos::io::create(None)?;
+            help.print()?;
+            std::io::stdout().flush()?;
+            std::process::exit(Exit::Success as i32)
+        }
+    }
+}
+
+/// Prints what is wrong with the command line, of which these are the arguments, and ends the program.
+fn end_by_usage(error: clap::Error, arguments: &[OsString]) -> ! {
+    // Arguments may come from the names of files. What is said about them is what would be said if they were
+    // printable, so that they need not be found in the message.
+    let printable: Vec<OsString> =
+        arguments.iter().map(|argument| safe(&argument.to_string_lossy()).into_owned().into()).collect();
+    let error = match LowArgs::try_parse_from(&printable) {
+        Err(about_printable) if error.use_stderr() && arguments != printable => about_printable,
+        _ => error,
+    };
+    let error = habits::improve(error);
+    let paint = Paint::stderr(When::Auto);
+    if !error.use_stderr() || !std::io::stderr().is_terminal() {
+        error.exit();
+    }
+    let text = error.render();
+    let text = if paint.is_on() { text.ansi().to_string() } else { text.to_string() };
+    let text = for_terminal(&text, TerminalText::Lines { colors: paint.is_on() });
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+    std::process::exit(error.exit_code())
+}
