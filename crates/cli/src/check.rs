@@ -208,7 +208,7 @@ impl Findings {
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
             let remedy = limits::of_problem(problem).unwrap_or(REMEDY);
-            self.input(problem.clone(), Some(remedy.into()));
+            self.input(problem.to_string(), Some(remedy.into()));
         }
         for refused in session.refused() {
             self.refused(&refused.path, &refused.diagnostics);

@@ -49,7 +49,7 @@ pub(crate) fn check(reading: &Reading, session: &Session, report: Report) -> Res
     if reading.strict
         && let Some(problem) = session.problems().first()
     {
-        return Err(Failure::new(problem.as_str()).help("without --strict, all that can be read is read"));
+        return Err(Failure::new(problem.to_string()).help("without --strict, all that can be read is read"));
     }
     applicable::check_reading(reading, session, report)
 }
@@ -203,7 +203,7 @@ pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
     for problem in session.problems() {
         match limits::of_problem(problem) {
             Some(remedy) => report.warning(&format!("{problem}; {remedy}")),
-            None => report.warning(problem),
+            None => report.warning(&problem.message),
         }
     }
     for refused in session.refused() {
@@ -232,7 +232,7 @@ pub(crate) fn problems(session: &Session) -> Vec<String> {
         .left_out()
         .iter()
         .map(|error| failure(error).message)
-        .chain(session.problems().iter().cloned())
+        .chain(session.problems().iter().map(ToString::to_string))
         .collect()
 }
 

@@ -4,7 +4,7 @@
 
 use std::fmt::Write as _;
 
-use ichnos::io::{IoError, IoLimits};
+use ichnos::io::{IoError, IoLimits, TreeProblem};
 use ichnos::model::{DamageKind, Diagnostic};
 use ichnos::{OpenError, model};
 
@@ -234,8 +234,8 @@ pub(crate) fn of_io(error: &IoError) -> Option<&'static str> {
 }
 
 /// What helps if something of a tree of files was left out because of a limit.
-pub(crate) fn of_problem(problem: &str) -> Option<&'static str> {
-    problem.ends_with(" folders deep").then(|| find(Family::Io, "depth")).flatten()
+pub(crate) fn of_problem(problem: &TreeProblem) -> Option<&'static str> {
+    find(Family::Io, problem.limit?)
 }
 
 /// What helps if nothing could be opened because of a limit.

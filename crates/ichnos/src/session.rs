@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ichnos_flow::Merge;
-use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree};
+use ichnos_io::{Datagrams, Format, Hint, IoError, OptionConflict, ReadOptions, Refused, Tree, TreeProblem};
 use ichnos_model::{ClockClass, ClockOrigin, DataStream, TraceInput, TracerQuirk, Window};
 
 use crate::OpenOptions;
@@ -85,7 +85,7 @@ pub struct Session {
     traces: Vec<Box<dyn TraceInput>>,
     refused: Vec<Refused>,
     left_out: Vec<OpenError>,
-    problems: Vec<String>,
+    problems: Vec<TreeProblem>,
     notices: Vec<Hint>,
     beginnings: Vec<String>,
     is_live: bool,
@@ -144,7 +144,7 @@ pub fn open<P: AsRef<Path>>(
         let beginnings = tree.entries.iter().filter(|entry| entry.goes_on());
         let shown = |path: &str| format!("{}/{path}", tree.name.trim_end_matches('/'));
         session.beginnings.extend(beginnings.map(|entry| shown(&entry.path)));
-        session.problems.extend(tree.problems.iter().map(|problem| format!("{}: {problem}", tree.name)));
+        session.problems.extend(tree.problems.iter().map(|problem| problem.clone().of_tree(&tree.name)));
         if let Some(conflict) = FORMATS.iter().find_map(|format| format.conflict(&tree, &read)) {
             return Err(OpenError::Conflict { path: tree.name, conflict });
         }
@@ -198,7 +198,8 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 fn no_trace(tree: &Tree) -> OpenError {
     /// How many files of a folder or archive are looked at.
     const LOOKED_AT: usize = 100;
-    let problems = tree.problems.join("; ");
+    let problems: Vec<&str> = tree.problems.iter().map(|problem| problem.message.as_str()).collect();
+    let problems = problems.join("; ");
     let lacking = || FORMATS.iter().find_map(|format| format.lacking(tree));
     let mut is_unknown = false;
     let mut hint = match tree.entries.as_slice() {
@@ -296,7 +297,7 @@ impl Session {
 
     /// What is wrong with folders and archives, a sentence each.
     #[must_use]
-    pub fn problems(&self) -> &[String] {
+    pub fn problems(&self) -> &[TreeProblem] {
         &self.problems
     }
 

@@ -113,7 +113,12 @@ impl Members {
 }
 
 pub(crate) fn too_many(path: &str, limits: &IoLimits) -> IoError {
-    IoError::Limit { path: path.to_owned(), what: "the number of files", limit: limits.entries as u64 }
+    IoError::Limit {
+        path: path.to_owned(),
+        what: "the number of files",
+        name: "entries",
+        limit: limits.entries as u64,
+    }
 }
 
 /// What is wrong with a member that the end of the archive cuts off; `end`: where that is.

@@ -176,6 +176,7 @@ impl<'a> Budget<'a> {
         IoError::Limit {
             path: self.path.to_owned(),
             what: "the number of unpacked bytes",
+            name: "decompressed_bytes",
             limit: self.options.limits.decompressed_bytes,
         }
     }

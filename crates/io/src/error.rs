@@ -53,6 +53,8 @@ pub enum IoError {
         path: String,
         /// What there is too much of.
         what: &'static str,
+        /// The name of the limit, a member of [`IoLimits`](crate::IoLimits).
+        name: &'static str,
         /// The limit.
         limit: u64,
     },
@@ -100,8 +102,7 @@ impl IoError {
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         match self {
-            Self::Limit { what, .. } if what.contains("files") => Some("entries"),
-            Self::Limit { .. } => Some("decompressed_bytes"),
+            Self::Limit { name, .. } => Some(name),
             Self::Ratio { .. } => Some("ratio"),
             _ => None,
         }

@@ -34,6 +34,7 @@ mod limits;
 mod links;
 mod mapping;
 mod output;
+mod problem;
 mod scan;
 #[cfg(unix)]
 mod signals;
@@ -54,6 +55,7 @@ pub use hint::{Hint, OptionHint};
 pub use holes::DataRanges;
 pub use limits::IoLimits;
 pub use output::{Output, create};
+pub use problem::TreeProblem;
 pub use scan::{ScanProgress, ScanStep};
 #[cfg(unix)]
 pub use signals::ignores_signal;

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::archive::{Content, Members};
 use crate::decompress::{Budget, HEAD, Packing, Unpacked, unpack};
 use crate::entry::Place;
+use crate::problem::TreeProblem;
 use crate::store::Store;
 use crate::walk::Walk;
 use crate::{Bytes, Entry, IoError, IoLimits, ScanProgress, tar_archive, zip_archive};
@@ -63,7 +64,7 @@ pub struct Tree {
     pub entries: Vec<Entry>,
     /// What is wrong with the tree itself: folders that cannot be read, an archive that is cut
     /// off. The entries are what could be found nevertheless.
-    pub problems: Vec<String>,
+    pub problems: Vec<TreeProblem>,
 }
 
 impl Tree {
@@ -164,7 +165,7 @@ impl Tree {
         let bytes = source.bytes().clone();
         let mut tree = Self::of_packed_bytes(name, file, source, options)?;
         if !bytes.look_for_loss().is_empty() {
-            tree.problems.push("the file has become shorter while it was read".to_owned());
+            tree.problems.push(TreeProblem::new("the file has become shorter while it was read"));
         }
         Ok(tree)
     }
@@ -242,7 +243,7 @@ impl Tree {
                 Self { name: name.to_owned(), entries: vec![entry], problems: Vec::new() }
             }
         };
-        tree.problems.splice(0..0, problem);
+        tree.problems.splice(0..0, problem.map(TreeProblem::from));
         Ok(tree)
     }
 
@@ -250,7 +251,8 @@ impl Tree {
         let packed = budget.packed();
         let entries =
             members.files.into_iter().map(|(path, content)| Entry::of_member(path, content, packed));
-        Self { name: name.to_owned(), entries: entries.collect(), problems: members.problems }
+        let problems = members.problems.into_iter().map(TreeProblem::from);
+        Self { name: name.to_owned(), entries: entries.collect(), problems: problems.collect() }
     }
 }
 
@@ -414,7 +416,7 @@ mod tests {
         assert_eq!(&*tree.entries[0].read().unwrap(), b"str");
         let problem = "the archive is truncated: it ends at byte 1539, within the member \"t/b/stream\", of \
                        which 3 bytes are missing";
-        assert!(tree.problems[0].starts_with(problem), "{:?}", tree.problems);
+        assert!(tree.problems[0].message.starts_with(problem), "{:?}", tree.problems);
         assert_eq!(tree.entries[0].cut_off(), Some(problem));
         let packed = gzip(&(0..100_000u32).flat_map(u32::to_le_bytes).collect::<Vec<u8>>());
         let tree = Tree::from_reader("-", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::vec::IntoIter;
 
 use crate::entry::{FileId, Place};
+use crate::problem::TreeProblem;
 use crate::tree::special;
 use crate::{Entry, IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions};
 
@@ -26,7 +27,7 @@ pub(crate) struct Walk<'a> {
     depth: Option<u32>,
     progress: &'a ScanProgress,
     entries: Vec<Entry>,
-    problems: Vec<String>,
+    problems: Vec<TreeProblem>,
     /// Where each folder was listed.
     folders: HashMap<FileId, String>,
     /// Symbolic links by depth and path, with what to open: the shortest path to a folder is taken.
@@ -155,7 +156,9 @@ impl<'a> Walk<'a> {
         let shown = if path.is_empty() { "." } else { &path };
         if depth > self.limits.depth {
             let limit = self.limits.depth;
-            self.problems.push(format!("{shown}: left out, it is more than {limit} folders deep"));
+            let problem =
+                TreeProblem::new(format!("{shown}: left out, it is more than {limit} folders deep"));
+            self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }
         if let Some(id) = FileId::of_path(&place) {
@@ -195,7 +198,7 @@ impl<'a> Walk<'a> {
     }
 
     fn cannot_read(&mut self, shown: &str, error: &io::Error) {
-        self.problems.push(format!("{shown}: this folder cannot be read: {error}"));
+        self.problems.push(TreeProblem::new(format!("{shown}: this folder cannot be read: {error}")));
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), IoError> {
@@ -208,6 +211,7 @@ impl<'a> Walk<'a> {
             return Err(IoError::Limit {
                 path: self.name.to_owned(),
                 what: "the number of files",
+                name: "entries",
                 limit: self.limits.entries as u64,
             });
         }
@@ -362,7 +366,7 @@ mod tests {
         symlink(outside.join("00"), folder.join("00/out")).unwrap();
         let tree = open(&folder);
         assert_eq!(files(&tree), 2 * COUNT);
-        assert_eq!(tree.problems, [""; 0]);
+        assert_eq!(tree.problems, []);
         // A chain of 50 links, each in the folder that the one before leads to.
         let folder = Folder::new("chain");
         let outside = Folder::new("chain-outside");

@@ -8,6 +8,11 @@ use ichnos_io::{IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions};
 use tempfile::TempDir;
 use zip::CompressionMethod;
 
+/// What is wrong with a tree.
+fn messages(tree: &Tree) -> Vec<&str> {
+    tree.problems.iter().map(|problem| problem.message.as_str()).collect()
+}
+
 /// Bytes that hardly become smaller.
 fn noise(len: usize) -> Vec<u8> {
     let mut state = 1u32;
@@ -86,7 +91,7 @@ fn much_is_kept_in_a_temporary_file() {
     let packed = [gzip(&tar), xz(&tar), zstd(&tar), zip(&files, CompressionMethod::Deflated), tar];
     for bytes in packed {
         let tree = Tree::from_reader_with("-", &bytes[..], &little_memory(&folder)).unwrap();
-        assert_eq!(tree.problems, [""; 0]);
+        assert_eq!(tree.problems, []);
         assert!(read(&tree) == expected);
         assert!(kind(&tree, 0).contains("mapped"), "{}", kind(&tree, 0));
         // It has no name, so that nothing is left behind however the process ends.
@@ -111,7 +116,7 @@ fn stored_members_are_read_where_they_lie() {
     let mut damaged = zip(&files, CompressionMethod::Stored);
     damaged[1000] ^= 1;
     let tree = Tree::from_reader("-", &damaged[..], &IoLimits::default()).unwrap();
-    assert_eq!(tree.problems, ["the checksum of the member \"a\" is wrong: it is damaged"]);
+    assert_eq!(messages(&tree), ["the checksum of the member \"a\" is wrong: it is damaged"]);
     assert_eq!(tree.entries[0].len, Some(200_000));
 }
 
@@ -140,7 +145,7 @@ fn what_is_truncated_is_said_to_be() {
         let tree = Tree::from_reader("-", bytes, &IoLimits::default()).unwrap();
         assert_eq!(tree.problems.len(), problems.len(), "{:?}", tree.problems);
         for (found, expected) in tree.problems.iter().zip(problems) {
-            assert!(found.contains("truncated") && found.contains(expected), "{found}");
+            assert!(found.message.contains("truncated") && found.message.contains(expected), "{found}");
         }
         assert_eq!(tree.entries.len(), 2, "{:?}", tree.entries);
         assert_eq!((tree.entries[0].cut_off(), tree.entries[0].len), (None, Some(4)));
@@ -158,7 +163,8 @@ fn what_is_truncated_is_said_to_be() {
     truncated(&stored[..stored.len() / 3], &["it ends at byte 2"]);
     // Between two members, and within a header.
     let (between, header) = (1024, 1024 + 300);
-    let of = |bytes: &[u8]| Tree::from_reader("-", bytes, &IoLimits::default()).unwrap().problems.join("; ");
+    let of =
+        |bytes: &[u8]| messages(&Tree::from_reader("-", bytes, &IoLimits::default()).unwrap()).join("; ");
     assert!(
         of(&tar[..between]).contains("no end mark behind the member \"t/metadata\""),
         "{}",
@@ -170,7 +176,7 @@ fn what_is_truncated_is_said_to_be() {
     for packed in [gzip(&large), xz(&large), zstd(&large)] {
         let tree = Tree::from_reader("x.gz", &packed[..packed.len() / 2], &IoLimits::default()).unwrap();
         assert!(
-            tree.problems[0].starts_with("the file is truncated: it ends at byte"),
+            tree.problems[0].message.starts_with("the file is truncated: it ends at byte"),
             "{:?}",
             tree.problems
         );
@@ -204,7 +210,7 @@ fn symbolic_links_of_archives_are_followed() {
     let error = tree.entries[2].read().unwrap_err().to_string();
     assert_eq!(error, "the link leads to \"t/nowhere\", which is not in the archive");
     assert_eq!(
-        tree.problems,
+        messages(&tree),
         ["left out the link \"t/out\" to \"/etc/passwd\": it leads out of the archive"]
     );
     let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
@@ -231,7 +237,7 @@ fn a_long_name_is_no_way_to_much_memory() {
     bytes.resize(30 << 20, b'x');
     let tree = Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap();
     assert_eq!(tree.entries.len(), 1);
-    assert!(tree.problems[0].contains("longer than 1048576 bytes"), "{:?}", tree.problems);
+    assert!(tree.problems[0].message.contains("longer than 1048576 bytes"), "{:?}", tree.problems);
 }
 
 #[test]
