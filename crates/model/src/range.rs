@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use crate::Wide;
+
 /// A closed range of integers (CTF2-SPEC-2.0, "Integer range set").
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct IntegerRange {
@@ -285,16 +287,20 @@ impl Mappings {
     /// The names of the flags that are set in `bits` (bit 0 is the least significant one): a flag
     /// is set if any of its bits is (CTF2-SPEC-2.0, "Fixed-length bit map field class").
     pub fn flags_of(&self, bits: u64) -> impl Iterator<Item = &str> {
+        let is_set = move |flag: &Mapping<'_>| flag.ranges.iter().any(|range| has_bit_in(bits, range, 0));
+        self.iter().filter(is_set).map(|flag| flag.name)
+    }
+
+    /// The same for a bit map of more than 64 bits.
+    pub fn flags_of_wide<'a>(&'a self, bits: Wide<'a>) -> impl Iterator<Item = &'a str> {
         let is_set = move |flag: &Mapping<'_>| {
             flag.ranges.iter().any(|range| {
-                let lower = range.lower.clamp(0, 64) as u32;
-                let upper = range.upper.clamp(-1, 63);
-                if upper < i128::from(lower) {
-                    return false;
-                }
-                let width = upper as u32 - lower + 1;
-                let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
-                (bits >> lower) & mask != 0
+                // Only the words that the range reaches.
+                let end = i128::try_from(bits.words.len()).unwrap_or(i128::MAX);
+                let first = (range.lower / 64).clamp(0, end) as usize;
+                let behind = (range.upper.div_euclid(64).saturating_add(1)).clamp(0, end) as usize;
+                let words = bits.words.iter().enumerate().take(behind).skip(first);
+                words.into_iter().any(|(i, word)| has_bit_in(*word, range, i as i128 * 64))
             })
         };
         self.iter().filter(is_set).map(|flag| flag.name)
@@ -405,6 +411,18 @@ impl MappingsBuilder {
     }
 }
 
+/// Whether a bit of a word is 1 and in the range; the first bit of the word has the number `begin`.
+fn has_bit_in(word: u64, range: IntegerRange, begin: i128) -> bool {
+    let lower = range.lower.saturating_sub(begin).clamp(0, 64) as u32;
+    let upper = range.upper.saturating_sub(begin).clamp(-1, 63);
+    if upper < i128::from(lower) {
+        return false;
+    }
+    let width = upper as u32 - lower + 1;
+    let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
+    (word >> lower) & mask != 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -448,5 +466,32 @@ mod tests {
         }
         assert_eq!(builder.name(1), Some("n1"));
         assert_eq!(listed(&builder.finish()), ["n0 = 1, 3, 6", "n1 = 2, 5", "n2 = 4, 7"]);
+    }
+
+    #[test]
+    fn flags_of_bits() {
+        let flags: Mappings = [
+            ("first", set(&[(0, 0)])),
+            ("across", set(&[(60, 70)])),
+            ("far", set(&[(128, i128::MAX)])),
+            ("below", set(&[(i128::MIN, -1)])),
+            ("from below", set(&[(-5, 1)])),
+        ]
+        .into_iter()
+        .collect();
+        let wide = |words: &[u64]| {
+            let wide = Wide { words, length: words.len() as u64 * 64, signed: false };
+            flags.flags_of_wide(wide).map(str::to_owned).collect::<Vec<_>>()
+        };
+        assert_eq!(wide(&[1, 0, 0]), ["first", "from below"]);
+        assert_eq!(wide(&[2, 0, 0]), ["from below"]);
+        assert_eq!(wide(&[0, 1 << 6, 0]), ["across"]);
+        assert_eq!(wide(&[0, 1 << 7, 0]), [""; 0]);
+        assert_eq!(wide(&[1 << 60, 0, 1 << 63]), ["across", "far"]);
+        // Both forms have the same flags.
+        for bit in 0..64 {
+            let bits = 1 << bit;
+            assert_eq!(wide(&[bits]), flags.flags_of(bits).collect::<Vec<_>>(), "{bit}");
+        }
     }
 }

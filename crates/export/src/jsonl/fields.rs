@@ -167,22 +167,7 @@ impl Visitor for FieldWriter<'_> {
                 self.push("{\"bits\":");
                 self.wide_value(value);
                 self.push(",\"flags\":");
-                let is_set = |bit: u64| {
-                    value.words.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
-                };
-                let end = i128::from(value.length);
-                self.names(
-                    flags
-                        .iter()
-                        .filter(|flag| {
-                            flag.ranges.iter().any(|range| {
-                                let lower = range.lower.clamp(0, end) as u64;
-                                let upper = range.upper.clamp(-1, end - 1);
-                                (lower..(upper + 1) as u64).any(is_set)
-                            })
-                        })
-                        .map(|flag| flag.name),
-                );
+                self.names(flags.flags_of_wide(value));
                 self.out.push(b'}');
             }
             (FieldKind::BitArray(_) | FieldKind::VariableLength { .. }, None)

@@ -143,10 +143,21 @@ impl Visitor for PairWriter<'_> {
 
     fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
         self.lead(field);
-        let integer = field.class().integer();
-        let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
-        if !self.names(names.into_iter()) {
-            value.write_decimal(self.out);
+        let any = match &field.class().kind {
+            FieldKind::BitMap { flags, .. } => self.names(flags.flags_of_wide(value)),
+            _ => {
+                let integer = field.class().integer();
+                let names = integer.map(|integer| integer.names_of_wide(value)).unwrap_or_default();
+                self.names(names.into_iter())
+            }
+        };
+        match &field.class().kind {
+            _ if any => {}
+            FieldKind::BitMap { .. } | FieldKind::BitArray(_) => {
+                self.out.extend_from_slice(b"0x");
+                value.write_radix(4, self.out);
+            }
+            _ => value.write_decimal(self.out),
         }
     }
 

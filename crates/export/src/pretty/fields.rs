@@ -316,17 +316,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         }
         self.reset();
         if let FieldKind::BitMap { flags, .. } = &field.class().kind {
-            let is_set = |bit: u64| {
-                value.words.get((bit / 64) as usize).is_some_and(|word| word >> (bit % 64) & 1 == 1)
-            };
-            let set = flags.iter().filter(|flag| {
-                flag.ranges.iter().any(|range| {
-                    let lower = range.lower.clamp(0, i128::from(value.length)) as u64;
-                    let upper = range.upper.clamp(-1, i128::from(value.length) - 1);
-                    (lower..(upper + 1) as u64).any(is_set)
-                })
-            });
-            let names = set.map(|flag| flag.name).collect();
+            let names = flags.flags_of_wide(value).collect();
             self.flags(names);
         }
     }
