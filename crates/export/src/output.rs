@@ -57,11 +57,13 @@ impl Failures {
     }
 }
 
-/// Where sinks of text write: anything that can be written to, or what takes whole buffers, so that
-/// nothing has to be copied.
+/// Where sinks of text write: any [`Write`], or a type of its own that takes whole buffers without a copy.
+///
+/// # For implementations
+/// [`write_text`](Self::write_text) has to leave `text` empty; it may keep the buffer and leave another one. The
+/// larger the capacity of that, the more text comes with the next call.
 pub trait TextWriter {
-    /// Takes all of `text` and leaves it empty, be it that it keeps the buffer and leaves another one:
-    /// the more that can hold, the more text comes at once the next time.
+    /// Takes all of `text` and leaves it empty.
     ///
     /// # Errors
     /// If it cannot be written.

@@ -90,6 +90,12 @@ pub type WriterOf<J> = ChunkWriter<<J as RenderJob>::Note, StateOf<J>, <J as Ren
 pub type NotesOf<J> = Notes<<J as RenderJob>::Note, StateOf<J>, <J as RenderJob>::Outcome>;
 
 /// What is done with the messages of a chunk.
+///
+/// # For implementations
+/// All threads share the job; each chunk has a sink of its own, which [`sink`](Self::sink) makes. In
+/// [`run`](Self::run), pass messages to `target` in the order of the cursor, and nothing that depends on other
+/// chunks: what does, the sink leaves as a [`Fixup`]. Text and notes appear in the order
+/// of chunks.
 pub trait RenderJob: Sync + Sized {
     /// Writes the messages.
     type Sink: ResumableSink<State: 'static>;
@@ -125,7 +131,10 @@ pub trait RenderJob: Sync + Sized {
     }
 }
 
-/// Follows the work of a [`RenderJob`].
+/// Follows the work of a [`RenderJob`], on the thread that called [`Reader::render`].
+///
+/// # For implementations
+/// Calls come in the order of the output and delay it: return quickly.
 pub trait RenderObserver<J: RenderJob> {
     /// Work has come to this message, after `events` events since the last time.
     fn step(&mut self, message: &Message<'_>, events: u32) {

@@ -34,7 +34,11 @@ pub trait Cursor {
     }
 }
 
-/// What a cursor can do faster than one message after the other. All of it may be left as it is.
+/// What a cursor can do faster than one message after the other.
+///
+/// # For implementations
+/// All methods have defaults that are correct: override one only where a benchmark shows a gain. What a method
+/// skips or prefetches must not change the messages that follow.
 pub trait FastCursor: Cursor {
     /// Counts event records that come next, at most `most`, and skips them, as far as that is faster than to
     /// move to each of them; gives how many. Even if that is 0, there may be no current message before

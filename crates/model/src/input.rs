@@ -91,6 +91,13 @@ impl StreamSummary {
 }
 
 /// A trace that was opened.
+///
+/// # For implementations
+/// [`RecordTrace`](crate::RecordTrace) implements it for formats of records. Otherwise, implement the methods
+/// without a default: [`streams`](Self::streams), [`data_streams`](Self::data_streams) and
+/// [`cursors`](Self::cursors) have the data streams in the same order, which is also that of events of the same
+/// time and must depend on the content only, not on the order of files. With
+/// [`split_points`](Self::split_points) and [`cursor_from`](Self::cursor_from) several threads can read a trace.
 pub trait TraceInput: Send + Sync {
     /// Name of the format, for instance "ctf".
     fn format(&self) -> &'static str;

@@ -68,7 +68,14 @@ pub struct Discarded<'a> {
     pub end: Option<ClockValue>,
 }
 
-/// Takes messages.
+/// Takes messages: what writes, counts or converts a trace.
+///
+/// # For implementations
+/// The messages of a data stream come in its order, from [`Message::StreamBegin`] to [`Message::StreamEnd`];
+/// those of several data streams are merged by time. Everything in a message is borrowed for the call. Keep the
+/// state of a data stream in a list by [`DataStream::key`], which is small and used again after its trace is
+/// closed. Ignore messages that are unknown: [`Message`] grows. Do not look at the format: what a member says
+/// is in [`Meanings`](crate::Meanings).
 pub trait Sink {
     /// Takes one message; [`ControlFlow::Break`] if it wants no more.
     ///
@@ -76,7 +83,7 @@ pub trait Sink {
     /// If it cannot write.
     fn message(&mut self, message: &Message<'_>) -> std::io::Result<ControlFlow<()>>;
 
-    /// Writes what is left, for somebody who waits for it: more messages may come.
+    /// Writes what was kept back, so that a reader sees it now: more messages may come.
     ///
     /// # Errors
     /// If it cannot write.

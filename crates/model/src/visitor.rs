@@ -69,14 +69,17 @@ impl<'a> Field<'a> {
     }
 }
 
-/// Receives the fields of a scope in order. All methods do nothing unless they are overridden.
+/// Receives the fields of a scope in order.
 ///
-/// Values are borrowed: they live as long as the call. A visitor that may fail (because it writes
-/// somewhere) keeps its error and returns it afterwards.
+/// # For implementations
+/// All methods do nothing unless they are overridden: implement those for the kinds of fields that are needed.
+/// Methods `begin_...` and `end_...` nest; between [`Visitor::begin_variant`] and its end there is one field.
+/// Values are borrowed for the call. Visiting cannot be stopped: a visitor that can fail, because it writes
+/// somewhere, keeps its error and returns it afterwards.
 #[allow(unused_variables)]
 pub trait Visitor {
-    /// False for a visitor that only wants to get past the fields: then no value that is not
-    /// needs is decoded, and no method is called.
+    /// False for a visitor that only skips the fields: then no value is decoded that no other field depends
+    /// on, and no method is called.
     const WANTS_VALUES: bool = true;
 
     /// An unsigned integer of up to 64 bits, fixed or variable length.

@@ -430,6 +430,27 @@ fn sinks_do_not_compare_dialects() {
     }
 }
 
+/// Traits that other crates can implement say how.
+#[test]
+fn traits_say_how_to_implement_them() {
+    let crates = ["model", "io", "flow", "export", "ichnos"].map(str::to_owned).into_iter();
+    let formats = formats();
+    let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());
+    let mut traits = 0;
+    for (path, _) in crates.chain(formats).flat_map(|krate| sources(&krate)) {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with("pub trait ")) {
+            let before = lines[..at].iter().rev();
+            let mut docs = before.take_while(|line| line.starts_with("///") || line.starts_with("#["));
+            let is_said = docs.any(|line| *line == "/// # For implementations");
+            assert!(is_said || line.contains("sealed::"), "{}:{}: {line}", path.display(), at + 1);
+            traits += 1;
+        }
+    }
+    assert!(traits > 5, "traits are not found");
+}
+
 /// What libraries say is about what they can be asked for, and not about options of the command.
 #[test]
 fn libraries_do_not_speak_of_options_of_the_command() {
