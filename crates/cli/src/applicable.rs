@@ -194,7 +194,7 @@ mod tests {
             "limit",
             "stream_intersection",
             "threads",
-            "part_size",
+            "chunk_size",
             "stats",
         ];
         let command = LowArgs::command();

@@ -22,12 +22,15 @@ mod reading;
     propagate_version = true,
     subcommand_required = true,
     arg_required_else_help = true,
-    after_help = "`ichnos PATH` is short for `ichnos cat PATH`. `ichnos help limits` lists the limits against \
+    after_help = "`ichnos PATH` is short for `ichnos cat PATH`. `ichnos help limits` lists the limits for \
 hostile input.\n\n\
-Exit codes: 0 all is well; 1 nothing was found, or `check` found problems; 2 wrong usage, \
-or it could not be done; 3 there is output, but the input is damaged, or some of it cannot be read; \
-128 + N it was ended by signal N (130: Ctrl-C).\n\n\
-Data go to the standard output, everything else to the standard error output."
+Exit codes:\n  \
+  0      success\n  \
+  1      no event was selected, or `check` found problems\n  \
+  2      usage error, or nothing could be read or written\n  \
+  3      the output is incomplete: the input is damaged, or some of it cannot be read\n  \
+  128+N  ended by signal N (130: Ctrl-C)\n\n\
+Results go to standard output; warnings, errors and progress go to standard error."
 )]
 pub(crate) struct LowArgs {
     #[command(flatten)]
@@ -39,22 +42,18 @@ pub(crate) struct LowArgs {
 /// What every verb understands.
 #[derive(Args, Debug)]
 pub(crate) struct Global {
-    /// Use colors
-    ///
-    /// `auto` means: on a terminal, unless the variable NO_COLOR is set.
+    /// When to use colors
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = When::Auto,
           help_heading = "General options")]
     pub(crate) color: When,
-    /// Show progress
-    ///
-    /// On the standard error output. `auto` means: on a terminal, if it takes more than a second.
+    /// When to show progress, on standard error
     #[arg(long, global = true, value_enum, value_name = "WHEN", default_value_t = Progress::Auto,
           help_heading = "General options")]
     pub(crate) progress: Progress,
     /// Do not print warnings and notes
     #[arg(short, long, global = true, conflicts_with = "verbose", help_heading = "General options")]
     pub(crate) quiet: bool,
-    /// Print notes, for instance which faults of tracers are worked around
+    /// Also print notes, for instance about tracer bugs that are worked around
     #[arg(short, long, global = true, overrides_with = "verbose", help_heading = "General options")]
     pub(crate) verbose: bool,
 }
@@ -63,10 +62,10 @@ pub(crate) struct Global {
 pub(crate) enum Verb {
     /// Describe a trace: its streams, clocks, environment and time
     Info(Info),
-    /// Print the events of traces in the order of time
+    /// Print the events of traces, merged by time
     #[command(visible_alias = "dump")]
     Cat(Box<Cat>),
-    /// Find everything that is wrong with a trace, and say what to do about it
+    /// Report all problems of a trace, with remedies
     Check(Check),
     /// Print the event record classes of a trace, with their fields
     Schema(Schema),
@@ -74,7 +73,7 @@ pub(crate) enum Verb {
     Formats(Formats),
     /// Print a completion script for a shell
     Completions(Completions),
-    /// Print the manual page
+    /// Print a manual page
     Man(Man),
 }
 
@@ -88,9 +87,9 @@ pub(crate) struct Info {
     #[command(flatten)]
     pub(crate) report: JsonReport,
     // Applies to --json.
-    /// Form of times in JSON
+    /// How to write times since the Unix epoch in JSON
     ///
-    /// Only of times since the Unix epoch; others are always nanoseconds.
+    /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns, requires = "json")]
     pub(crate) time: TimeForm,
     /// Print times in GMT instead of the local time zone
@@ -99,18 +98,18 @@ pub(crate) struct Info {
 }
 
 #[derive(Args, Debug)]
-#[command(
-    after_help = "Exit codes: 0 no problems; 1 there are errors, or what --fail-on names (with --strict \
-also: warnings); metadata that cannot be read are an error, where other verbs end with 2; 2 wrong usage, or \
-there is no trace; 3 one of several paths cannot be read."
-)]
+#[command(after_help = "Exit codes:\n  \
+  0  no problems\n  \
+  1  errors, unreadable metadata included, or what --fail-on names; with --strict also warnings\n  \
+  2  usage error, or there is no trace\n  \
+  3  one of several paths cannot be read")]
 pub(crate) struct Check {
     #[command(flatten)]
     pub(crate) reading: Reading,
     /// Check the metadata only, not the data streams
     #[arg(long)]
     pub(crate) metadata_only: bool,
-    /// End with exit code 1 for these, too, with commas between
+    /// Also end with exit code 1 for these, comma-separated
     #[arg(long, value_name = "WHAT", value_enum, value_delimiter = ',')]
     pub(crate) fail_on: Vec<FailOn>,
     #[command(flatten)]
@@ -167,18 +166,19 @@ pub(crate) struct Completions {
 
 #[derive(Args, Debug)]
 pub(crate) struct Man {
-    /// Verb whose page to print [default: the page of the program]
-    #[arg(value_name = "VERB", conflicts_with = "folder")]
+    /// Command to print the page of [default: ichnos itself]
+    #[arg(value_name = "COMMAND", conflicts_with = "folder")]
     pub(crate) page: Option<String>,
-    /// Write all pages as files into FOLDER
-    #[arg(long, value_name = "FOLDER", value_hint = clap::ValueHint::DirPath)]
+    /// Write all manual pages as files into DIR
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
     pub(crate) folder: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Progress {
-    /// A bar, on a terminal only.
+    /// A bar, on a terminal, after a second.
     Auto,
+    /// Never.
     Never,
     /// A line every few seconds.
     Plain,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use ichnos::model::{
-    Damage, DamageKind, FileDiagnostic, Message, MessageKind, Severity, StreamCursor, Window,
+    Damage, DamageKind, FileDiagnostic, FileRole, Message, MessageKind, Severity, StreamCursor, Window,
 };
 use ichnos::{OpenError, Session};
 use serde_json::Value as Json;
@@ -380,8 +380,7 @@ impl Findings {
 
     fn diagnostic(&mut self, trace: &str, problem: &FileDiagnostic) {
         let diagnostic = &problem.diagnostic;
-        // The names that LTTng gives to the packet indexes beside its data streams.
-        let is_index = problem.file.ends_with(".idx");
+        let is_index = problem.role == FileRole::Index;
         let (level, remedy) = match diagnostic.severity {
             Severity::Warning if is_index => (
                 Level::Warning,
@@ -406,22 +405,7 @@ impl Findings {
         json.put("kind", if is_index { "index" } else { "metadata" });
         json.put("file", problem.file.as_str());
         json.append(&mut js::diagnostic(diagnostic));
-        let place = if diagnostic.place.is_unknown() {
-            problem.file.clone()
-        } else {
-            format!("{}:{}", problem.file, diagnostic.place)
-        };
-        let mut message = String::new();
-        if !diagnostic.within.is_empty() {
-            let _ = write!(message, "in {}: ", diagnostic.within.join(", "));
-        }
-        message.push_str(&diagnostic.message);
-        let _ = match (&diagnostic.expected, &diagnostic.found) {
-            (Some(expected), Some(found)) => write!(message, " (expected {expected}, found {found})"),
-            (Some(expected), None) => write!(message, " (expected {expected})"),
-            (None, Some(found)) => write!(message, " (found {found})"),
-            (None, None) => Ok(()),
-        };
+        let (place, message) = (problem.location(), diagnostic.statement());
         let remedy = remedy.map(Cow::Borrowed);
         self.add(Finding { level, trace: trace.to_owned(), place, message, remedy, is_minor: false, json });
     }

@@ -108,9 +108,9 @@ pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
             None => {
                 let verbs = command.get_subcommands().map(clap::Command::get_name);
                 let verbs: Vec<&str> = verbs.filter(|name| *name != "help").collect();
-                return Err(Failure::new(format!("there is no verb `{verb}`, so it has no manual page"))
+                return Err(Failure::new(format!("unknown command `{verb}`: there is no manual page of it"))
                     .help(format!(
-                        "the verbs are {}; without one: the page of the program",
+                        "the commands are {}; without one: the page of ichnos",
                         verbs.join(", ")
                     )));
             }

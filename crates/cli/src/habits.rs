@@ -10,6 +10,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 use crate::args::{FieldName, NameScope};
 use crate::exit::Failure;
+use crate::nearest::{alternatives, nearest};
 
 /// Puts the words of a command line in the order that the parser expects: the verb first, which is `cat`
 /// where a path stands alone.
@@ -44,12 +45,9 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
             } else if is_path(path) {
                 words.insert(1, "cat".into());
                 "cat".to_owned()
-            } else if has_own_options {
-                return Err(Failure::new(format!("`{name}` is neither a verb nor a file or folder"))
-                    .help("`ichnos --help` lists the verbs"));
             } else {
-                // The parser knows which verb is similar.
-                return Ok(words);
+                let failure = Failure::new(format!("`{name}` is neither a command nor an existing path"));
+                return Err(failure.help(similar_command(&name, command)));
             }
         }
         _ if has_own_options => {
@@ -61,6 +59,15 @@ pub(crate) fn arrange(mut words: Vec<OsString>, command: &Command) -> Result<Vec
     match command.find_subcommand(&verb) {
         Some(verb) => answer_all(&words, verb, cat).map(|()| words),
         None => Ok(words),
+    }
+}
+
+/// The command that may have been meant, or where they are listed.
+fn similar_command(name: &str, command: &Command) -> String {
+    let commands = command.get_subcommands().map(Command::get_name);
+    match nearest(name, commands).as_slice() {
+        [] => "`ichnos --help` lists the commands; `ichnos PATH` prints a trace".to_owned(),
+        similar => format!("did you mean {}?", alternatives(similar.iter().copied())),
     }
 }
 
@@ -319,7 +326,7 @@ fn foreign_verb(verb: &str) -> Option<&'static str> {
         }
         "list-plugins" => "ichnos has no plugins: `ichnos formats` lists what it reads and prints",
         _ if ["source.", "src.", "filter.", "flt.", "sink."].iter().any(|kind| verb.starts_with(kind)) => {
-            "ichnos has no components: `ichnos formats` lists what it reads and prints, `ichnos help` the verbs"
+            "ichnos has no components: `ichnos formats` lists what it reads and prints, `ichnos help` the commands"
         }
         _ => return None,
     })
@@ -352,12 +359,8 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
             if hint.is_some() {
                 error.remove(ContextKind::SuggestedSubcommand);
             }
-            hint.map(str::to_owned).or_else(|| {
-                // There is always a way to name a verb as a value, which is not what was meant.
-                Some(
-                    "there is no file or folder of this name either; `ichnos PATH` prints a trace".to_owned(),
-                )
-            })
+            // There is always a way to name a command as a value, which is not what was meant.
+            Some(hint.unwrap_or("`ichnos --help` lists the commands").to_owned())
         }
         ErrorKind::UnknownArgument => {
             // "To pass it as a value": no path is called like this.
@@ -369,6 +372,11 @@ pub(crate) fn improve(mut error: clap::Error) -> clap::Error {
                 error.remove(ContextKind::Usage);
             }
             hint.map(str::to_owned)
+        }
+        ErrorKind::ArgumentConflict => {
+            // It would be that of the words as they were arranged.
+            error.remove(ContextKind::Usage);
+            None
         }
         ErrorKind::InvalidValue if argument.starts_with("--format") && are_all::<FieldName>(&value) => {
             error.remove(ContextKind::SuggestedValue);
@@ -429,15 +437,15 @@ mod tests {
             ("--help", "--help"),
             ("-V", "-V"),
             ("--color never", "--color never"),
-            ("chekc", "chekc"),
             ("convert x", "convert x"),
             ("--names=args convert x", "convert --names=args x"),
             ("", ""),
         ] {
             assert_eq!(arranged(line).unwrap(), expected, "{line}");
         }
+        assert_eq!(arranged("chekc").unwrap_err().help.unwrap(), "did you mean `check`?");
         let failure = arranged("--begin 5 nothing-of-this-name").unwrap_err();
-        assert!(failure.message.contains("neither a verb nor"), "{failure}");
+        assert!(failure.message.contains("neither a command nor"), "{failure}");
     }
 
     /// Every option that `babeltrace2 convert` and its general options have, as its manual page lists

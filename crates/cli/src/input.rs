@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos::io::{Datagrams, IoError, ScanProgress};
-use ichnos::model::{ClockArithmetic, FileDiagnostic, Severity, TraceInput};
+use ichnos::model::{ClockArithmetic, FileDiagnostic, FileRole, Severity, TraceInput};
 use ichnos::{NoTrace, OpenError, OpenOptions, OptionError, Session};
 
 use crate::applicable;
@@ -243,7 +243,7 @@ const MOST_WARNINGS: usize = 5;
 fn print_warnings(trace: &dyn TraceInput, report: Report) {
     // An index that is not used makes no difference to what is read.
     let is_warned_about = |problem: &&FileDiagnostic| {
-        problem.diagnostic.severity == Severity::Warning && !problem.file.ends_with(".idx")
+        problem.diagnostic.severity == Severity::Warning && problem.role != FileRole::Index
     };
     let warned = trace.diagnostics().iter().filter(is_warned_about);
     if report.verbose {
@@ -251,7 +251,7 @@ fn print_warnings(trace: &dyn TraceInput, report: Report) {
         return;
     }
     for problem in warned.clone().take(MOST_WARNINGS) {
-        report.warning(&problem.to_string().replacen(": warning: ", ": ", 1));
+        report.warning(&format!("{}: {}", problem.location(), problem.diagnostic.statement()));
     }
     let more = warned.count().saturating_sub(MOST_WARNINGS) as u64;
     if more > 0 {

@@ -57,7 +57,7 @@ impl Job {
         let mut rendering = RenderOptions::default();
         // A chunk must not keep back what is refused or is beyond the limit.
         rendering.threads = if selection.limit.is_some() { 1 } else { args.threads(rendering.threads) };
-        rendering.chunk_bytes = args.part_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
+        rendering.chunk_bytes = args.chunk_size.or(matches!(format, Format::Null).then_some(NULL_CHUNK));
         Self {
             format,
             quiet: global.quiet,

@@ -125,15 +125,15 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Model model "field-classes" false [field_classes, few_field_classes] []
         "field classes of a trace" ", for short metadata 4096 and four for each byte";
     Model model "event-classes" false [event_record_classes, dynamic_event_record_classes] []
-        "event record classes of a trace" ", 65536 of those that are only met while reading";
+        "event record classes of a trace" ", 65536 of dynamic ones";
     Model model "integer" false [integer_bits] []
         "bits of an integer" "";
     Model model "empty-fields" false [empty_fields] []
-        "fields of a structure that may have no bits" "";
+        "fields of a structure whose size can be zero" "";
     Model model "fields-per-bit" false [fields_per_bit] ["few_fields"]
-        "fields for each bit of the data of a trace" ", beyond 1048576 in all";
+        "fields for each bit of the data of a trace" ", after the first 1048576";
     Model model "empty-elements" false [zero_size_elements] []
-        "array elements without bits in a packet" ", and one for each bit";
+        "array elements of size zero in a packet" ", and one for each bit";
     Model model "packets" false [packets] []
         "packets of a trace" "";
     Model model "problems" false [diagnostics] []
@@ -141,9 +141,9 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Report report "damage" false [damage] []
         "damaged places that are listed" "";
     Io io "unpacked" true [decompressed_bytes] []
-        "what is unpacked of an archive or a compressed file" "";
+        "unpacked bytes of an archive or a compressed file" "";
     Io io "ratio" false [ratio, small_ratio] []
-        "times that unpacked data may be larger" ", for small files 128 and one for each 64 bytes";
+        "unpacked bytes for each packed one" ", for small files 128 and one for each 64 bytes";
     Io io "files" false [entries] []
         "files of a folder or an archive" "";
     Io io "folders" false [depth] []
@@ -179,7 +179,7 @@ impl Maximum {
         let Some(limit) = LIMITS.iter().find(|limit| limit.name == name.trim()) else {
             let names = nearest(name, LIMITS.iter().map(|limit| limit.name));
             let similar = names.first().map(|name| format!("did you mean `{name}`? ")).unwrap_or_default();
-            return Err(format!("there is no limit `{name}`; {similar}`ichnos help limits` lists them"));
+            return Err(format!("unknown limit `{name}`; {similar}`ichnos help limits` lists them"));
         };
         let value = if limit.is_bytes {
             size::parse(value)?
@@ -201,10 +201,12 @@ impl Maximum {
 
 /// What `ichnos help limits` prints.
 pub(crate) fn help() -> String {
-    let mut text = "Limits against hostile input: more is refused or left out, which is said.\n\n\
+    let mut text =
+        "Limits that protect against hostile input. What exceeds a limit is refused or skipped, and\n\
+                    reported.\n\n\
                     Set them with --max NAME=VALUE of info, cat, check and schema, for instance\n\
                     --max unpacked=32G. K, M, G and T are powers of 1024.\n\n"
-        .to_owned();
+            .to_owned();
     let width = LIMITS.iter().map(|limit| limit.name.len()).max().unwrap_or_default();
     for limit in LIMITS {
         let _ =

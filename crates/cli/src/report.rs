@@ -82,12 +82,14 @@ impl Report {
     }
 
     fn line(self, text: &str) {
-        let text = if self.is_terminal {
-            for_terminal(text, TerminalText::Lines { colors: self.paint.is_on() })
+        let mut line = if self.is_terminal {
+            for_terminal(text, TerminalText::Lines { colors: self.paint.is_on() }).into_owned()
         } else {
-            text.into()
+            text.to_owned()
         };
-        // If the standard error output is closed, there is nothing left to say it to.
-        let _ = writeln!(std::io::stderr().lock(), "{text}");
+        // Written at once, so that other output does not get between a line and its end.
+        line.push('\n');
+        // If the standard error output is closed, there is nowhere to report it.
+        let _ = std::io::stderr().lock().write_all(line.as_bytes());
     }
 }

@@ -11,9 +11,11 @@ pub(crate) use ichnos::export::printable as safe;
 /// When to use colors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum When {
-    /// If it is a terminal.
+    /// On a terminal, unless the variable NO_COLOR is set.
     Auto,
+    /// Always.
     Always,
+    /// Never.
     Never,
 }
 

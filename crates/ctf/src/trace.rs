@@ -10,8 +10,8 @@ use ichnos_model::plan::PlanError;
 use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     BoxedCursor, ClockArithmetic, Cost, Damage, DamageKind, DataStream, Diagnostic, FastCursor,
-    FileDiagnostic, Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput, TracerQuirk,
-    Value, Window,
+    FileDiagnostic, FileRole, Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput,
+    TracerQuirk, Value, Window,
 };
 
 use crate::event_class::{Allowed, EventRecords};
@@ -311,10 +311,7 @@ impl<'a> Folder<'a> {
         let file = self.metadata_name.clone();
         let problem = |message: String| TraceError {
             path: self.path.clone(),
-            diagnostics: vec![FileDiagnostic {
-                file: file.clone(),
-                diagnostic: Diagnostic::error(TextPlace::default(), message),
-            }],
+            diagnostics: vec![FileDiagnostic::new(&*file, Diagnostic::error(TextPlace::default(), message))],
         };
         let incomplete = |cause: &str, len: usize| {
             problem(format!(
@@ -331,7 +328,7 @@ impl<'a> Folder<'a> {
         let in_file = |file: &str, diagnostics: Vec<Diagnostic>| {
             diagnostics
                 .into_iter()
-                .map(|diagnostic| FileDiagnostic { file: file.to_owned(), diagnostic })
+                .map(|diagnostic| FileDiagnostic::new(file, diagnostic))
                 .collect::<Vec<_>>()
         };
         let parsed = metadata::parse(&bytes, &metadata_options);
@@ -494,21 +491,21 @@ impl<'a> Described<'a> {
                 Err(error) => {
                     let message = format!("the auxiliary stream cannot be read: {error}");
                     let diagnostic = Diagnostic::warning(TextPlace::default(), message);
-                    self.diagnostics.push(FileDiagnostic { file, diagnostic });
+                    self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
                 }
             }
         }
         let texts: Vec<&[u8]> = texts.iter().map(|bytes| &**bytes).collect();
         for (i, diagnostic) in metadata::add_auxiliary_streams(&mut self.class, &texts, options) {
             let file = files.get(i).cloned().unwrap_or_default();
-            self.diagnostics.push(FileDiagnostic { file, diagnostic });
+            self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         }
     }
 }
 
 fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceError {
     let diagnostic = metadata::plan_diagnostic(error);
-    TraceError { path, diagnostics: vec![FileDiagnostic { file: metadata_name.to_owned(), diagnostic }] }
+    TraceError { path, diagnostics: vec![FileDiagnostic::new(metadata_name, diagnostic)] }
 }
 
 fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> String {
@@ -673,7 +670,7 @@ impl Builder<'_> {
         let message =
             format!("the packet index is not used: {error}; packets are found by their own headers");
         let diagnostic = Diagnostic::warning(TextPlace::default(), message);
-        self.diagnostics.push(FileDiagnostic { file: name, diagnostic });
+        self.diagnostics.push(FileDiagnostic::new(name, diagnostic).with_role(FileRole::Index));
         None
     }
 
@@ -712,7 +709,7 @@ impl Builder<'_> {
     fn note_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
             let diagnostic = Diagnostic::warning(TextPlace::default(), message);
-            self.diagnostics.push(FileDiagnostic { file, diagnostic });
+            self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         };
         // Tracers leave empty files behind where nothing happened: only strict reading reports them.
         if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {

@@ -1,4 +1,4 @@
-//! What is wrong with a trace's description, reported so that somebody can mend it.
+//! What is wrong with the description of a trace, reported so that it can be corrected.
 
 use std::fmt;
 
@@ -99,23 +99,84 @@ impl Diagnostic {
     }
 }
 
+impl Diagnostic {
+    /// What is wrong, without where and how bad: what encloses it, the message, what was expected and found.
+    #[must_use]
+    pub fn statement(&self) -> String {
+        let mut statement = match self.within.as_slice() {
+            [] => String::new(),
+            within => format!("in {}: ", within.join(", ")),
+        };
+        statement.push_str(&self.message);
+        let found = match (&self.expected, &self.found) {
+            (Some(expected), Some(found)) => format!(" (expected {expected}, found {found})"),
+            (Some(expected), None) => format!(" (expected {expected})"),
+            (None, Some(found)) => format!(" (found {found})"),
+            (None, None) => String::new(),
+        };
+        statement + &found
+    }
+}
+
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.place.is_unknown() {
             write!(f, "{}: ", self.place)?;
         }
-        write!(f, "{}: ", self.severity)?;
-        if !self.within.is_empty() {
-            write!(f, "in {}: ", self.within.join(", "))?;
-        }
-        f.write_str(&self.message)?;
-        match (&self.expected, &self.found) {
-            (Some(expected), Some(found)) => write!(f, " (expected {expected}, found {found})"),
-            (Some(expected), None) => write!(f, " (expected {expected})"),
-            (None, Some(found)) => write!(f, " (found {found})"),
-            (None, None) => Ok(()),
-        }
+        write!(f, "{}: {}", self.severity, self.statement())
     }
 }
 
 impl std::error::Error for Diagnostic {}
+
+/// What a file with a problem is for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FileRole {
+    /// It describes the trace.
+    #[default]
+    Metadata,
+    /// It says where packets are, which can be found out without it.
+    Index,
+}
+
+/// A problem in a file that describes a trace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FileDiagnostic {
+    /// The file.
+    pub file: String,
+    /// What the file is for.
+    pub role: FileRole,
+    /// The problem.
+    pub diagnostic: Diagnostic,
+}
+
+impl FileDiagnostic {
+    /// A problem of [metadata](FileRole::Metadata).
+    pub fn new(file: impl Into<String>, diagnostic: Diagnostic) -> Self {
+        Self { file: file.into(), role: FileRole::Metadata, diagnostic }
+    }
+
+    /// The same of a file that is for something else.
+    #[must_use]
+    pub fn with_role(self, role: FileRole) -> Self {
+        Self { role, ..self }
+    }
+
+    /// The file and, if that is known, line and column: `FILE:LINE:COLUMN`.
+    #[must_use]
+    pub fn location(&self) -> String {
+        match self.diagnostic.place {
+            place if place.is_unknown() => self.file.clone(),
+            place => format!("{}:{place}", self.file),
+        }
+    }
+}
+
+impl fmt::Display for FileDiagnostic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagnostic { severity, .. } = self.diagnostic;
+        write!(f, "{}: {severity}: {}", self.location(), self.diagnostic.statement())
+    }
+}

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{BoxedCursor, Damage, DataStream, Diagnostic, StreamCursor, Trace};
+use crate::{BoxedCursor, Damage, DataStream, FileDiagnostic, StreamCursor, Trace};
 
 /// The part of the timeline that is wanted, in nanoseconds from the origin, both ends included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -11,22 +11,6 @@ pub struct Window {
     pub begin: Option<i128>,
     /// Nothing after this.
     pub end: Option<i128>,
-}
-
-/// A problem in a file that describes a trace.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileDiagnostic {
-    /// The file.
-    pub file: String,
-    /// The problem.
-    pub diagnostic: Diagnostic,
-}
-
-impl std::fmt::Display for FileDiagnostic {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let separator = if self.diagnostic.place.is_unknown() { ": " } else { ":" };
-        write!(f, "{}{separator}{}", self.file, self.diagnostic)
-    }
 }
 
 /// A known fault of a tracer that changes how its traces are read.

@@ -53,7 +53,7 @@ pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
 pub use cost::Cost;
 pub use cursor::{BoxedCursor, Checkpoint, Cursor, Drained, FastCursor, MessageHandler, StreamCursor};
 pub use damage::{BrokenRule, Damage, DamageKind};
-pub use diagnostic::{Diagnostic, Severity};
+pub use diagnostic::{Diagnostic, FileDiagnostic, FileRole, Severity};
 pub use dynamic_classes::{DynamicClass, DynamicClasses};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};
@@ -66,7 +66,7 @@ pub use field_class::{
 pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
 pub use head::{Head, MessageKind, sort_key};
-pub use input::{FileDiagnostic, SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
+pub use input::{SplitPoint, StreamSummary, TraceInput, TracerQuirk, Window, advance_to};
 pub use limits::Limits;
 pub use locate::{LocationProblem, LocationRule};
 pub use location::{FieldLocation, LocationStep, Scope};

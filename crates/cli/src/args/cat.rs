@@ -21,7 +21,7 @@ pub(crate) struct Cat {
     /// The same as `--format jsonl`.
     #[arg(long, hide = true, conflicts_with = "format")]
     pub(crate) json: bool,
-    /// Write to FILE, which appears when it is complete
+    /// Write to FILE, which is created when the output is complete
     #[arg(short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
     pub(crate) output: Option<PathBuf>,
     /// Worker threads [default: CPUs]
@@ -29,17 +29,17 @@ pub(crate) struct Cat {
     /// The output does not depend on it.
     #[arg(short = 'j', long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) threads: Option<u16>,
-    /// Bytes of the trace that a thread reads at a time
+    /// Bytes of trace data that a thread reads as one chunk
     ///
-    /// Left out, 16M for the format `null` and 2M for the others (less on more than two threads). Text that
-    /// waits for earlier text is kept in memory, up to 48M of all threads.
-    #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
-    pub(crate) part_size: Option<u64>,
-    /// Print the number of events and the time it took at the end
+    /// By default 16M for the format `null` and 2M for the others (less on more than two threads). Text that
+    /// waits for that of earlier chunks is kept in memory, up to 48M of all threads.
+    #[arg(long, alias = "part-size", value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
+    pub(crate) chunk_size: Option<u64>,
+    /// Print the numbers of events and losses and the elapsed time at the end
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Skip what is before TIME: 13:45:10.25, +3s, see --help
+    /// Print events from TIME on: 13:45:10.25, +3s, see --help
     ///
     /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`)
     /// or nanoseconds (`@5200000000`) since the origin of the clock, or a time from the beginning of the
@@ -52,7 +52,7 @@ pub(crate) struct Cat {
         help_heading = "Selection"
     )]
     pub(crate) begin: Option<TimePoint>,
-    /// Skip what is after TIME
+    /// Print events up to TIME
     #[arg(
         long,
         short_alias = 'e',
@@ -61,21 +61,21 @@ pub(crate) struct Cat {
         help_heading = "Selection"
     )]
     pub(crate) end: Option<TimePoint>,
-    /// Both at once; may be in brackets
+    /// The same as --begin BEGIN --end END; `[BEGIN,END]` works, too
     #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
           conflicts_with_all = ["begin", "end"], hide_short_help = true, help_heading = "Selection")]
     pub(crate) timerange: Option<(TimePoint, TimePoint)>,
-    /// Only data streams whose path or file name matches: *, ?, [a-z], {a,b}
+    /// Only data streams whose path or file name matches GLOB: *, ?, [a-z], {a,b}
     ///
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) stream: Vec<String>,
-    /// Only events whose name matches
+    /// Only events whose name matches GLOB
     ///
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) event: Vec<String>,
-    /// Only the time in which all data streams of a trace are active
+    /// Only the time range in which all data streams of a trace are active
     #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
     pub(crate) stream_intersection: bool,
     /// Stop after N events
@@ -99,7 +99,7 @@ pub(crate) struct Cat {
     /// Do not print the time since the event before
     #[arg(long, help_heading = "Format pretty")]
     pub(crate) no_delta: bool,
-    /// What to print before the fields of an event, with commas between
+    /// Properties to print before each event, comma-separated
     #[arg(
         long,
         value_name = "FIELD",
@@ -109,7 +109,7 @@ pub(crate) struct Cat {
         help_heading = "Format pretty"
     )]
     pub(crate) fields: Vec<FieldName>,
-    /// Where to print names, with commas between
+    /// Scopes to print names in, comma-separated
     #[arg(
         long,
         value_name = "SCOPE",
@@ -120,30 +120,28 @@ pub(crate) struct Cat {
     )]
     pub(crate) names: Vec<NameScope>,
 
-    /// What to print: compact, with-data=no, see --help
+    /// What to print, comma-separated: compact, with-data=no, see --help
     ///
-    /// Several with commas between.
-    ///
-    /// NAME is compact, with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
+    /// The parameters of babeltrace2's sink.text.details: compact, with-data, with-metadata, with-stream-class-name, with-stream-name, with-time,
     /// with-trace-name, with-uid or with-uuid.
     #[arg(long, value_name = "NAME=YES|NO", value_delimiter = ',', value_parser = detail,
           help_heading = "Format details")]
     pub(crate) details: Vec<(Detail, bool)>,
 
-    /// Also print lines for packets, with their headers and contexts (jsonl)
+    /// Also print packets, with their headers and contexts (jsonl only)
     #[arg(long, help_heading = "Formats jsonl and log-json")]
     pub(crate) packets: bool,
     // Applies to the formats `jsonl` and `log-json`.
-    /// Form of integers
+    /// How to write integers
     ///
     /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number,
           help_heading = "Formats jsonl and log-json")]
     pub(crate) integers: IntegerForm,
     // Applies to the formats `jsonl` and `log-json`.
-    /// Form of times
+    /// How to write times since the Unix epoch
     ///
-    /// Only of times since the Unix epoch; others are always nanoseconds.
+    /// Times of other clocks are always written in nanoseconds.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = TimeForm::Ns,
           help_heading = "Formats jsonl and log-json")]
     pub(crate) time: TimeForm,
@@ -165,16 +163,16 @@ impl Cat {
 pub(crate) enum CatFormat {
     /// One line per event, as `babeltrace2` prints it.
     Pretty,
-    /// Everything about every message over several lines, as the `details` sink of `babeltrace2`.
+    /// All properties of each message on several lines, as the `details` sink of `babeltrace2`.
     Details,
     /// One JSON object per line and event.
     Jsonl,
-    /// Lines of a log: time, process, thread, component, tags, severity, message. Events without a
-    /// severity are lines of their name and fields.
+    /// Log lines: time, process, thread, component, tags, severity, message. Events without a severity are
+    /// lines with their name and fields.
     Log,
-    /// The same as JSON, one object per line.
+    /// Log lines as JSON, one object per line.
     LogJson,
-    /// Nothing: read everything, print nothing.
+    /// Nothing: decode all events and print nothing, for checks and measurements.
     Null,
 }
 
@@ -182,16 +180,16 @@ pub(crate) enum CatFormat {
 pub(crate) enum FieldName {
     /// Name of the trace.
     Trace,
-    /// Host name (usually printed).
+    /// Host name (default).
     #[value(name = "trace:hostname")]
     TraceHostname,
     /// Tracing domain.
     #[value(name = "trace:domain")]
     TraceDomain,
-    /// Process name (usually printed).
+    /// Process name (default).
     #[value(name = "trace:procname")]
     TraceProcname,
-    /// Process id (usually printed).
+    /// Process id (default).
     #[value(name = "trace:vpid")]
     TraceVpid,
     /// Log level of the event.
@@ -209,15 +207,15 @@ pub(crate) enum FieldName {
 /// Where names are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum NameScope {
-    /// Of the fields of the payload (usually printed).
+    /// Payload fields (default).
     #[value(aliases = ["arg", "args"])]
     Payload,
-    /// Of the fields of contexts (usually printed).
+    /// Context fields (default).
     #[value(alias = "ctx")]
     Context,
-    /// Of the scopes.
+    /// Scopes.
     Scope,
-    /// Of the header: timestamp, delta and so on.
+    /// Header: timestamp, delta and so on.
     Header,
     /// All of them.
     All,
@@ -251,7 +249,7 @@ fn detail(text: &str) -> Result<(Detail, bool), String> {
         "with-trace-name" => Detail::TraceName,
         "with-uid" => Detail::Uid,
         "with-uuid" => Detail::Uuid,
-        name => return Err(format!("there is no detail `{name}`")),
+        name => return Err(format!("unknown property `{name}`; `ichnos cat --help` lists them")),
     };
     match value.trim() {
         "yes" | "true" | "TRUE" | "1" => Ok((detail, true)),

@@ -10,7 +10,7 @@ pub(crate) struct JsonReport {
     #[arg(long)]
     pub(crate) json: bool,
     // Applies to --json.
-    /// Form of integers
+    /// How to write integers
     ///
     /// Some readers keep only 53 bits of a number, among them jq 1.6 and JavaScript.
     #[arg(long, value_enum, value_name = "FORM", default_value_t = IntegerForm::Number, requires = "json")]

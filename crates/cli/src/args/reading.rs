@@ -14,18 +14,18 @@ use crate::time;
 /// Which traces, and how to read them.
 #[derive(Args, Debug)]
 pub(crate) struct Reading {
-    /// Folders, files and archives with traces; `-` is an archive on the standard input
+    /// Trace directories, files or archives; `-` reads an archive from standard input
     ///
-    /// All traces below a folder are read. An archive is a tar file, also compressed, or a zip file.
+    /// Directories are searched at any depth. Archives are tar files, also compressed, and zip files.
     #[arg(required_unless_present = "listen", value_name = "PATH", value_hint = clap::ValueHint::AnyPath)]
     pub(crate) paths: Vec<PathBuf>,
-    /// Input format [default: recognised by content]
+    /// Input format [default: detected by content]
     #[arg(long, alias = "input-format", short_alias = 'i', value_name = "FORMAT", value_parser = format_names(),
           help_heading = "Reading")]
     pub(crate) from: Option<String>,
     /// Set an option of a format; `ichnos formats` lists them
     ///
-    /// Options are about what traces of the format do not say themselves. Can be repeated.
+    /// Such options supply what a trace does not record, for instance its clock. Can be repeated.
     #[arg(short = 'O', long, value_name = "FORMAT.OPTION=VALUE", value_parser = format_option,
           help_heading = "Reading")]
     pub(crate) option: Vec<(String, String)>,
@@ -34,15 +34,14 @@ pub(crate) struct Reading {
     pub(crate) strict: bool,
     /// Add TIME to the times of traces at PATH: -5.2, +3s, a date
     ///
-    /// TIME is when the clocks of these traces were 0, for instance `-5.2` (seconds), `+3s` or a date;
-    /// their traces are then on one timeline with the others. PATH is one of the paths, or a pattern of
-    /// them. Can be repeated.
+    /// TIME is in seconds, a duration with its unit, or the date when the clock was 0. The traces can then be merged with others.
+    /// PATH is one of the paths as it is given, or a glob that matches some of them. Can be repeated.
     #[arg(long, value_name = "PATH=TIME", allow_hyphen_values = true, value_parser = offset,
           help_heading = "Reading")]
     pub(crate) offset: Vec<(Glob, i128)>,
     /// Read datagrams from a Unix socket until Ctrl-C: unixgram:PATH
     ///
-    /// The socket is made at PATH. Only formats that come in datagrams can be read so.
+    /// Creates the socket at PATH. For formats that are sent as datagrams; `ichnos formats` lists them.
     #[arg(long, value_name = "ADDRESS", value_parser = address, conflicts_with = "paths",
           help_heading = "Reading")]
     pub(crate) listen: Option<PathBuf>,
@@ -79,24 +78,24 @@ pub(crate) struct Reading {
         help_heading = "Reading"
     )]
     pub(crate) clock_offset_ns: i64,
-    /// Convert clock cycles to nanoseconds like this
+    /// How to convert clock cycles to nanoseconds
     ///
-    /// Left out, `cat` takes `babeltrace` for the formats `pretty` and `details`, which are the
-    /// same as Babeltrace's to the byte, and `exact` for all else.
+    /// By default `babeltrace` for the formats `pretty` and `details`, whose text is the same as
+    /// Babeltrace's to the byte, else `exact`.
     #[arg(long, value_enum, value_name = "HOW", hide_short_help = true, help_heading = "Reading")]
     pub(crate) clock_arithmetic: Option<Arithmetic>,
-    /// Do not work around this known fault of a tracer
+    /// Do not work around this known tracer bug
     ///
     /// `ichnos info` lists those that are worked around in a trace. Can be repeated.
     #[arg(long, value_name = "NAME", value_parser = quirk_names().try_map(quirk), hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) no_quirk: Vec<&'static str>,
-    /// Do not work around any known fault of tracers
+    /// Do not work around any known tracer bug
     #[arg(long, conflicts_with = "no_quirk", hide_short_help = true, help_heading = "Reading")]
     pub(crate) no_quirks: bool,
-    /// Keep unpacked data of more than 64 MiB in a temporary file in DIR
+    /// Directory for temporary files [default: $TMPDIR, or that of the system]
     ///
-    /// Left out, it is the folder that the variable TMPDIR names, else that of the system.
+    /// Unpacked data of more than 64 MiB go to a file there that has no name.
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath, hide_short_help = true,
           help_heading = "Reading")]
     pub(crate) temp_dir: Option<PathBuf>,
@@ -113,10 +112,9 @@ impl Reading {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Arithmetic {
-    /// As they are.
+    /// In integers, rounded down.
     Exact,
-    /// As `babeltrace2` does it, up to a few nanoseconds off unless the clock has 1 GHz: for texts
-    /// that must be the same.
+    /// In floating point, as `babeltrace2` does: a few nanoseconds off unless the clock has 1 GHz.
     Babeltrace,
 }
 
@@ -142,7 +140,7 @@ fn offset(text: &str) -> Result<(Glob, i128), String> {
     Ok((glob, time::offset_from(time)?))
 }
 
-/// Faults of tracers that formats know.
+/// Known bugs of tracers, of all formats.
 pub(crate) fn quirks() -> impl Iterator<Item = &'static TracerQuirk> {
     ichnos::FORMATS.iter().flat_map(|format| format.quirks())
 }

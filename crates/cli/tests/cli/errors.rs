@@ -14,7 +14,7 @@ fn usage() {
     ichnos(["cat", "x", "--timerange", "1,2", "--begin", "1"]).expect(2, &["cannot be used with"]);
     ichnos(["cat", "x", "--event", "["]).expect(2, &["the pattern of --event cannot be used", "help: "]);
     ichnos(["info", "-", "-"]).expect(2, &["can be read only once"]);
-    ichnos(["man", "nonsense"]).expect(2, &["there is no verb `nonsense`", "info, cat, check"]);
+    ichnos(["man", "nonsense"]).expect(2, &["unknown command `nonsense`", "info, cat, check"]);
     ichnos(["convert", "x"]).expect(2, &["unrecognized subcommand", "`ichnos cat --format jsonl`"]);
     ichnos(["merge", "a", "b"]).expect(2, &["tip: ", "takes several traces"]);
     ichnos(["cut", "a"]).expect(2, &["--begin TIME --end TIME"]);

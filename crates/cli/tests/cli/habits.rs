@@ -42,12 +42,12 @@ fn a_path_without_a_verb() {
     }
     // Verbs stay verbs, and where there is nothing to read it is said.
     run(&folder, "info t").expect(0, &[]).prints(&["environment"]);
-    run(&folder, "nothing")
-        .expect(2, &["unrecognized subcommand 'nothing'", "no file or folder of this name"]);
-    run(&folder, "--begin 5 nothing").expect(2, &["neither a verb nor a file or folder"]);
+    for line in ["nothing", "--begin 5 nothing"] {
+        run(&folder, line).expect(2, &["`nothing` is neither a command nor an existing path"]);
+    }
     run(&folder, "./nothing").expect(2, &["there is no such file or folder"]);
     run(&folder, "--format jsonl").expect(2, &["<PATH>"]);
-    run(&folder, "chekc t").expect(2, &["similar", "'check'"]);
+    run(&folder, "chekc t").expect(2, &["did you mean `check`?"]);
     // What is there is read, even if it is called like a verb of another program.
     std::fs::rename(folder.join("t"), folder.join("convert")).unwrap();
     assert_eq!(run(&folder, "convert").expect(0, &[]).out.lines().count(), 10);

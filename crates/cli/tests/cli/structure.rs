@@ -393,7 +393,7 @@ const NAMES_FORMATS: &[(&str, &str)] =
 /// the help are comments.)
 #[test]
 fn the_command_names_no_format() {
-    let mut words = vec!["Dialect".to_owned(), "Quirk::".to_owned()];
+    let mut words = ["Dialect", "Quirk::", ".idx", "lttng"].map(str::to_owned).to_vec();
     words.extend(registered().into_iter().map(|format| format.feature));
     words.extend(formats().iter().map(|package| package.trim_start_matches("ichnos-").to_owned()));
     let mut found = BTreeSet::new();

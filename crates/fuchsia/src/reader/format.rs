@@ -75,7 +75,9 @@ impl Format for FuchsiaLog {
                 Err(error) => {
                     let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
                     let file = tree.name.clone();
-                    opened.refused.push(Refused::new(&tree.name, vec![FileDiagnostic { file, diagnostic }]));
+                    opened
+                        .refused
+                        .push(Refused::new(&tree.name, vec![FileDiagnostic::new(file, diagnostic)]));
                 }
             }
         }
