@@ -18,9 +18,9 @@ fn usage() {
     ichnos(["convert", "x"]).expect(2, &["unrecognized subcommand", "`ichnos cat --format jsonl`"]);
     ichnos(["merge", "a", "b"]).expect(2, &["tip: ", "takes several traces"]);
     ichnos(["cut", "a"]).expect(2, &["--begin TIME --end TIME"]);
-    ichnos(["chekc", "a"]).expect(2, &["similar", "'check'"]);
+    ichnos(["chekc", "a"]).expect(2, &["did you mean `check`?"]);
     ichnos(["man", "cat"]).expect(0, &[]).prints(&[".TH ichnos-cat 1", "\"ichnos 0."]);
-    ichnos(["check", "--help"]).expect(0, &[]).prints(&["Exit codes: 0 no problems"]);
+    ichnos(["check", "--help"]).expect(0, &[]).prints(&["Exit codes:\n  0  no problems"]);
     ichnos(["--help"]).expect(0, &[]).prints(&["Exit codes:"]);
     ichnos(["--version"]).expect(0, &[]).prints(&["ichnos 0."]);
 }
