@@ -126,6 +126,7 @@ fn stream_json(stream: &DataStreamClass, trace: &TraceClass) -> Json {
     scope_json(&mut object, "packet_context", &stream.packet_context, trace);
     scope_json(&mut object, "event_record_header", &stream.event_record_header, trace);
     scope_json(&mut object, "event_record_common_context", &stream.common_context, trace);
+    scope_json(&mut object, "resource", &stream.resource, trace);
     let records: Vec<Json> =
         stream.event_records.iter().map(|record| event_record_json(record, trace).json()).collect();
     object.put("event_record_classes", records);
@@ -226,7 +227,7 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
         }
         FieldKind::Optional { field, selector, ranges } => {
             object.put("type", "optional");
-            object.put("selector", location_json(selector));
+            object.put_some("selector", (!selector.path.is_empty()).then(|| location_json(selector)));
             object.put_some("ranges", ranges.as_ref().map(|set| ranges_json(set.0.iter().copied())));
             object.put("field", field_json(field, trace));
         }
@@ -389,6 +390,7 @@ pub(crate) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branc
         scope_tree(&mut branch, "packet context", &stream.packet_context, class, paint);
         scope_tree(&mut branch, "event record header", &stream.event_record_header, class, paint);
         scope_tree(&mut branch, "event record common context", &stream.common_context, class, paint);
+        scope_tree(&mut branch, "resource", &stream.resource, class, paint);
         for record in &stream.event_records {
             let mut text = format!("event record class {}", record.id);
             names(&mut text, &record.namespace, &record.name, &record.uid, paint);
@@ -544,12 +546,15 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
             below.push(field_tree("each", element, trace, paint));
         }
         FieldKind::Optional { field, selector, ranges } => {
-            let _ = write!(text, ", there if {}", safe(&selector.to_string()));
-            match ranges {
-                Some(ranges) => {
-                    let _ = write!(text, " is {ranges}");
+            // What is a value, and no bits, has no selector.
+            if !selector.path.is_empty() {
+                let _ = write!(text, ", there if {}", safe(&selector.to_string()));
+                match ranges {
+                    Some(ranges) => {
+                        let _ = write!(text, " is {ranges}");
+                    }
+                    None => text.push_str(" is true"),
                 }
-                None => text.push_str(" is true"),
             }
             below.push(field_tree("field", field, trace, paint));
         }
