@@ -51,7 +51,11 @@ pub mod prelude {
     pub use crate::{OpenOptions, Session, open};
 }
 
-/// The code of the document on how to contribute is a test.
+/// The code of the documents is tested.
 #[cfg(doctest)]
-#[doc = include_str!("../../../CONTRIBUTING.md")]
-mod contributing {}
+mod documents {
+    #[doc = include_str!("../../../CONTRIBUTING.md")]
+    mod contributing {}
+    #[doc = include_str!("../../../README.md")]
+    mod readme {}
+}

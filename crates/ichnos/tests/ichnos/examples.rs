@@ -20,6 +20,22 @@ fn run(example: &str, arguments: &[&str]) -> String {
 }
 
 #[test]
+fn the_readme_shows_what_examples_print() {
+    const COMMAND: &str = "$ cargo run --release -p ichnos --example ";
+    let readme = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../README.md");
+    let readme = std::fs::read_to_string(readme).unwrap();
+    let shown = readme.split(COMMAND).skip(1).map(|rest| rest.split("```").next().unwrap());
+    let mut count = 0;
+    for (line, expected) in shown.filter_map(|block| block.split_once('\n')) {
+        let (example, arguments) = line.split_once(" -- ").unwrap();
+        let arguments: Vec<&str> = arguments.split_whitespace().collect();
+        assert_eq!(run(example, &arguments), expected, "{line}");
+        count += 1;
+    }
+    assert!(count >= 1);
+}
+
+#[test]
 fn events_are_counted_by_name() {
     let out = run("count_by_name", &["examples/hello-lttng"]);
     let counts: Vec<&str> = out.lines().collect();
