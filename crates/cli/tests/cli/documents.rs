@@ -63,3 +63,42 @@ fn the_readme_shows_what_happens() {
 fn the_page_on_logs_shows_what_happens() {
     assert!(check("docs/log.md") >= 3);
 }
+
+/// The documents of the project.
+fn documents() -> Vec<std::path::PathBuf> {
+    let folders = ["", "docs", "examples", "fuzz"].map(|folder| root().join(folder));
+    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let files = files.map(|file| file.unwrap().path());
+    files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
+}
+
+/// Where a heading can be linked to, as GitHub names it.
+fn anchor(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase().replace(' ', "-");
+    text.chars().filter(|c| c.is_alphanumeric() || matches!(c, '-' | '_')).collect()
+}
+
+#[test]
+fn links_lead_to_files_and_headings() {
+    let mut count = 0;
+    for document in documents() {
+        let text = std::fs::read_to_string(&document).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+            if link.contains("://") || link.contains(['{', ' ']) {
+                continue;
+            }
+            let (file, heading) = link.split_once('#').map_or((link, None), |(file, at)| (file, Some(at)));
+            let target =
+                if file.is_empty() { document.clone() } else { document.parent().unwrap().join(file) };
+            assert!(target.exists(), "{}: {link}", document.display());
+            if let Some(heading) = heading {
+                let text = std::fs::read_to_string(&target).unwrap();
+                let is_there = text.contains(&format!("<a id=\"{heading}\">"))
+                    || text.lines().any(|line| line.starts_with('#') && anchor(line) == heading);
+                assert!(is_there, "{}: {link}", document.display());
+            }
+            count += 1;
+        }
+    }
+    assert!(count > 50, "{count}");
+}
