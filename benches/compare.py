@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares ichnos with babeltrace2 on a trace, and with itself: compare.py TRACE [RUNS]
 
-Commands that are compared run in turns, so that what else the machine does meets all alike. Told are
-medians of wall-clock time and CPU time in seconds, medians of the ratios of the pairs, and the most
-memory of its own that a run ever had (RssAnon: without the mapped files of the trace)."""
+Commands that are compared run in turns, so that other work on the machine affects all of them. Printed
+are medians of wall-clock time and CPU time in seconds, medians of the ratios of the pairs, and the most
+memory that a run had (RssAnon: without the mapped files of the trace)."""
 import json, os, shutil, statistics, subprocess, sys, tempfile, time
 
 OURS, THEIRS = "target/release/ichnos", "babeltrace2"

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Counts the instructions that ichnos executes for an event: instructions.py [--write]
 
-Time depends on what else a machine does, instructions hardly: so these can be compared with those
-that are written down beside this script, in instructions.txt; more than a tenth above them is an
-error. They depend on the compiler, too: with another one they are only shown. `--write` writes them
-down. Needs the release build, and valgrind."""
+Time depends on what else a machine does, instructions hardly. So they are compared with those in
+instructions.txt beside this script; more than a tenth above them is an error. They depend on the
+compiler, too: with another one they are only printed. `--write` writes instructions.txt. Needs the
+release build, and valgrind."""
 import json, os, re, shutil, subprocess, sys, tempfile
 
 HERE = os.path.dirname(os.path.abspath(__file__))

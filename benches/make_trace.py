@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes a CTF 1.8 trace of the shape that LTTng-UST writes: make_trace.py DIR STREAMS EVENTS [fixed]
 
-The events are dealt out to the data streams in turns, 1,000 ns apart; two thirds of them have one
+The data streams get events in turns, 1,000 ns apart; two thirds of them have one
 integer, one third has nine fields, among them texts and arrays, or with `fixed` twenty integers.
-Nothing in it is random, so that two runs make the same bytes."""
+Two runs make the same bytes."""
 import os, struct, sys
 
 UUID = bytes(range(16))

@@ -1,4 +1,16 @@
 //! The Common Trace Format, 1.8 and 2, for ichnos.
+//!
+//! [`Ctf`] is the format. [`metadata`] parses the description of a trace in any dialect into a
+//! [`TraceClass`](ichnos_model::TraceClass); [`trace`] opens traces and finds their packets ([`packet`],
+//! [`packet_entry`]); [`cursor`] reads a data stream. [`rule`] has the rules of CTF that data can break,
+//! [`quirks`] the known bugs of tracers that are worked around.
+//!
+//! | ichnos | CTF |
+//! |---|---|
+//! | data stream | data stream: the packets with the same class and id, in one file or several |
+//! | packet | packet |
+//! | clock | clock class; the default clock of the data stream class orders events |
+//! | event record class | event record class |
 #![forbid(unsafe_code)]
 
 pub mod cursor;

@@ -1,8 +1,9 @@
-//! Sinks that write messages as text: what people read in a terminal ([`Pretty`], [`Details`]),
-//! what other programs read ([`JsonLines`]), and what only counts ([`Null`]).
+//! Sinks: text for people ([`Pretty`], [`Details`]), lines of logs ([`Log`]), JSON for other programs
+//! ([`JsonLines`]), and one that decodes everything and writes nothing ([`Null`]).
 //!
-//! All of them are [`Sink`](ichnos_model::Sink)s. They append to one buffer that they write out when
-//! it is full; nothing is allocated per event.
+//! All of them are [`Sink`](ichnos_model::Sink)s, and [`ResumableSink`]s, so that several threads can write
+//! the chunks of a timeline. They append to one buffer and write it out when it is full; nothing is allocated
+//! per event.
 #![forbid(unsafe_code)]
 
 mod block;

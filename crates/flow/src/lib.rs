@@ -1,4 +1,5 @@
-//! Stages between readers and sinks.
+//! Stages between readers and sinks: [`Merge`] puts the messages of several cursors in order of time,
+//! [`pump`] passes them to a sink, [`in_order`] has several threads work on chunks and joins their results.
 #![forbid(unsafe_code)]
 
 mod chunks;

@@ -1,5 +1,4 @@
-//! Writes the log of a made-up system to the standard output: `examples/hello-fuchsia/boot.log` of the
-//! project is what it wrote.
+//! Writes the log of a made-up system to standard output; `examples/hello-fuchsia/boot.log` was made with it.
 
 use std::io::Write;
 

@@ -12,14 +12,14 @@ use ichnos_fuchsia::logger::{Logger, LoggerOptions, RotatingFile};
 use tracing_subscriber::layer::SubscriberExt;
 
 fn main() -> Result<(), Box<dyn Error>> {
-    let path = std::env::args_os().nth(1).ok_or("which file?")?;
+    let path = std::env::args_os().nth(1).ok_or("expected the name of a file")?;
     bake(Path::new(&path))
 }
 
 /// Logs to a file.
 ///
 /// # Errors
-/// If the file cannot be written, or somebody else logs already.
+/// If the file cannot be written, or another logger is installed already.
 pub fn bake(path: &Path) -> Result<(), Box<dyn Error>> {
     // Up to 1 MB, and the two files before it: `oven.log.1` and `oven.log.2`.
     let file = RotatingFile::open(path, 1_000_000, 2)?;

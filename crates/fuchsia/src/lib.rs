@@ -1,8 +1,8 @@
-//! Fuchsia's logs: structured log records and the log packets before them.
+//! Fuchsia's logs: structured log records, and the legacy log packets.
 //!
 //! [`log`] is the codec. It borrows what it reads, allocates nothing, and needs nothing but `core`
 //! (without the feature `std`, which is on by default, only [`log::Splitter`] is missing). With the
-//! feature `reader`, the module of that name puts files of logs behind the model of ichnos.
+//! feature `reader`, the module `reader` makes logs a format of ichnos.
 //!
 //! The module `logger` is for programs that log: with the feature `tracing` it has a layer of
 //! `tracing-subscriber`, with the feature `log` a backend of the crate `log`, both of which write records to

@@ -1,5 +1,5 @@
-//! The time between two events with the same value of a field, as a request and its answer:
-//! `cargo run --example latency -- TRACE BEGIN END FIELD`
+//! The time between two events with the same value of a field, such as a request and its answer:
+//! `cargo run -p ichnos --example latency -- TRACE BEGIN END FIELD`
 use std::collections::HashMap;
 
 use ichnos::model::FieldRef;

@@ -1,5 +1,5 @@
-//! A sink of its own: prints the integers of each event, whatever they are called and wherever they stand.
-//! `cargo run --example own_sink -- TRACE...`
+//! A sink: prints all integers of each event, in any scope.
+//! `cargo run -p ichnos --example own_sink -- TRACE...`
 use std::io;
 use std::ops::ControlFlow;
 

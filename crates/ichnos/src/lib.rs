@@ -1,4 +1,4 @@
-//! One engine for structured traces: opens any of them, puts them on one timeline, and delivers them.
+//! Reads structured traces of several formats, merges their events by time, and delivers them.
 //!
 //! ```no_run
 //! use ichnos::prelude::*;
@@ -12,8 +12,8 @@
 //! ```
 //!
 //! # Features
-//! There is one for each format, called as the format is: `ctf` and `fuchsia-log`, both by default. [`FORMATS`]
-//! are those that were chosen.
+//! There is one for each format, with the name of the format: `ctf` and `fuchsia-log`, both on by default.
+//! [`FORMATS`] lists those that are on.
 #![forbid(unsafe_code)]
 
 mod enclosing;

@@ -1,8 +1,8 @@
-//! Where ichnos reads bytes from and writes them to.
+//! Input and output of ichnos.
 //!
-//! [`Tree`] is all files below a folder, in an archive, or in what a pipe delivers; [`Entry`] is
-//! one of them and [`Bytes`] is its content. [`create()`] is the other direction. [`Datagrams`] are what
-//! arrives at a socket. [`Format`] is what reads a tree, or datagrams, as traces.
+//! A [`Tree`] is all files below a directory, in an archive, or from a pipe; [`Entry`] is one of them and
+//! [`Bytes`] is its content. [`Datagrams`] come from a socket. [`create()`] opens an output. A [`Format`] reads
+//! a tree, or datagrams, as traces.
 //!
 //! This is the only crate of the workspace with `unsafe` code: the memory mapping in `mapping.rs` and
 //! `bytes.rs`, what guards it in `bus_error.rs`, and questions to the system in `holes.rs`, `signals.rs` and

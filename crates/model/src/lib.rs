@@ -1,6 +1,12 @@
-//! The vocabulary of ichnos: what readers of trace formats produce and sinks consume.
+//! The data model of ichnos: what readers of trace formats produce and sinks consume.
 //!
-//! Words are those of CTF 2 where it has them. Other formats map onto them.
+//! Words are those of CTF 2 where it has them; the documentation of each format maps its own words to them.
+//!
+//! - A [`Trace`] is described by a [`TraceClass`] and consists of [`DataStream`]s.
+//! - A reader makes a [`Cursor`] for each data stream, which delivers [`Message`]s: events, losses, damage.
+//! - An [`Event`] is borrowed. Its fields are read with [`Event::visit`] and a [`Visitor`], or one at a time
+//!   with [`Event::field`].
+//! - A [`Sink`] takes messages.
 #![forbid(unsafe_code)]
 
 mod attribute;
