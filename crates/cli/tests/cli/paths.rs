@@ -55,6 +55,20 @@ fn one_of_several() {
     }
 }
 
+/// What is printed does not depend on the order of the paths.
+#[test]
+fn paths_in_any_order() {
+    let examples = crate::support::root().join("examples");
+    let [first, second] = ["hello-lttng", "hello-ctf2"].map(|name| examples.join(name).into_os_string());
+    for options in [&["--format=pretty"][..], &["--format=details"], &["--format=jsonl"], &["--format=log"]] {
+        let out = run("cat", &[&first, &second], options).expect(0, &[]).out;
+        assert_eq!(run("cat", &[&second, &first], options).expect(0, &[]).out, out, "{options:?}");
+        assert!(out.contains("hello:tick") && out.contains("sample"), "{options:?}");
+    }
+    let info = run("info", &[&first, &second], &["--count"]).expect(0, &[]).out;
+    assert_eq!(run("info", &[&second, &first], &["--count"]).expect(0, &[]).out, info);
+}
+
 /// A trace that cannot be read beside a path that cannot.
 #[test]
 fn refused_and_missing() {
