@@ -1,0 +1,93 @@
+//! Nothing is allocated for an event, be it read, merged or written: a binary of its own, whose allocator
+//! counts.
+#![cfg(all(feature = "ctf", feature = "fuchsia-log"))]
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use dhat::HeapStats;
+use ichnos::export::{
+    Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
+    PrettyOptions, TextWriter,
+};
+use ichnos::prelude::*;
+
+#[global_allocator]
+static COUNTING: dhat::Alloc = dhat::Alloc;
+
+/// Throws text away.
+struct Nowhere;
+
+impl TextWriter for Nowhere {
+    fn write_text(&mut self, text: &mut Vec<u8>) -> io::Result<()> {
+        text.clear();
+        Ok(())
+    }
+
+    fn flush_text(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A trace of LTTng with two data streams, and a log that repeats its records.
+fn inputs(folder: &Path) -> [PathBuf; 2] {
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let log = std::fs::read(examples.join("hello-fuchsia/boot.log")).unwrap();
+    let long = folder.join("long.log");
+    std::fs::write(&long, log.repeat(50)).unwrap();
+    [examples.join("hello-lttng"), long]
+}
+
+/// The number of events of a trace, and how many blocks of memory were allocated while the second half of them
+/// was read and passed to a sink. All classes are known after the first half.
+fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
+    let session = ichnos::open([path], &OpenOptions::default()).unwrap();
+    let mut all = 0;
+    session.cursor(Window::default()).unwrap().drain_all(&mut |message| {
+        all += u64::from(matches!(message, Message::Event(_)));
+        ControlFlow::Continue(())
+    });
+    let (mut events, mut before, mut allocated) = (0, 0, 0);
+    session.cursor(Window::default()).unwrap().drain_all(&mut |message| {
+        let is_event = matches!(message, Message::Event(_));
+        events += u64::from(is_event);
+        // From one event to the end of the next one: what is read between two is part of it.
+        let is_between_events = is_event && events > all / 2 + 1;
+        if is_between_events {
+            allocated += HeapStats::get().total_blocks - before;
+        }
+        before = HeapStats::get().total_blocks;
+        let flow = sink.message(message).unwrap();
+        if is_event && events > all / 2 {
+            allocated += HeapStats::get().total_blocks - before;
+        }
+        before = HeapStats::get().total_blocks;
+        flow
+    });
+    sink.finish().unwrap();
+    (all, allocated)
+}
+
+#[test]
+fn nothing_is_allocated_for_an_event() {
+    let _profiler = dhat::Profiler::builder().testing().build();
+    let folder = tempfile::tempdir().unwrap();
+    let mut json = LogOptions::default();
+    json.form = LogForm::Json;
+    for path in inputs(folder.path()) {
+        let sinks: [(&str, Box<dyn Sink>); 6] = [
+            ("null", Box::new(Null::new())),
+            ("pretty", Box::new(Pretty::new(Nowhere, PrettyOptions::default()).warnings_to(io::sink()))),
+            ("details", Box::new(Details::new(Nowhere, DetailsOptions::default()).warnings_to(io::sink()))),
+            ("jsonl", Box::new(JsonLines::new(Nowhere, JsonLinesOptions::default()))),
+            ("log", Box::new(Log::new(Nowhere, LogOptions::default()))),
+            ("log-json", Box::new(Log::new(Nowhere, json.clone()))),
+        ];
+        for (name, mut sink) in sinks {
+            let (events, allocated) = allocations(&path, sink.as_mut());
+            assert!(events > 100, "{}: {events} events", path.display());
+            assert_eq!(allocated, 0, "{}, {name}, {events} events", path.display());
+        }
+    }
+}
