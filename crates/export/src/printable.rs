@@ -100,8 +100,20 @@ fn escape_any_from(out: &mut Vec<u8>, begin: usize, escaping: Escaping) {
     if out.get(begin..).is_none_or(|text| std::str::from_utf8(text).is_ok_and(is_right)) {
         return;
     }
-    let text = out.split_off(begin);
-    push(out, &text, escaping);
+    // What stands for the text is written behind it, and takes its place: that needs no other buffer.
+    let end = out.len();
+    let mut at = begin;
+    while let Some(rest) = out.get(at..end).filter(|rest| !rest.is_empty()) {
+        // Enough to know the first character, or the first bytes that are none.
+        let mut first = [0; 4];
+        let length = rest.len().min(first.len());
+        first[..length].copy_from_slice(&rest[..length]);
+        let Some(chunk) = first[..length].utf8_chunks().next() else { break };
+        let length = chunk.valid().chars().next().map_or(chunk.invalid().len(), char::len_utf8);
+        push(out, &first[..length], escaping);
+        at += length;
+    }
+    out.drain(begin..end);
 }
 
 /// Appends a text with what is to be escaped.
@@ -242,6 +254,42 @@ mod tests {
                     let mut text = vec![b'~'; length];
                     text[place] = byte;
                     assert_eq!(is_plain(&text), matches!(byte, b' '..=b'~'), "{text:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn escaping_in_place_is_escaping_anew() {
+        // Characters of each length, and bytes that belong to none: alone, too few, too many.
+        let pieces: [&[u8]; 9] = [
+            b"a",
+            b"\n",
+            "é".as_bytes(),
+            "\u{202e}".as_bytes(),
+            "🦀".as_bytes(),
+            b"\xff",
+            b"\xe2\x80",
+            b"\xf0\x9f\xa6",
+            b"\x80",
+        ];
+        for first in pieces {
+            for second in pieces {
+                for third in pieces {
+                    let text = [first, second, third].concat();
+                    for escaping in [Escaping::Unprintable, Escaping::Controls] {
+                        let mut anew = b"lead".to_vec();
+                        push(&mut anew, &text, escaping);
+                        let mut in_place = [b"lead", &text[..]].concat();
+                        escape_any_from(&mut in_place, 4, escaping);
+                        let is_right = |text: &[u8]| {
+                            std::str::from_utf8(text)
+                                .is_ok_and(|text| !text.chars().any(|c| escaping.escapes(c)))
+                        };
+                        if !is_right(&text) {
+                            assert_eq!(in_place, anew, "{text:?}");
+                        }
+                    }
                 }
             }
         }
