@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::walk::DecodeErrorKind;
+use crate::decode::DecodeErrorKind;
 
 /// Something that cannot be read, and how far it reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,7 +1,7 @@
 //! Events and packets as they are delivered: where they lie, and the plans to decode them.
 
+use crate::decode::{DecodeError, PacketBits, Plans, Position, Slots, WalkLimits, walk_all, walk_joined};
 use crate::plan::{EventRecordPlans, Node, Plan};
-use crate::walk::{DecodeError, PacketBits, Position, Slots, WalkLimits, walk_all, walk_joined};
 use crate::{DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
 /// A value of a clock.
@@ -184,14 +184,29 @@ impl<'a> Event<'a> {
         {
             return self.visit_each(visitor);
         }
-        if let Some(parts) = &self.plans.joined {
-            return walk_joined(parts, self, visitor);
-        }
         let Scopes { bits, begins, slots, limits, .. } = self.scopes;
         let mut begin = begins[Scope::CommonContext as usize];
+        if let Some(steps) = &self.plans.joined {
+            return walk_joined(steps, self, bits, begin, slots, visitor);
+        }
         let common_context = self.stream.plans().common_context.as_ref();
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
         walk_all(plans, bits, &mut begin, slots, *limits, visitor, |_, _| {})
+    }
+}
+
+/// What the joined steps of an event record class are of.
+impl<'a> Plans<'a> for &'a Event<'a> {
+    // Most visitors do not ask for all classes; as nothing can go wrong here, the compiler leaves it out
+    // then.
+    #[inline(always)]
+    fn get(self, plan: u8) -> &'a Plan {
+        let plan = match plan {
+            0 => self.stream.plans().common_context.as_ref(),
+            1 => self.plans.specific_context.as_ref(),
+            _ => self.plans.payload.as_ref(),
+        };
+        plan.unwrap_or(&self.stream.trace.plans.nothing)
     }
 }
 

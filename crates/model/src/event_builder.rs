@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::plan::{NodeId, Op, Plan};
+use crate::plan::steps::{NodeId, Op, Plan};
 use crate::visitor::{Field, Visitor};
 use crate::{
     ClockValue, DataStream, Event, EventValues, FieldKind, FieldValue, Length, MemberIndex, Scope, Scopes,

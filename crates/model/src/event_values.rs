@@ -2,9 +2,9 @@
 
 use std::ops::Range;
 
-use crate::plan::{BitsKind, NodeId, Op, Plan, VariableOp};
+use crate::decode::{DecodeError, DecodeErrorKind};
+use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::visitor::{Field, Visitor};
-use crate::walk::{DecodeError, DecodeErrorKind};
 use crate::{Event, FieldValue, Real, Scope, StringEncoding, Text, Wide};
 
 /// The values of an event's scopes, in memory that is reused from one event to the next.

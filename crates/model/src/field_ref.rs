@@ -1,8 +1,7 @@
 //! Single fields of events, by their names.
 
-use crate::part::{Load, Part};
-use crate::plan::{NodeId, Op, Plan};
-use crate::walk::DecodeError;
+use crate::decode::{DecodeError, FixedField, Plans};
+use crate::plan::steps::{NodeId, Op, Plan};
 use crate::{Event, EventValues, Field, FieldValue, MemberIndex, Real, Scope, Text, Visitor, Wide};
 
 /// A field of an event record class, found once by its path: to look at the same field of many events.
@@ -35,8 +34,8 @@ pub struct FieldRef {
     scope: Scope,
     /// The fields that it can be: of a variant, one of each option that has it.
     targets: Vec<Target>,
-    /// Where it is within the scope, if that is the same in all events.
-    fixed: Option<FixedPlace>,
+    /// Its step alone, if that is all it takes to decode it.
+    fixed: Option<FixedField>,
 }
 
 /// A field of a plan.
@@ -66,18 +65,6 @@ impl ClassKey {
             event: event.class_index(),
         }
     }
-}
-
-/// Where an integer is that lies at the same place in all events of its class.
-#[derive(Clone, Copy, Debug)]
-struct FixedPlace {
-    /// Alignment of the scope in bytes, minus one.
-    mask: usize,
-    /// Bytes that must be there from the beginning of the scope on.
-    size: usize,
-    byte: usize,
-    word: crate::walk::Word,
-    signed: bool,
 }
 
 impl FieldRef {
@@ -127,31 +114,11 @@ impl FieldRef {
         let fixed = match &targets[..] {
             [] => return None,
             [only] if only.elements.is_empty() && matches!(scope, Scope::Payload | Scope::CommonContext) => {
-                Self::place_in(plan, only.node)
+                FixedField::new(plan, only.node)
             }
             _ => None,
         };
         Some(Self { class: ClassKey::of(event), scope, targets, fixed })
-    }
-
-    /// Where the target is, if that is in the first run of a structure and a plain integer.
-    fn place_in(plan: &Plan, target: NodeId) -> Option<FixedPlace> {
-        let Op::Structure { parts, .. } = &plan.root().op else { return None };
-        let Some(Part::Run(run) | Part::OpenRun(run, _)) = parts.first() else { return None };
-        let field = run.fields.iter().find(|field| field.node == target)?;
-        let signed = match field.load {
-            Load::I32 | Load::Signed => true,
-            Load::U32 | Load::U64 | Load::Unsigned => false,
-            _ => return None,
-        };
-        let alignment = plan.root().alignment.max(run.alignment).max(8);
-        Some(FixedPlace {
-            mask: usize::try_from(alignment / 8).ok()? - 1,
-            size: usize::try_from(run.size.div_ceil(8)).ok()?,
-            byte: field.byte as usize,
-            word: field.word,
-            signed,
-        })
     }
 
     /// The scope that it is in.
@@ -223,25 +190,18 @@ impl<'a> Event<'a> {
             return None;
         }
         let values = self.scopes.values.filter(|values| values.has(field.scope));
-        if let (Some(place), None) = (&field.fixed, values) {
-            return self.get_fixed(field.scope, place);
+        if let (Some(fixed), None) = (&field.fixed, values) {
+            return self.get_fixed(field.scope, fixed);
         }
         self.find(field, values)
     }
 
     #[inline]
-    fn get_fixed(&self, scope: Scope, place: &FixedPlace) -> Option<FieldValue<'a>> {
-        let begin = usize::try_from(self.scopes.begins.get(scope as usize)?.bit.div_ceil(8)).ok()?;
-        let begin = begin.checked_add(place.mask)? & !place.mask;
-        let bytes = self.scopes.bits.data.get(begin..)?;
-        if bytes.len() < place.size {
-            return None;
-        }
-        Some(if place.signed {
-            FieldValue::Signed(place.word.signed(bytes, place.byte))
-        } else {
-            FieldValue::Unsigned(place.word.unsigned(bytes, place.byte))
-        })
+    fn get_fixed(&self, scope: Scope, field: &FixedField) -> Option<FieldValue<'a>> {
+        let mut integer = Integer(None);
+        let begin = *self.scopes.begins.get(scope as usize)?;
+        field.visit(ScopePlan { event: self, scope }, self.scopes.bits.data, begin, &mut integer)?;
+        integer.0
     }
 
     #[inline(never)]
@@ -255,10 +215,39 @@ impl<'a> Event<'a> {
     }
 }
 
+/// The plan of a scope, for fields that are visited there.
+#[derive(Clone, Copy)]
+struct ScopePlan<'e, 'a> {
+    event: &'e Event<'a>,
+    scope: Scope,
+}
+
+impl<'a> Plans<'a> for ScopePlan<'_, 'a> {
+    #[inline(always)]
+    fn get(self, _: u8) -> &'a Plan {
+        self.event.plan(self.scope).unwrap_or(&self.event.stream.trace.plans.nothing)
+    }
+}
+
+/// Keeps an integer.
+struct Integer<'a>(Option<FieldValue<'a>>);
+
+impl Visitor for Integer<'_> {
+    #[inline(always)]
+    fn unsigned(&mut self, _: Field<'_>, value: u64) {
+        self.0 = Some(FieldValue::Unsigned(value));
+    }
+
+    #[inline(always)]
+    fn signed(&mut self, _: Field<'_>, value: i64) {
+        self.0 = Some(FieldValue::Signed(value));
+    }
+}
+
 /// Keeps the value of one field.
 struct Finder<'f, 'a> {
     targets: &'f [Target],
-    /// What strings and BLOBs are parts of.
+    /// What strings and BLOBs are within.
     bytes: &'a [u8],
     /// Of each array around each target, the index of the current element.
     at: Vec<Vec<Option<u64>>>,
@@ -293,8 +282,8 @@ impl<'a> Finder<'_, 'a> {
         }
     }
 
-    /// The same bytes, for as long as those live that they are a part of.
-    fn part(&self, bytes: &[u8]) -> Option<&'a [u8]> {
+    /// The same bytes, for as long as those live that they are within.
+    fn borrowed(&self, bytes: &[u8]) -> Option<&'a [u8]> {
         if bytes.is_empty() {
             return Some(&[]);
         }
@@ -340,11 +329,11 @@ impl Visitor for Finder<'_, '_> {
     }
 
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.keep(field, |finder| finder.part(value.bytes).map(FieldValue::Text));
+        self.keep(field, |finder| finder.borrowed(value.bytes).map(FieldValue::Text));
     }
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
-        self.keep(field, |finder| finder.part(bytes).map(FieldValue::Blob));
+        self.keep(field, |finder| finder.borrowed(bytes).map(FieldValue::Blob));
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use crate::decode::{PacketBits, Position, UNKNOWN, WalkLimits};
 use crate::plan::EventRecordPlans;
-use crate::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use crate::{
     ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, DynamicClass, Event, EventValues, Head,
     Limits, Message, MessageKind, Scope, Scopes, Window,

@@ -1,6 +1,6 @@
 //! How sinks get the fields of an event: one after the other, in the order they lie there.
 
-use crate::plan::{Node, NodeId, Plan};
+use crate::plan::steps::{Node, NodeId, Plan};
 use crate::{FieldClass, Real, Text, Wide};
 
 /// The field that a [`Visitor`] is being given.

@@ -474,3 +474,133 @@ fn libraries_do_not_speak_of_options_of_the_command() {
         }
     }
 }
+
+/// The files that files of a crate use, by their modules: `plan::steps` uses `bits`. What is re-exported counts
+/// as what it is, and a file that only re-exports uses nothing.
+fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
+    let mut texts = BTreeMap::new();
+    for (path, lines) in sources(krate) {
+        let path = path.strip_prefix(&root).unwrap().with_extension("");
+        let mut names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap()).collect();
+        if matches!(names.last(), Some(&("lib" | "mod"))) {
+            names.pop();
+        }
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        texts.insert(names.join("::"), lines.join("\n"));
+    }
+    // What a module re-exports: the name, and its path.
+    let mut exports: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, text) in &texts {
+        for statement in text.split(';') {
+            let is_export =
+                ["\npub use ", "\npub(crate) use ", "\npub(super) use "].into_iter().find_map(|export| {
+                    statement.rfind(export).map(|at| &statement[at + export.len()..])
+                });
+            if let Some(tree) = is_export {
+                let mut all = Vec::new();
+                paths(tree, "", &mut all);
+                for path in all {
+                    let (path, name) = match path.split_once(" as ") {
+                        Some((path, name)) => (path.to_owned(), name.to_owned()),
+                        None => (path.clone(), path.rsplit("::").next().unwrap_or_default().to_owned()),
+                    };
+                    exports.insert((module.clone(), name), absolute(&path, module, &texts));
+                }
+                continue;
+            }
+            for begin in ["crate::", "super::", "self::"] {
+                for (at, _) in statement.match_indices(begin) {
+                    let before = statement[..at].chars().next_back();
+                    if before.is_some_and(|before| before == ':' || before == '_' || before.is_alphanumeric())
+                    {
+                        continue;
+                    }
+                    let mut all = Vec::new();
+                    paths(&statement[at..], "", &mut all);
+                    let all = all.iter().map(|path| absolute(path, module, &texts));
+                    used.entry(module.clone()).or_default().extend(all);
+                }
+            }
+        }
+    }
+    let file_of = |path: &String| {
+        let mut path = path.clone();
+        loop {
+            let mut module = path.as_str();
+            let mut name = None;
+            while !texts.contains_key(module) {
+                let (before, last) = module.rsplit_once("::").unwrap_or(("", module));
+                (module, name) = (before, Some(last));
+            }
+            match name.and_then(|name| exports.get(&(module.to_owned(), name.to_owned()))) {
+                Some(target) => path = target.clone(),
+                None => return module.to_owned(),
+            }
+        }
+    };
+    let files_of = |(module, paths): (&String, &BTreeSet<String>)| {
+        let files: BTreeSet<String> = paths.iter().map(file_of).filter(|file| file != module).collect();
+        (module.clone(), files)
+    };
+    used.iter().map(files_of).collect()
+}
+
+/// The paths of what stands behind `use`: `a::{b, c::d}` is `a::b` and `a::c::d`. Gives what follows it.
+fn paths<'a>(tree: &'a str, before: &str, all: &mut Vec<String>) -> &'a str {
+    let tree = tree.trim_start();
+    let end = tree.find(|c: char| !(c.is_alphanumeric() || "_: ".contains(c))).unwrap_or(tree.len());
+    let (path, mut rest) = tree.split_at(end);
+    let path = format!("{before}{}", path.trim_end());
+    if !rest.starts_with('{') || !path.ends_with("::") {
+        all.push(path.trim_end_matches("::").to_owned());
+        return rest;
+    }
+    while let Some(next) = rest.strip_prefix(['{', ',']) {
+        if next.trim_start().starts_with('}') {
+            rest = next.trim_start();
+            break;
+        }
+        rest = paths(next, &path, all).trim_start();
+    }
+    rest.strip_prefix('}').unwrap_or(rest)
+}
+
+/// A path of a module from the root of the crate on.
+fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> String {
+    if let Some(path) = path.strip_prefix("crate::") {
+        return path.to_owned();
+    }
+    let (mut path, mut module) = (path.strip_prefix("self::").unwrap_or(path), module);
+    while let Some(rest) = path.strip_prefix("super::") {
+        (path, module) = (rest, module.rsplit_once("::").map_or("", |(around, _)| around));
+    }
+    let inner = if module.is_empty() { path.to_owned() } else { format!("{module}::{path}") };
+    let first = inner[..inner.len() - path.len()].to_owned() + path.split("::").next().unwrap_or_default();
+    // Paths of other crates begin with a name that is no module here.
+    if texts.contains_key(&first) || module.is_empty() || inner != path { inner } else { path.to_owned() }
+}
+
+/// Compiling classes and running what they are compiled into: no file there uses one that uses it, in
+/// however many steps.
+#[test]
+fn plans_are_compiled_and_run_without_a_circle() {
+    let uses = uses("model");
+    let mut circles = Vec::new();
+    for file in uses.keys() {
+        let (mut all, mut open) = (BTreeSet::new(), vec![file]);
+        while let Some(one) = open.pop() {
+            for used in uses.get(one).into_iter().flatten() {
+                if all.insert(used) {
+                    open.push(used);
+                }
+            }
+        }
+        if all.contains(file) {
+            let back: Vec<&String> = uses[file].iter().filter(|used| all.contains(used)).collect();
+            circles.push(format!("{file}: {back:?}"));
+        }
+    }
+    assert!(circles.is_empty(), "{}\n{uses:#?}", circles.join("\n"));
+}

@@ -1,8 +1,15 @@
 //! Why a field location leads nowhere.
 
-use super::Need;
-use crate::plan::{NodeId, Plan};
+use super::steps::{NodeId, Plan};
 use crate::{FieldKind, Member, TextPlace};
+
+/// What a located field is needed for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Need {
+    Length,
+    BooleanSelector,
+    IntegerSelector,
+}
 
 /// What is wrong with a location, for people.
 pub(super) struct Trouble {

@@ -1,20 +1,20 @@
-//! Telling the fields of parts that are made of whole bytes, as nearly all parts of nearly all traces
-//! are: these need no more than to be loaded.
+//! Runs steps that are made of whole bytes, as nearly all steps of nearly all traces are: these need no
+//! more than to be loaded.
 
+use super::scalar::{real, visit_bits};
+use super::slots::{Slots, is_known};
 use crate::bits::{first_zero, read_bits, reverse};
-use crate::part::{ElementKind, Elements, Load, Part, PartNode, Run, RunField};
-use crate::plan::{Op, Plan};
+use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
 use crate::visitor::{Field, Visitor};
-use crate::walk::{Slots, is_known, real, tell_bits};
-use crate::{Event, StringEncoding, Text};
+use crate::{StringEncoding, Text};
 
-/// Where the nodes of parts are.
+/// Where the nodes of steps are.
 pub(crate) trait Plans<'a>: Copy {
-    /// The plan of the parts that name this one.
+    /// The plan that has the nodes of steps which name this number.
     fn get(self, plan: u8) -> &'a Plan;
 }
 
-/// Parts of a structure of one plan.
+/// Steps of a structure of one plan.
 impl<'a> Plans<'a> for &'a Plan {
     #[inline(always)]
     fn get(self, _: u8) -> &'a Plan {
@@ -22,36 +22,21 @@ impl<'a> Plans<'a> for &'a Plan {
     }
 }
 
-/// What the parts are of that an event record class has [joined](crate::part::join).
-impl<'a> Plans<'a> for &'a Event<'a> {
-    // Most visitors do not ask for all classes; as nothing can go wrong here, the compiler leaves it out
-    // then.
-    #[inline(always)]
-    fn get(self, plan: u8) -> &'a Plan {
-        let plan = match plan {
-            0 => self.stream.plans().common_context.as_ref(),
-            1 => self.plans.specific_context.as_ref(),
-            _ => self.plans.payload.as_ref(),
-        };
-        plan.unwrap_or(&self.stream.trace.plans.nothing)
-    }
-}
-
-/// What it takes to get from part to part.
+/// What it takes to get from step to step.
 #[derive(Clone, Copy)]
-pub(crate) struct Bytewise<'a, P> {
+pub(super) struct Bytewise<'a, P> {
     /// The whole bytes of the content that are there, from the beginning of the packet on.
-    pub(crate) bytes: &'a [u8],
-    pub(crate) slots: &'a Slots,
-    pub(crate) plans: P,
+    pub(super) bytes: &'a [u8],
+    pub(super) slots: &'a Slots,
+    pub(super) plans: P,
 }
 
 impl<'a, P: Plans<'a>> Bytewise<'a, P> {
-    /// Passes on the fields of parts from byte `at` on. False: they do not fit; then some were reported.
+    /// Visits the fields of steps from byte `at` on. False: they do not fit; then some were visited.
     #[inline(always)]
-    pub(crate) fn parts<V: Visitor>(&self, visitor: &mut V, parts: &'a [Part], mut at: usize) -> bool {
-        for part in parts {
-            match self.part(visitor, part, at) {
+    pub(super) fn steps<V: Visitor>(&self, visitor: &mut V, steps: &'a [Step], mut at: usize) -> bool {
+        for step in steps {
+            match self.step(visitor, step, at) {
                 Some(after) => at = after,
                 None => return false,
             }
@@ -59,26 +44,26 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         true
     }
 
-    /// A part that begins at byte `at` or behind it, if it is made of bytes that are all there; gives
+    /// A step that begins at byte `at` or behind it, if it is made of bytes that are all there; gives
     /// the byte behind it. None: nothing was done.
     #[inline(always)]
-    pub(crate) fn part<V: Visitor>(&self, visitor: &mut V, part: &'a Part, at: usize) -> Option<usize> {
-        match part {
-            Part::Run(run) => {
-                let begin = (at + run.mask) & !run.mask;
+    pub(super) fn step<V: Visitor>(&self, visitor: &mut V, step: &'a Step, at: usize) -> Option<usize> {
+        match step {
+            Step::Block(block) => {
+                let begin = (at + block.mask) & !block.mask;
                 let bytes = self.bytes.get(begin..)?;
-                if run.bytes > bytes.len() {
+                if block.bytes > bytes.len() {
                     return None;
                 }
-                let fields = if V::WANTS_VALUES { &run.fields } else { &run.saving };
+                let fields = if V::WANTS_VALUES { &block.fields } else { &block.saving };
                 let mut left = self.plain_fields(visitor, fields, begin as u64 * 8, bytes);
                 while let Some((field, rest)) = left.split_first() {
-                    self.other_field(visitor, run, field, begin as u64 * 8, bytes);
+                    self.other_field(visitor, block, field, begin as u64 * 8, bytes);
                     left = self.plain_fields(visitor, rest, begin as u64 * 8, bytes);
                 }
-                Some(begin + run.bytes)
+                Some(begin + block.bytes)
             }
-            Part::Text(node) => {
+            Step::Text(node) => {
                 let rest = self.bytes.get(at..)?;
                 let length = first_zero(rest)?;
                 if V::WANTS_VALUES {
@@ -88,14 +73,14 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 }
                 Some(at + length + 1)
             }
-            Part::DynamicText(node, slot) => {
+            Step::DynamicText(node, slot) => {
                 let raw = self.bytes.get(at..)?.get(..self.length(*slot)?)?;
                 if V::WANTS_VALUES {
                     visitor.text(self.field(*node, at), static_text(raw));
                 }
                 Some(at + raw.len())
             }
-            Part::PrefixedText(node, prefix) => {
+            Step::PrefixedText(node, prefix) => {
                 let content = prefix.content(self.bytes, at)?;
                 let raw = self.bytes.get(content.clone())?;
                 if V::WANTS_VALUES {
@@ -104,7 +89,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 }
                 Some(content.end)
             }
-            Part::Array(node, slot, elements) => {
+            Step::Array(node, slot, elements) => {
                 let length = self.length(*slot)?;
                 let size = length.checked_mul(usize::from(elements.size))?;
                 let bytes = self.bytes.get(at..)?.get(..size)?;
@@ -113,19 +98,19 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 }
                 Some(at + size)
             }
-            Part::OpenRun(..) | Part::Field(_) => None,
+            Step::MixedBlock(..) | Step::Field(_) => None,
         }
     }
 
-    /// The field of a part that begins at a byte.
+    /// The field of a step that begins at a byte.
     #[inline(always)]
-    fn field(&self, node: PartNode, at: usize) -> Field<'a> {
+    fn field(&self, node: NodeRef, at: usize) -> Field<'a> {
         Field::new(self.plans.get(node.plan), node.id, at as u64 * 8, 0)
     }
 
-    /// The field of a run that begins at bit `begin`.
+    /// The field of a block that begins at bit `begin`.
     #[inline(always)]
-    pub(crate) fn run_field(&self, field: &RunField, begin: u64) -> Field<'a> {
+    pub(super) fn block_field(&self, field: &BlockField, begin: u64) -> Field<'a> {
         Field::new(self.plans.get(field.plan), field.node, begin + field.offset(), field.word.length())
     }
 
@@ -136,16 +121,16 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         if is_known(value) { usize::try_from(value).ok() } else { None }
     }
 
-    /// Visits the plain integers that the rest of a run begins with, which begins at bit `begin`, where
+    /// Visits the plain integers that the rest of a block begins with, which begins at bit `begin`, where
     /// `bytes` begin; gives what is behind them.
     #[inline(always)]
-    pub(crate) fn plain_fields<'f, V: Visitor>(
+    pub(super) fn plain_fields<'f, V: Visitor>(
         &self,
         visitor: &mut V,
-        mut fields: &'f [RunField],
+        mut fields: &'f [BlockField],
         begin: u64,
         bytes: &[u8],
-    ) -> &'f [RunField] {
+    ) -> &'f [BlockField] {
         if !V::WANTS_VALUES {
             return fields;
         }
@@ -153,18 +138,18 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
             let at = field.byte as usize;
             match field.load {
                 Load::I32 if let Some(word) = bytes_at(bytes, at) => {
-                    visitor.signed(self.run_field(field, begin), i32::from_le_bytes(word).into());
+                    visitor.signed(self.block_field(field, begin), i32::from_le_bytes(word).into());
                 }
                 Load::U32 if let Some(word) = bytes_at(bytes, at) => {
-                    visitor.unsigned(self.run_field(field, begin), u32::from_le_bytes(word).into());
+                    visitor.unsigned(self.block_field(field, begin), u32::from_le_bytes(word).into());
                 }
                 Load::U64 if let Some(word) = bytes_at(bytes, at) => {
-                    visitor.unsigned(self.run_field(field, begin), u64::from_le_bytes(word));
+                    visitor.unsigned(self.block_field(field, begin), u64::from_le_bytes(word));
                 }
                 Load::Unsigned => {
-                    visitor.unsigned(self.run_field(field, begin), field.word.unsigned(bytes, at));
+                    visitor.unsigned(self.block_field(field, begin), field.word.unsigned(bytes, at));
                 }
-                Load::Signed => visitor.signed(self.run_field(field, begin), field.word.signed(bytes, at)),
+                Load::Signed => visitor.signed(self.block_field(field, begin), field.word.signed(bytes, at)),
                 _ => break,
             }
             fields = rest;
@@ -172,14 +157,14 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
         fields
     }
 
-    /// A field, but for [`Load::Any`], of a run that begins at bit `begin`, where `bytes` begin; all
-    /// of the run is there.
+    /// A field, but for [`Load::Any`], of a block that begins at bit `begin`, where `bytes` begin; all
+    /// of the block is there.
     #[inline(always)]
-    pub(crate) fn other_field<V: Visitor>(
+    pub(super) fn other_field<V: Visitor>(
         &self,
         visitor: &mut V,
-        run: &'a Run,
-        field: &RunField,
+        block: &'a FixedBlock,
+        field: &BlockField,
         begin: u64,
         bytes: &'a [u8],
     ) {
@@ -190,56 +175,56 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 cell.set(value.into());
             }
             if V::WANTS_VALUES {
-                visitor.unsigned(self.run_field(field, begin), value);
+                visitor.unsigned(self.block_field(field, begin), value);
             }
         } else if V::WANTS_VALUES {
-            self.told_field(visitor, run, field, begin, bytes);
+            self.visit_field(visitor, block, field, begin, bytes);
         } else {
             // A saved value that takes more than to be loaded.
-            bits(visitor, self.slots, self.run_field(field, begin), bytes, field.offset());
+            bits(visitor, self.slots, self.block_field(field, begin), bytes, field.offset());
         }
     }
 
-    /// A field of a run that is no plain integer.
+    /// A field of a block that is no plain integer.
     #[inline(always)]
-    fn told_field<V: Visitor>(
+    fn visit_field<V: Visitor>(
         &self,
         visitor: &mut V,
-        run: &'a Run,
-        part: &RunField,
+        block: &'a FixedBlock,
+        field: &BlockField,
         begin: u64,
         bytes: &'a [u8],
     ) {
-        let at = part.byte as usize;
-        match part.load {
+        let at = field.byte as usize;
+        match field.load {
             Load::Text => {
-                let raw = bytes.get(at..).and_then(|bytes| bytes.get(..part.more as usize));
-                let field = self.run_field(part, begin).with_length(0);
+                let raw = bytes.get(at..).and_then(|bytes| bytes.get(..field.more as usize));
+                let field = self.block_field(field, begin).with_length(0);
                 visitor.text(field, static_text(raw.unwrap_or_default()));
             }
             Load::Real => {
-                let bits = part.word.unsigned(bytes, at);
-                visitor.real(self.run_field(part, begin), real(bits, part.word.length()));
+                let bits = field.word.unsigned(bytes, at);
+                visitor.real(self.block_field(field, begin), real(bits, field.word.length()));
             }
             Load::Array => {
-                let Some(array) = run.arrays.get(part.more as usize) else { return };
+                let Some(array) = block.arrays.get(field.more as usize) else { return };
                 let bytes = bytes.get(at..).and_then(|bytes| bytes.get(..array.bytes)).unwrap_or_default();
-                let field = self.run_field(part, begin).with_length(0);
+                let field = self.block_field(field, begin).with_length(0);
                 array_of(visitor, field, array.length, array.elements, bytes);
             }
             // A list of all others would be compiled into a table, which takes longer.
-            _ => bits(visitor, self.slots, self.run_field(part, begin), bytes, part.offset()),
+            _ => bits(visitor, self.slots, self.block_field(field, begin), bytes, field.offset()),
         }
     }
 }
 
-/// Bits of a run, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
+/// Bits of a block, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
     let Op::Bits(bits) = field.node().op else { return };
     let value = read_bits(bytes, bit, bits.length, bits.big_endian);
     let value = if bits.reversed { reverse(value, bits.length) } else { value };
-    tell_bits(visitor, slots, field.with_length(bits.length), bits, value);
+    visit_bits(visitor, slots, field.with_length(bits.length), bits, value);
 }
 
 /// Visits an array: `bytes` is all of it.
@@ -247,14 +232,19 @@ fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u
 #[inline(never)]
 fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements: Elements, bytes: &[u8]) {
     visitor.begin_array(array, length);
-    tell_elements(visitor, array, elements, bytes);
+    visit_elements(visitor, array, elements, bytes);
     visitor.end_array(array.with_offset(array.offset + bytes.len() as u64 * 8));
 }
 
 /// Visits the elements of an array one after the other: `bytes` is all of them, from the offset of
 /// `array` on.
 #[inline(always)]
-pub(crate) fn tell_elements<V: Visitor>(visitor: &mut V, array: Field<'_>, elements: Elements, bytes: &[u8]) {
+pub(super) fn visit_elements<V: Visitor>(
+    visitor: &mut V,
+    array: Field<'_>,
+    elements: Elements,
+    bytes: &[u8],
+) {
     let mut field = array.of_plan(elements.node, u64::from(elements.size) * 8);
     macro_rules! each {
         ($method:ident, $type:ty) => {

@@ -1,0 +1,53 @@
+//! Runs the step of one field, without those before it.
+
+use super::bytewise::{Bytewise, Plans};
+use super::position::Position;
+use crate::Visitor;
+use crate::plan::steps::{BlockField, Load, NodeId, Op, Plan, Step};
+
+/// An integer that is at the same offset of its scope in all events of a class: the field of the block that
+/// the scope begins with.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FixedField {
+    /// Alignment of the scope in bytes, minus one.
+    mask: usize,
+    /// Bytes of the block.
+    size: usize,
+    field: BlockField,
+}
+
+impl FixedField {
+    /// The field of a node, if it is such an integer.
+    pub(crate) fn new(plan: &Plan, node: NodeId) -> Option<Self> {
+        let Op::Structure { steps, .. } = &plan.root().op else { return None };
+        let Some(Step::Block(block) | Step::MixedBlock(block, _)) = steps.first() else { return None };
+        let field = block.fields.iter().find(|field| field.node == node)?;
+        if !matches!(field.load, Load::I32 | Load::U32 | Load::U64 | Load::Unsigned | Load::Signed) {
+            return None;
+        }
+        let alignment = plan.root().alignment.max(block.alignment).max(8);
+        Some(Self {
+            mask: usize::try_from(alignment / 8).ok()? - 1,
+            size: usize::try_from(block.size.div_ceil(8)).ok()?,
+            field: *field,
+        })
+    }
+
+    /// Visits it in a scope that begins at `begin` or behind it, in a packet that begins with these bytes.
+    /// None: the block does not fit.
+    #[inline(always)]
+    pub(crate) fn visit<'a, V: Visitor>(
+        &self,
+        plans: impl Plans<'a>,
+        packet: &'a [u8],
+        begin: Position,
+        visitor: &mut V,
+    ) -> Option<()> {
+        let begin = usize::try_from(begin.bit.div_ceil(8)).ok()?;
+        let begin = begin.checked_add(self.mask)? & !self.mask;
+        let bytes = packet.get(begin..).filter(|bytes| self.size <= bytes.len())?;
+        let bytewise = Bytewise { bytes: packet, slots: &[], plans };
+        bytewise.plain_fields(visitor, std::slice::from_ref(&self.field), begin as u64 * 8, bytes);
+        Some(())
+    }
+}

@@ -1,0 +1,47 @@
+//! What is decoded, and how much of it.
+
+/// The bits of a packet.
+#[derive(Clone, Copy, Debug)]
+pub struct PacketBits<'a> {
+    /// The bytes from the beginning of the packet on.
+    pub data: &'a [u8],
+    /// Size of the content in bits; the data may end before (then the packet is cut off).
+    pub content: u64,
+}
+
+impl<'a> PacketBits<'a> {
+    /// All of `data` is content.
+    #[must_use]
+    pub fn whole(data: &'a [u8]) -> Self {
+        Self { data, content: data.len() as u64 * 8 }
+    }
+
+    /// Where reading must end: at the end of the content or of the data.
+    #[must_use]
+    pub fn end(&self) -> u64 {
+        self.content.min(self.data.len() as u64 * 8)
+    }
+
+    /// The whole bytes up to there.
+    #[inline]
+    #[must_use]
+    pub fn bytes(&self) -> &'a [u8] {
+        let content = usize::try_from(self.content / 8).unwrap_or(usize::MAX);
+        &self.data[..content.min(self.data.len())]
+    }
+}
+
+/// Limits that decoding needs.
+#[derive(Clone, Copy, Debug)]
+pub struct WalkLimits {
+    /// See [`Limits::integer_bits`](crate::Limits::integer_bits).
+    pub integer_bits: u64,
+    /// See [`Limits::zero_size_elements`](crate::Limits::zero_size_elements).
+    pub zero_size_elements: u64,
+}
+
+impl From<&crate::Limits> for WalkLimits {
+    fn from(limits: &crate::Limits) -> Self {
+        Self { integer_bits: limits.integer_bits, zero_size_elements: limits.zero_size_elements }
+    }
+}

@@ -1,0 +1,99 @@
+//! Why no plan can be made of a class.
+
+use std::fmt;
+
+use super::steps::Slot;
+use crate::{FieldLocation, TextPlace};
+
+/// Why no plan can be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    /// More field classes than allowed.
+    #[error("more than {0} field classes after aliases were expanded")]
+    FieldClasses(u64),
+    /// It takes more memory than allowed, in bytes.
+    #[error(
+        "the description takes too much memory: what is compiled of it does not fit into the {0} bytes that are left of the limit"
+    )]
+    Description(u64),
+    /// More fields of one root field may have no bits than allowed.
+    #[error("more than {0} fields of one root field may have no bits at all")]
+    EmptyFields(u64),
+    /// Nested too deeply.
+    #[error("field classes nested more than {0} levels deep")]
+    Depth(u32),
+    /// More values have to be kept for other fields than there are slots.
+    #[error("more than {} fields are needed to decode other fields", Slot::MAX)]
+    Slots,
+    /// Field locations lead through too many classes.
+    #[error("finding the fields that others need takes more than {0} steps")]
+    Steps(u64),
+    /// A field location leads to no fitting field.
+    #[error("{}", .0[0])]
+    Locations(Vec<LocationProblem>),
+    /// What is to be added to the times of this clock puts them out of the range of 64-bit nanoseconds.
+    #[error("the offset of the clock `{0}` gets out of range")]
+    ClockOffset(String),
+}
+
+impl PlanError {
+    /// The name of the limit that was reached, a member of [`Limits`]; None if it was none that can be set.
+    #[must_use]
+    pub fn limit(&self) -> Option<&'static str> {
+        Some(match self {
+            Self::FieldClasses(_) | Self::Steps(_) => "field_classes",
+            Self::Description(_) => "description_bytes",
+            Self::EmptyFields(_) => "empty_fields",
+            Self::Depth(_) => "depth",
+            Self::Slots | Self::Locations(_) | Self::ClockOffset(_) => return None,
+        })
+    }
+}
+
+/// A field location that leads to no field that fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LocationProblem {
+    /// Where the trouble is: the class where the search ended.
+    pub place: TextPlace,
+    /// Where the location is written.
+    pub location_place: TextPlace,
+    /// What encloses the field that needs the other one, from the outside in.
+    pub within: Vec<String>,
+    /// The location.
+    pub location: FieldLocation,
+    /// What is wrong.
+    pub reason: String,
+    /// What was expected there.
+    pub expected: &'static str,
+    /// What was found there.
+    pub found: String,
+}
+
+impl fmt::Display for LocationProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "in {}: field location {}: {} (expected {}, found {})",
+            self.within.join(", "),
+            self.location,
+            self.reason,
+            self.expected,
+            self.found
+        )
+    }
+}
+
+/// A rule about located fields that one document has and others do not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum LocationRule {
+    /// The field is in the same array element as the one that needs it (PROP-2.0).
+    SameElement,
+    /// The field is in the same optional as the one that needs it (PROP-2.0).
+    SameOptional,
+    /// The field is in no optional of another root field (PROP-2.0).
+    NoOptional,
+    /// A selector that is unsigned selects nothing by values below 0.
+    NoNegativeRange,
+}

@@ -1,0 +1,103 @@
+//! Which classes have a fixed layout.
+
+use super::steps::{NodeId, Op, Plan, align};
+use crate::ByteOrder;
+
+/// A fixed layout.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Layout {
+    /// Size in bits.
+    pub(super) size: u64,
+    /// Whether a value in it is saved.
+    pub(super) saves: bool,
+    order: Order,
+}
+
+/// The byte orders that occur.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    /// None: the fields have no byte order.
+    Any,
+    Only(ByteOrder),
+    /// Both, never within one byte.
+    Both,
+}
+
+impl Layout {
+    /// Of no fields.
+    pub(super) const EMPTY: Self = Self { size: 0, saves: false, order: Order::Any };
+
+    /// Appends a field; gives its offset. None if that is no fixed layout: byte order changes
+    /// within a byte (decoding finds out and says so), or the size overflows.
+    pub(super) fn append(&mut self, field: Self, alignment: u64) -> Option<u64> {
+        let offset = align(self.size, alignment)?;
+        self.order = match (self.order, field.order) {
+            (Order::Any, order) | (order, Order::Any) => order,
+            (a, b) if a == b && a != Order::Both => a,
+            _ if offset % 8 == 0 && self.size % 8 == 0 && field.size % 8 == 0 => Order::Both,
+            _ => return None,
+        };
+        if self.order == Order::Both && (field.size % 8 != 0 || offset % 8 != 0) {
+            return None;
+        }
+        self.size = offset.checked_add(field.size)?;
+        self.saves |= field.saves;
+        Some(offset)
+    }
+
+    /// The byte order of the last field, if all have the same and that one ends within a byte.
+    pub(super) fn open_byte(self) -> Option<ByteOrder> {
+        match self.order {
+            Order::Only(order) if self.size % 8 != 0 => Some(order),
+            _ => None,
+        }
+    }
+}
+
+impl Plan {
+    /// Layout of the node if every instance that begins aligned has the same.
+    pub(super) fn layout(&self, id: NodeId, layouts: &[Option<Layout>]) -> Option<Layout> {
+        let node = self.node(id);
+        let saves = !node.saves().is_empty();
+        let size = |size: u64| Some(Layout { size, saves, order: Order::Any });
+        match &node.op {
+            Op::Bits(bits) => {
+                let order = if bits.big_endian { ByteOrder::BigEndian } else { ByteOrder::LittleEndian };
+                Some(Layout { size: bits.length, saves, order: Order::Only(order) })
+            }
+            // What need not begin at a byte has to be looked at.
+            Op::StaticText(..) if node.alignment % 8 != 0 => None,
+            // Whether such a text is sound depends on what it says.
+            Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
+            Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
+            Op::Null => size(0),
+            Op::Structure { members, .. } => {
+                let mut all = Layout::EMPTY;
+                for member in members {
+                    let member_layout = layouts[*member as usize]?;
+                    all.append(member_layout, self.node(*member).alignment)?;
+                }
+                Some(all)
+            }
+            Op::StaticArray { element, length, .. } => {
+                let layout = layouts[*element as usize]?;
+                if *length == 0 {
+                    return size(0);
+                }
+                if layout.size == 0 {
+                    // How many elements without bits there may be is a matter of limits.
+                    return None;
+                }
+                let alignment = self.node(*element).alignment;
+                if alignment > node.alignment {
+                    // How far the first element is from the beginning depends on where that is.
+                    return None;
+                }
+                let stride = align(layout.size, alignment)?;
+                let size = stride.checked_mul(*length - 1)?.checked_add(layout.size)?;
+                Some(Layout { size, ..layout })
+            }
+            _ => None,
+        }
+    }
+}

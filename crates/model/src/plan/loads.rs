@@ -1,0 +1,105 @@
+//! How single fields are decoded: by a load, a step of their own, or as their node says.
+
+use super::steps::{
+    Bits, BitsKind, BlockField, ElementKind, Elements, Load, Node, NodeId, NodeRef, Op, Plan, PrefixWord,
+    Step,
+};
+use crate::StringEncoding;
+use crate::bits::Word;
+
+impl Plan {
+    /// How to decode a member of a structure whose layout is not fixed.
+    pub(super) fn step(&self, node: NodeRef) -> Step {
+        let id = node.id;
+        let field = self.node(id);
+        match &field.op {
+            Op::NullTerminated(StringEncoding::Utf8) if field.alignment == 8 => Step::Text(node),
+            Op::DynamicText(StringEncoding::Utf8, length) if field.alignment == 8 => {
+                Step::DynamicText(node, *length)
+            }
+            Op::PrefixedText(StringEncoding::Utf8, prefix)
+                if field.alignment == 8 && !prefix.big_endian && !prefix.reversed && prefix.text % 8 == 0 =>
+            {
+                match (Word::new(0, prefix.length), u32::try_from(prefix.text / 8)) {
+                    (Some(word), Ok(text)) => Step::PrefixedText(node, PrefixWord { word, text }),
+                    _ => Step::Field(node),
+                }
+            }
+            // Elements may be aligned to more than the array, which may be empty.
+            Op::DynamicArray { elements: Some(elements), length, .. }
+                if field.alignment == 8 && self.node(elements.node).alignment == 8 =>
+            {
+                Step::Array(node, *length, *elements)
+            }
+            _ => Step::Field(node),
+        }
+    }
+
+    /// The field of a block; None if it is farther from the beginning than blocks are long.
+    pub(super) fn block_field(&self, NodeRef { id, plan }: NodeRef, offset: u64) -> Option<BlockField> {
+        let node = self.node(id);
+        let (byte, bit) = (u32::try_from(offset / 8).ok()?, offset % 8);
+        let (load, length, more) = match &node.op {
+            Op::Bits(bits) => {
+                let slot = node.saves().first().map_or(0, |slot| u32::from(*slot));
+                (Load::of(node, bits, bit), bits.length, slot)
+            }
+            Op::StaticText(StringEncoding::Utf8, length) => (Load::Text, 0, u32::try_from(*length).ok()?),
+            Op::StaticArray { elements: Some(_), .. } if bit == 0 => (Load::Array, 0, 0),
+            _ => (Load::Any, 0, 0),
+        };
+        // Where a value is in more than eight bytes, only the first bit counts.
+        let word = Word::new(bit, length.clamp(1, 64 - bit))?;
+        Some(BlockField { node: id, byte, more, load: load.of_word(word), plan, word })
+    }
+
+    /// The elements of an array, if they are such [`Elements`].
+    pub(super) fn elements(&self, element: NodeId) -> Option<Elements> {
+        let node = self.node(element);
+        let Op::Bits(bits) = node.op else { return None };
+        let is_plain = matches!(bits.length, 8 | 16 | 32 | 64)
+            && node.alignment % 8 == 0
+            && node.alignment <= bits.length
+            && !bits.saved
+            && !bits.reversed
+            && bits.kind != BitsKind::Padding;
+        let kind = match (Load::of(node, &bits, 0), bits.length) {
+            (Load::Unsigned, 8) => ElementKind::U8,
+            (Load::Unsigned, 16) => ElementKind::U16,
+            (Load::Unsigned, 32) => ElementKind::U32,
+            (Load::Unsigned, 64) => ElementKind::U64,
+            (Load::Signed, 8) => ElementKind::I8,
+            (Load::Signed, 16) => ElementKind::I16,
+            (Load::Signed, 32) => ElementKind::I32,
+            (Load::Signed, 64) => ElementKind::I64,
+            _ => ElementKind::Bits,
+        };
+        is_plain.then_some(Elements { node: element, size: (bits.length / 8) as u8, kind })
+    }
+}
+
+impl Load {
+    /// For the field of a node, which begins at bit `bit` of a byte.
+    fn of(node: &Node, bits: &Bits, bit: u64) -> Self {
+        let is_little = !bits.big_endian || (bits.length == 8 && bit == 0);
+        let is_simple = is_little && !bits.reversed && Word::new(bit, bits.length).is_some();
+        match (bits.kind, node.saves().len()) {
+            _ if bits.length > 64 => Self::Any,
+            (BitsKind::Unsigned, 0) if is_simple => Self::Unsigned,
+            (BitsKind::Signed, 0) if is_simple => Self::Signed,
+            (BitsKind::Unsigned, 1) if is_simple => Self::Saved,
+            (BitsKind::Real, 0) if is_simple && bit == 0 && matches!(bits.length, 32 | 64) => Self::Real,
+            _ => Self::Bits,
+        }
+    }
+
+    /// The same for a value that is in a word.
+    fn of_word(self, word: Word) -> Self {
+        match (self, word.bit(), word.length()) {
+            (Self::Signed, 0, 32) => Self::I32,
+            (Self::Unsigned, 0, 32) => Self::U32,
+            (Self::Unsigned, 0, 64) => Self::U64,
+            _ => self,
+        }
+    }
+}

@@ -1,0 +1,52 @@
+//! Compiles the way past a structure: only what says how long something is is read.
+
+use super::steps::{
+    BlockField, Extent, FixedBlock, Load, Op, Plan, SavedWord, SkipStep, SkipSteps, Slot, Step,
+};
+
+impl SkipSteps {
+    /// Past an instance of a plan; None if that takes more than these steps.
+    pub(super) fn of(plan: &Plan) -> Option<Self> {
+        let alignment = plan.root().alignment();
+        let Op::Structure { steps: members, .. } = &plan.root().op else { return None };
+        let mut steps: Vec<SkipStep> = Vec::with_capacity(members.len());
+        for member in members {
+            let step = match member {
+                Step::Block(block) => block.skip_step()?,
+                Step::Text(_) => SkipStep::Text,
+                Step::PrefixedText(_, prefix) => SkipStep::PrefixedText(*prefix),
+                Step::DynamicText(_, slot) => steps.pop()?.followed_by(*slot, 1)?,
+                Step::Array(_, slot, elements) => steps.pop()?.followed_by(*slot, elements.size.into())?,
+                Step::MixedBlock(..) | Step::Field(_) => return None,
+            };
+            steps.push(step);
+        }
+        Some(Self { alignment, steps: steps.into() })
+    }
+}
+
+impl SkipStep {
+    /// This step, followed by as many elements of that many bytes as the slot says.
+    fn followed_by(self, slot: Slot, size: usize) -> Option<Self> {
+        match self {
+            Self::Saving { block, value: length } if length.slot == slot => {
+                Some(Self::Counted { block, length, size })
+            }
+            _ => None,
+        }
+    }
+}
+
+impl FixedBlock {
+    fn skip_step(&self) -> Option<SkipStep> {
+        let block = Extent { mask: self.mask, bytes: self.bytes };
+        match *self.saving {
+            [] => Some(SkipStep::Block(block)),
+            [BlockField { load: Load::Saved, byte, more, word, .. }] => {
+                let value = SavedWord { byte: byte as usize, word, slot: Slot::try_from(more).ok()? };
+                Some(SkipStep::Saving { block, value })
+            }
+            _ => None,
+        }
+    }
+}

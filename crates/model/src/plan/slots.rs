@@ -1,0 +1,329 @@
+//! Gives a slot to each field that another one needs.
+
+use std::collections::HashMap;
+
+use super::dead_end::{Need, Trouble};
+use super::error::{LocationProblem, LocationRule, PlanError};
+use super::locate::{MemberNames, Scopes, Search};
+use super::plans::DataStreamPlans;
+use super::steps::{Choices, NodeId, Op, Plan, Slot};
+use crate::{
+    DataStreamClass, FieldKind, FieldLocation, Length, Limits, RangeSet, Scope, Selectors, StringLength,
+    TraceClass,
+};
+
+/// A field that needs another one, and where that is.
+struct Found {
+    /// Index of the event record class, if the field is of one.
+    event: Option<usize>,
+    /// Scope of the field that needs the other one.
+    own_scope: Scope,
+    dependent: NodeId,
+    /// Scope of the field that is needed.
+    scope: Scope,
+    /// What that field can be: there are several where a variant is on the way.
+    targets: Vec<NodeId>,
+    /// If there are several, and each selects the options of a variant by other values: those of this
+    /// one, by option.
+    choices: Option<Vec<RangeSet>>,
+}
+
+impl Found {
+    /// Notes the slot in the field that needs it.
+    fn connect(&self, plan: &mut Plan, slot: Slot) {
+        match &self.choices {
+            Some(choices) => plan.add_choices(self.dependent, slot, choices),
+            None => plan.set_slot(self.dependent, slot),
+        }
+    }
+}
+
+/// Steps that locating may take, for each field class that the limits allow: many fields whose
+/// locations lead through variants of many options could take forever.
+const STEPS: u64 = 16;
+
+/// More broken rules than these are not looked for: these are enough for a person to read.
+const MOST_BROKEN_RULES: usize = 256;
+
+/// More locations that lead nowhere are not kept: each takes memory, and there can be a million.
+const MOST_PROBLEMS: usize = 1000;
+
+/// What is wrong with field locations.
+struct Problems<'a> {
+    /// The rules that are looked at.
+    rules: &'a [LocationRule],
+    all: Vec<LocationProblem>,
+    broken_rules: Vec<(LocationRule, LocationProblem)>,
+}
+
+/// First finds everything, then gives out slots: those of the packet header come first, then those
+/// of the other scopes that event record classes share, so that each class can use the same numbers
+/// after them for its own.
+pub(super) fn assign_slots(
+    trace: &TraceClass,
+    mut packet_header: Option<&mut Plan>,
+    data_streams: &mut [DataStreamPlans],
+    limits: &Limits,
+    rules: &[LocationRule],
+) -> Result<Vec<(LocationRule, LocationProblem)>, PlanError> {
+    let most = limits.field_classes.saturating_mul(STEPS).max(1);
+    let mut problems = Problems { rules, all: Vec::new(), broken_rules: Vec::new() };
+    let mut in_header = Vec::new();
+    let scopes = [packet_header.as_deref(), None, None, None, None, None];
+    let names = MemberNames::new(most);
+    find(&names, &scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
+    let streams: Vec<Vec<Found>> = trace
+        .data_streams
+        .iter()
+        .zip(&*data_streams)
+        .map(|(class, stream)| find_in_stream(&names, class, stream, packet_header.as_deref(), &mut problems))
+        .collect();
+    if names.is_exhausted() {
+        return Err(PlanError::Steps(most));
+    }
+    if !problems.all.is_empty() {
+        return Err(PlanError::Locations(problems.all));
+    }
+    let mut of_trace = SlotNumbers::after(0);
+    for found in in_header.iter().chain(streams.iter().flatten()) {
+        if found.scope == Scope::PacketHeader {
+            let slot = of_trace.of(found, packet_header.as_deref_mut())?;
+            if let (Scope::PacketHeader, Some(header)) = (found.own_scope, &mut packet_header) {
+                found.connect(header, slot);
+            }
+        }
+    }
+    for (stream, all) in data_streams.iter_mut().zip(&streams) {
+        let mut shared = SlotNumbers::after(of_trace.next);
+        for found in all.iter().filter(|found| !found.is_of_event() && found.scope != Scope::PacketHeader) {
+            shared.of(found, stream.scope_mut(found.scope, None))?;
+        }
+        stream.slots = usize::from(shared.next);
+        for of_class in all.chunk_by(|a, b| a.event == b.event) {
+            let mut own = SlotNumbers::after(shared.next);
+            for found in of_class {
+                let slots = match found.scope {
+                    Scope::PacketHeader => &mut of_trace,
+                    _ if found.is_of_event() => &mut own,
+                    _ => &mut shared,
+                };
+                let slot = slots.of(found, stream.scope_mut(found.scope, found.event))?;
+                if let Some(plan) = stream.scope_mut(found.own_scope, found.event) {
+                    found.connect(plan, slot);
+                }
+            }
+            stream.slots = stream.slots.max(usize::from(own.next));
+        }
+    }
+    Ok(problems.broken_rules)
+}
+
+impl Found {
+    /// Whether the field that is needed is of an event record class.
+    fn is_of_event(&self) -> bool {
+        matches!(self.scope, Scope::SpecificContext | Scope::Payload)
+    }
+}
+
+impl DataStreamPlans {
+    /// The plan of a scope; None also of packet headers.
+    fn scope_mut(&mut self, scope: Scope, event: Option<usize>) -> Option<&mut Plan> {
+        match scope {
+            Scope::PacketHeader => None,
+            Scope::PacketContext => self.packet_context.as_mut(),
+            Scope::EventRecordHeader => self.event_record_header.as_mut(),
+            Scope::CommonContext => self.common_context.as_mut(),
+            Scope::SpecificContext => self.event_records.get_mut(event?)?.specific_context.as_mut(),
+            Scope::Payload => self.event_records.get_mut(event?)?.payload.as_mut(),
+            // It is never decoded.
+            Scope::Resource => None,
+        }
+    }
+}
+
+/// The numbers given out to fields that are needed.
+struct SlotNumbers {
+    by_targets: HashMap<(Scope, Vec<NodeId>), Slot>,
+    next: Slot,
+}
+
+impl SlotNumbers {
+    fn after(next: Slot) -> Self {
+        Self { by_targets: HashMap::new(), next }
+    }
+
+    /// The number of what is needed. If it is a new one, the fields of `plan` that it is of save
+    /// their values from now on.
+    fn of(&mut self, found: &Found, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
+        let key = (found.scope, found.targets.clone());
+        if let Some(slot) = self.by_targets.get(&key) {
+            return Ok(*slot);
+        }
+        let slot = self.next;
+        self.next = self.next.checked_add(1).filter(|next| *next < Slot::MAX).ok_or(PlanError::Slots)?;
+        if let Some(plan) = plan {
+            found.targets.iter().for_each(|target| plan.save(*target, slot));
+        }
+        self.by_targets.insert(key, slot);
+        Ok(slot)
+    }
+}
+
+/// What fields of a data stream class need; what belongs to one event record class is together.
+fn find_in_stream(
+    names: &MemberNames,
+    class: &DataStreamClass,
+    stream: &DataStreamPlans,
+    header: Option<&Plan>,
+    problems: &mut Problems<'_>,
+) -> Vec<Found> {
+    let mut all = Vec::new();
+    let shared = [
+        header,
+        stream.packet_context.as_ref(),
+        stream.event_record_header.as_ref(),
+        stream.common_context.as_ref(),
+        None,
+        None,
+    ];
+    let within = format!("data stream class {}", class.id);
+    for scope in [Scope::PacketContext, Scope::EventRecordHeader, Scope::CommonContext] {
+        find(names, &shared, scope, None, std::slice::from_ref(&within), &mut all, problems);
+    }
+    for (i, (class, event)) in class.event_records.iter().zip(&stream.event_records).enumerate() {
+        let mut scopes = shared;
+        scopes[4] = event.specific_context.as_ref();
+        scopes[5] = event.payload.as_ref();
+        let within = [within.clone(), format!("event record class {}", class.id)];
+        for scope in [Scope::SpecificContext, Scope::Payload] {
+            find(names, &scopes, scope, Some(i), &within, &mut all, problems);
+        }
+    }
+    all
+}
+
+/// Finds what the fields of one scope need.
+fn find(
+    names: &MemberNames,
+    scopes: &Scopes<'_>,
+    scope: Scope,
+    event: Option<usize>,
+    within: &[String],
+    all: &mut Vec<Found>,
+    problems: &mut Problems<'_>,
+) {
+    let Some(plan) = scopes[scope as usize] else { return };
+    for id in 0..plan.nodes.len() as NodeId {
+        let Some((location, need)) = needs(plan, id) else { continue };
+        if names.is_exhausted() {
+            return;
+        }
+        let search = Search { names, scopes, scope, plan, dependent: id, location, need };
+        match search.run() {
+            Ok((target_scope, targets)) => {
+                let found = |targets, choices| Found {
+                    event,
+                    own_scope: scope,
+                    dependent: id,
+                    scope: target_scope,
+                    targets,
+                    choices,
+                };
+                if problems.broken_rules.len() < MOST_BROKEN_RULES
+                    && !problems.rules.is_empty()
+                    && let Some((rule, reason)) = search.broken_rule(target_scope, &targets)
+                    && problems.rules.contains(&rule)
+                {
+                    let trouble = Trouble {
+                        place: location.declared_at.0,
+                        reason: reason.to_owned(),
+                        expected: "",
+                        found: String::new(),
+                    };
+                    let problem = problem(trouble, within, scope, plan, id, location);
+                    problems.broken_rules.push((rule, problem));
+                }
+                match search.choices(target_scope, &targets) {
+                    Some(choices) => {
+                        let each = targets.into_iter().zip(choices);
+                        all.extend(each.map(|(target, choices)| found(vec![target], Some(choices))));
+                    }
+                    None => all.push(found(targets, None)),
+                }
+            }
+            Err(trouble) if problems.all.len() < MOST_PROBLEMS => {
+                problems.all.push(problem(trouble, within, scope, plan, id, location));
+            }
+            Err(_) => {}
+        }
+    }
+}
+
+fn problem(
+    trouble: Trouble,
+    within: &[String],
+    scope: Scope,
+    plan: &Plan,
+    id: NodeId,
+    location: &FieldLocation,
+) -> LocationProblem {
+    let mut within = within.to_vec();
+    within.push(scope.to_string());
+    within.extend(plan.path_names(id));
+    LocationProblem {
+        place: trouble.place,
+        location_place: location.declared_at.0,
+        within,
+        location: location.clone(),
+        reason: trouble.reason,
+        expected: trouble.expected,
+        found: trouble.found,
+    }
+}
+
+/// Which field the node needs, if any.
+fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+    match &plan.node(id).class.kind {
+        FieldKind::String { length: StringLength::Dynamic(location), .. }
+        | FieldKind::Blob { length: Length::Dynamic(location), .. }
+        | FieldKind::Array { length: Length::Dynamic(location), .. } => Some((location, Need::Length)),
+        FieldKind::Optional { selector, ranges: None, .. } => Some((selector, Need::BooleanSelector)),
+        FieldKind::Optional { selector, .. } | FieldKind::Variant { selector, .. } => {
+            Some((selector, Need::IntegerSelector))
+        }
+        _ => None,
+    }
+}
+
+impl Plan {
+    fn set_slot(&mut self, id: NodeId, slot: Slot) {
+        match &mut self.nodes[id as usize].op {
+            Op::DynamicText(_, into)
+            | Op::DynamicBlob(into)
+            | Op::DynamicArray { length: into, .. }
+            | Op::Optional { selector: into, .. } => *into = slot,
+            Op::Variant(variant) => variant.selector = slot,
+            _ => {}
+        }
+    }
+
+    /// Has a variant select its options by these values, if the field of this slot is decoded.
+    fn add_choices(&mut self, id: NodeId, slot: Slot, options: &[RangeSet]) {
+        if let Op::Variant(variant) = &mut self.nodes[id as usize].op {
+            variant.choices.push(Choices { slot, selectors: Selectors::new(options) });
+        }
+    }
+
+    /// Has the node save its value, and the optionals and variants around it forget an old one.
+    fn save(&mut self, id: NodeId, slot: Slot) {
+        self.nodes[id as usize].links.get_or_insert_default().saves.push(slot);
+        let mut parent = self.nodes[id as usize].parent;
+        while let Some(id) = parent {
+            let node = &mut self.nodes[id as usize];
+            if matches!(node.op, Op::Optional { .. } | Op::Variant(_)) && !node.clears().contains(&slot) {
+                node.links.get_or_insert_default().clears.push(slot);
+            }
+            parent = node.parent;
+        }
+    }
+}

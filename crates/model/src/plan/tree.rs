@@ -1,0 +1,210 @@
+//! The nodes of a plan: the expanded root class.
+
+use std::sync::Arc;
+
+use super::error::PlanError;
+use super::layout::Layout;
+use super::steps::{Bits, BitsKind, Node, NodeId, Op, Plan, Slot, Step, TextPrefix, VariableOp, VariantOp};
+use crate::memory::{Budget, allocated};
+use crate::{
+    BitField, ByteOrder, FieldClass, FieldKind, Length, Limits, Selectors, StringLength, VariableLengthValue,
+};
+
+/// A slot that is not known yet; no compiled plan has one.
+const NO_SLOT: Slot = Slot::MAX;
+
+impl Plan {
+    /// Builds the tree of nodes; slots and blocks come later.
+    pub(super) fn tree(
+        root: &Arc<FieldClass>,
+        budget: &mut Left,
+        limits: &Limits,
+    ) -> Result<Self, PlanError> {
+        let mut plan = Self { nodes: Vec::new(), fixed: None, skip_steps: None };
+        plan.add(None, root, None, budget, limits.depth, limits)?;
+        plan.nodes.shrink_to_fit();
+        Ok(plan)
+    }
+
+    fn add(
+        &mut self,
+        name: Option<&str>,
+        class: &Arc<FieldClass>,
+        parent: Option<NodeId>,
+        budget: &mut Left,
+        depth: u32,
+        limits: &Limits,
+    ) -> Result<NodeId, PlanError> {
+        budget.take(name, class, limits)?;
+        let depth = depth.checked_sub(1).ok_or(PlanError::Depth(limits.depth))?;
+        let id = self.nodes.len() as NodeId;
+        self.nodes.push(Node {
+            name: name.map(Into::into),
+            class: Arc::clone(class),
+            roles: class.roles,
+            alignment: 1,
+            op: Op::Null,
+            links: None,
+            parent,
+            is_option: false,
+        });
+        let mut alignment = 1;
+        let mut child = |plan: &mut Self, name: Option<&str>, class: &Arc<FieldClass>| {
+            plan.add(name, class, Some(id), budget, depth, limits)
+        };
+        let bits = |bits: &BitField, kind| {
+            Op::Bits(Bits {
+                length: bits.length,
+                big_endian: bits.byte_order == ByteOrder::BigEndian,
+                reversed: bits.is_reversed(),
+                kind,
+                saved: false,
+            })
+        };
+        let op = match &class.kind {
+            FieldKind::BitArray(layout) => {
+                alignment = layout.alignment;
+                bits(layout, BitsKind::BitArray)
+            }
+            FieldKind::BitMap { bits: layout, .. } => {
+                alignment = layout.alignment;
+                bits(layout, BitsKind::BitMap)
+            }
+            FieldKind::Boolean(layout) => {
+                alignment = layout.alignment;
+                bits(layout, BitsKind::Boolean)
+            }
+            FieldKind::Integer { bits: layout, integer } => {
+                alignment = layout.alignment;
+                bits(layout, if integer.signed { BitsKind::Signed } else { BitsKind::Unsigned })
+            }
+            FieldKind::Float(layout) => {
+                alignment = layout.alignment;
+                bits(layout, BitsKind::Real)
+            }
+            FieldKind::Padding(layout) => {
+                alignment = layout.alignment;
+                bits(layout, BitsKind::Padding)
+            }
+            FieldKind::VariableLength { value, alignment: a } => {
+                alignment = *a;
+                Op::Variable(match value {
+                    VariableLengthValue::BitArray => VariableOp::BitArray,
+                    VariableLengthValue::Boolean => VariableOp::Boolean,
+                    VariableLengthValue::Integer(integer) if integer.signed => VariableOp::Signed,
+                    VariableLengthValue::Integer(_) => VariableOp::Unsigned,
+                })
+            }
+            FieldKind::String { encoding, length, alignment: a } => {
+                alignment = *a;
+                match length {
+                    StringLength::NullTerminated => Op::NullTerminated(*encoding),
+                    StringLength::Static(length) => Op::StaticText(*encoding, *length),
+                    StringLength::Dynamic(_) => Op::DynamicText(*encoding, NO_SLOT),
+                    StringLength::Prefixed { length, gap } => {
+                        let prefix = TextPrefix {
+                            length: length.length.clamp(1, 64),
+                            big_endian: length.byte_order == ByteOrder::BigEndian,
+                            reversed: length.is_reversed(),
+                            text: length.length.clamp(1, 64).saturating_add(*gap),
+                        };
+                        Op::PrefixedText(*encoding, prefix)
+                    }
+                }
+            }
+            FieldKind::Blob { length, alignment: a, .. } => {
+                alignment = *a;
+                match length {
+                    Length::Static(length) => Op::StaticBlob(*length),
+                    Length::Dynamic(_) => Op::DynamicBlob(NO_SLOT),
+                }
+            }
+            FieldKind::Structure { members, minimum_alignment } => {
+                alignment = *minimum_alignment;
+                let mut ids = Vec::with_capacity(members.len());
+                for member in members {
+                    let member = child(self, Some(&member.name), &member.class)?;
+                    alignment = alignment.max(self.node(member).alignment);
+                    ids.push(member);
+                }
+                Op::Structure { members: ids, steps: Vec::new() }
+            }
+            FieldKind::Array { element, length, minimum_alignment, element_aligns } => {
+                let element = child(self, None, element)?;
+                alignment = *minimum_alignment;
+                if *element_aligns {
+                    alignment = alignment.max(self.node(element).alignment);
+                }
+                match length {
+                    Length::Static(length) => Op::StaticArray { element, length: *length, elements: None },
+                    Length::Dynamic(_) => Op::DynamicArray { element, length: NO_SLOT, elements: None },
+                }
+            }
+            FieldKind::Optional { field, ranges, .. } => {
+                let field = child(self, None, field)?;
+                Op::Optional { field, selector: NO_SLOT, ranges: ranges.clone() }
+            }
+            FieldKind::Variant { options, alignment: a, .. } => {
+                alignment = *a;
+                let mut nodes = Vec::with_capacity(options.len());
+                for option in options {
+                    let node = child(self, option.name.as_deref(), &option.class)?;
+                    self.nodes[node as usize].is_option = true;
+                    nodes.push(node);
+                }
+                let selectors = Selectors::new(options.iter().map(|option| &option.ranges));
+                let selector = NO_SLOT;
+                Op::Variant(Box::new(VariantOp { options: nodes, selectors, selector, choices: Vec::new() }))
+            }
+            FieldKind::Union { members, alignment: a } => {
+                alignment = *a;
+                let mut ids = Vec::with_capacity(members.len());
+                for member in members {
+                    ids.push(child(self, Some(&member.name), &member.class)?);
+                }
+                Op::Union { members: ids }
+            }
+            FieldKind::Null { alignment: a } => {
+                alignment = *a;
+                Op::Null
+            }
+        };
+        let node = &mut self.nodes[id as usize];
+        node.alignment = alignment.max(1);
+        node.op = op;
+        Ok(id)
+    }
+}
+
+/// What plans may still take.
+pub(super) struct Left {
+    /// How many more field classes there may be.
+    classes: u64,
+    memory: Budget,
+}
+
+impl Left {
+    pub(super) fn new(limits: &Limits) -> Self {
+        Self { classes: limits.field_classes, memory: Budget::new(limits.description_bytes) }
+    }
+
+    /// Takes what a node takes.
+    fn take(&mut self, name: Option<&str>, class: &FieldClass, limits: &Limits) -> Result<(), PlanError> {
+        self.classes = self.classes.checked_sub(1).ok_or(PlanError::FieldClasses(limits.field_classes))?;
+        let (variant, ranges) = match &class.kind {
+            FieldKind::Variant { options, .. } => {
+                let ranges: usize = options.iter().map(|option| option.ranges.0.len()).sum();
+                (allocated(size_of::<VariantOp>()), ranges)
+            }
+            _ => (0, 0),
+        };
+        // With its share of the steps of the structure around, and what is found out of it meanwhile.
+        let node = size_of::<Node>() + size_of::<Step>() + size_of::<Option<Layout>>() + 16;
+        let name = name.map_or(0, |name| allocated(name.len()));
+        self.take_memory(node as u64 + name + variant + 48 * ranges as u64, limits)
+    }
+
+    pub(super) fn take_memory(&mut self, bytes: u64, limits: &Limits) -> Result<(), PlanError> {
+        if self.memory.take(bytes) { Ok(()) } else { Err(PlanError::Description(limits.description_bytes)) }
+    }
+}
