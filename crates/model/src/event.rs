@@ -1,6 +1,8 @@
 //! Events and packets as they are delivered: where they lie, and the plans to decode them.
 
-use crate::decode::{DecodeError, PacketBits, Plans, Position, Slots, WalkLimits, walk_all, walk_joined};
+use crate::decode::{
+    DecodeError, PacketBits, Plans, Position, Slots, WalkLimits, changed_since, walk_all, walk_joined,
+};
 use crate::plan::{EventRecordPlans, Node, Plan};
 use crate::{DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
@@ -184,11 +186,16 @@ impl<'a> Event<'a> {
         {
             return self.visit_each(visitor);
         }
-        let Scopes { bits, begins, slots, limits, .. } = self.scopes;
-        let mut begin = begins[Scope::CommonContext as usize];
+        let scopes = &self.scopes;
         if let Some(steps) = &self.plans.joined {
-            return walk_joined(steps, self, bits, begin, slots, visitor);
+            let begin = scopes.begins[Scope::CommonContext as usize].bit.wrapping_add(7) / 8;
+            if walk_joined(steps, self, scopes.bits.bytes(), begin as usize, scopes.slots, visitor) {
+                return Ok(());
+            }
+            return changed_since(scopes.bits, begin * 8);
         }
+        let Scopes { bits, begins, slots, limits, .. } = *scopes;
+        let mut begin = begins[Scope::CommonContext as usize];
         let common_context = self.stream.plans().common_context.as_ref();
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
         walk_all(plans, bits, &mut begin, slots, *limits, visitor, |_, _| {})

@@ -29,4 +29,4 @@ pub use packet_bits::{PacketBits, WalkLimits};
 pub use position::Position;
 pub use slots::{LEAST, Slots, UNKNOWN};
 pub use visit::walk_all;
-pub(crate) use visit::walk_joined;
+pub(crate) use visit::{changed_since, walk_joined};

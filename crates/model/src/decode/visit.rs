@@ -75,30 +75,25 @@ pub fn walk_all<'a, V: Visitor>(
     Ok(())
 }
 
-/// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from bit `begin` on, as
-/// [`walk_all`] does with its plans, but does not report the structures that these are.
-///
-/// # Errors
-/// If the bits do not fit.
+/// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from byte `begin` of these
+/// on, as [`walk_all`] does with its plans, but does not report the structures that these are. False: they do
+/// not fit.
 #[inline(always)]
 pub(crate) fn walk_joined<'a, V: Visitor>(
     steps: &'a [Step],
     plans: impl Plans<'a>,
-    bits: PacketBits<'a>,
-    begin: Position,
+    bytes: &'a [u8],
+    begin: usize,
     slots: &'a Slots,
     visitor: &mut V,
-) -> Result<(), DecodeError> {
-    let begin = begin.bit.wrapping_add(7) / 8;
-    if (Bytewise { bytes: bits.bytes(), slots, plans }).steps(visitor, steps, begin as usize) {
-        return Ok(());
-    }
-    changed_since(bits, begin * 8)
+) -> bool {
+    Bytewise { bytes, slots, plans }.steps(visitor, steps, begin)
 }
 
-/// What does not fit is not delivered, so something has changed it since.
+/// The error of [`walk_joined`] of an event that was delivered: as what does not fit is not, something has
+/// changed it since.
 #[cold]
-fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {
+pub(crate) fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {
     let left = bits.end().saturating_sub(begin);
     Err(DecodeError { bit: begin, kind: DecodeErrorKind::BeyondContent { needed: left + 8, left } })
 }

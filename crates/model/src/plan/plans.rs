@@ -43,7 +43,7 @@ pub struct EventRecordPlans {
     /// Of payloads.
     pub payload: Option<Plan>,
     /// The steps of the common context and of these two together, where they are such that can be
-    /// joined.
+    /// joined. Without them: log-null +51 %, null +25 %.
     pub(crate) joined: Option<Box<[Step]>>,
     /// Which of the event record classes of the data stream class this is.
     pub(crate) index: Option<usize>,

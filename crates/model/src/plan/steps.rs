@@ -182,7 +182,8 @@ pub(crate) enum VariableOp {
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) nodes: Vec<Node>,
-    /// Size in bits if it is fixed and nothing has to be saved.
+    /// Size in bits if it is fixed and nothing has to be saved. Without it: count +230 %, pretty +35 %,
+    /// null +25 %.
     pub(crate) fixed: Option<u64>,
     /// The way past an instance, where it takes no more than such steps.
     pub(crate) skip_steps: Option<SkipSteps>,
@@ -251,18 +252,22 @@ impl Plan {
 #[repr(u8)]
 pub(crate) enum Step {
     /// Members of fixed layout which end with a byte, and with which nothing can be wrong if the packet
-    /// has all their bytes.
+    /// has all their bytes. Without blocks: null +154 %, count +228 %, log-null +252 %, log +54 %,
+    /// pretty +26 %.
     Block(FixedBlock),
     /// Any other members of fixed layout; and the byte order of the last one, if it ends within a byte.
     MixedBlock(FixedBlock, Option<ByteOrder>),
-    /// A string of code units of one byte that ends with a zero, and begins at the next byte.
+    /// A string of code units of one byte that ends with a zero, and begins at the next byte. Without it:
+    /// null +26 %, count +107 %, pretty +6 %.
     Text(NodeRef),
     /// A string of code units of one byte whose length is in a slot, and which begins at the next
-    /// byte.
+    /// byte. Without it: null +28 %, count +109 %, pretty +6 %.
     DynamicText(NodeRef, Slot),
-    /// A string of code units of one byte that begins with its own length, at the next byte.
+    /// A string of code units of one byte that begins with its own length, at the next byte. Without it:
+    /// log-null +78 %, log +7 %.
     PrefixedText(NodeRef, PrefixWord),
-    /// An array whose length is in a slot, and which begins at the next byte.
+    /// An array whose length is in a slot, and which begins at the next byte. Without it: null +27 %,
+    /// count +111 %, pretty +6 %.
     Array(NodeRef, Slot, Elements),
     /// Any other member: decoded as its node says.
     Field(NodeRef),
@@ -353,21 +358,25 @@ impl BlockField {
 /// How to load a field of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Load {
-    /// Integers like those below that are whole words of one of these sizes: the commonest ones.
+    /// Integers like those below that are whole words of one of these sizes: the commonest ones. Without
+    /// them: log-null +1.8 %, null +1.1 %.
     I32,
     U32,
     U64,
     /// Little-endian integers that a [`Word`] has; nothing but the visitor needs the value. These
-    /// are what most fields of most traces are.
+    /// are what most fields of most traces are. Without them and those above: null +68 %,
+    /// log-null +60 %, jsonl +15 %, log +14 %.
     Unsigned,
     Signed,
-    /// The same, unsigned; one slot takes the value.
+    /// The same, unsigned; one slot takes the value. Without it: count +115 %, null +24 %, pretty +7 %.
     Saved,
-    /// Floating-point numbers of 32 and 64 bits, whole bytes, little-endian.
+    /// Floating-point numbers of 32 and 64 bits, whole bytes, little-endian. Without it: null +3.7 %,
+    /// jsonl +1.1 %.
     Real,
-    /// A string of static length, of code units of one byte.
+    /// A string of static length, of code units of one byte. Without it: null +47 %.
     Text,
-    /// An array of static length, of elements that are whole bytes.
+    /// An array of static length, of elements that are whole bytes. Without it: count +100 %,
+    /// null +27 %, pretty +6 %.
     Array,
     /// Any kind of bits, up to 64 of them at any place.
     Bits,
@@ -376,7 +385,7 @@ pub(crate) enum Load {
 }
 
 /// The elements of an array, each of them whole bytes, one behind the other without gaps, and
-/// needed by nothing but the visitor.
+/// needed by nothing but the visitor. Without them: count +144 %, null +61 %, pretty +16 %.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Elements {
     pub(crate) node: NodeId,
@@ -431,7 +440,7 @@ pub(crate) struct SavedWord {
     pub(crate) slot: Slot,
 }
 
-/// The steps on the way past an instance of a plan.
+/// The steps on the way past an instance of a plan. Without them: count +91 %, null +9 %, jsonl +3 %.
 #[derive(Debug)]
 pub(crate) struct SkipSteps {
     /// Alignment in bits.
