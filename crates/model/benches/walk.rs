@@ -11,9 +11,9 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use ichnos_model::plan::{Plan, TracePlans};
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
-    BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, IntegerRange, Limits, Member, RangeSet, Real, Scope, Skip, StringEncoding,
-    StringLength, Text, TraceClass, VariantOption, Visitor,
+    BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
+    FieldLocation, FieldRef, IntegerProperties, IntegerRange, Limits, Member, RangeSet, Real, Scope, Scopes,
+    Skip, StringEncoding, StringLength, Text, Trace, TraceClass, VariantOption, Visitor,
 };
 
 fn structure(members: Vec<(&str, FieldKind)>) -> Arc<FieldClass> {
@@ -147,5 +147,23 @@ fn all(criterion: &mut Criterion) {
     }
 }
 
-criterion_group!(benches, all);
+/// One field of an event: of the block that the scope begins with, and behind a text.
+fn one_field(criterion: &mut Criterion) {
+    let (class, record) = strings();
+    let event = EventRecordClass { payload: Some(class), ..EventRecordClass::default() };
+    let stream = DataStreamClass { event_records: vec![Arc::new(event)], ..DataStreamClass::default() };
+    let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
+    let trace = Arc::new(Trace::new(trace, "trace", &Limits::default()).unwrap());
+    let stream = DataStream::new(trace, 0, None, "stream").unwrap();
+    let (begins, limits) = ([Position::default(); 6], WalkLimits::from(&Limits::default()));
+    let scopes = Scopes::new(PacketBits::whole(&record), &begins, &[], &limits);
+    let event = Event::new(&stream, &stream.plans().event_records[0], None, scopes);
+    let mut group = criterion.benchmark_group("field");
+    for name in ["number", "code"] {
+        let field = FieldRef::new(&event, name).unwrap();
+        group.bench_function(name, |bench| bench.iter(|| black_box(&event).get(&field)));
+    }
+}
+
+criterion_group!(benches, all, one_field);
 criterion_main!(benches);

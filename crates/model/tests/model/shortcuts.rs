@@ -1,7 +1,8 @@
-//! What is quick - to skip to the end of a structure, to visit joined scopes at once - gives what carrying
-//! out each plan gives, for structures of any kind and bytes of any kind.
+//! What is quick - to skip to the end of a structure, to visit joined scopes at once, to decode one field - gives
+//! what running each plan gives, for structures of any kind and bytes of any kind.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
@@ -9,8 +10,8 @@ use ichnos_model::plan::Plan;
 use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits, walk_all};
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
-    FieldLocation, IntegerProperties, Length, Limits, Member, Real, Scope, Scopes, Skip, StringEncoding,
-    StringLength, Text, Trace, TraceClass, Visitor, Wide,
+    FieldLocation, FieldRef, FieldValue, IntegerProperties, Length, Limits, Member, Real, Scope, Scopes,
+    Skip, StringEncoding, StringLength, Text, Trace, TraceClass, Visitor, Wide,
 };
 
 struct Random(u64);
@@ -59,6 +60,31 @@ macro_rules! flat {
 
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
     text: Text<'_>, blob: &[u8], begin_array: u64);
+
+/// The values that are reported, by the node of the field.
+#[derive(Debug, Default)]
+struct ByNode(BTreeMap<usize, String>);
+
+impl ByNode {
+    fn insert(&mut self, field: Field<'_>, value: FieldValue<'_>) {
+        self.0.insert(field.index(), format!("{value:?}"));
+    }
+}
+
+impl Visitor for ByNode {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.insert(field, FieldValue::Unsigned(value));
+    }
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.insert(field, FieldValue::Signed(value));
+    }
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.insert(field, FieldValue::Text(value.bytes));
+    }
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.insert(field, FieldValue::Blob(bytes));
+    }
+}
 
 fn class(kind: FieldKind) -> Arc<FieldClass> {
     Arc::new(FieldClass::new(kind))
@@ -197,6 +223,7 @@ impl Maker {
 struct Counts {
     whole: u32,
     skips: u32,
+    fields: u32,
 }
 
 fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &mut Counts) {
@@ -233,6 +260,18 @@ fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &
     let mut at_once = Flat::default();
     assert_eq!(event.visit_all(&mut at_once), Ok(()));
     assert_eq!(at_once, flat);
+    for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
+        let mut all = ByNode::default();
+        assert_eq!(event.visit(scope, &mut all), Ok(()));
+        let Some(plan) = event.plan(scope) else { continue };
+        let members = (0..).map_while(|index| Some((plan.member_name(index)?, plan.member(index)?)));
+        for (name, node) in members {
+            let field = FieldRef::within(&event, scope, name).unwrap();
+            let value = event.get(&field).map(|value| format!("{value:?}"));
+            assert_eq!(value.as_ref(), all.0.get(&node), "{scope} {name}");
+            counts.fields += u32::from(value.is_some());
+        }
+    }
 }
 
 #[test]
@@ -258,5 +297,6 @@ fn what_is_quick_gives_the_same() {
             compare(&stream, bits, begin, &mut counts);
         }
     }
-    assert!(counts.whole > 10_000 && counts.skips > 10_000, "{} {}", counts.whole, counts.skips);
+    let Counts { whole, skips, fields } = counts;
+    assert!(whole > 10_000 && skips > 10_000 && fields > 10_000, "{whole} {skips} {fields}");
 }
