@@ -3,6 +3,7 @@
 use crate::decode::{
     DecodeError, PacketBits, Plans, Position, Slots, WalkLimits, changed_since, walk_all, walk_joined,
 };
+use crate::event_values::Recorder;
 use crate::plan::{EventRecordPlans, Node, Plan};
 use crate::{DataStream, EventRecordClass, EventValues, Scope, Visitor};
 
@@ -225,6 +226,24 @@ impl Event<'_> {
     #[inline(never)]
     fn visit_each<V: Visitor>(&self, visitor: &mut V) -> Result<(), DecodeError> {
         OWN.into_iter().try_for_each(|scope| self.visit(scope, visitor))
+    }
+}
+
+impl EventValues {
+    /// Takes over all scopes of an event, in place of what was here: a copy of the event that lasts longer
+    /// than the event itself.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    pub fn copy_from(&mut self, event: &Event<'_>) -> Result<(), DecodeError> {
+        self.clear();
+        for scope in Scope::ALL {
+            if event.plan(scope).is_some() && (scope != Scope::Resource || event.has_resource()) {
+                self.begin(scope);
+                event.visit(scope, &mut Recorder(self))?;
+            }
+        }
+        Ok(())
     }
 }
 

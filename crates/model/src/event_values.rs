@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::decode::{DecodeError, DecodeErrorKind};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::visitor::{Field, Visitor};
-use crate::{Event, FieldValue, Real, Scope, StringEncoding, Text, Wide};
+use crate::{FieldValue, Real, Scope, StringEncoding, Text, Wide};
 
 /// The values of an event's scopes, in memory that is reused from one event to the next.
 ///
@@ -217,22 +217,6 @@ impl EventValues {
         self.bytes.get(begin..begin + length).unwrap_or_default()
     }
 
-    /// Takes over all scopes of an event, in place of what was here: a copy of the event that lasts longer
-    /// than the event itself.
-    ///
-    /// # Errors
-    /// See [`Event::visit`].
-    pub fn copy_from(&mut self, event: &Event<'_>) -> Result<(), DecodeError> {
-        self.clear();
-        for scope in Scope::ALL {
-            if event.plan(scope).is_some() && (scope != Scope::Resource || event.has_resource()) {
-                self.begin(scope);
-                event.visit(scope, &mut Recorder(self))?;
-            }
-        }
-        Ok(())
-    }
-
     /// Calls `visitor` for all fields of a scope of which these are the values.
     ///
     /// # Errors
@@ -308,7 +292,7 @@ pub(crate) struct Mismatch {
 }
 
 /// Writes the fields of a scope that is made of bits as values.
-struct Recorder<'v>(&'v mut EventValues);
+pub(crate) struct Recorder<'v>(pub(crate) &'v mut EventValues);
 
 impl Visitor for Recorder<'_> {
     fn unsigned(&mut self, _: Field<'_>, value: u64) {

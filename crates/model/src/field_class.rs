@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::wide_integer::names_of;
-use crate::{Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, Wide, WideRange};
+use crate::{
+    Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, StringEncoding, Wide,
+    WideRange,
+};
 
 /// Describes fields: sequences of bits in a packet, and what they mean.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -475,42 +478,6 @@ pub enum VariableLengthValue {
     Boolean,
     /// An integer, two's complement if signed.
     Integer(IntegerProperties),
-}
-
-/// Encoding of a string.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[allow(missing_docs)]
-pub enum StringEncoding {
-    #[default]
-    Utf8,
-    Utf16Be,
-    Utf16Le,
-    Utf32Be,
-    Utf32Le,
-}
-
-impl StringEncoding {
-    /// Bytes of a code unit: 1, 2 or 4.
-    #[must_use]
-    pub const fn unit(self) -> usize {
-        match self {
-            Self::Utf8 => 1,
-            Self::Utf16Be | Self::Utf16Le => 2,
-            Self::Utf32Be | Self::Utf32Le => 4,
-        }
-    }
-
-    /// The name of CTF2-SPEC-2.0, for instance "utf-16be".
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Utf8 => "utf-8",
-            Self::Utf16Be => "utf-16be",
-            Self::Utf16Le => "utf-16le",
-            Self::Utf32Be => "utf-32be",
-            Self::Utf32Le => "utf-32le",
-        }
-    }
 }
 
 /// Where a string ends.

@@ -61,7 +61,7 @@ pub use event_counts::EventCounts;
 pub use event_values::EventValues;
 pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
-    StringEncoding, StringLength, VariableLengthValue, VariantOption,
+    StringLength, VariableLengthValue, VariantOption,
 };
 pub use field_ref::FieldRef;
 pub use field_value::FieldValue;
@@ -83,6 +83,6 @@ pub use stack::{Frame, StackTable};
 pub use stream::{DataStream, Trace};
 pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
 pub use uuid::Uuid;
-pub use value::{Real, Text, Wide};
+pub use value::{Real, StringEncoding, Text, Wide};
 pub use visitor::{Field, Skip, Visitor};
 pub use wide_integer::{WideInteger, WideRange};

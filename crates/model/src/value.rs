@@ -2,7 +2,41 @@
 
 use std::borrow::Cow;
 
-use crate::StringEncoding;
+/// Encoding of a string.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum StringEncoding {
+    #[default]
+    Utf8,
+    Utf16Be,
+    Utf16Le,
+    Utf32Be,
+    Utf32Le,
+}
+
+impl StringEncoding {
+    /// Bytes of a code unit: 1, 2 or 4.
+    #[must_use]
+    pub const fn unit(self) -> usize {
+        match self {
+            Self::Utf8 => 1,
+            Self::Utf16Be | Self::Utf16Le => 2,
+            Self::Utf32Be | Self::Utf32Le => 4,
+        }
+    }
+
+    /// The name of CTF2-SPEC-2.0, for instance "utf-16be".
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Utf8 => "utf-8",
+            Self::Utf16Be => "utf-16be",
+            Self::Utf16Le => "utf-16le",
+            Self::Utf32Be => "utf-32be",
+            Self::Utf32Le => "utf-32le",
+        }
+    }
+}
 
 /// A string as it lies in the packet.
 #[derive(Clone, Copy, Debug)]

@@ -327,62 +327,168 @@ fn a_format_is_one_line_of_the_facade() {
     }
 }
 
-/// The modules of a crate that a text names: what follows `crate::`.
-fn named_modules(text: &str) -> Vec<&str> {
-    let is_name = |c: char| c.is_alphanumeric() || c == '_';
-    let name = |text: &str| text.find(|c| !is_name(c)).unwrap_or(text.len());
-    let mut names = Vec::new();
-    for (_, rest) in text.match_indices("crate::").map(|(at, found)| text.split_at(at + found.len())) {
-        let Some(list) = rest.strip_prefix('{') else {
-            names.push(&rest[..name(rest)]);
-            continue;
-        };
-        let mut depth = 0;
-        for (at, c) in list.char_indices() {
-            match c {
-                '{' => depth += 1,
-                '}' if depth == 0 => break,
-                '}' => depth -= 1,
-                _ => {}
+/// The files that files of a crate use, by their modules: `plan::steps` uses `bits`. What is re-exported counts
+/// as what it is, and a file that only re-exports uses nothing.
+fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
+    let mut texts = BTreeMap::new();
+    for (path, lines) in sources(krate) {
+        let path = path.strip_prefix(&root).unwrap().with_extension("");
+        let mut names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap()).collect();
+        if matches!(names.last(), Some(&("lib" | "main" | "mod"))) {
+            names.pop();
+        }
+        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
+        texts.insert(names.join("::"), lines.join("\n"));
+    }
+    // What a module re-exports: the name, and its path.
+    let mut exports: BTreeMap<(String, String), String> = BTreeMap::new();
+    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (module, text) in &texts {
+        for statement in text.split(';') {
+            let is_export = ["\npub use ", "\npub(crate) use ", "\npub(super) use "]
+                .into_iter()
+                .find_map(|export| statement.rfind(export).map(|at| &statement[at + export.len()..]));
+            if let Some(tree) = is_export {
+                let mut all = Vec::new();
+                paths(tree, "", &mut all);
+                for path in all {
+                    let (path, name) = match path.split_once(" as ") {
+                        Some((path, name)) => (path.to_owned(), name.to_owned()),
+                        None => (path.clone(), path.rsplit("::").next().unwrap_or_default().to_owned()),
+                    };
+                    exports.insert((module.clone(), name), absolute(&path, module, &texts));
+                }
+                continue;
             }
-            let begins = at == 0 || list[..at].ends_with([' ', '\n', ',']);
-            if depth == 0 && begins && is_name(c) {
-                names.push(&list[at..at + name(&list[at..])]);
+            for begin in ["crate::", "super::", "self::"] {
+                for (at, _) in statement.match_indices(begin) {
+                    let before = statement[..at].chars().next_back();
+                    if before.is_some_and(|before| before == ':' || before == '_' || before.is_alphanumeric())
+                    {
+                        continue;
+                    }
+                    let mut all = Vec::new();
+                    paths(&statement[at..], "", &mut all);
+                    let all = all.iter().map(|path| path.split(" as ").next().unwrap_or_default());
+                    let all = all.map(|path| absolute(path, module, &texts));
+                    used.entry(module.clone()).or_default().extend(all);
+                }
             }
         }
     }
-    names
+    let file_of = |path: &String| {
+        let mut path = path.clone();
+        loop {
+            let mut module = path.as_str();
+            let mut name = None;
+            while !texts.contains_key(module) {
+                let (before, last) = module.rsplit_once("::").unwrap_or(("", module));
+                (module, name) = (before, Some(last));
+            }
+            match name.and_then(|name| exports.get(&(module.to_owned(), name.to_owned()))) {
+                Some(target) => path = target.clone(),
+                None => return module.to_owned(),
+            }
+        }
+    };
+    let files_of = |(module, paths): (&String, &BTreeSet<String>)| {
+        let files: BTreeSet<String> = paths.iter().map(file_of).filter(|file| file != module).collect();
+        (module.clone(), files)
+    };
+    used.iter().map(files_of).collect()
+}
+
+/// The paths of what stands behind `use`: `a::{b, c::d}` is `a::b` and `a::c::d`. Gives what follows it.
+fn paths<'a>(tree: &'a str, before: &str, all: &mut Vec<String>) -> &'a str {
+    let tree = tree.trim_start();
+    let end = tree.find(|c: char| !(c.is_alphanumeric() || "_: ".contains(c))).unwrap_or(tree.len());
+    let (path, mut rest) = tree.split_at(end);
+    let path = format!("{before}{}", path.trim_end());
+    if !rest.starts_with('{') || !path.ends_with("::") {
+        all.push(path.trim_end_matches("::").to_owned());
+        return rest;
+    }
+    while let Some(next) = rest.strip_prefix(['{', ',']) {
+        if next.trim_start().starts_with('}') {
+            rest = next.trim_start();
+            break;
+        }
+        rest = paths(next, &path, all).trim_start();
+    }
+    rest.strip_prefix('}').unwrap_or(rest)
+}
+
+/// A path of a module from the root of the crate on.
+fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> String {
+    if let Some(path) = path.strip_prefix("crate::") {
+        return path.to_owned();
+    }
+    let (mut path, mut module) = (path.strip_prefix("self::").unwrap_or(path), module);
+    while let Some(rest) = path.strip_prefix("super::") {
+        (path, module) = (rest, module.rsplit_once("::").map_or("", |(around, _)| around));
+    }
+    let inner = if module.is_empty() { path.to_owned() } else { format!("{module}::{path}") };
+    let first = inner[..inner.len() - path.len()].to_owned() + path.split("::").next().unwrap_or_default();
+    // Paths of other crates begin with a name that is no module here.
+    if texts.contains_key(&first) || module.is_empty() || inner != path { inner } else { path.to_owned() }
+}
+
+/// Of files that use each other, whether themselves or by way of others: what of each other they use.
+fn circles(mut uses: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
+    // What uses nothing that is left, or is not used by what is left, is taken out, until circles are left.
+    loop {
+        let before = uses.len();
+        let all: BTreeSet<String> = uses.keys().cloned().collect();
+        uses.values_mut().for_each(|used| used.retain(|other| all.contains(other)));
+        uses.retain(|_, used| !used.is_empty());
+        let used: BTreeSet<String> = uses.values().flatten().cloned().collect();
+        uses.retain(|name, _| used.contains(name));
+        if uses.len() == before {
+            return uses;
+        }
+    }
 }
 
 /// Each file of the command can be read after those that it uses: none uses another one that, whether itself
 /// or by way of others, uses it.
 #[test]
 fn no_circles_between_files_of_the_command() {
-    let mut uses: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (path, lines) in sources("cli") {
-        // A folder is a part of the module of its name.
-        let mut path = path.strip_prefix(Path::new(env!("CARGO_MANIFEST_DIR")).join("../cli/src")).unwrap();
-        while let Some(parent) = path.parent().filter(|parent| *parent != Path::new("")) {
-            path = parent;
-        }
-        let module = path.file_stem().and_then(|name| name.to_str()).unwrap().to_owned();
-        let text: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-        let text = text.join("\n");
-        uses.entry(module).or_default().extend(named_modules(&text).into_iter().map(str::to_owned));
+    // A folder is a part of the module of its name.
+    let module = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
+    let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for (name, used) in uses("cli") {
+        let name = module(&name);
+        let used = used.iter().map(|used| module(used)).filter(|used| *used != name);
+        modules.entry(name.clone()).or_default().extend(used);
     }
-    assert!(uses["cat"].contains("pass"), "the uses of files are not found: {uses:#?}");
-    // What uses nothing that is left is taken out, until all is out, or what is left are circles.
-    loop {
-        let left: BTreeSet<String> = uses.keys().cloned().collect();
-        let uses_none = |name: &String, used: &BTreeSet<String>| {
-            used.iter().all(|other| other == name || !left.contains(other))
+    assert!(modules["cat"].contains("pass"), "the uses of files are not found: {modules:#?}");
+    let circles = circles(modules);
+    assert!(circles.is_empty(), "circles: {circles:#?}");
+}
+
+/// What the model uses in a circle: the class of an event can have a function that writes the message of events.
+const CIRCLE: (&str, &str) = ("log", "event");
+
+/// The same of the model: classes are compiled into steps, which know nothing else of plans, and what runs the
+/// steps does not know what compiles them.
+#[test]
+fn no_circles_between_files_of_the_model() {
+    let mut uses = uses("model");
+    assert!(uses.get_mut(CIRCLE.0).unwrap().remove(CIRCLE.1), "{CIRCLE:?} is no circle any more");
+    for (file, used) in &uses {
+        let is_running = file.starts_with("decode::");
+        let is_step = file == "plan::steps";
+        let is_wrong = |used: &&String| {
+            let compiles = used.starts_with("plan") && *used != "plan::steps";
+            (is_running || is_step) && compiles || is_step && used.starts_with("decode")
         };
-        uses.retain(|name, used| !uses_none(name, used));
-        if uses.len() == left.len() {
-            break;
-        }
+        let wrong: Vec<&String> = used.iter().filter(is_wrong).collect();
+        assert!(wrong.is_empty(), "{file} uses {wrong:?}");
     }
-    assert!(uses.is_empty(), "circles: {uses:#?}");
+    assert!(uses["decode::visit"].contains("plan::steps"), "the uses of files are not found: {uses:#?}");
+    let circles = circles(uses);
+    assert!(circles.is_empty(), "circles: {circles:#?}");
 }
 
 /// Files of the command that name a format, and why.
@@ -473,157 +579,4 @@ fn libraries_do_not_speak_of_options_of_the_command() {
             }
         }
     }
-}
-
-/// The files that files of a crate use, by their modules: `plan::steps` uses `bits`. What is re-exported counts
-/// as what it is, and a file that only re-exports uses nothing.
-fn uses(krate: &str) -> BTreeMap<String, BTreeSet<String>> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src");
-    let mut texts = BTreeMap::new();
-    for (path, lines) in sources(krate) {
-        let path = path.strip_prefix(&root).unwrap().with_extension("");
-        let mut names: Vec<&str> = path.iter().map(|name| name.to_str().unwrap()).collect();
-        if matches!(names.last(), Some(&("lib" | "mod"))) {
-            names.pop();
-        }
-        let lines: Vec<String> = lines.into_iter().map(|(_, line)| line).collect();
-        texts.insert(names.join("::"), lines.join("\n"));
-    }
-    // What a module re-exports: the name, and its path.
-    let mut exports: BTreeMap<(String, String), String> = BTreeMap::new();
-    let mut used: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for (module, text) in &texts {
-        for statement in text.split(';') {
-            let is_export = ["\npub use ", "\npub(crate) use ", "\npub(super) use "]
-                .into_iter()
-                .find_map(|export| statement.rfind(export).map(|at| &statement[at + export.len()..]));
-            if let Some(tree) = is_export {
-                let mut all = Vec::new();
-                paths(tree, "", &mut all);
-                for path in all {
-                    let (path, name) = match path.split_once(" as ") {
-                        Some((path, name)) => (path.to_owned(), name.to_owned()),
-                        None => (path.clone(), path.rsplit("::").next().unwrap_or_default().to_owned()),
-                    };
-                    exports.insert((module.clone(), name), absolute(&path, module, &texts));
-                }
-                continue;
-            }
-            for begin in ["crate::", "super::", "self::"] {
-                for (at, _) in statement.match_indices(begin) {
-                    let before = statement[..at].chars().next_back();
-                    if before.is_some_and(|before| before == ':' || before == '_' || before.is_alphanumeric())
-                    {
-                        continue;
-                    }
-                    let mut all = Vec::new();
-                    paths(&statement[at..], "", &mut all);
-                    let all = all.iter().map(|path| absolute(path, module, &texts));
-                    used.entry(module.clone()).or_default().extend(all);
-                }
-            }
-        }
-    }
-    let file_of = |path: &String| {
-        let mut path = path.clone();
-        loop {
-            let mut module = path.as_str();
-            let mut name = None;
-            while !texts.contains_key(module) {
-                let (before, last) = module.rsplit_once("::").unwrap_or(("", module));
-                (module, name) = (before, Some(last));
-            }
-            match name.and_then(|name| exports.get(&(module.to_owned(), name.to_owned()))) {
-                Some(target) => path = target.clone(),
-                None => return module.to_owned(),
-            }
-        }
-    };
-    let files_of = |(module, paths): (&String, &BTreeSet<String>)| {
-        let files: BTreeSet<String> = paths.iter().map(file_of).filter(|file| file != module).collect();
-        (module.clone(), files)
-    };
-    used.iter().map(files_of).collect()
-}
-
-/// The paths of what stands behind `use`: `a::{b, c::d}` is `a::b` and `a::c::d`. Gives what follows it.
-fn paths<'a>(tree: &'a str, before: &str, all: &mut Vec<String>) -> &'a str {
-    let tree = tree.trim_start();
-    let end = tree.find(|c: char| !(c.is_alphanumeric() || "_: ".contains(c))).unwrap_or(tree.len());
-    let (path, mut rest) = tree.split_at(end);
-    let path = format!("{before}{}", path.trim_end());
-    if !rest.starts_with('{') || !path.ends_with("::") {
-        all.push(path.trim_end_matches("::").to_owned());
-        return rest;
-    }
-    while let Some(next) = rest.strip_prefix(['{', ',']) {
-        if next.trim_start().starts_with('}') {
-            rest = next.trim_start();
-            break;
-        }
-        rest = paths(next, &path, all).trim_start();
-    }
-    rest.strip_prefix('}').unwrap_or(rest)
-}
-
-/// A path of a module from the root of the crate on.
-fn absolute(path: &str, module: &str, texts: &BTreeMap<String, String>) -> String {
-    if let Some(path) = path.strip_prefix("crate::") {
-        return path.to_owned();
-    }
-    let (mut path, mut module) = (path.strip_prefix("self::").unwrap_or(path), module);
-    while let Some(rest) = path.strip_prefix("super::") {
-        (path, module) = (rest, module.rsplit_once("::").map_or("", |(around, _)| around));
-    }
-    let inner = if module.is_empty() { path.to_owned() } else { format!("{module}::{path}") };
-    let first = inner[..inner.len() - path.len()].to_owned() + path.split("::").next().unwrap_or_default();
-    // Paths of other crates begin with a name that is no module here.
-    if texts.contains_key(&first) || module.is_empty() || inner != path { inner } else { path.to_owned() }
-}
-
-/// The rooms of the model in which classes are compiled into plans, and plans are run.
-const PLAN_ROOMS: [&str; 2] = ["plan", "decode"];
-
-/// What the model uses in a circle: the class of an event may have a function that writes the message of events.
-const CIRCLE: (&str, &str) = ("log", "event");
-
-/// No file in which classes are compiled or plans are run uses one that uses it, in however many steps.
-#[test]
-fn plans_are_compiled_and_run_without_a_circle() {
-    let mut uses = uses("model");
-    assert!(uses.get_mut(CIRCLE.0).unwrap().remove(CIRCLE.1), "{CIRCLE:?} is no circle any more");
-    let in_room = |room: &str, file: &String| file.split_once("::").is_some_and(|(around, _)| around == room);
-    for room in PLAN_ROOMS {
-        let files = uses.keys().filter(|file| in_room(room, file));
-        assert!(files.count() > 5, "{room} has no files, or they use nothing");
-    }
-    let mut problems = Vec::new();
-    for file in uses.keys().filter(|file| PLAN_ROOMS.iter().any(|room| in_room(room, file))) {
-        // The ways from the file on, each as short as can be.
-        let mut ways = vec![vec![file]];
-        let mut known = BTreeSet::new();
-        while let Some(way) = ways.pop() {
-            for used in uses.get(way[way.len() - 1]).into_iter().flatten() {
-                let way = [&way[..], &[used]].concat();
-                if used == file {
-                    problems.push(format!("{way:?}"));
-                } else if known.insert(used) {
-                    ways.insert(0, way);
-                }
-            }
-        }
-        let is_running = in_room("decode", file);
-        let compiles = |used: &&String| in_room("plan", used) && *used != "plan::steps";
-        problems.extend(
-            uses[file]
-                .iter()
-                .filter(|used| is_running && compiles(used))
-                .map(|used| format!("{file} runs plans, and uses {used}, which compiles them")),
-        );
-    }
-    // Steps are data, which know nothing of the rest.
-    let is_of_room = |file: &&String| PLAN_ROOMS.iter().any(|room| in_room(room, file));
-    problems
-        .extend(uses["plan::steps"].iter().filter(is_of_room).map(|used| format!("plan::steps uses {used}")));
-    assert!(problems.is_empty(), "files use each other in circles:\n{}", problems.join("\n"));
 }
