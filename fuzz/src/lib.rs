@@ -16,7 +16,7 @@ use ichnos::export::{
 use ichnos::flow::{DamageCursor, Merge};
 use ichnos::io::{Bytes, Entry, Tree};
 use ichnos::model::plan::{Plan, TracePlans};
-use ichnos::model::walk::Position;
+use ichnos::model::decode::Position;
 use ichnos::model::{
     BoxedCursor, Cursor, DamageKind, Event, EventCounts, FastCursor, Field, Limits, Message, MessageKind,
     Real, Scope, Scopes, Sink, Skip, StreamCursor, Text, TraceClass, TraceInput, Visitor, Wide, Window,
@@ -241,14 +241,14 @@ fn check_event(event: &Event<'_>) {
 fn check_scope(scopes: &Scopes<'_>, scope: usize, plan: &Plan) -> Position {
     let walk = |visitor: &mut Looking| {
         let mut at = scopes.begins[scope];
-        plan.walk(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("delivered, but not whole");
+        plan.decode(scopes.bits, &mut at, scopes.slots, *scopes.limits, visitor).expect("delivered, but not whole");
         at
     };
     let mut looking = Looking { end: scopes.bits.data.len() as u64 * 8, ..Looking::default() };
     let end = walk(&mut looking);
     assert_eq!(looking.open, 0);
     let mut skipped = scopes.begins[scope];
-    plan.walk(scopes.bits, &mut skipped, scopes.slots, *scopes.limits, &mut Skip)
+    plan.decode(scopes.bits, &mut skipped, scopes.slots, *scopes.limits, &mut Skip)
         .expect("delivered, but not whole");
     assert_eq!(skipped, end);
     end

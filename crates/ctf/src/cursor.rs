@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::walk::DecodeErrorKind;
+use ichnos_model::decode::DecodeErrorKind;
 use ichnos_model::{
     Checkpoint, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, EventCounts, FastCursor, Head,
     Message, Window,

@@ -6,8 +6,8 @@
 //! Whatever else a header is, and whatever is too close to the end of the packet, is left to the
 //! plan, which decodes every shape and reports what is wrong where.
 
+use ichnos_model::decode::{Position, Slots};
 use ichnos_model::plan::{Plan, align};
-use ichnos_model::walk::{Position, Slots};
 use ichnos_model::{ByteOrder, FieldClass, FieldKind, IntegerRange, Role, Selectors, VariantOption};
 
 use crate::packet::update_masked;
@@ -267,8 +267,8 @@ mod tests {
     use std::cell::Cell;
     use std::sync::Arc;
 
+    use ichnos_model::decode::{DecodeLimits, PacketBits, UNKNOWN};
     use ichnos_model::plan::TracePlans;
-    use ichnos_model::walk::{PacketBits, UNKNOWN, WalkLimits};
     use ichnos_model::{
         BitField, ClockClass, DataStreamClass, FieldLocation, IntegerProperties, Limits, Member, RangeSet,
         Scope, TraceClass,
@@ -358,8 +358,8 @@ mod tests {
         let plan_slots = slots();
         let mut visitor = EventVisitor::new(&mut plan_clocks);
         let mut plan_at = begin;
-        let limits = WalkLimits::from(&Limits::default());
-        let result = plan.walk(bits, &mut plan_at, &plan_slots, limits, &mut visitor);
+        let limits = DecodeLimits::from(&Limits::default());
+        let result = plan.decode(bits, &mut plan_at, &plan_slots, limits, &mut visitor);
         prop_assert_eq!(result, Ok(()));
         prop_assert_eq!(visitor.class_id.unwrap_or(implied.into()), u128::from(id));
         prop_assert_eq!(plan_at, at);

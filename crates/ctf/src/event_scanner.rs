@@ -5,7 +5,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::walk::{PacketBits, Position, Slots, UNKNOWN, walk_all};
+use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN, decode_all};
 use ichnos_model::{ClockValue, DamageKind, DataStream, Event, EventCounts, Scopes, Skip};
 
 use crate::event_class::Body;
@@ -199,7 +199,7 @@ impl EventScanner {
         }
         let mut clocks = self.clocks.clone();
         let mut header = EventVisitor::new(&mut clocks);
-        plan.walk(self.bits(), &mut at, &self.slots, self.rules.limits, &mut header).ok()?;
+        plan.decode(self.bits(), &mut at, &self.slots, self.rules.limits, &mut header).ok()?;
         clocks.value()
     }
 
@@ -250,7 +250,7 @@ impl EventScanner {
         }
         self.begins[3] = header.end;
         let Some(LaidOut { specific_context, payload, end }) = self.laid_out(body, header.end) else {
-            return self.walked_event(begin, header.end, body.has_roles);
+            return self.decoded_event(begin, header.end, body.has_roles);
         };
         (self.begins[4], self.begins[5], self.at) = (specific_context, payload, end);
         self.note_event(begin, has_clock.then_some(header.cycles))
@@ -286,12 +286,12 @@ impl EventScanner {
         };
         self.event_class = class;
         self.clocks.others(&self.rules.records.other_clocks, &mut self.other_clocks);
-        self.walked_event(begin, end, has_roles)
+        self.decoded_event(begin, end, has_roles)
     }
 
-    /// Scans an event record where the scopes behind the header, which ends at `at`, have to be walked over.
+    /// Scans an event record where the scopes behind the header, which ends at `at`, have to be decoded.
     #[inline(never)]
-    fn walked_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
+    fn decoded_event(&mut self, begin: Position, at: Position, has_roles: bool) -> bool {
         self.at = at;
         let cycles = self.clocks.value();
         if !self.body(has_roles) {
@@ -380,7 +380,7 @@ impl EventScanner {
         let limits = self.rules.limits;
         let plan = self.stream.plans().event_record_header.as_ref();
         let mut at = begin;
-        let result = plan.map_or(Ok(()), |plan| plan.walk(bits, &mut at, &self.slots, limits, &mut header));
+        let result = plan.map_or(Ok(()), |plan| plan.decode(bits, &mut at, &self.slots, limits, &mut header));
         let id = header.class_id.unwrap_or(self.rules.records.implied_id);
         let wide = header.wide_id;
         self.at = at;
@@ -432,7 +432,7 @@ impl EventScanner {
         let Some(event_plans) = plans.event_records.get(self.event_class) else { return false };
         let scopes = [&plans.common_context, &event_plans.specific_context, &event_plans.payload];
         let begins = &mut self.begins;
-        let result = walk_all(
+        let result = decode_all(
             scopes.map(Option::as_ref),
             bits,
             &mut self.at,
@@ -459,7 +459,8 @@ impl EventScanner {
             self.begins[scope] = self.at;
             let Some(plan) = plan else { continue };
             let mut visitor = EventVisitor::new(&mut self.clocks);
-            if let Err(error) = plan.walk(bits, &mut self.at, &self.slots, self.rules.limits, &mut visitor) {
+            if let Err(error) = plan.decode(bits, &mut self.at, &self.slots, self.rules.limits, &mut visitor)
+            {
                 broken = Some(error);
                 break;
             }
@@ -474,7 +475,7 @@ impl EventScanner {
 
 #[cfg(test)]
 mod tests {
-    use ichnos_model::walk::DecodeErrorKind;
+    use ichnos_model::decode::DecodeErrorKind;
 
     use super::*;
     use crate::test_stream::{HEAD, Said, packet, stream};

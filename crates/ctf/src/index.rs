@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 
 use ichnos_io::Bytes;
-use ichnos_model::walk::UNKNOWN;
+use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{ByteOrder, Damage, DamageKind, FieldKind, Role, TraceClass, Uuid};
 
 use crate::packet::{Clocks, PACKET_MAGIC, PacketDecoder, PacketError, PacketInfo};

@@ -7,7 +7,7 @@
 
 use std::cell::Cell;
 
-use ichnos_model::walk::UNKNOWN;
+use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{FieldKind, Role};
 
 use crate::index::FoundPacket;

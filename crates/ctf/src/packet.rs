@@ -2,8 +2,8 @@
 
 use std::cell::Cell;
 
+use ichnos_model::decode::{DecodeError, DecodeLimits, PacketBits, Position, Slots, UNKNOWN};
 use ichnos_model::plan::TracePlans;
-use ichnos_model::walk::{DecodeError, PacketBits, Position, Slots, UNKNOWN, WalkLimits};
 use ichnos_model::{DamageKind, Field, FieldKind, Role, Roles, TraceClass, Uuid, Visitor, Wide};
 
 use crate::metadata::Dialect;
@@ -197,7 +197,7 @@ impl From<DecodeError> for PacketError {
 pub(crate) struct PacketDecoder<'a> {
     pub(crate) class: &'a TraceClass,
     pub(crate) plans: &'a TracePlans,
-    pub(crate) limits: WalkLimits,
+    pub(crate) limits: DecodeLimits,
 }
 
 impl PacketDecoder<'_> {
@@ -218,7 +218,7 @@ impl PacketDecoder<'_> {
         let mut updated = Vec::new();
         if let Some(plan) = &self.plans.packet_header {
             let mut header = HeaderVisitor::new(clocks);
-            let result = plan.walk(bits, &mut position, slots, self.limits, &mut header);
+            let result = plan.decode(bits, &mut position, slots, self.limits, &mut header);
             if let Some((found, bit)) = header.magic.filter(|(found, _)| *found != PACKET_MAGIC) {
                 return Err(PacketError { bit, kind: Rule::Magic(found).into() });
             }
@@ -255,7 +255,7 @@ impl PacketDecoder<'_> {
         if let Some(plan) = self.plans.data_streams.get(index).and_then(|plans| plans.packet_context.as_ref())
         {
             let mut context = ContextVisitor { clocks, found: &mut info, end_length: 64 };
-            plan.walk(bits, &mut position, slots, self.limits, &mut context)?;
+            plan.decode(bits, &mut position, slots, self.limits, &mut context)?;
             let length = context.end_length;
             if let (true, Some(now), Some(end)) = (clocks.go_on, clocks.value(), info.end) {
                 // In PROP-1.0 the end is an update like others, of which the field may have the

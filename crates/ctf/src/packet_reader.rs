@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::walk::{PacketBits, Position, Slots, UNKNOWN};
+use ichnos_model::decode::{PacketBits, Position, Slots, UNKNOWN};
 use ichnos_model::{ClockValue, Damage, DamageKind, Packet, Scopes};
 
 use crate::loss::{Loss, discarded_events, discarded_packets};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::walk::Position;
+use ichnos_model::decode::Position;
 use ichnos_model::{Cursor, MessageKind, Window};
 
 use crate::cursor::{CtfCursor, Current};

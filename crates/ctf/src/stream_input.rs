@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ichnos_io::Bytes;
-use ichnos_model::walk::WalkLimits;
+use ichnos_model::decode::DecodeLimits;
 use ichnos_model::{ClockArithmetic, ClockClass, ClockValue, Damage, DataStream, StreamSummary};
 
 use crate::event_class::EventRecords;
@@ -50,7 +50,7 @@ pub(crate) struct StreamRules {
     /// Faults of the tracer to take into account.
     pub(crate) quirks: Box<[Quirk]>,
     /// Limits of decoding.
-    pub(crate) limits: WalkLimits,
+    pub(crate) limits: DecodeLimits,
     /// How cycles become nanoseconds.
     pub(crate) clock_arithmetic: ClockArithmetic,
     /// Values of the default clock above this one are no times of 64 bits.

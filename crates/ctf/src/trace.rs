@@ -6,8 +6,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use ichnos_io::{Bytes, Entry, FileId, ScanProgress, ScanStep, Tree};
+use ichnos_model::decode::DecodeLimits;
 use ichnos_model::plan::PlanError;
-use ichnos_model::walk::WalkLimits;
 use ichnos_model::{
     BoxedCursor, ClockArithmetic, Cost, Damage, DamageKind, DataStream, Diagnostic, FastCursor,
     FileDiagnostic, FileRole, Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput,
@@ -442,8 +442,8 @@ impl<'a> Described<'a> {
         let most_packets = packets.iter().map(|cost| cost.instances_in(allowed.bits)).max();
         let mut builder = Builder {
             trace: &trace,
-            limits: WalkLimits::from(&self.limits),
-            packet_limits: WalkLimits::from(&self.limits),
+            limits: DecodeLimits::from(&self.limits),
+            packet_limits: DecodeLimits::from(&self.limits),
             allowed,
             empty_elements: empty_elements.unwrap_or(0),
             refused: packets.iter().find_map(|cost| allowed.too_many(*cost, "packets")),
@@ -551,9 +551,9 @@ type StreamKey = (u128, Option<u128>, u64);
 
 struct Builder<'a> {
     trace: &'a Arc<Trace>,
-    limits: WalkLimits,
+    limits: DecodeLimits,
     /// For their headers and contexts, before it is known how many they are.
-    packet_limits: WalkLimits,
+    packet_limits: DecodeLimits,
     allowed: Allowed,
     /// How many array elements without bits all packets may have.
     empty_elements: u64,
@@ -722,9 +722,9 @@ impl Builder<'_> {
     }
 
     /// The limits of each packet where there are `packets` of them.
-    fn limits_of_each(&self, packets: u64) -> WalkLimits {
+    fn limits_of_each(&self, packets: u64) -> DecodeLimits {
         let most = self.empty_elements / packets.max(1);
-        WalkLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
+        DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
     }
 
     fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {

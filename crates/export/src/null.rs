@@ -3,7 +3,7 @@
 use std::io;
 use std::ops::ControlFlow;
 
-use ichnos_model::walk::first_word;
+use ichnos_model::decode::first_word;
 use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Visitor, Wide};
 
 use crate::output::Failures;

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ichnos_model::walk::DecodeError;
+use ichnos_model::decode::DecodeError;
 
 use crate::integers::{self, Integers};
 

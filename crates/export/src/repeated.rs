@@ -1,8 +1,8 @@
 //! Common contexts, which mostly are the same for one event after the other, and what else is the same if
 //! they are.
 
+use ichnos_model::decode::DecodeError;
 use ichnos_model::plan::{Plan, align};
-use ichnos_model::walk::DecodeError;
 use ichnos_model::{Event, Scope};
 
 /// The common context of the event before, as it lies in the packet, and what was written for it. That may

@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex};
 
 use crate::{Resolution, ResumableSink, SinkState as _, StreamOrder};
-use ichnos_model::walk::{PacketBits, Position, UNKNOWN};
+use ichnos_model::decode::{PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
     EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties, Limits, Member, Message, Packet,

@@ -1,7 +1,7 @@
 //! Events and packets as they are delivered: where they lie, and the plans to decode them.
 
 use crate::decode::{
-    DecodeError, PacketBits, Plans, Position, Slots, WalkLimits, changed_since, walk_all, walk_joined,
+    DecodeError, DecodeLimits, PacketBits, Plans, Position, Slots, changed_since, decode_all, decode_joined,
 };
 use crate::event_values::Recorder;
 use crate::plan::{EventRecordPlans, Node, Plan};
@@ -27,7 +27,7 @@ pub struct Scopes<'a> {
     /// Values that fields of later scopes need from earlier ones.
     pub slots: &'a Slots,
     /// Limits of decoding.
-    pub limits: &'a WalkLimits,
+    pub limits: &'a DecodeLimits,
     /// The scopes that are values rather than bits, if there are any.
     pub values: Option<&'a EventValues>,
 }
@@ -40,7 +40,7 @@ impl<'a> Scopes<'a> {
         bits: PacketBits<'a>,
         begins: &'a [Position; 6],
         slots: &'a Slots,
-        limits: &'a WalkLimits,
+        limits: &'a DecodeLimits,
     ) -> Self {
         Self { bits, begins, slots, limits, values: None }
     }
@@ -56,7 +56,7 @@ impl<'a> Scopes<'a> {
     #[must_use]
     pub fn of_values(values: &'a EventValues) -> Self {
         const BEGINS: &[Position; 6] = &[Position::at(0); 6];
-        const LIMITS: &WalkLimits = &WalkLimits { integer_bits: 0, zero_size_elements: 0 };
+        const LIMITS: &DecodeLimits = &DecodeLimits { integer_bits: 0, zero_size_elements: 0 };
         Self::new(PacketBits::whole(&[]), BEGINS, &[], LIMITS).with_values(values)
     }
 
@@ -68,7 +68,7 @@ impl<'a> Scopes<'a> {
         }
         // What is never decoded begins nowhere.
         let Some(mut position) = self.begins.get(scope as usize).copied() else { return Ok(()) };
-        plan.walk(self.bits, &mut position, self.slots, *self.limits, visitor)
+        plan.decode(self.bits, &mut position, self.slots, *self.limits, visitor)
     }
 }
 
@@ -190,7 +190,7 @@ impl<'a> Event<'a> {
         let scopes = &self.scopes;
         if let Some(steps) = &self.plans.joined {
             let begin = scopes.begins[Scope::CommonContext as usize].bit.wrapping_add(7) / 8;
-            if walk_joined(steps, self, scopes.bits.bytes(), begin as usize, scopes.slots, visitor) {
+            if decode_joined(steps, self, scopes.bits.bytes(), begin as usize, scopes.slots, visitor) {
                 return Ok(());
             }
             return changed_since(scopes.bits, begin * 8);
@@ -199,7 +199,7 @@ impl<'a> Event<'a> {
         let mut begin = begins[Scope::CommonContext as usize];
         let common_context = self.stream.plans().common_context.as_ref();
         let plans = [common_context, self.plans.specific_context.as_ref(), self.plans.payload.as_ref()];
-        walk_all(plans, bits, &mut begin, slots, *limits, visitor, |_, _| {})
+        decode_all(plans, bits, &mut begin, slots, *limits, visitor, |_, _| {})
     }
 }
 

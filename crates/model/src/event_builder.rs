@@ -199,7 +199,7 @@ impl EventBuilder {
                 }
             }
             let mut check = Check::default();
-            if let Err(mismatch) = values.walk(scope, plan, &mut check) {
+            if let Err(mismatch) = values.visit_checked(scope, plan, &mut check) {
                 return Err(BuildError::Value {
                     scope: word(scope),
                     member: path_of(plan, mismatch.node as usize),

@@ -229,14 +229,14 @@ impl EventValues {
         plan: &Plan,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
-        self.walk(scope, plan, visitor).map_err(|Mismatch { expected, found, .. }| DecodeError {
+        self.visit_checked(scope, plan, visitor).map_err(|Mismatch { expected, found, .. }| DecodeError {
             bit: 0,
             kind: DecodeErrorKind::Mismatch { expected, found },
         })
     }
 
     /// The same, with the field that does not fit.
-    pub(crate) fn walk<V: Visitor>(
+    pub(crate) fn visit_checked<V: Visitor>(
         &self,
         scope: Scope,
         plan: &Plan,
@@ -244,17 +244,17 @@ impl EventValues {
     ) -> Result<(), Mismatch> {
         let Some(range) = self.scopes[scope as usize].clone() else { return Ok(()) };
         let cells = self.cells.get(range).unwrap_or_default();
-        let mut walk = ValueWalk { plan, values: self, cells, at: 0, visitor };
+        let mut visit = ValueVisit { plan, values: self, cells, at: 0, visitor };
         match &plan.root().op {
             Op::Structure { members, .. } => {
-                walk.visitor.begin_structure(walk.field(0));
-                walk.members(members)?;
-                walk.visitor.end_structure(walk.field(0));
+                visit.visitor.begin_structure(visit.field(0));
+                visit.members(members)?;
+                visit.visitor.end_structure(visit.field(0));
             }
-            _ => walk.node(0)?,
+            _ => visit.node(0)?,
         }
-        walk.at = 0;
-        if walk.cells.is_empty() { Ok(()) } else { walk.mismatch("no further value", "more values") }
+        visit.at = 0;
+        if visit.cells.is_empty() { Ok(()) } else { visit.mismatch("no further value", "more values") }
     }
 
     /// The bytes of all strings and BLOBs.
@@ -374,7 +374,7 @@ impl Visitor for Recorder<'_> {
 }
 
 /// Goes through the values of a scope and the plan of its class at the same time.
-struct ValueWalk<'a, V> {
+struct ValueVisit<'a, V> {
     plan: &'a Plan,
     values: &'a EventValues,
     /// Those that follow.
@@ -384,7 +384,7 @@ struct ValueWalk<'a, V> {
     visitor: &'a mut V,
 }
 
-impl<'a, V: Visitor> ValueWalk<'a, V> {
+impl<'a, V: Visitor> ValueVisit<'a, V> {
     fn field(&self, id: NodeId) -> Field<'a> {
         Field::new(self.plan, id, 0, 0)
     }

@@ -47,7 +47,6 @@ mod value;
 mod visitor;
 mod wide_integer;
 
-pub use self::decode as walk;
 pub use attribute::{Attributes, Value};
 pub use clock::{ClockArithmetic, ClockClass, ClockOrigin};
 pub use cost::Cost;

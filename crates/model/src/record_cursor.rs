@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::decode::{PacketBits, Position, UNKNOWN, WalkLimits};
+use crate::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use crate::plan::EventRecordPlans;
 use crate::{
     ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, DynamicClass, Event, EventValues, Head,
@@ -117,7 +117,7 @@ pub struct RecordCursor<R> {
     stream: Arc<DataStream>,
     source: R,
     window: Window,
-    limits: WalkLimits,
+    limits: DecodeLimits,
     slots: Vec<Cell<i128>>,
     record: Record,
     clock: Option<ClockValue>,

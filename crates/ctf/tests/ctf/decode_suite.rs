@@ -10,8 +10,8 @@ use std::path::Path;
 
 use ichnos_ctf::metadata::{self, MetadataOptions};
 use ichnos_ctf::packet::update_clock;
+use ichnos_model::decode::{DecodeErrorKind, DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     Field, FieldKind, Length, Limits, Real, Role, Scope, StringEncoding, StringLength, Text, TraceClass,
     Uuid, VariableLengthValue, Visitor, Wide,
@@ -266,7 +266,7 @@ fn dump(trace: &TraceClass, data: &[u8]) -> (String, Option<Ended>) {
     };
     let mut offset = 0;
     while offset < data.len() {
-        match packet(&mut dump, &plans, WalkLimits::from(&limits), &data[offset..]) {
+        match packet(&mut dump, &plans, DecodeLimits::from(&limits), &data[offset..]) {
             Ok(size) => offset += size,
             Err(Ended(bit, message)) => {
                 let at = dump.base + bit;
@@ -278,7 +278,12 @@ fn dump(trace: &TraceClass, data: &[u8]) -> (String, Option<Ended>) {
     (dump.out, None)
 }
 
-fn packet(dump: &mut Dump<'_>, plans: &TracePlans, limits: WalkLimits, data: &[u8]) -> Result<usize, Ended> {
+fn packet(
+    dump: &mut Dump<'_>,
+    plans: &TracePlans,
+    limits: DecodeLimits,
+    data: &[u8],
+) -> Result<usize, Ended> {
     let slots = vec![Cell::new(UNKNOWN); plans.slots()];
     let mut at = Position::default();
     let trace = dump.trace;
@@ -293,11 +298,11 @@ fn packet(dump: &mut Dump<'_>, plans: &TracePlans, limits: WalkLimits, data: &[u
             let begin = align(at.bit, plan);
             if begin > bits.end() {
                 // Let the plan say so itself.
-                let error = plan.walk(bits, at, &slots, limits, dump).unwrap_err();
+                let error = plan.decode(bits, at, &slots, limits, dump).unwrap_err();
                 return Err(Ended(error.bit, format!("{:?}", error.kind)));
             }
             dump.open(begin, &format!("SC:{}", scope as u8));
-            plan.walk(bits, at, &slots, limits, dump)
+            plan.decode(bits, at, &slots, limits, dump)
                 .map_err(|error| Ended(error.bit, message(error.kind)))?;
             dump.close(at.bit);
             Ok(())

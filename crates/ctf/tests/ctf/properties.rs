@@ -4,10 +4,10 @@ use std::cell::Cell;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::walk::{
-    DecodeError, DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits, read_bits,
+use ichnos_model::decode::{
+    DecodeError, DecodeErrorKind, DecodeLimits, PacketBits, Position, UNKNOWN, read_bits,
 };
+use ichnos_model::plan::{Plan, TracePlans};
 use ichnos_model::{
     BitField, BitOrder, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, FieldKind, FieldLocation,
     IntegerProperties, IntegerRange, Length, Limits, Mappings, Member, RangeSet, Scope, Skip, StringEncoding,
@@ -599,15 +599,15 @@ fn made(seed: u64, budget: usize) -> FieldKind {
 type Walked = (Result<(), DecodeError>, Position);
 
 /// Walks with the collector and without a visitor: both must do the same.
-fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: WalkLimits) -> (Walked, Fields) {
+fn walk(plans: &TracePlans, bits: PacketBits<'_>, begin: u64, limits: DecodeLimits) -> (Walked, Fields) {
     let plan = payload_plan(plans);
     let slots = || vec![Cell::new(UNKNOWN); plans.slots()];
     let start = Position::at(begin);
     let mut collect = Collect::named("payload");
     let mut position = start;
-    let result = plan.walk(bits, &mut position, &slots(), limits, &mut collect);
+    let result = plan.decode(bits, &mut position, &slots(), limits, &mut collect);
     let mut skipped = start;
-    let skip_result = plan.walk(bits, &mut skipped, &slots(), limits, &mut Skip);
+    let skip_result = plan.decode(bits, &mut skipped, &slots(), limits, &mut Skip);
     assert_eq!((&result, position), (&skip_result, skipped), "the collector and the skipping visitor");
     ((result, position), collect.fields)
 }
@@ -623,8 +623,8 @@ fn without_values_of_quadruples(fields: Fields) -> Fields {
         .collect()
 }
 
-fn limits() -> WalkLimits {
-    WalkLimits::from(&Limits::default())
+fn limits() -> DecodeLimits {
+    DecodeLimits::from(&Limits::default())
 }
 
 proptest! {
@@ -675,7 +675,7 @@ proptest! {
         let data: Vec<u8> = (0..size)
             .map(|_| if random.chance(50) { random.below(4) as u8 } else { random.next() as u8 })
             .collect();
-        let limits = WalkLimits { integer_bits: 300, zero_size_elements: 50 };
+        let limits = DecodeLimits { integer_bits: 300, zero_size_elements: 50 };
         let begin = begin.min(content).min(size as u64 * 8);
         let ((_, position), _) = walk(&plans, PacketBits { data: &data, content }, begin, limits);
         prop_assert!(position.bit <= (size as u64 * 8).min(content));

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use ichnos_io::{Bytes, Datagrams};
-use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BrokenRule, ClockValue, Cursor, Damage, DamageKind, DataStream, Discarded, DynamicClass, Event,
     EventValues, FastCursor, Head, Message, MessageKind, Scope, Scopes, Window,
@@ -91,7 +91,7 @@ pub(super) struct LogCursor {
     /// What takes a closer look.
     framer: Framer,
     check: bool,
-    limits: WalkLimits,
+    limits: DecodeLimits,
     /// The least and the greatest time that is wanted, as records have it.
     wanted: (i64, i64),
     phase: Phase,

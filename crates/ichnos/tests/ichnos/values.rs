@@ -9,7 +9,7 @@ use ichnos::export::{
     Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Null, Pretty,
     PrettyOptions,
 };
-use ichnos::model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
+use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
     FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits, Mappings, Member,
@@ -403,7 +403,7 @@ proptest! {
         let (context_at, payload_at) = (Position::at(0), Position::at(8 * context_bytes.len() as u64));
         let begins = [context_at, context_at, context_at, context_at, payload_at, payload_at];
         let slots = vec![Cell::new(UNKNOWN); trace.plans.slots()];
-        let limits = WalkLimits::from(&Limits::default());
+        let limits = DecodeLimits::from(&Limits::default());
         let plans = &stream.plans().event_records[0];
 
         let mut values = EventValues::default();

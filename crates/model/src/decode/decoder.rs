@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::bytewise::Bytewise;
 use super::error::{DecodeError, DecodeErrorKind};
-use super::packet_bits::{PacketBits, WalkLimits};
+use super::packet_bits::{DecodeLimits, PacketBits};
 use super::position::Position;
 use super::slots::{Slots, is_known, save};
 use crate::ByteOrder;
@@ -23,7 +23,7 @@ pub(super) struct Decoder<'a, V> {
     pub(super) bits: PacketBits<'a>,
     pub(super) at: Position,
     pub(super) slots: &'a Slots,
-    pub(super) limits: WalkLimits,
+    pub(super) limits: DecodeLimits,
     pub(super) visitor: &'a mut V,
 }
 
@@ -32,7 +32,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         plan: &'a Plan,
         bits: PacketBits<'a>,
         slots: &'a Slots,
-        limits: WalkLimits,
+        limits: DecodeLimits,
         visitor: &'a mut V,
     ) -> Self {
         let (data, end, at, bytes) = (bits.data, bits.end(), Position::default(), bits.bytes());

@@ -33,14 +33,14 @@ impl<'a> PacketBits<'a> {
 
 /// Limits that decoding needs.
 #[derive(Clone, Copy, Debug)]
-pub struct WalkLimits {
+pub struct DecodeLimits {
     /// See [`Limits::integer_bits`](crate::Limits::integer_bits).
     pub integer_bits: u64,
     /// See [`Limits::zero_size_elements`](crate::Limits::zero_size_elements).
     pub zero_size_elements: u64,
 }
 
-impl From<&crate::Limits> for WalkLimits {
+impl From<&crate::Limits> for DecodeLimits {
     fn from(limits: &crate::Limits) -> Self {
         Self { integer_bits: limits.integer_bits, zero_size_elements: limits.zero_size_elements }
     }

@@ -10,7 +10,7 @@ impl Plan {
     /// The bit behind an instance that begins at bit `begin` or behind it, in the content of which `bytes`
     /// are the whole bytes, from the beginning of the packet on; a byte begins there. Its values that
     /// other fields need are then in `slots`. None if that is not easily known: then some of them may be
-    /// there, and [`Plan::walk`] says.
+    /// there, and [`Plan::decode`] says.
     #[inline]
     #[must_use]
     pub fn end(&self, bytes: &[u8], begin: u64, slots: &Slots) -> Option<u64> {

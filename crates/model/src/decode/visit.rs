@@ -7,7 +7,7 @@
 use super::bytewise::{Bytewise, Plans, visit_elements};
 use super::decoder::Decoder;
 use super::error::{DecodeError, DecodeErrorKind};
-use super::packet_bits::{PacketBits, WalkLimits};
+use super::packet_bits::{DecodeLimits, PacketBits};
 use super::position::Position;
 use super::slots::{Slots, UNKNOWN};
 use crate::plan::steps::{Elements, FixedBlock, Load, NodeId, Op, Plan, Slot, Step, VariantOp, align};
@@ -21,12 +21,12 @@ impl Plan {
     /// # Errors
     /// Where the bits do not fit the plan. `position` is then where the trouble is, and the
     /// visitor was given all fields before it.
-    pub fn walk<V: Visitor>(
+    pub fn decode<V: Visitor>(
         &self,
         bits: PacketBits<'_>,
         position: &mut Position,
         slots: &Slots,
-        limits: WalkLimits,
+        limits: DecodeLimits,
         visitor: &mut V,
     ) -> Result<(), DecodeError> {
         let mut decoder = Decoder::new(self, bits, slots, limits, visitor);
@@ -37,19 +37,19 @@ impl Plan {
     }
 }
 
-/// Runs the plans that there are, as [`Plan::walk`] does: the first from `position` on, each
+/// Runs the plans that there are, as [`Plan::decode`] does: the first from `position` on, each
 /// other one from where the one before ended. `begins` receives where each begins, and then where the
 /// last one ended; `position` is there, too, or where the trouble is.
 ///
 /// # Errors
 /// Where the bits do not fit the plan.
 #[inline]
-pub fn walk_all<'a, V: Visitor>(
+pub fn decode_all<'a, V: Visitor>(
     plans: [Option<&'a Plan>; 3],
     bits: PacketBits<'a>,
     position: &mut Position,
     slots: &'a Slots,
-    limits: WalkLimits,
+    limits: DecodeLimits,
     visitor: &'a mut V,
     mut begins: impl FnMut(usize, Position),
 ) -> Result<(), DecodeError> {
@@ -76,10 +76,10 @@ pub fn walk_all<'a, V: Visitor>(
 }
 
 /// Runs the [joined](crate::plan::EventRecordPlans) steps of an event record, from byte `begin` of these
-/// on, as [`walk_all`] does with its plans, but does not report the structures that these are. False: they do
+/// on, as [`decode_all`] does with its plans, but does not report the structures that these are. False: they do
 /// not fit.
 #[inline(always)]
-pub(crate) fn walk_joined<'a, V: Visitor>(
+pub(crate) fn decode_joined<'a, V: Visitor>(
     steps: &'a [Step],
     plans: impl Plans<'a>,
     bytes: &'a [u8],
@@ -90,7 +90,7 @@ pub(crate) fn walk_joined<'a, V: Visitor>(
     Bytewise { bytes, slots, plans }.steps(visitor, steps, begin)
 }
 
-/// The error of [`walk_joined`] of an event that was delivered: as what does not fit is not, something has
+/// The error of [`decode_joined`] of an event that was delivered: as what does not fit is not, something has
 /// changed it since.
 #[cold]
 pub(crate) fn changed_since(bits: PacketBits<'_>, begin: u64) -> Result<(), DecodeError> {

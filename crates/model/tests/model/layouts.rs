@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
+use ichnos_model::decode::{DecodeErrorKind, DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::walk::{DecodeErrorKind, PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, FieldLocation,
     IntegerProperties, Limits, Member, Scope, Skip, StringEncoding, StringLength, Text, TraceClass, Visitor,
@@ -69,8 +69,8 @@ fn decode(
     ) -> Result<u64, (u64, DecodeErrorKind)> {
         let slots = vec![Cell::new(UNKNOWN); slots];
         let mut at = Position::default();
-        let limits = WalkLimits::from(&Limits::default());
-        let result = plan.walk(PacketBits::whole(data), &mut at, &slots, limits, visitor);
+        let limits = DecodeLimits::from(&Limits::default());
+        let result = plan.decode(PacketBits::whole(data), &mut at, &slots, limits, visitor);
         result.map(|()| at.bit).map_err(|error| (error.bit, error.kind))
     }
     let plans = plans(members);

@@ -6,8 +6,8 @@ use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::Arc;
 
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN, decode_all};
 use ichnos_model::plan::Plan;
-use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits, walk_all};
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
     FieldLocation, FieldRef, FieldValue, IntegerProperties, Length, Limits, Member, Real, Scope, Scopes,
@@ -230,7 +230,7 @@ fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &
     let plans = &stream.plans().event_records[0];
     let common = stream.plans().common_context.as_ref();
     let all: [Option<&Plan>; 3] = [common, plans.specific_context.as_ref(), plans.payload.as_ref()];
-    let limits = WalkLimits::from(&Limits::default());
+    let limits = DecodeLimits::from(&Limits::default());
     let slots = vec![Cell::new(UNKNOWN); stream.trace.plans.slots()];
     let (mut flat, mut at, mut begins) = (Flat::default(), begin, [Position::default(); 6]);
     let mut result = Ok(());
@@ -238,7 +238,7 @@ fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &
         begins[3 + i] = at;
         let Some(plan) = plan else { continue };
         let (before, own) = (at, slots.clone());
-        result = plan.walk(bits, &mut at, &slots, limits, &mut flat);
+        result = plan.decode(bits, &mut at, &slots, limits, &mut flat);
         if let Some(end) = plan.end(bits.bytes(), before.bit, &own) {
             counts.skips += 1;
             assert_eq!((before.at_byte(end), Ok(()), &own), (at, result, &slots));
@@ -250,7 +250,7 @@ fn compare(stream: &DataStream, bits: PacketBits<'_>, begin: Position, counts: &
     let (own, mut skipped, mut scopes) = (slots.clone(), begin, [Position::default(); 6]);
     own.iter().for_each(|slot| slot.set(UNKNOWN));
     let note = |i: usize, at: Position| scopes[3 + i] = at;
-    assert_eq!(walk_all(all, bits, &mut skipped, &own, limits, &mut Skip, note), result);
+    assert_eq!(decode_all(all, bits, &mut skipped, &own, limits, &mut Skip, note), result);
     if result.is_err() {
         return;
     }

@@ -8,8 +8,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos_model::plan::{Plan, TracePlans};
-use ichnos_model::walk::{PacketBits, Position, UNKNOWN, WalkLimits};
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
     FieldLocation, FieldRef, IntegerProperties, IntegerRange, Limits, Member, RangeSet, Real, Scope, Scopes,
@@ -114,12 +114,12 @@ impl Visitor for Sum {
 
 const RECORDS: usize = 1000;
 
-fn walk<V: Visitor>(plan: &Plan, bytes: &[u8], slots: &[Cell<i128>], visitor: &mut V) {
+fn decode<V: Visitor>(plan: &Plan, bytes: &[u8], slots: &[Cell<i128>], visitor: &mut V) {
     let bits = PacketBits::whole(bytes);
-    let limits = WalkLimits::from(&Limits::default());
+    let limits = DecodeLimits::from(&Limits::default());
     let mut position = Position::default();
     for _ in 0..RECORDS {
-        plan.walk(bits, &mut position, slots, limits, visitor).unwrap();
+        plan.decode(bits, &mut position, slots, limits, visitor).unwrap();
     }
 }
 
@@ -134,13 +134,15 @@ fn all(criterion: &mut Criterion) {
         let plan = plans.data_streams[0].event_records[0].payload.as_ref().unwrap();
         let slots = vec![Cell::new(UNKNOWN); plans.slots()];
         let bytes = record.repeat(RECORDS);
-        let mut group = criterion.benchmark_group(format!("walk/{name}"));
+        let mut group = criterion.benchmark_group(format!("decode/{name}"));
         group.throughput(Throughput::Elements(RECORDS as u64));
-        group.bench_function("skip", |bench| bench.iter(|| walk(plan, black_box(&bytes), &slots, &mut Skip)));
+        group.bench_function("skip", |bench| {
+            bench.iter(|| decode(plan, black_box(&bytes), &slots, &mut Skip))
+        });
         group.bench_function("visit", |bench| {
             bench.iter(|| {
                 let mut sum = Sum::default();
-                walk(plan, black_box(&bytes), &slots, &mut sum);
+                decode(plan, black_box(&bytes), &slots, &mut sum);
                 sum.0
             });
         });
@@ -155,7 +157,7 @@ fn one_field(criterion: &mut Criterion) {
     let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };
     let trace = Arc::new(Trace::new(trace, "trace", &Limits::default()).unwrap());
     let stream = DataStream::new(trace, 0, None, "stream").unwrap();
-    let (begins, limits) = ([Position::default(); 6], WalkLimits::from(&Limits::default()));
+    let (begins, limits) = ([Position::default(); 6], DecodeLimits::from(&Limits::default()));
     let scopes = Scopes::new(PacketBits::whole(&record), &begins, &[], &limits);
     let event = Event::new(&stream, &stream.plans().event_records[0], None, scopes);
     let mut group = criterion.benchmark_group("field");
