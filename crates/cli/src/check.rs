@@ -388,7 +388,7 @@ impl Findings {
             ),
             Severity::Error => (
                 Level::Error,
-                Some(if diagnostic.place.is_unknown() {
+                Some(if diagnostic.position.is_unknown() {
                     "record the trace again, or get its metadata from where it was recorded"
                 } else {
                     "correct the metadata there, or the program that wrote them; until then the trace cannot be read"

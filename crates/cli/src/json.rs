@@ -1,7 +1,7 @@
 //! JSON of what the model has: for `--json` of all verbs. `docs/cli-json.md` describes it.
 
 use ichnos::export::{Integers, with_integers};
-use ichnos::model::{Attributes, Diagnostic, TextPlace, Value};
+use ichnos::model::{Attributes, Diagnostic, TextPosition, Value};
 use serde_json::{Map, Number, Value as Json, json};
 
 /// The version of all JSON that the command writes; only an incompatible change raises it.
@@ -81,7 +81,7 @@ pub(crate) fn attributes(attributes: &Attributes) -> Option<Json> {
 }
 
 /// A place in a metadata text; None if it is unknown.
-pub(crate) fn place(place: TextPlace) -> Option<Json> {
+pub(crate) fn place(place: TextPosition) -> Option<Json> {
     (!place.is_unknown()).then(|| {
         let mut object = Object::default();
         object.put("line", place.line);
@@ -95,7 +95,7 @@ pub(crate) fn place(place: TextPlace) -> Option<Json> {
 pub(crate) fn diagnostic(diagnostic: &Diagnostic) -> Object {
     let mut object = Object::default();
     object.put("severity", diagnostic.severity.to_string());
-    object.put_some("place", place(diagnostic.place));
+    object.put_some("place", place(diagnostic.position));
     if !diagnostic.within.is_empty() {
         object.put("within", diagnostic.within.clone());
     }

@@ -10,7 +10,7 @@ use ichnos_model::decode::DecodeLimits;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
     BoxedCursor, ClockArithmetic, Cost, Damage, DamageKind, DataStream, Diagnostic, FastCursor,
-    FileDiagnostic, FileRole, Limits, SplitPoint, StreamSummary, TextPlace, Trace, TraceClass, TraceInput,
+    FileDiagnostic, FileRole, Limits, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput,
     TracerQuirk, Value, Window,
 };
 
@@ -311,7 +311,10 @@ impl<'a> Folder<'a> {
         let file = self.metadata_name.clone();
         let problem = |message: String| TraceError {
             path: self.path.clone(),
-            diagnostics: vec![FileDiagnostic::new(&*file, Diagnostic::error(TextPlace::default(), message))],
+            diagnostics: vec![FileDiagnostic::new(
+                &*file,
+                Diagnostic::error(TextPosition::default(), message),
+            )],
         };
         let incomplete = |cause: &str, len: usize| {
             problem(format!(
@@ -490,7 +493,7 @@ impl<'a> Described<'a> {
                 }
                 Err(error) => {
                     let message = format!("the auxiliary stream cannot be read: {error}");
-                    let diagnostic = Diagnostic::warning(TextPlace::default(), message);
+                    let diagnostic = Diagnostic::warning(TextPosition::default(), message);
                     self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
                 }
             }
@@ -669,7 +672,7 @@ impl Builder<'_> {
         };
         let message =
             format!("the packet index is not used: {error}; packets are found by their own headers");
-        let diagnostic = Diagnostic::warning(TextPlace::default(), message);
+        let diagnostic = Diagnostic::warning(TextPosition::default(), message);
         self.diagnostics.push(FileDiagnostic::new(name, diagnostic).with_role(FileRole::Index));
         None
     }
@@ -708,7 +711,7 @@ impl Builder<'_> {
     /// Reports what documents forbid though all can be read.
     fn note_flaws(&mut self, dialect: Dialect) {
         let mut warning = |file: String, message: String| {
-            let diagnostic = Diagnostic::warning(TextPlace::default(), message);
+            let diagnostic = Diagnostic::warning(TextPosition::default(), message);
             self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
         };
         // Tracers leave empty files behind where nothing happened: only strict reading reports them.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::TextPlace;
+use crate::TextPosition;
 
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -32,8 +32,8 @@ pub struct Diagnostic {
     /// How bad it is.
     pub severity: Severity,
     /// Where it is; unknown for what concerns the whole text.
-    pub place: TextPlace,
-    /// What encloses the place, from the outside in ("event record class 3", "payload",
+    pub position: TextPosition,
+    /// What encloses the position, from the outside in ("event record class 3", "payload",
     /// "member `len`").
     pub within: Vec<String>,
     /// One sentence without the final full stop that says what is wrong.
@@ -48,11 +48,11 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    /// A problem at a place.
-    pub fn new(severity: Severity, place: TextPlace, message: impl Into<String>) -> Self {
+    /// A problem at a position.
+    pub fn new(severity: Severity, position: TextPosition, message: impl Into<String>) -> Self {
         Self {
             severity,
-            place,
+            position,
             within: Vec::new(),
             message: message.into(),
             expected: None,
@@ -61,19 +61,19 @@ impl Diagnostic {
         }
     }
 
-    /// An [error](Severity::Error) at a place.
-    pub fn error(place: TextPlace, message: impl Into<String>) -> Self {
-        Self::new(Severity::Error, place, message)
+    /// An [error](Severity::Error) at a position.
+    pub fn error(position: TextPosition, message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, position, message)
     }
 
-    /// A [warning](Severity::Warning) at a place.
-    pub fn warning(place: TextPlace, message: impl Into<String>) -> Self {
-        Self::new(Severity::Warning, place, message)
+    /// A [warning](Severity::Warning) at a position.
+    pub fn warning(position: TextPosition, message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, position, message)
     }
 
-    /// A [note](Severity::Note) at a place.
-    pub fn note(place: TextPlace, message: impl Into<String>) -> Self {
-        Self::new(Severity::Note, place, message)
+    /// A [note](Severity::Note) at a position.
+    pub fn note(position: TextPosition, message: impl Into<String>) -> Self {
+        Self::new(Severity::Note, position, message)
     }
 
     /// Says what was expected and what was found.
@@ -91,7 +91,7 @@ impl Diagnostic {
         self
     }
 
-    /// Says what encloses the place.
+    /// Says what encloses the position.
     #[must_use]
     pub fn within(mut self, within: Vec<String>) -> Self {
         self.within = within;
@@ -120,8 +120,8 @@ impl Diagnostic {
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.place.is_unknown() {
-            write!(f, "{}: ", self.place)?;
+        if !self.position.is_unknown() {
+            write!(f, "{}: ", self.position)?;
         }
         write!(f, "{}: {}", self.severity, self.statement())
     }
@@ -167,7 +167,7 @@ impl FileDiagnostic {
     /// The file and, if that is known, line and column: `FILE:LINE:COLUMN`.
     #[must_use]
     pub fn location(&self) -> String {
-        match self.diagnostic.place {
+        match self.diagnostic.position {
             place if place.is_unknown() => self.file.clone(),
             place => format!("{}:{place}", self.file),
         }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ichnos_model::plan::{Node, Plan, PlanError, TracePlans, align};
 use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope, StringLength, TextPlace,
+    Diagnostic, FieldClass, FieldKind, Length, Limits, LocationRule, Role, Scope, StringLength, TextPosition,
     TraceClass,
 };
 
@@ -26,7 +26,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
         Ok((plans, broken_rules)) => {
             for (_, problem) in broken_rules {
                 let message = format!("field location {}: {}", problem.location, problem.reason);
-                problems.add(Diagnostic::warning(problem.place, message).within(problem.within));
+                problems.add(Diagnostic::warning(problem.position, message).within(problem.within));
             }
             plans
         }
@@ -34,7 +34,7 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
             for problem in wrong {
                 let message = format!("field location {}: {}", problem.location, problem.reason);
                 problems.add(
-                    Diagnostic::error(problem.place, message)
+                    Diagnostic::error(problem.position, message)
                         .within(problem.within)
                         .expected(problem.expected, problem.found),
                 );
@@ -78,9 +78,9 @@ pub(super) fn check(trace: &TraceClass, dialect: Dialect, limits: &Limits, probl
                 let message = "its event records would be empty: no bits at all";
                 // In CTF 1.8, other readers place this at the beginning of the text: nothing that is
                 // written in the block is wrong.
-                let start = TextPlace { line: 1, column: 1, offset: 0 };
-                let place = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
-                problems.add(Diagnostic::warning(place, message).within(within.into()));
+                let start = TextPosition { line: 1, column: 1, offset: 0 };
+                let position = if dialect == Dialect::Ctf18 { start } else { event.declared_at.0 };
+                problems.add(Diagnostic::warning(position, message).within(within.into()));
             }
         }
     }
@@ -131,7 +131,7 @@ impl UnionSizes {
     }
 
     /// Where an instance ends that begins at bit `at`, of which it is known that it is a multiple of
-    /// `alignment` bits away from there that bit 0 is. None: not always at the same place.
+    /// `alignment` bits away from there that bit 0 is. None: not always at the same position.
     fn end(&mut self, class: &FieldClass, at: u64, alignment: u64) -> Option<u64> {
         self.left = self.left.checked_sub(1)?;
         let own = class.alignment();
@@ -165,7 +165,7 @@ impl UnionSizes {
 
 /// Why there is no plan, as a problem of the whole metadata.
 pub(crate) fn plan_diagnostic(error: &PlanError) -> Diagnostic {
-    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+    let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
     match error.limit() {
         Some(limit) => diagnostic.limit(limit),
         None => diagnostic,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{FieldClass, FieldKind, TextPlace, TraceClass};
+use ichnos_model::{FieldClass, FieldKind, TextPosition, TraceClass};
 
 use super::{Dialect, Problems};
 
@@ -31,7 +31,7 @@ pub(super) fn note_other_clocks(trace: &mut TraceClass, dialect: Dialect, proble
         }
         named.retain(|clock| !all.contains(clock));
         let most = all.len() + named.len();
-        if !problems.charge(allocated(most * size::<u16>()), TextPlace::default()) {
+        if !problems.charge(allocated(most * size::<u16>()), TextPosition::default()) {
             return;
         }
         let mut clocks = Vec::with_capacity(most);

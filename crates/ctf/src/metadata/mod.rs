@@ -43,7 +43,7 @@ pub struct Metadata {
     pub trace: TraceClass,
     /// The dialect it was written in.
     pub dialect: Dialect,
-    /// Warnings and notes, in the order of their places.
+    /// Warnings and notes, in the order of their positions.
     pub diagnostics: Vec<Diagnostic>,
     /// About how much of [`Limits::description_bytes`] is left, in bytes, for what is made of the classes.
     pub left: u64,

@@ -1,6 +1,6 @@
 //! Metadata in packets (CTF 1.8, section 7.1): takes the packets off, the text stays.
 
-use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPlace, Uuid};
+use ichnos_model::{ByteOrder, Diagnostic, Limits, TextPosition, Uuid};
 
 use super::Problems;
 
@@ -84,8 +84,8 @@ pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<
     let mut cut = false;
     while let Some(rest) = bytes.get(offset..).filter(|rest| !rest.is_empty()) {
         let whole = problems.within(format!("metadata packet {index} (byte {offset})"), |problems| {
-            let place = TextPlace { line: 0, column: 0, offset: offset as u64 };
-            read_packet(rest, byte_order, place, limits, &mut unpacked, &mut cut, problems)
+            let position = TextPosition { line: 0, column: 0, offset: offset as u64 };
+            read_packet(rest, byte_order, position, limits, &mut unpacked, &mut cut, problems)
         });
         match whole.and_then(|size| offset.checked_add(size)) {
             Some(next) => offset = next,
@@ -104,7 +104,7 @@ pub fn unpack(bytes: &[u8], limits: &Limits, problems: &mut Problems) -> Option<
 fn read_packet(
     rest: &[u8],
     byte_order: ByteOrder,
-    place: TextPlace,
+    position: TextPosition,
     limits: &Limits,
     unpacked: &mut Option<Unpacked>,
     cut: &mut bool,
@@ -114,23 +114,23 @@ fn read_packet(
         *cut = true;
         let left = rest.len();
         problems.warning(
-            place,
+            position,
             format!("the metadata ends within a packet header, after {left} of {HEADER_BYTES} bytes"),
         );
         return None;
     };
-    if let Some(diagnostic) = refusal(&header, unpacked.as_ref(), place) {
+    if let Some(diagnostic) = refusal(&header, unpacked.as_ref(), position) {
         problems.add(diagnostic);
         return None;
     }
     let (content, packet) = (header.content_bits as usize / 8, header.packet_bits as usize / 8);
     let Some(text) = rest.get(HEADER_BYTES..content.min(rest.len())) else {
-        problems.error(place, "the content of the packet is smaller than its header");
+        problems.error(position, "the content of the packet is smaller than its header");
         return None;
     };
     if unpacked.is_none() && header.version.0 == 2 {
         let message = "the packet header is that of CTF 1.8, but it names version 2";
-        problems.add(Diagnostic::note(place, message));
+        problems.add(Diagnostic::note(position, message));
     }
     let target = unpacked.get_or_insert_with(|| Unpacked {
         text: Vec::new(),
@@ -140,20 +140,20 @@ fn read_packet(
     });
     if (target.text.len() as u64).saturating_add(text.len() as u64) > limits.metadata_bytes {
         let most = limits.metadata_bytes;
-        problems.error(place, format!("the metadata text is longer than {most} bytes"));
+        problems.error(position, format!("the metadata text is longer than {most} bytes"));
         return None;
     }
     target.text.extend_from_slice(text);
     if content > rest.len() {
         *cut = true;
         let message = format!("the metadata ends within a packet, after {} of {content} bytes", rest.len());
-        problems.warning(place, message);
+        problems.warning(position, message);
         return None;
     }
     if let Some(found) = packet_within(rest, content, packet) {
         let message =
             format!("the packet of {packet} bytes is too long: another one begins after {found} bytes");
-        problems.warning(place, message);
+        problems.warning(position, message);
         return Some(found);
     }
     Some(packet)
@@ -178,9 +178,9 @@ fn drop_cut_block(text: &mut Vec<u8>) {
 }
 
 /// Why a packet with this header cannot be read.
-fn refusal(header: &Header, first: Option<&Unpacked>, place: TextPlace) -> Option<Diagnostic> {
+fn refusal(header: &Header, first: Option<&Unpacked>, position: TextPosition) -> Option<Diagnostic> {
     let wrong = |message: &str, expected: String, found: String| {
-        Some(Diagnostic::error(place, message).expected(expected, found))
+        Some(Diagnostic::error(position, message).expected(expected, found))
     };
     if header.magic != MAGIC {
         let message = "the packet has a wrong magic number";

@@ -2,7 +2,7 @@
 //! description takes too much memory.
 
 use ichnos_model::memory::Budget;
-use ichnos_model::{Diagnostic, Limits, Severity, TextPlace};
+use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
 
 /// The problems found so far, where the reader is, and how much memory it may still take.
 #[derive(Debug)]
@@ -39,23 +39,23 @@ impl Problems {
 
     /// Counts memory, in bytes, that something is about to take against [`Limits::description_bytes`].
     /// False: it is too much, or the process cannot have it, which is reported once as an error at
-    /// `place`; nothing more is to be read.
+    /// `position`; nothing more is to be read.
     #[inline]
-    pub fn charge(&mut self, bytes: u64, place: TextPlace) -> bool {
+    pub fn charge(&mut self, bytes: u64, position: TextPosition) -> bool {
         let is_in_budget = self.budget.take(bytes);
-        is_in_budget && self.budget.left() > self.try_at || self.ask(is_in_budget, place)
+        is_in_budget && self.budget.left() > self.try_at || self.ask(is_in_budget, position)
     }
 
     #[cold]
-    fn ask(&mut self, is_in_budget: bool, place: TextPlace) -> bool {
-        if is_in_budget { self.try_memory(place) } else { self.exhausted(place) }
+    fn ask(&mut self, is_in_budget: bool, position: TextPosition) -> bool {
+        if is_in_budget { self.try_memory(position) } else { self.exhausted(position) }
     }
 
     /// Whether the process can have as much memory as what grows may need next. The lists and tables of
     /// a description end the process if they cannot grow, and there are too many of them to ask each: so
     /// a block that is larger than what any of them needs (twice what all of them have) is asked for, and
     /// given back untouched.
-    fn try_memory(&mut self, place: TextPlace) -> bool {
+    fn try_memory(&mut self, position: TextPosition) -> bool {
         self.try_at = self.budget.left().saturating_sub(TRY_EVERY);
         let taken = self.budget.most() - self.budget.left();
         let wanted = taken.saturating_mul(2).saturating_add(2 * TRY_EVERY);
@@ -66,16 +66,16 @@ impl Problems {
         if !std::mem::replace(&mut self.is_exhausted, true) {
             let message =
                 format!("there is not enough memory for the description: it takes {taken} bytes up to here");
-            self.error(place, message);
+            self.error(position, message);
         }
         false
     }
 
-    fn exhausted(&mut self, place: TextPlace) -> bool {
+    fn exhausted(&mut self, position: TextPosition) -> bool {
         if !std::mem::replace(&mut self.is_exhausted, true) {
             let most = self.budget.most();
             let message = format!("the description takes more than {most} bytes of memory, the limit");
-            self.limit(place, "description_bytes", message);
+            self.limit(position, "description_bytes", message);
         }
         false
     }
@@ -98,8 +98,8 @@ impl Problems {
     }
 
     /// Adds an error: a limit, by its name in [`Limits`], was reached.
-    pub fn limit(&mut self, place: TextPlace, limit: &'static str, message: impl Into<String>) {
-        self.add(Diagnostic::error(place, message).limit(limit));
+    pub fn limit(&mut self, position: TextPosition, limit: &'static str, message: impl Into<String>) {
+        self.add(Diagnostic::error(position, message).limit(limit));
     }
 
     /// Does `work` within something, so that problems met there say so.
@@ -136,13 +136,13 @@ impl Problems {
     }
 
     /// Adds an error.
-    pub fn error(&mut self, place: TextPlace, message: impl Into<String>) {
-        self.add(Diagnostic::error(place, message));
+    pub fn error(&mut self, position: TextPosition, message: impl Into<String>) {
+        self.add(Diagnostic::error(position, message));
     }
 
     /// Adds a warning.
-    pub fn warning(&mut self, place: TextPlace, message: impl Into<String>) {
-        self.add(Diagnostic::warning(place, message));
+    pub fn warning(&mut self, position: TextPosition, message: impl Into<String>) {
+        self.add(Diagnostic::warning(position, message));
     }
 
     /// Whether an error was met.
@@ -162,7 +162,7 @@ impl Problems {
     pub fn into_diagnostics(mut self) -> Vec<Diagnostic> {
         if self.left_out > 0 {
             let note = format!("{} more problems were left out", self.left_out);
-            self.diagnostics.push(Diagnostic::note(TextPlace::default(), note));
+            self.diagnostics.push(Diagnostic::note(TextPosition::default(), note));
         }
         self.diagnostics
     }

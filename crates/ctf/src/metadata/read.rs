@@ -1,6 +1,6 @@
 //! Reads metadata of any dialect.
 
-use ichnos_model::{Diagnostic, Severity, TextPlace, TraceClass};
+use ichnos_model::{Diagnostic, Severity, TextPosition, TraceClass};
 
 use super::{
     Dialect, Metadata, MetadataError, MetadataOptions, Problems, check, clocks, json, packetized, tsdl,
@@ -33,7 +33,7 @@ pub fn parse(bytes: &[u8], options: &MetadataOptions) -> Result<Metadata, Metada
         }
         _ => {
             if diagnostics.is_empty() {
-                diagnostics.push(Diagnostic::error(TextPlace::default(), "the metadata cannot be read"));
+                diagnostics.push(Diagnostic::error(TextPosition::default(), "the metadata cannot be read"));
             }
             Err(MetadataError { dialect, diagnostics })
         }
@@ -47,7 +47,7 @@ fn read(
     problems: &mut Problems,
 ) -> Option<TraceClass> {
     let limits = &options.limits;
-    let whole = TextPlace::default();
+    let whole = TextPosition::default();
     if bytes.len() as u64 > limits.metadata_bytes {
         let most = limits.metadata_bytes;
         let message = format!("the metadata has {} bytes, more than the limit of {most}", bytes.len());
@@ -73,7 +73,7 @@ fn read(
         // All documents say with what a text begins, and none names this.
         let message = "a byte order mark (U+FEFF) is in front of the metadata: it is skipped";
         let severity = if options.strict { Severity::Warning } else { Severity::Note };
-        let start = TextPlace { line: 1, column: 1, offset: 0 };
+        let start = TextPosition { line: 1, column: 1, offset: 0 };
         problems.add(Diagnostic::new(severity, start, message));
         text = rest;
     }

@@ -123,7 +123,7 @@ fn text_sequences_without_separators_are_warnings() {
     let problems = problems.into_diagnostics();
     assert_eq!(problems.len(), 1);
     assert_eq!(problems[0].severity, Severity::Warning);
-    assert_eq!((problems[0].place.line, problems[0].place.column), (1, 1));
+    assert_eq!((problems[0].position.line, problems[0].position.column), (1, 1));
 }
 
 #[test]

@@ -20,9 +20,9 @@ const LEGAL: [(&str, &str); 1] = [(
 /// The place of a problem as the expectations count. In CTF 2 that is from the record separator
 /// that begins the fragment: the byte after it is line 1, column 1.
 fn place(text: &[u8], problem: &Diagnostic) -> (u32, u32) {
-    let before = text.get(..problem.place.offset as usize).unwrap_or(text);
+    let before = text.get(..problem.position.offset as usize).unwrap_or(text);
     let Some(begin) = before.iter().rposition(|byte| *byte == 0x1e) else {
-        return (problem.place.line, problem.place.column);
+        return (problem.position.line, problem.position.column);
     };
     let fragment = &before[begin + 1..];
     let line = fragment.iter().filter(|byte| **byte == b'\n').count() + 1;

@@ -4,7 +4,7 @@ use ichnos_io::{
     Datagrams, Format, FormatOption, Listen, OpenedTraces, OptionValue, ReadOptions, Refused, Tree,
 };
 use ichnos_model::plan::PlanError;
-use ichnos_model::{Diagnostic, FileDiagnostic, TextPlace, TraceInput};
+use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition, TraceInput};
 
 use super::{Clock, LogTrace, OpenOptions, ReadFiles, probe};
 use crate::log::SeverityScale;
@@ -73,7 +73,7 @@ impl Format for FuchsiaLog {
                     }
                 }
                 Err(error) => {
-                    let diagnostic = Diagnostic::error(TextPlace::default(), error.to_string());
+                    let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
                     let file = tree.name.clone();
                     opened
                         .refused

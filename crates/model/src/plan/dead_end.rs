@@ -1,7 +1,7 @@
 //! Why a field location leads nowhere.
 
 use super::steps::{NodeId, Plan};
-use crate::{FieldKind, Member, TextPlace};
+use crate::{FieldKind, Member, TextPosition};
 
 /// What a located field is needed for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub(super) enum Need {
 
 /// What is wrong with a location, for people.
 pub(super) struct Trouble {
-    pub(super) place: TextPlace,
+    pub(super) position: TextPosition,
     pub(super) reason: String,
     pub(super) expected: &'static str,
     pub(super) found: String,
@@ -77,7 +77,7 @@ impl DeadEnd<'_> {
                 (node, reason, "a field that is decoded before", plan.node(*node).class.describe())
             }
         };
-        Trouble { place: plan.node(*node).class.declared_at.0, reason, expected, found }
+        Trouble { position: plan.node(*node).class.declared_at.0, reason, expected, found }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::steps::Slot;
-use crate::{FieldLocation, TextPlace};
+use crate::{FieldLocation, TextPosition};
 
 /// Why no plan can be made.
 #[derive(Debug, thiserror::Error)]
@@ -55,9 +55,9 @@ impl PlanError {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LocationProblem {
     /// Where the trouble is: the class where the search ended.
-    pub place: TextPlace,
+    pub position: TextPosition,
     /// Where the location is written.
-    pub location_place: TextPlace,
+    pub location_position: TextPosition,
     /// What encloses the field that needs the other one, from the outside in.
     pub within: Vec<String>,
     /// The location.

@@ -83,7 +83,7 @@ impl<'a> Search<'a> {
     pub(super) fn run(&self) -> Result<(Scope, Vec<NodeId>), Trouble> {
         let scope = self.location.origin.unwrap_or(self.scope);
         let trouble_at_location = |reason: String, found: &str| Trouble {
-            place: self.location.declared_at.0,
+            position: self.location.declared_at.0,
             reason,
             expected: "a field that is decoded before",
             found: found.to_owned(),

@@ -235,7 +235,7 @@ fn find(
                     && problems.rules.contains(&rule)
                 {
                     let trouble = Trouble {
-                        place: location.declared_at.0,
+                        position: location.declared_at.0,
                         reason: reason.to_owned(),
                         expected: "",
                         found: String::new(),
@@ -271,8 +271,8 @@ fn problem(
     within.push(scope.to_string());
     within.extend(plan.path_names(id));
     LocationProblem {
-        place: trouble.place,
-        location_place: location.declared_at.0,
+        position: trouble.position,
+        location_position: location.declared_at.0,
         within,
         location: location.clone(),
         reason: trouble.reason,

@@ -1,6 +1,6 @@
 //! Auxiliary streams of PROP-2.0: what does not fit the data streams.
 
-use ichnos_model::{Diagnostic, Limits, TextPlace, TraceClass, Value};
+use ichnos_model::{Diagnostic, Limits, TextPosition, TraceClass, Value};
 
 use super::object::{properties, refuse};
 use super::text::{Json, single_value};
@@ -22,7 +22,7 @@ pub fn parse_aux_stream(text: &[u8], limits: &Limits, problems: &mut Problems) -
         refuse(environment, "an object", problems);
     }
     let value = property.value.to_value();
-    problems.charge(memory::of_entry(&property.name, &value), node.place);
+    problems.charge(memory::of_entry(&property.name, &value), node.position);
     (problems.errors() == errors).then(|| (property.name.to_string(), value))
 }
 
@@ -38,7 +38,7 @@ pub fn apply_aux_streams(
     for (namespace, value) in streams {
         if seen.contains(&namespace) {
             let message = format!("there are two auxiliary streams of the namespace `{namespace}`");
-            problems.add(Diagnostic::error(TextPlace::default(), message));
+            problems.add(Diagnostic::error(TextPosition::default(), message));
             continue;
         }
         seen.push(namespace.clone());

@@ -7,7 +7,7 @@ use ichnos_model::memory::size;
 use ichnos_model::{
     BitField, BitOrder, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
     IntegerProperties, IntegerRange, Length, Limits, Member, RangeSet, Roles, Scope, StringEncoding,
-    StringLength, TextPlace, VariableLengthValue, VariantOption,
+    StringLength, TextPosition, VariableLengthValue, VariantOption,
 };
 
 use super::location::{field_location, first_overlap, flags, mappings, range_set};
@@ -67,11 +67,11 @@ impl<'a> ClassReader<'a> {
     }
 
     /// Says once that a release candidate of SPEC-2.0 wrote this.
-    pub(super) fn note_release_candidate(&mut self, place: TextPlace) {
+    pub(super) fn note_release_candidate(&mut self, position: TextPosition) {
         if !self.release_candidate {
             self.release_candidate = true;
             let note = "release candidate vocabulary (CTF2-SPECRC-7.0)";
-            self.problems.add(Diagnostic::note(place, note));
+            self.problems.add(Diagnostic::note(position, note));
         }
     }
 
@@ -83,7 +83,7 @@ impl<'a> ClassReader<'a> {
             if !object.has(name) {
                 return None;
             }
-            self.note_release_candidate(object.name_place(name));
+            self.note_release_candidate(object.name_position(name));
             object.get(name)
         });
         let attributes = found.map(|node| attributes(node, self.problems)).unwrap_or_default();
@@ -102,7 +102,7 @@ impl<'a> ClassReader<'a> {
             if declares_none {
                 let message =
                     format!("the preamble declares no extension of the namespace `{}`", namespace.name);
-                self.problems.error(node.place, message);
+                self.problems.error(node.position, message);
                 continue;
             }
             for extension in super::object::properties(&namespace.value, self.problems).unwrap_or_default() {
@@ -111,7 +111,7 @@ impl<'a> ClassReader<'a> {
                         "the preamble does not declare the extension `{}` of the namespace `{}`",
                         extension.name, namespace.name
                     );
-                    self.problems.error(extension.name_place, message);
+                    self.problems.error(extension.name_position, message);
                 }
             }
         }
@@ -128,14 +128,14 @@ impl<'a> ClassReader<'a> {
             return;
         };
         if self.aliases.contains_key(text) {
-            self.problems.error(name.place, format!("there already is a field class alias `{text}`"));
+            self.problems.error(name.position, format!("there already is a field class alias `{text}`"));
             return;
         }
         self.problems.enter(format!("field class alias `{text}`"));
         let alias = class.and_then(|class| self.unscoped(class));
         self.problems.leave();
         let bytes = (size::<(String, Option<Alias>)>() + 1) as u64 * 3 + memory::of_text(text);
-        self.problems.charge(bytes, name.place);
+        self.problems.charge(bytes, name.position);
         self.aliases.insert(text.to_owned(), alias);
     }
 
@@ -160,7 +160,7 @@ impl<'a> ClassReader<'a> {
         if let Some(class) = &class
             && !matches!(class.kind, FieldKind::Structure { .. })
         {
-            let error = Diagnostic::error(node.place, "the class of a root field must be a structure");
+            let error = Diagnostic::error(node.position, "the class of a root field must be a structure");
             self.problems.add(error.expected("a structure", format!("a {}", class.describe())));
         }
         self.problems.leave();
@@ -168,14 +168,14 @@ impl<'a> ClassReader<'a> {
     }
 
     /// Counts classes against [`Limits::field_classes`].
-    fn count(&mut self, more: u64, place: TextPlace) -> bool {
+    fn count(&mut self, more: u64, position: TextPosition) -> bool {
         self.classes = self.classes.saturating_add(more);
         if self.classes > self.limits.field_classes {
             if !self.too_many {
                 self.too_many = true;
                 let message =
                     format!("there are more than {} field classes, the limit", self.limits.field_classes);
-                self.problems.limit(place, "field_classes", message);
+                self.problems.limit(position, "field_classes", message);
             }
             return false;
         }
@@ -186,14 +186,14 @@ impl<'a> ClassReader<'a> {
     pub(super) fn class(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field classes nest deeper than {} levels, the limit", self.depth);
-            self.problems.limit(node.place, "depth", message);
+            self.problems.limit(node.position, "depth", message);
             return None;
         }
         match &node.json {
-            Json::Text(name) if self.vocabulary == Vocabulary::Spec2 => self.aliased(name, node.place),
+            Json::Text(name) if self.vocabulary == Vocabulary::Spec2 => self.aliased(name, node.position),
             Json::Object(_) => {
                 let bytes = memory::of_field_class();
-                if !self.count(1, node.place) || !self.problems.charge(bytes, node.place) {
+                if !self.count(1, node.position) || !self.problems.charge(bytes, node.position) {
                     return None;
                 }
                 self.depth += 1;
@@ -213,23 +213,23 @@ impl<'a> ClassReader<'a> {
         }
     }
 
-    fn aliased(&mut self, name: &str, place: TextPlace) -> Option<Arc<FieldClass>> {
+    fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(place, format!("there is no field class alias `{name}` before this"));
+            self.problems.error(position, format!("there is no field class alias `{name}` before this"));
             return None;
         };
         let alias = alias.as_ref()?;
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.limit(place, "depth", "field classes nest too deep through this alias");
+            self.problems.limit(position, "depth", "field classes nest too deep through this alias");
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
-        if !self.count(classes, place) {
+        if !self.count(classes, position) {
             return None;
         }
         if let Some(scope) = self.scope {
-            roles::check_scope(&class, scope, place, self.problems);
+            roles::check_scope(&class, scope, position, self.problems);
         }
         Some(class)
     }
@@ -240,16 +240,16 @@ impl<'a> ClassReader<'a> {
         let name = text(type_node, self.problems)?;
         let Some(type_name) = TYPES.iter().find(|(known, _)| *known == name) else {
             let names: Vec<&str> = TYPES.iter().filter(|t| self.has_type(t.1)).map(|t| t.0).collect();
-            let error = Diagnostic::error(type_node.place, "no such type of field class");
+            let error = Diagnostic::error(type_node.position, "no such type of field class");
             self.problems.add(error.expected(listed(&names), type_node.describe()));
             return None;
         };
         if !self.has_type(type_name.1) {
             match self.vocabulary {
-                Vocabulary::Spec2 => self.note_release_candidate(type_node.place),
+                Vocabulary::Spec2 => self.note_release_candidate(type_node.position),
                 Vocabulary::Prop2 => {
                     let message = format!("PROP-2.0 has no field class of the type `{name}`");
-                    self.problems.error(type_node.place, message);
+                    self.problems.error(type_node.position, message);
                     return None;
                 }
             }
@@ -258,7 +258,7 @@ impl<'a> ClassReader<'a> {
         let roles = self.roles(type_name.1, kind.as_ref(), &mut object);
         let attributes = self.extras(&mut object);
         object.finish(Unknown::Refuse, self.problems);
-        let declared_at = node.place.into();
+        let declared_at = node.position.into();
         Some(FieldClass { roles, attributes, declared_at, ..FieldClass::new(kind?) })
     }
 
@@ -289,8 +289,8 @@ impl<'a> ClassReader<'a> {
         }
         let Some(node) = object.get("roles") else { return Roles::NONE };
         let read = roles::read(node, kind, self.scope, self.vocabulary, self.problems);
-        if let Some(place) = read.release_candidate {
-            self.note_release_candidate(place);
+        if let Some(position) = read.release_candidate {
+            self.note_release_candidate(position);
         }
         read.roles
     }
@@ -407,7 +407,7 @@ impl<'a> ClassReader<'a> {
         if dynamic && self.vocabulary == Vocabulary::Prop2 {
             let message =
                 "a `static-length-string` with a length field location: read as `dynamic-length-string`";
-            self.problems.warning(object.place, message);
+            self.problems.warning(object.position, message);
             let location = self.location("length-field-location", object)?;
             let length = StringLength::Dynamic(location);
             return Some(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment: 8 });
@@ -504,8 +504,8 @@ impl<'a> ClassReader<'a> {
         }
         let negative = flags.iter().find(|flag| flag.ranges.iter().any(|range| range.lower < 0));
         if let Some(flag) = negative {
-            let place = node.get(flag.name).map_or(node.place, |ranges| ranges.place);
-            self.problems.error(place, format!("the flag `{}` names a negative bit index", flag.name));
+            let position = node.get(flag.name).map_or(node.position, |ranges| ranges.position);
+            self.problems.error(position, format!("the flag `{}` names a negative bit index", flag.name));
             return None;
         }
         Some(flags)
@@ -539,7 +539,7 @@ impl<'a> ClassReader<'a> {
         let node = object.require(name, self.problems)?;
         if self.vocabulary == Vocabulary::Spec2 && matches!(node.json, Json::Array(_)) {
             // Release candidates kept the locations of PROP-2.0.
-            self.note_release_candidate(node.place);
+            self.note_release_candidate(node.position);
             return field_location(node, self.scope, Vocabulary::Prop2, self.problems).map(Box::new);
         }
         field_location(node, self.scope, self.vocabulary, self.problems).map(Box::new)
@@ -549,8 +549,8 @@ impl<'a> ClassReader<'a> {
     fn members(&mut self, object: &mut Object<'_>) -> Option<Vec<Member>> {
         let mut name = self.vocabulary.members();
         if self.vocabulary == Vocabulary::Prop2 && !object.has(name) && object.has("member-classes") {
-            let place = object.name_place("member-classes");
-            self.problems.warning(place, "`member-classes` is called `members` in PROP-2.0");
+            let position = object.name_position("member-classes");
+            self.problems.warning(position, "`member-classes` is called `members` in PROP-2.0");
             name = "member-classes";
         }
         let Some(node) = object.get(name) else { return Some(Vec::new()) };
@@ -576,7 +576,7 @@ impl<'a> ClassReader<'a> {
         let name = object.require("name", self.problems).and_then(|node| {
             let name = text(node, self.problems)?;
             if !names.insert(name) {
-                self.problems.error(node.place, format!("there already is a member `{name}`"));
+                self.problems.error(node.position, format!("there already is a member `{name}`"));
                 return None;
             }
             Some(name)
@@ -586,7 +586,7 @@ impl<'a> ClassReader<'a> {
         object.finish(Unknown::Refuse, self.problems);
         let name = name?;
         // Its name is in a set, too.
-        if !self.problems.charge(memory::of_member(name) + 32, node.place) {
+        if !self.problems.charge(memory::of_member(name) + 32, node.position) {
             return None;
         }
         Some(Member { name: name.to_owned(), has_underscore: false, class: class?, attributes })
@@ -619,8 +619,8 @@ impl<'a> ClassReader<'a> {
         if let Some(index) = first_overlap(&sets) {
             let element = elements.get(index);
             let ranges = element.and_then(|element| element.get("selector-field-ranges"));
-            let place = ranges.map_or(node.place, |ranges| ranges.place);
-            self.problems.error(place, "the ranges of two options have a value in common");
+            let position = ranges.map_or(node.position, |ranges| ranges.position);
+            self.problems.error(position, "the ranges of two options have a value in common");
             return None;
         }
         Some(options)
@@ -635,7 +635,7 @@ impl<'a> ClassReader<'a> {
                 if let Some(name) = name
                     && !names.insert(name)
                 {
-                    self.problems.error(node.place, format!("there already is an option `{name}`"));
+                    self.problems.error(node.position, format!("there already is an option `{name}`"));
                 }
                 Some(name)
             }
@@ -652,7 +652,7 @@ impl<'a> ClassReader<'a> {
         let ranges = ranges?;
         let texts = name.as_deref().map_or(0, memory::of_text);
         let bytes = size::<VariantOption>() + ranges.0.len() * size::<IntegerRange>();
-        if !self.problems.charge(bytes as u64 + texts, node.place) {
+        if !self.problems.charge(bytes as u64 + texts, node.position) {
             return None;
         }
         Some(VariantOption { name, class: class?, ranges, attributes })

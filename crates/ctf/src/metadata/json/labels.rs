@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPlace, WideInteger, WideRange};
+use ichnos_model::{IntegerRange, Mappings, MappingsBuilder, TextPosition, WideInteger, WideRange};
 
 use super::text::Node;
 use crate::metadata::{Problems, memory};
@@ -22,8 +22,8 @@ impl Labels {
     }
 
     /// Begins a name: the ranges that follow are its ones. False if there is no room for it.
-    pub(super) fn begin(&mut self, name: &str, place: TextPlace, problems: &mut Problems) -> bool {
-        problems.charge(memory::of_label(name, 0), place) && self.mappings.add_name(name)
+    pub(super) fn begin(&mut self, name: &str, position: TextPosition, problems: &mut Problems) -> bool {
+        problems.charge(memory::of_label(name, 0), position) && self.mappings.add_name(name)
     }
 
     /// Adds a range that is written at a node; false if its bounds are not in order.
@@ -62,7 +62,7 @@ impl Labels {
         if (has_narrow || narrow.lower != narrow.upper) && !self.push(narrow, node, problems) {
             return false;
         }
-        if !problems.charge(memory::of_wide_range(&range), node.place) {
+        if !problems.charge(memory::of_wide_range(&range), node.position) {
             return false;
         }
         self.wide.push(range);
@@ -70,7 +70,7 @@ impl Labels {
     }
 
     fn push(&mut self, range: IntegerRange, node: &Node, problems: &mut Problems) -> bool {
-        if !problems.charge(memory::of_label("", 1), node.place) {
+        if !problems.charge(memory::of_label("", 1), node.position) {
             return false;
         }
         self.mappings.add_range(range);
@@ -92,12 +92,12 @@ pub(super) fn are_in_order<T: PartialOrd + std::fmt::Display>(
 ) -> bool {
     if lower > upper {
         let message = format!("the lower bound {lower} of a range is greater than its upper bound {upper}");
-        problems.error(node.place, message);
+        problems.error(node.position, message);
     }
     lower <= upper
 }
 
 /// Such a range says nothing wrong of the values that there are: it is reported as a warning.
 fn negative(range: std::fmt::Arguments<'_>, node: &Node, problems: &mut Problems) {
-    problems.warning(node.place, format!("the range {range} of an unsigned integer begins below 0"));
+    problems.warning(node.position, format!("the range {range} of an unsigned integer begins below 0"));
 }

@@ -30,7 +30,7 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     let name = text(node, problems)?;
     let Some(scope) = Scope::from_name(name) else {
         let names = Scope::DECODED.map(Scope::name);
-        let error = Diagnostic::error(node.place, "no such scope");
+        let error = Diagnostic::error(node.position, "no such scope");
         problems.add(error.expected(listed(&names), node.describe()));
         return None;
     };
@@ -39,7 +39,7 @@ fn scope(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
     {
         let message =
             format!("a field of the scope `{within}` needs one of `{scope}`, which is decoded later");
-        problems.error(node.place, message);
+        problems.error(node.position, message);
         return None;
     }
     Some(scope)
@@ -71,7 +71,8 @@ fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
             return None;
         }
         Some(last) if matches!(last.json, Json::Null) => {
-            problems.error(last.place, "the last element of a path must be the name of a member, not null");
+            problems
+                .error(last.position, "the last element of a path must be the name of a member, not null");
             return None;
         }
         Some(_) => {}
@@ -83,7 +84,7 @@ fn spec2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
             origin: origin.flatten(),
             path: steps,
             any_option: false,
-            declared_at: node.place.into(),
+            declared_at: node.position.into(),
         }),
     }
 }
@@ -112,7 +113,7 @@ fn prop2(node: &Node, within: Option<Scope>, problems: &mut Problems) -> Option<
         origin: Some(origin),
         path: steps,
         any_option: false,
-        declared_at: node.place.into(),
+        declared_at: node.position.into(),
     })
 }
 
@@ -148,7 +149,7 @@ pub(super) fn flags(node: &Node, problems: &mut Problems) -> Option<Mappings> {
     for property in properties {
         problems.enter(format!("flag `{}`", property.name));
         if let Some(ranges) = range_set(&property.value, problems)
-            && problems.charge(memory::of_label(&property.name, ranges.0.len()), property.name_place)
+            && problems.charge(memory::of_label(&property.name, ranges.0.len()), property.name_position)
             && flags.add_name(&property.name)
         {
             ranges.0.into_iter().for_each(|range| flags.add_range(range));
@@ -172,7 +173,7 @@ pub(super) fn mappings(
     let mut are_right = true;
     for property in properties {
         problems.enter(format!("mapping `{}`", property.name));
-        are_right &= labels.begin(&property.name, property.name_place, problems)
+        are_right &= labels.begin(&property.name, property.name_position, problems)
             && mapping(&mut labels, &property.value, limits, problems);
         problems.leave();
     }

@@ -1,7 +1,7 @@
 //! The JSON dialects of CTF 2 metadata.
 //!
 //! ```text
-//! text (JSON with places) -> object (checked access)
+//! text (JSON with positions) -> object (checked access)
 //!   -> stream (fragments of PROP-2.0 and SPEC-2.0) -> field_class, location, roles
 //!   -> prop1 (fragments of PROP-1.0: field_type, field_path, tag)
 //! ```

@@ -1,6 +1,6 @@
-//! Checked access to JSON values: what is not as expected becomes a problem with its place.
+//! Checked access to JSON values: what is not as expected becomes a problem with its position.
 
-use ichnos_model::{Attributes, Diagnostic, TextPlace, WideInteger};
+use ichnos_model::{Attributes, Diagnostic, TextPosition, WideInteger};
 
 use super::text::{Json, Node, Property, shortened};
 use crate::metadata::name_index::NameIndex;
@@ -21,7 +21,7 @@ fn wrong(node: &Node, expected: impl Into<String>) -> Diagnostic {
         Some(name) => format!("the property `{}` is not what it must be", shortened(name)),
         None => "a value is not what it must be".to_owned(),
     };
-    Diagnostic::error(node.place, message).expected(expected, node.describe())
+    Diagnostic::error(node.position, message).expected(expected, node.describe())
 }
 
 /// Names for a message: "`a`, `b` or `c`".
@@ -169,7 +169,7 @@ pub(super) fn refuse_duplicates(properties: &[Property], problems: &mut Problems
         };
         if !is_new {
             let message = format!("the property `{}` is there twice", shortened(&property.name));
-            problems.error(property.name_place, message);
+            problems.error(property.name_position, message);
         }
     }
 }
@@ -181,7 +181,7 @@ pub(super) fn attributes(node: &Node, problems: &mut Problems) -> Attributes {
     refuse_duplicates(properties, problems);
     let attributes: Attributes =
         properties.iter().map(|p| (p.name.to_string(), p.value.to_value())).collect();
-    problems.charge(memory::of_attributes(&attributes), node.place);
+    problems.charge(memory::of_attributes(&attributes), node.position);
     attributes
 }
 
@@ -197,7 +197,7 @@ pub(super) enum Unknown {
 /// The properties of an object of which some are known.
 pub(super) struct Object<'n> {
     /// Place of the object.
-    pub(super) place: TextPlace,
+    pub(super) position: TextPosition,
     properties: &'n [Property],
     known: Vec<&'static str>,
 }
@@ -212,7 +212,7 @@ impl<'n> Object<'n> {
 
     /// The object, without a look at its names.
     pub(super) fn of(node: &'n Node, properties: &'n [Property]) -> Self {
-        Self { place: node.place, properties, known: Vec::new() }
+        Self { position: node.position, properties, known: Vec::new() }
     }
 
     /// Whether a property is there; it does not become known.
@@ -226,17 +226,17 @@ impl<'n> Object<'n> {
         self.properties.iter().find(|property| *property.name == *name).map(|property| &property.value)
     }
 
-    /// The place of a property's name.
-    pub(super) fn name_place(&self, name: &str) -> TextPlace {
+    /// The position of a property's name.
+    pub(super) fn name_position(&self, name: &str) -> TextPosition {
         let property = self.properties.iter().find(|property| *property.name == *name);
-        property.map_or(self.place, |property| property.name_place)
+        property.map_or(self.position, |property| property.name_position)
     }
 
     /// The value of a property that must be there.
     pub(super) fn require(&mut self, name: &'static str, problems: &mut Problems) -> Option<&'n Node> {
         let value = self.get(name);
         if value.is_none() {
-            problems.error(self.place, format!("the property `{name}` is missing"));
+            problems.error(self.position, format!("the property `{name}` is missing"));
         }
         value
     }
@@ -253,14 +253,14 @@ impl<'n> Object<'n> {
                 continue;
             }
             let message = format!("the property `{}` is not known here", shortened(&property.name));
-            // The place of the value, as for all other problems of properties.
+            // The position of the value, as for all other problems of properties.
             match unknown {
                 Unknown::Refuse => problems.add(
-                    Diagnostic::error(property.value.place, message)
+                    Diagnostic::error(property.value.position, message)
                         .expected(listed(&self.known), format!("`{}`", shortened(&property.name))),
                 ),
                 Unknown::Ignore => {
-                    problems.add(Diagnostic::note(property.value.place, format!("{message}: ignored")))
+                    problems.add(Diagnostic::note(property.value.position, format!("{message}: ignored")))
                 }
             }
         }

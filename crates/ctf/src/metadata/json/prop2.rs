@@ -50,14 +50,14 @@ impl StreamReader<'_> {
         clock.origin = if unix == Some(true) { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
         let name = name?;
         if self.clocks.contains_key(name) {
-            let place = name_node.map_or(object.place, |node| node.place);
-            problems.error(place, format!("there already is a clock class `{name}`"));
+            let position = name_node.map_or(object.position, |node| node.position);
+            problems.error(position, format!("there already is a clock class `{name}`"));
             return None;
         }
         if let (Some(node), Some(uuid)) = (uuid_node, clock.uuid)
             && !self.clock_uuids.insert(uuid)
         {
-            problems.error(node.place, "there already is a clock class of this UUID");
+            problems.error(node.position, "there already is a clock class of this UUID");
         }
         Some(clock)
     }

@@ -1,7 +1,7 @@
 //! Roles of PROP-2.0 and SPEC-2.0: their names, and where and on what they may be.
 
 use ichnos_model::{
-    Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPlace, VariableLengthValue,
+    Diagnostic, FieldClass, FieldKind, Length, Role, Roles, Scope, TextPosition, VariableLengthValue,
 };
 
 use super::object::{array, listed, text};
@@ -50,7 +50,7 @@ const PROP2: &[Entry] = &[
 /// What a `roles` property says, and whether a release candidate wrote it.
 pub(super) struct ReadRoles {
     pub(super) roles: Roles,
-    pub(super) release_candidate: Option<TextPlace>,
+    pub(super) release_candidate: Option<TextPosition>,
 }
 
 /// Reads a `roles` property of a class of `kind`; `scope` is unknown within an alias.
@@ -66,7 +66,7 @@ pub(super) fn read(
         let Some(name) = text(element, problems) else { continue };
         let Some((_, role, scopes)) = entry(name, element, vocabulary, &mut read, problems) else { continue };
         if scope.is_some_and(|scope| !scopes.contains(&scope)) {
-            refuse_scope(*role, name, scope, scopes, element.place, problems);
+            refuse_scope(*role, name, scope, scopes, element.position, problems);
             continue;
         }
         if let Some(kind) = kind
@@ -74,7 +74,8 @@ pub(super) fn read(
         {
             let found = FieldClass::new(kind.clone()).describe();
             let message = format!("a field of this class cannot have the role `{name}`");
-            problems.add(Diagnostic::error(element.place, message).expected(expected, format!("a {found}")));
+            problems
+                .add(Diagnostic::error(element.position, message).expected(expected, format!("a {found}")));
             continue;
         }
         read.roles.insert(*role);
@@ -94,21 +95,22 @@ fn entry(
         Vocabulary::Spec2 => find(SPEC2, name).or_else(|| {
             // The names of PROP-2.0 lived on in the first release candidates.
             let entry = find(PROP2, name)?;
-            read.release_candidate.get_or_insert(node.place);
+            read.release_candidate.get_or_insert(node.position);
             Some(entry)
         }),
         Vocabulary::Prop2 => find(PROP2, name).or_else(|| {
             if name != "trace-type-uuid" {
                 return None;
             }
-            problems.warning(node.place, "the role `trace-type-uuid` is called `trace-class-uuid`");
+            problems.warning(node.position, "the role `trace-type-uuid` is called `trace-class-uuid`");
             find(PROP2, "trace-class-uuid")
         }),
     };
     if found.is_none() {
         let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
         let names: Vec<&str> = table.iter().map(|entry| entry.0).collect();
-        problems.add(Diagnostic::error(node.place, "no such role").expected(listed(&names), node.describe()));
+        problems
+            .add(Diagnostic::error(node.position, "no such role").expected(listed(&names), node.describe()));
     }
     found
 }
@@ -118,14 +120,14 @@ fn refuse_scope(
     name: &str,
     scope: Option<Scope>,
     allowed: &[Scope],
-    place: TextPlace,
+    position: TextPosition,
     problems: &mut Problems,
 ) {
     let allowed: Vec<&str> = allowed.iter().map(|scope| scope.name()).collect();
     let name = if name.is_empty() { role.name() } else { name };
     let message = format!("the role `{name}` cannot be here");
     let found = scope.map_or("an alias", Scope::name);
-    problems.add(Diagnostic::error(place, message).expected(listed(&allowed), format!("`{found}`")));
+    problems.add(Diagnostic::error(position, message).expected(listed(&allowed), format!("`{found}`")));
 }
 
 /// What a role demands of the class it is on, if `kind` is not so.
@@ -149,27 +151,27 @@ pub(super) fn violated(role: Role, kind: &FieldKind) -> Option<&'static str> {
     (!right).then_some(expected)
 }
 
-/// Refuses the roles within a class that cannot be in `scope`, at `place`: the place where an
+/// Refuses the roles within a class that cannot be in `scope`, at `position`: the position where an
 /// alias is used, because its class did not know the scope.
-pub(super) fn check_scope(class: &FieldClass, scope: Scope, place: TextPlace, problems: &mut Problems) {
+pub(super) fn check_scope(class: &FieldClass, scope: Scope, position: TextPosition, problems: &mut Problems) {
     for role in class.roles.iter() {
         let scopes: Vec<Scope> =
             SPEC2.iter().filter(|entry| entry.1 == role).flat_map(|entry| entry.2).copied().collect();
         if !scopes.contains(&scope) {
-            refuse_scope(role, "", Some(scope), &scopes, place, problems);
+            refuse_scope(role, "", Some(scope), &scopes, position, problems);
         }
     }
     match &class.kind {
         FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
             for member in members {
-                check_scope(&member.class, scope, place, problems);
+                check_scope(&member.class, scope, position, problems);
             }
         }
-        FieldKind::Array { element, .. } => check_scope(element, scope, place, problems),
-        FieldKind::Optional { field, .. } => check_scope(field, scope, place, problems),
+        FieldKind::Array { element, .. } => check_scope(element, scope, position, problems),
+        FieldKind::Optional { field, .. } => check_scope(field, scope, position, problems),
         FieldKind::Variant { options, .. } => {
             for option in options {
-                check_scope(&option.class, scope, place, problems);
+                check_scope(&option.class, scope, position, problems);
             }
         }
         _ => {}

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 
 use ichnos_model::{
     DataStreamClass, FieldClass, FieldKind, FieldLocation, Length, LocationStep, Role, Scope, StringLength,
-    TextPlace,
+    TextPosition,
 };
 
 use crate::metadata::Problems;
@@ -23,7 +23,7 @@ fn inner(class: &FieldClass) -> Vec<&FieldClass> {
 }
 
 /// Where a class has a role, the class itself or one within.
-pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPlace> {
+pub(super) fn place_of_role(class: &FieldClass, role: Role) -> Option<TextPosition> {
     if class.roles.has(role) {
         return Some(class.declared_at.0);
     }
@@ -40,14 +40,14 @@ pub(super) fn has_role(class: &FieldClass, role: Role) -> bool {
 pub(super) fn check_magic_first(header: &FieldClass, problems: &mut Problems) {
     let FieldKind::Structure { members, .. } = &header.kind else { return };
     for (index, member) in members.iter().enumerate() {
-        let place = match index {
+        let position = match index {
             0 => inner(&member.class)
                 .into_iter()
                 .find_map(|class| place_of_role(class, Role::PacketMagicNumber)),
             _ => place_of_role(&member.class, Role::PacketMagicNumber),
         };
-        if let Some(place) = place {
-            problems.error(place, "the packet magic number must be the first member of the packet header");
+        if let Some(position) = position {
+            problems.error(position, "the packet magic number must be the first member of the packet header");
         }
     }
 }
@@ -72,14 +72,14 @@ pub(super) fn check_no_user_fields<'c>(
     for other in others {
         collect_needed(other, &mut needed);
     }
-    if let Some((name, place)) = user_field(header, None, &needed) {
+    if let Some((name, position)) = user_field(header, None, &needed) {
         let message = match name {
             Some(name) => {
                 format!("the field `{name}` of the `{scope}` has no role, and no other field needs it")
             }
             None => format!("a field of the `{scope}` has no role, and no other field needs it"),
         };
-        problems.warning(place, message);
+        problems.warning(position, message);
     }
 }
 
@@ -111,7 +111,7 @@ fn user_field<'c>(
     class: &'c FieldClass,
     name: Option<&'c str>,
     needed: &HashSet<&str>,
-) -> Option<(Option<&'c str>, TextPlace)> {
+) -> Option<(Option<&'c str>, TextPosition)> {
     match &class.kind {
         FieldKind::Structure { members, .. } => {
             members.iter().find_map(|member| user_field(&member.class, Some(&member.name), needed))

@@ -1,6 +1,6 @@
 //! What only SPEC-2.0 has: text sequences, clock origins, the environment.
 
-use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPlace, TraceClass, Uuid, Value};
+use ichnos_model::{ClockClass, ClockOrigin, Diagnostic, Limits, TextPosition, TraceClass, Uuid, Value};
 
 use super::object::{Object, Unknown, array, properties, refuse, refuse_duplicates, text, unsigned};
 use super::stream::StreamReader;
@@ -16,7 +16,7 @@ use crate::metadata::{Problems, memory};
 pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<TraceClass> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the metadata is longer than {} bytes, the limit", limits.metadata_bytes);
-        problems.limit(TextPlace::default(), "metadata_bytes", message);
+        problems.limit(TextPosition::default(), "metadata_bytes", message);
         return None;
     }
     let mut parser = Parser::new(text, limits);
@@ -31,7 +31,7 @@ pub fn parse_spec2(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
                 reported = true;
                 let byte = format!("the record separator 0x{RECORD_SEPARATOR:02x}");
                 let warning =
-                    Diagnostic::warning(parser.place(), "a fragment must begin with a record separator");
+                    Diagnostic::warning(parser.position(), "a fragment must begin with a record separator");
                 reader.classes.problems.add(warning.expected(byte, "none"));
             }
             separated = false;
@@ -84,7 +84,7 @@ impl StreamReader<'_> {
                 match &property.value.json {
                     Json::Integer(_) | Json::BigInteger(_) | Json::Text(_) => {
                         let entry: (String, Value) = (property.name.to_string(), property.value.to_value());
-                        if !problems.charge(memory::of_entry(&entry.0, &entry.1), property.name_place) {
+                        if !problems.charge(memory::of_entry(&entry.0, &entry.1), property.name_position) {
                             return;
                         }
                         self.trace.environment.push(entry);
@@ -96,10 +96,10 @@ impl StreamReader<'_> {
         if object.has("uuid")
             && let Some(node) = object.get("uuid")
         {
-            let place = object.name_place("uuid");
+            let position = object.name_position("uuid");
             let uuid = uuid(node, problems);
             self.trace.uuid = self.trace.uuid.or(uuid);
-            self.classes.note_release_candidate(place);
+            self.classes.note_release_candidate(position);
         }
     }
 
@@ -109,7 +109,7 @@ impl StreamReader<'_> {
         let by_name = !object.has("id") && object.has("name");
         let id_node = match by_name {
             true => {
-                self.classes.note_release_candidate(object.name_place("name"));
+                self.classes.note_release_candidate(object.name_position("name"));
                 object.get("name")
             }
             false => object.require("id", self.classes.problems),
@@ -122,7 +122,7 @@ impl StreamReader<'_> {
             && let Some(node) = object.get("uuid")
         {
             clock.uuid = uuid(node, self.classes.problems);
-            self.classes.note_release_candidate(object.name_place("uuid"));
+            self.classes.note_release_candidate(object.name_position("uuid"));
         }
         let problems = &mut *self.classes.problems;
         clock.namespace = object.text("namespace", problems);
@@ -136,8 +136,8 @@ impl StreamReader<'_> {
         }
         let id = id?;
         if self.clocks.contains_key(id) {
-            let place = id_node.map_or(object.place, |node| node.place);
-            problems.error(place, format!("there already is a clock class `{id}`"));
+            let position = id_node.map_or(object.position, |node| node.position);
+            problems.error(position, format!("there already is a clock class `{id}`"));
             return None;
         }
         // What has the same identity is the same clock.
@@ -163,7 +163,7 @@ impl StreamReader<'_> {
                 "the clock class `{}` has the same identity, but not the same frequency, precision, accuracy and origin",
                 same.id
             );
-            problems.warning(object.place, message);
+            problems.warning(object.position, message);
         }
         Some(clock)
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::memory::size;
 use ichnos_model::{
     Attributes, ClockClass, DataStreamClass, Diagnostic, EventRecordClass, FieldClass, Limits, Role, Scope,
-    TextPlace, TraceClass, Uuid, UuidOf,
+    TextPosition, TraceClass, Uuid, UuidOf,
 };
 
 use super::attributes::{emf_uri, log_level};
@@ -27,7 +27,7 @@ pub(super) struct StreamReader<'a> {
     /// Attributes of the preamble: the trace class has none of its own for a metadata stream.
     pub(super) preamble_attributes: Attributes,
     has_preamble: bool,
-    trace_class: Option<TextPlace>,
+    trace_class: Option<TextPosition>,
     /// Some class of this kind could not be identified by its key: what refers to one that seems to be
     /// missing is not reported.
     unsure_streams: bool,
@@ -74,7 +74,7 @@ impl<'a> StreamReader<'a> {
         let spec2 = self.classes.vocabulary == Vocabulary::Spec2;
         if !self.has_preamble && name != "preamble" {
             let error =
-                Diagnostic::error(node.place, "a metadata stream must begin with a preamble fragment");
+                Diagnostic::error(node.position, "a metadata stream must begin with a preamble fragment");
             self.classes.problems.add(error.expected("`preamble`", type_node.describe()));
             self.has_preamble = true;
         }
@@ -84,7 +84,7 @@ impl<'a> StreamReader<'a> {
             names.push("field-class-alias");
         }
         if !names.contains(&name) {
-            let error = Diagnostic::error(type_node.place, "no such type of fragment");
+            let error = Diagnostic::error(type_node.position, "no such type of fragment");
             self.classes.problems.add(error.expected(listed(&names), type_node.describe()));
             return;
         }
@@ -118,12 +118,13 @@ impl<'a> StreamReader<'a> {
     pub(super) fn finish(mut self, text: &[u8]) -> Option<TraceClass> {
         let problems = &mut *self.classes.problems;
         if !self.has_preamble && problems.errors() == self.errors_before {
-            problems.error(TextPlace::of(text, 0), "a metadata stream must begin with a preamble fragment");
+            problems
+                .error(TextPosition::of(text, 0), "a metadata stream must begin with a preamble fragment");
         } else if self.trace.data_streams.is_empty() && problems.errors() == self.errors_before {
             // Only if nothing else is wrong: it may be what could not be read. What is there can
             // be read all the same.
-            let place = TextPlace::of(text, text.len());
-            problems.warning(place, "a metadata stream must have at least one data stream class fragment");
+            let position = TextPosition::of(text, text.len());
+            problems.warning(position, "a metadata stream must have at least one data stream class fragment");
         }
         if problems.errors() == self.errors_before {
             // Only now it is known which fields are needed.
@@ -149,7 +150,7 @@ impl<'a> StreamReader<'a> {
     fn preamble(&mut self, object: &mut Object<'_>) {
         if self.has_preamble {
             let message = "there must be only one preamble fragment, at the beginning";
-            self.classes.problems.error(object.place, message);
+            self.classes.problems.error(object.position, message);
         }
         self.has_preamble = true;
         if let Some(node) = object.require("version", self.classes.problems)
@@ -181,7 +182,7 @@ impl<'a> StreamReader<'a> {
                     "the extension `{}` of the namespace `{}` is not supported",
                     extension.name, namespace.name
                 );
-                problems.error(extension.name_place, message);
+                problems.error(extension.name_position, message);
                 self.classes.extensions.insert((namespace.name.to_string(), extension.name.to_string()));
             }
         }
@@ -189,13 +190,13 @@ impl<'a> StreamReader<'a> {
 
     fn any_trace_class(&mut self, object: &mut Object<'_>) {
         if self.trace_class.is_some() {
-            self.classes.problems.error(object.place, "there is more than one trace class fragment");
+            self.classes.problems.error(object.position, "there is more than one trace class fragment");
         } else if !self.trace.data_streams.is_empty() {
             let message = "the trace class fragment must be before all data stream class fragments";
-            self.classes.problems.error(object.place, message);
+            self.classes.problems.error(object.position, message);
         }
-        self.trace_class = Some(object.place);
-        self.trace.declared_at = object.place.into();
+        self.trace_class = Some(object.position);
+        self.trace.declared_at = object.position.into();
         match self.classes.vocabulary {
             Vocabulary::Spec2 => self.spec2_trace_class(object),
             Vocabulary::Prop2 => self.prop2_trace_class(object),
@@ -233,13 +234,13 @@ impl<'a> StreamReader<'a> {
             return;
         };
         clock.attributes = attributes;
-        clock.declared_at = object.place.into();
+        clock.declared_at = object.position.into();
         let Ok(index) = u16::try_from(self.trace.clocks.len()) else {
-            self.classes.problems.error(object.place, "there are more than 65,536 clock classes");
+            self.classes.problems.error(object.position, "there are more than 65,536 clock classes");
             return;
         };
         let bytes = (size::<ClockClass>() + 300) as u64 + 2 * memory::of_text(&clock.id);
-        if !self.classes.problems.charge(bytes, object.place) {
+        if !self.classes.problems.charge(bytes, object.position) {
             return;
         }
         self.clocks.insert(clock.id.clone(), index);
@@ -311,7 +312,7 @@ impl<'a> StreamReader<'a> {
             if !object.has(name) {
                 return None;
             }
-            self.classes.note_release_candidate(object.name_place(name));
+            self.classes.note_release_candidate(object.name_position(name));
             object.get(name)
         });
         let default_clock = clock.and_then(|node| self.clock_of(node));
@@ -340,14 +341,14 @@ impl<'a> StreamReader<'a> {
             return;
         };
         if self.streams.contains_key(&id) {
-            let place = id_node.map_or(object.place, |node| node.place);
+            let position = id_node.map_or(object.position, |node| node.position);
             self.classes
                 .problems
-                .error(place, format!("there already is a data stream class of the id {id}"));
+                .error(position, format!("there already is a data stream class of the id {id}"));
             return;
         }
         // With the plans and lists of its own.
-        if !self.classes.problems.charge((size::<DataStreamClass>() + 700) as u64, object.place) {
+        if !self.classes.problems.charge((size::<DataStreamClass>() + 700) as u64, object.position) {
             return;
         }
         self.streams.insert(id, self.trace.data_streams.len());
@@ -364,7 +365,7 @@ impl<'a> StreamReader<'a> {
             resource: None,
             event_records: Vec::new(),
             attributes,
-            declared_at: object.place.into(),
+            declared_at: object.position.into(),
         });
     }
 
@@ -372,11 +373,11 @@ impl<'a> StreamReader<'a> {
     /// not, but nothing can be made of them.
     fn check_no_timestamp(&mut self, class: &FieldClass) {
         for role in [Role::Timestamp, Role::PacketEndTimestamp] {
-            let Some(place) = root::place_of_role(class, role) else { continue };
+            let Some(position) = root::place_of_role(class, role) else { continue };
             let message = "a field is a timestamp, but the data stream class has no default clock class";
             match self.classes.vocabulary {
-                Vocabulary::Spec2 => self.classes.problems.error(place, message),
-                Vocabulary::Prop2 => self.classes.problems.add(Diagnostic::note(place, message)),
+                Vocabulary::Spec2 => self.classes.problems.error(position, message),
+                Vocabulary::Prop2 => self.classes.problems.add(Diagnostic::note(position, message)),
             }
         }
     }
@@ -385,21 +386,23 @@ impl<'a> StreamReader<'a> {
         let key = text(node, self.classes.problems)?;
         let index = self.clocks.get(key).copied();
         if index.is_none() && !self.unsure_clocks {
-            self.classes.problems.error(node.place, format!("there is no clock class `{key}` before this"));
+            self.classes
+                .problems
+                .error(node.position, format!("there is no clock class `{key}` before this"));
         }
         index
     }
 
     /// Which data stream class has this id, and the id. If an event record class names none, and none
     /// has the id 0 that this means, it is of the only one there is.
-    fn stream_of(&mut self, id: u128, is_implied: bool, place: TextPlace) -> Option<(usize, u128)> {
+    fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
         if let Some(index) = self.streams.get(&id) {
             return Some((*index, id));
         }
         if !is_implied || self.unsure_streams {
             return None;
         }
-        only_stream(&self.trace.data_streams, place, self.classes.problems)
+        only_stream(&self.trace.data_streams, position, self.classes.problems)
     }
 
     /// CTF2-PROP-2.0 and CTF2-SPEC-2.0, "Event record class fragment".
@@ -418,32 +421,33 @@ impl<'a> StreamReader<'a> {
         let payload = self.root_class("payload-field-class", Scope::Payload, "payload", object);
         let attributes = self.classes.extras(object);
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
-        let Some((index, stream_id)) = self.stream_of(stream_id, stream_node.is_none(), object.place) else {
+        let Some((index, stream_id)) = self.stream_of(stream_id, stream_node.is_none(), object.position)
+        else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
-                let place = stream_node.map_or(object.place, |node| node.place);
+                let position = stream_node.map_or(object.position, |node| node.position);
                 let message = format!("there is no data stream class of the id {stream_id} before this");
-                self.classes.problems.error(place, message);
+                self.classes.problems.error(position, message);
             }
             return;
         };
         if !self.events.insert((stream_id, id)) {
-            let place = id_node.map_or(object.place, |node| node.place);
+            let position = id_node.map_or(object.position, |node| node.position);
             let message =
                 format!("the data stream class {stream_id} already has an event record class of the id {id}");
-            self.classes.problems.error(place, message);
+            self.classes.problems.error(position, message);
             return;
         }
         let most = self.classes.limits.event_record_classes;
         if self.events.len() as u64 > most {
             if self.events.len() as u64 == most + 1 {
                 let message = format!("there are more than {most} event record classes, the limit");
-                self.classes.problems.limit(object.place, "event_record_classes", message);
+                self.classes.problems.limit(object.position, "event_record_classes", message);
             }
             return;
         }
         let names = [&namespace, &name, &uid].map(|name| name.as_deref());
         // Its id is in a set, too.
-        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
+        if !self.classes.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
             return;
         }
         let Some(stream) = self.trace.data_streams.get_mut(index) else { return };
@@ -459,7 +463,7 @@ impl<'a> StreamReader<'a> {
             specific_context,
             payload,
             attributes,
-            declared_at: object.place.into(),
+            declared_at: object.position.into(),
         }));
     }
 }
@@ -468,18 +472,18 @@ impl<'a> StreamReader<'a> {
 /// id 0 that this means.
 pub(super) fn only_stream(
     streams: &[DataStreamClass],
-    place: TextPlace,
+    position: TextPosition,
     problems: &mut Problems,
 ) -> Option<(usize, u128)> {
     let message = "the event record class names no data stream class, and none has the id 0";
     match streams {
         [] => None,
         [only] => {
-            problems.warning(place, format!("{message}: it is taken to be of the only one, {}", only.id));
+            problems.warning(position, format!("{message}: it is taken to be of the only one, {}", only.id));
             Some((0, only.id))
         }
         _ => {
-            problems.warning(place, format!("{message}: its event records are not read"));
+            problems.warning(position, format!("{message}: its event records are not read"));
             None
         }
     }

@@ -1,12 +1,12 @@
-//! JSON texts with the place of every value and of every property name.
+//! JSON texts with the position of every value and of every property name.
 //!
-//! The usual JSON libraries lose what this reader needs: places, names that occur twice, integers
+//! The usual JSON libraries lose what this reader needs: positions, names that occur twice, integers
 //! of more than 64 bits, and the record separators of text sequences (RFC 7464).
 
 use std::rc::Rc;
 
 use ichnos_model::memory::{allocated, size};
-use ichnos_model::{Diagnostic, Limits, TextPlace, Value};
+use ichnos_model::{Diagnostic, Limits, TextPosition, Value};
 
 use crate::metadata::{Problems, memory};
 
@@ -21,7 +21,7 @@ const DEEPEST: usize = 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Node {
     /// Place of its first byte.
-    pub(super) place: TextPlace,
+    pub(super) position: TextPosition,
     /// Name of the property that it is the value of, for messages.
     pub(super) property: Option<Rc<str>>,
     /// What it is.
@@ -50,7 +50,7 @@ pub(super) struct Property {
     /// Its name.
     pub(super) name: Rc<str>,
     /// Place of the quote before the name.
-    pub(super) name_place: TextPlace,
+    pub(super) name_position: TextPosition,
     /// Its value.
     pub(super) value: Node,
 }
@@ -88,7 +88,7 @@ impl Node {
         }
     }
 
-    /// The same value without places.
+    /// The same value without positions.
     pub(super) fn to_value(&self) -> Value {
         match &self.json {
             Json::Null => Value::Null,
@@ -124,8 +124,8 @@ fn json_depth(limits: &Limits) -> usize {
 
 /// An array or object that is being read.
 enum Open {
-    Array(TextPlace, Vec<Node>),
-    Object(TextPlace, Vec<Property>, (Rc<str>, TextPlace)),
+    Array(TextPosition, Vec<Node>),
+    Object(TextPosition, Vec<Property>, (Rc<str>, TextPosition)),
 }
 
 /// Reads JSON values one after the other.
@@ -133,7 +133,7 @@ pub(super) struct Parser<'t> {
     text: &'t [u8],
     /// Where reading stops: the end of the text, or the next record separator.
     end: usize,
-    position: usize,
+    offset: usize,
     line: u32,
     line_start: usize,
     depth: usize,
@@ -164,7 +164,7 @@ impl<'t> Parser<'t> {
         let mut parser = Self {
             text,
             end: text.len(),
-            position: 0,
+            offset: 0,
             line: 1,
             line_start: 0,
             depth: json_depth(limits),
@@ -173,34 +173,34 @@ impl<'t> Parser<'t> {
         };
         if text.starts_with(b"\xef\xbb\xbf") {
             // A byte order mark: JSON forbids to write one and allows to ignore it.
-            parser.position = 3;
+            parser.offset = 3;
         }
         parser
     }
 
     /// Where the parser is.
-    pub(super) fn place(&self) -> TextPlace {
-        let column = self.position.saturating_sub(self.line_start) + 1;
-        TextPlace {
+    pub(super) fn position(&self) -> TextPosition {
+        let column = self.offset.saturating_sub(self.line_start) + 1;
+        TextPosition {
             line: self.line,
             column: u32::try_from(column).unwrap_or(u32::MAX),
-            offset: self.position as u64,
+            offset: self.offset as u64,
         }
     }
 
     fn peek(&self) -> Option<u8> {
-        if self.position < self.end { self.text.get(self.position).copied() } else { None }
+        if self.offset < self.end { self.text.get(self.offset).copied() } else { None }
     }
 
     /// Passes white space; newlines can only be there, because strings must escape theirs.
     pub(super) fn skip_space(&mut self) {
         while let Some(byte) = self.peek() {
             match byte {
-                b' ' | b'\t' | b'\r' => self.position += 1,
+                b' ' | b'\t' | b'\r' => self.offset += 1,
                 b'\n' => {
-                    self.position += 1;
+                    self.offset += 1;
                     self.line = self.line.saturating_add(1);
-                    self.line_start = self.position;
+                    self.line_start = self.offset;
                 }
                 _ => return,
             }
@@ -218,16 +218,16 @@ impl<'t> Parser<'t> {
     pub(super) fn next_record(&mut self) -> bool {
         self.end = self.text.len();
         while let Some(byte) = self.peek() {
-            self.position += 1;
+            self.offset += 1;
             match byte {
                 b'\n' => {
                     self.line = self.line.saturating_add(1);
-                    self.line_start = self.position;
+                    self.line_start = self.offset;
                 }
                 RECORD_SEPARATOR => {
-                    let rest = self.text.get(self.position..).unwrap_or_default();
+                    let rest = self.text.get(self.offset..).unwrap_or_default();
                     let length = rest.iter().position(|byte| *byte == RECORD_SEPARATOR);
-                    self.end = self.position + length.unwrap_or(rest.len());
+                    self.end = self.offset + length.unwrap_or(rest.len());
                     return true;
                 }
                 _ => {}
@@ -238,14 +238,14 @@ impl<'t> Parser<'t> {
 
     /// Stops reading at the next record separator from here on, if any.
     pub(super) fn stop_at_separator(&mut self) {
-        let rest = self.text.get(self.position..).unwrap_or_default();
+        let rest = self.text.get(self.offset..).unwrap_or_default();
         if let Some(length) = rest.iter().position(|byte| *byte == RECORD_SEPARATOR) {
-            self.end = self.position + length;
+            self.end = self.offset + length;
         }
     }
 
     fn failure(&self, message: impl Into<String>) -> Failure {
-        Some(Box::new(Diagnostic::error(self.place(), message)))
+        Some(Box::new(Diagnostic::error(self.position(), message)))
     }
 
     fn unexpected(&self, expected: &str) -> Failure {
@@ -254,7 +254,7 @@ impl<'t> Parser<'t> {
             Some(byte @ 0x21..=0x7e) => format!("`{}`", char::from(byte)),
             Some(byte) => format!("the byte 0x{byte:02x}"),
         };
-        let error = Diagnostic::error(self.place(), "the text is not valid JSON");
+        let error = Diagnostic::error(self.position(), "the text is not valid JSON");
         Some(Box::new(error.expected(expected, found)))
     }
 
@@ -280,7 +280,7 @@ impl<'t> Parser<'t> {
 
     /// Counts memory that a value takes.
     fn charge(&mut self, bytes: u64, problems: &mut Problems) -> Result<(), Failure> {
-        if problems.charge(bytes, self.place()) {
+        if problems.charge(bytes, self.position()) {
             self.charged = self.charged.saturating_add(bytes);
             return Ok(());
         }
@@ -291,7 +291,7 @@ impl<'t> Parser<'t> {
         let mut stack: Vec<Open> = Vec::new();
         loop {
             self.skip_space();
-            let place = self.place();
+            let position = self.position();
             let byte = self.peek();
             let mut node = match byte {
                 Some(b'[' | b'{') if stack.len() >= self.depth => {
@@ -299,33 +299,33 @@ impl<'t> Parser<'t> {
                     return Err(self.failure(message).map(|failure| Box::new(failure.limit("depth"))));
                 }
                 Some(b'[') => {
-                    self.position += 1;
+                    self.offset += 1;
                     self.skip_space();
                     if self.peek() == Some(b']') {
-                        self.position += 1;
-                        Node { place, property: None, json: Json::Array(Vec::new()) }
+                        self.offset += 1;
+                        Node { position, property: None, json: Json::Array(Vec::new()) }
                     } else {
-                        stack.push(Open::Array(place, Vec::new()));
+                        stack.push(Open::Array(position, Vec::new()));
                         continue;
                     }
                 }
                 Some(b'{') => {
-                    self.position += 1;
+                    self.offset += 1;
                     self.skip_space();
                     if self.peek() == Some(b'}') {
-                        self.position += 1;
-                        Node { place, property: None, json: Json::Object(Vec::new()) }
+                        self.offset += 1;
+                        Node { position, property: None, json: Json::Object(Vec::new()) }
                     } else {
                         let name = self.name("a property name or `}`", problems)?;
-                        stack.push(Open::Object(place, Vec::new(), name));
+                        stack.push(Open::Object(position, Vec::new(), name));
                         continue;
                     }
                 }
-                Some(b'"') => Node { place, property: None, json: Json::Text(self.string()?) },
-                Some(b'-' | b'0'..=b'9') => Node { place, property: None, json: self.number()? },
-                Some(b't') => self.word(place, "true", Json::Boolean(true))?,
-                Some(b'f') => self.word(place, "false", Json::Boolean(false))?,
-                Some(b'n') => self.word(place, "null", Json::Null)?,
+                Some(b'"') => Node { position, property: None, json: Json::Text(self.string()?) },
+                Some(b'-' | b'0'..=b'9') => Node { position, property: None, json: self.number()? },
+                Some(b't') => self.word(position, "true", Json::Boolean(true))?,
+                Some(b'f') => self.word(position, "false", Json::Boolean(false))?,
+                Some(b'n') => self.word(position, "null", Json::Null)?,
                 _ => return Err(self.unexpected("a value")),
             };
             let text = match &node.json {
@@ -338,33 +338,33 @@ impl<'t> Parser<'t> {
                 self.skip_space();
                 match stack.pop() {
                     None => return Ok(node),
-                    Some(Open::Array(place, mut values)) => {
+                    Some(Open::Array(position, mut values)) => {
                         push(&mut values, node);
                         match self.separator(b']', "`,` or `]`", problems)? {
                             true => {
                                 fit(&mut values);
                                 self.charge(NODE + LIST, problems)?;
-                                node = Node { place, property: None, json: Json::Array(values) };
+                                node = Node { position, property: None, json: Json::Array(values) };
                             }
                             false => {
-                                stack.push(Open::Array(place, values));
+                                stack.push(Open::Array(position, values));
                                 break;
                             }
                         }
                     }
-                    Some(Open::Object(place, mut properties, (name, name_place))) => {
+                    Some(Open::Object(position, mut properties, (name, name_position))) => {
                         self.charge(PROPERTY, problems)?;
                         node.property = Some(name.clone());
-                        push(&mut properties, Property { name, name_place, value: node });
+                        push(&mut properties, Property { name, name_position, value: node });
                         match self.separator(b'}', "`,` or `}`", problems)? {
                             true => {
                                 fit(&mut properties);
                                 self.charge(NODE + LIST, problems)?;
-                                node = Node { place, property: None, json: Json::Object(properties) };
+                                node = Node { position, property: None, json: Json::Object(properties) };
                             }
                             false => {
                                 let name = self.name("a property name", problems)?;
-                                stack.push(Open::Object(place, properties, name));
+                                stack.push(Open::Object(position, properties, name));
                                 break;
                             }
                         }
@@ -379,15 +379,15 @@ impl<'t> Parser<'t> {
     fn separator(&mut self, close: u8, expected: &str, problems: &mut Problems) -> Result<bool, Failure> {
         match self.peek() {
             Some(byte) if byte == close => {
-                self.position += 1;
+                self.offset += 1;
                 Ok(true)
             }
             Some(b',') => {
-                let comma = self.place();
-                self.position += 1;
+                let comma = self.position();
+                self.offset += 1;
                 self.skip_space();
                 if self.peek() == Some(close) {
-                    self.position += 1;
+                    self.offset += 1;
                     problems
                         .warning(comma, format!("a comma before `{}` is not valid JSON", char::from(close)));
                     return Ok(true);
@@ -398,9 +398,9 @@ impl<'t> Parser<'t> {
         }
     }
 
-    fn name(&mut self, expected: &str, problems: &mut Problems) -> Result<(Rc<str>, TextPlace), Failure> {
+    fn name(&mut self, expected: &str, problems: &mut Problems) -> Result<(Rc<str>, TextPosition), Failure> {
         self.skip_space();
-        let place = self.place();
+        let position = self.position();
         if self.peek() != Some(b'"') {
             return Err(self.unexpected(expected));
         }
@@ -409,33 +409,33 @@ impl<'t> Parser<'t> {
         if self.peek() != Some(b':') {
             return Err(self.unexpected("`:`"));
         }
-        self.position += 1;
+        self.offset += 1;
         let bytes = name.as_bytes();
         let ends = bytes.first().zip(bytes.last()).map_or(0, |(a, b)| usize::from(*a) + 7 * usize::from(*b));
         let slot = (ends + 31 * bytes.len()) % NAMES;
         if let Some(Some(known)) = self.names.get(slot)
             && **known == *name
         {
-            return Ok((Rc::clone(known), place));
+            return Ok((Rc::clone(known), position));
         }
         self.charge(allocated(name.len() + 2 * size::<usize>()), problems)?;
         let name: Rc<str> = name.into();
         if let Some(known) = self.names.get_mut(slot) {
             *known = Some(Rc::clone(&name));
         }
-        Ok((name, place))
+        Ok((name, position))
     }
 
-    fn word(&mut self, place: TextPlace, word: &str, json: Json) -> Result<Node, Failure> {
-        let rest = self.text.get(self.position..self.end).unwrap_or_default();
+    fn word(&mut self, position: TextPosition, word: &str, json: Json) -> Result<Node, Failure> {
+        let rest = self.text.get(self.offset..self.end).unwrap_or_default();
         if !rest.starts_with(word.as_bytes()) {
             return Err(self.unexpected("a value"));
         }
-        self.position += word.len();
+        self.offset += word.len();
         if self.peek().is_some_and(|byte| byte.is_ascii_alphanumeric()) {
             return Err(self.unexpected("a value"));
         }
-        Ok(Node { place, property: None, json })
+        Ok(Node { position, property: None, json })
     }
 
     fn digits(&mut self) -> Result<(), Failure> {
@@ -443,39 +443,39 @@ impl<'t> Parser<'t> {
             return Err(self.unexpected("a digit"));
         }
         while self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            self.position += 1;
+            self.offset += 1;
         }
         Ok(())
     }
 
     fn number(&mut self) -> Result<Json, Failure> {
-        let place = self.place();
-        let start = self.position;
+        let position = self.position();
+        let start = self.offset;
         if self.peek() == Some(b'-') {
-            self.position += 1;
+            self.offset += 1;
         }
         let first = self.peek();
-        let digits = self.position;
+        let digits = self.offset;
         self.digits()?;
-        if first == Some(b'0') && self.position - digits > 1 {
+        if first == Some(b'0') && self.offset - digits > 1 {
             let message = "a number must not begin with needless zeros";
-            return Err(Some(Box::new(Diagnostic::error(place, message))));
+            return Err(Some(Box::new(Diagnostic::error(position, message))));
         }
         let mut whole = true;
         if self.peek() == Some(b'.') {
             whole = false;
-            self.position += 1;
+            self.offset += 1;
             self.digits()?;
         }
         if matches!(self.peek(), Some(b'e' | b'E')) {
             whole = false;
-            self.position += 1;
+            self.offset += 1;
             if matches!(self.peek(), Some(b'+' | b'-')) {
-                self.position += 1;
+                self.offset += 1;
             }
             self.digits()?;
         }
-        let written = self.text.get(start..self.position).unwrap_or_default();
+        let written = self.text.get(start..self.offset).unwrap_or_default();
         let written = String::from_utf8_lossy(written).into_owned();
         Ok(match written.parse() {
             Ok(integer) if whole => Json::Integer(integer),
@@ -486,23 +486,23 @@ impl<'t> Parser<'t> {
 
     /// A string; the parser is at its opening quote.
     fn string(&mut self) -> Result<String, Failure> {
-        let opening = self.place();
-        self.position += 1;
+        let opening = self.position();
+        self.offset += 1;
         let mut bytes: Vec<u8> = Vec::new();
         loop {
-            let run = self.text.get(self.position..self.end).unwrap_or_default();
+            let run = self.text.get(self.offset..self.end).unwrap_or_default();
             let length =
                 run.iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..=0x1f)).unwrap_or(run.len());
             let run = run.get(..length).unwrap_or_default();
             if let Err(error) = std::str::from_utf8(run) {
-                self.position += error.valid_up_to();
+                self.offset += error.valid_up_to();
                 return Err(self.failure("a string is not valid UTF-8"));
             }
             bytes.extend_from_slice(run);
-            self.position += length;
+            self.offset += length;
             match self.peek() {
                 Some(b'"') => {
-                    self.position += 1;
+                    self.offset += 1;
                     return match String::from_utf8(bytes) {
                         Ok(text) => Ok(text),
                         Err(_) => Err(self.failure("a string is not valid UTF-8")),
@@ -525,8 +525,8 @@ impl<'t> Parser<'t> {
 
     /// The character of an escape sequence; the parser is at its backslash.
     fn escape(&mut self) -> Result<char, Failure> {
-        let backslash = self.place();
-        self.position += 1;
+        let backslash = self.position();
+        self.offset += 1;
         let byte = self.peek();
         let simple = match byte {
             Some(b'"') => '"',
@@ -538,13 +538,13 @@ impl<'t> Parser<'t> {
             Some(b'r') => '\r',
             Some(b't') => '\t',
             Some(b'u') => {
-                self.position += 1;
+                self.offset += 1;
                 let unit = self.hexadecimal()?;
                 let code = match unit {
                     0xd800..=0xdbff
-                        if self.text.get(self.position..self.end).unwrap_or_default().starts_with(b"\\u") =>
+                        if self.text.get(self.offset..self.end).unwrap_or_default().starts_with(b"\\u") =>
                     {
-                        self.position += 2;
+                        self.offset += 2;
                         match self.hexadecimal()? {
                             low @ 0xdc00..=0xdfff => 0x1_0000 + ((unit - 0xd800) << 10) + (low - 0xdc00),
                             _ => unit,
@@ -560,7 +560,7 @@ impl<'t> Parser<'t> {
             }
             _ => return Err(self.unexpected("one of `\"\\/bfnrtu` after a backslash")),
         };
-        self.position += 1;
+        self.offset += 1;
         Ok(simple)
     }
 
@@ -570,7 +570,7 @@ impl<'t> Parser<'t> {
             let digit = self.peek().and_then(|byte| char::from(byte).to_digit(16));
             let Some(digit) = digit else { return Err(self.unexpected("a hexadecimal digit")) };
             unit = unit * 16 + digit;
-            self.position += 1;
+            self.offset += 1;
         }
         Ok(unit)
     }
@@ -597,7 +597,7 @@ fn fit<T>(list: &mut Vec<T>) {
 pub(super) fn single_value(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Node> {
     if text.len() as u64 > limits.metadata_bytes {
         let message = format!("the text is longer than {} bytes, the limit", limits.metadata_bytes);
-        problems.limit(TextPlace::default(), "metadata_bytes", message);
+        problems.limit(TextPosition::default(), "metadata_bytes", message);
         return None;
     }
     let mut parser = Parser::new(text, limits);
@@ -627,9 +627,9 @@ mod tests {
         let (node, problems) = read(b"{\n  \"a\": [1, \"x\"],\n\t\"a\": null}");
         assert!(problems.is_empty(), "{problems:?}");
         let Json::Object(properties) = node.unwrap().json else { panic!("no object") };
-        let places: Vec<String> =
-            properties.iter().map(|p| format!("{} {}", p.name_place, p.value.place)).collect();
-        assert_eq!(places, ["2:3 2:8", "3:2 3:7"]);
+        let positions: Vec<String> =
+            properties.iter().map(|p| format!("{} {}", p.name_position, p.value.position)).collect();
+        assert_eq!(positions, ["2:3 2:8", "3:2 3:7"]);
     }
 
     #[test]

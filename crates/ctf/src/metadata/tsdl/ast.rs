@@ -6,20 +6,20 @@
 
 use std::rc::Rc;
 
-use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPlace, Uuid, Value};
+use ichnos_model::{ByteOrder, DisplayBase, Mappings, TextPosition, Uuid, Value};
 
 /// A type, where it is written, and how many types are nested in it.
 ///
 /// Everything that walks types recurses, so the parser refuses types that are too deep.
 #[derive(Debug)]
 pub(super) struct Type {
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     pub(super) kind: TypeKind,
     pub(super) depth: u32,
 }
 
 impl Type {
-    pub(super) fn new(at: TextPlace, kind: TypeKind) -> Self {
+    pub(super) fn new(at: TextPosition, kind: TypeKind) -> Self {
         let depth = match &kind {
             TypeKind::Structure(structure) => structure.fields.iter().map(|field| field.class.depth).max(),
             TypeKind::Variant { body, .. } => body.fields.iter().map(|field| field.class.depth).max(),
@@ -81,7 +81,7 @@ pub(super) struct IntegerType {
     /// Whether it is a character.
     pub(super) encoded: bool,
     /// The clock that it is a value of.
-    pub(super) clock: Option<Box<(String, TextPlace)>>,
+    pub(super) clock: Option<Box<(String, TextPosition)>>,
 }
 
 /// Section 4.1.7.
@@ -119,7 +119,7 @@ pub(super) enum ArrayLength {
 #[derive(Clone, Debug)]
 pub(super) struct Location {
     pub(super) names: Vec<String>,
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
 }
 
 /// A whole text.
@@ -136,7 +136,7 @@ pub(super) struct Document {
 /// `trace` (section 7.4).
 #[derive(Debug)]
 pub(super) struct TraceBlock {
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     pub(super) uuid: Option<Uuid>,
     pub(super) byte_order: ByteOrder,
     pub(super) packet_header: Option<Rc<Type>>,
@@ -145,7 +145,7 @@ pub(super) struct TraceBlock {
 /// `clock` (section 8).
 #[derive(Debug)]
 pub(super) struct ClockBlock {
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     pub(super) name: String,
     pub(super) uuid: Option<Uuid>,
     pub(super) description: Option<String>,
@@ -159,7 +159,7 @@ pub(super) struct ClockBlock {
 /// `stream` (section 7.4).
 #[derive(Debug)]
 pub(super) struct StreamBlock {
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     pub(super) id: Option<u64>,
     pub(super) packet_context: Option<Rc<Type>>,
     pub(super) event_header: Option<Rc<Type>>,
@@ -169,10 +169,10 @@ pub(super) struct StreamBlock {
 /// `event` (section 7.4).
 #[derive(Debug)]
 pub(super) struct EventBlock {
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     pub(super) name: Option<String>,
     pub(super) id: Option<u64>,
-    pub(super) stream_id: Option<(u64, TextPlace)>,
+    pub(super) stream_id: Option<(u64, TextPosition)>,
     pub(super) log_level: Option<i64>,
     pub(super) emf_uri: Option<String>,
     pub(super) context: Option<Rc<Type>>,

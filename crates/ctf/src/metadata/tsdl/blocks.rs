@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use ichnos_model::memory::size;
-use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPlace, Uuid, Value};
+use ichnos_model::{ByteOrder, ClockClass, Diagnostic, Severity, TextPosition, Uuid, Value};
 
 use super::super::memory;
 use super::ast::{ClockBlock, Document, EventBlock, StreamBlock, TraceBlock, Type};
@@ -106,7 +106,7 @@ impl Parser<'_> {
         Ok(Some((attribute, Assigned::Value(value))))
     }
 
-    fn trace_block(&mut self, at: TextPlace) -> Read<()> {
+    fn trace_block(&mut self, at: TextPosition) -> Read<()> {
         const KNOWN: [&str; 4] = ["major", "minor", "uuid", "byte_order"];
         let double = self.document.trace.is_some();
         if double {
@@ -172,7 +172,7 @@ impl Parser<'_> {
         Err(self.wrong("byte_order", "`be` or `le`", value))
     }
 
-    fn stream_block(&mut self, at: TextPlace) -> Read<()> {
+    fn stream_block(&mut self, at: TextPosition) -> Read<()> {
         const ROOTS: [&str; 3] = ["packet.context", "event.header", "event.context"];
         let mut met = Met::default();
         let mut stream =
@@ -195,7 +195,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn event_block(&mut self, at: TextPlace) -> Read<()> {
+    fn event_block(&mut self, at: TextPosition) -> Read<()> {
         const KNOWN: [&str; 5] = ["name", "id", "stream_id", "loglevel", "model.emf.uri"];
         if self.document.events.len() as u64 >= self.limits.event_record_classes {
             let most = self.limits.event_record_classes;
@@ -238,7 +238,7 @@ impl Parser<'_> {
         Ok(())
     }
 
-    fn clock_block(&mut self, at: TextPlace) -> Read<()> {
+    fn clock_block(&mut self, at: TextPosition) -> Read<()> {
         const KNOWN: [&str; 8] =
             ["name", "uuid", "description", "freq", "precision", "offset_s", "offset", "absolute"];
         let mut met = Met::default();
@@ -339,7 +339,7 @@ impl Parser<'_> {
     fn free_assignments(
         &mut self,
         plain: bool,
-        mut take: impl FnMut(&mut Self, String, Value, TextPlace) -> Read<()>,
+        mut take: impl FnMut(&mut Self, String, Value, TextPosition) -> Read<()>,
     ) -> Read<()> {
         self.body(|parser| {
             if parser.declares_type() {

@@ -8,7 +8,7 @@ use ichnos_model::memory::size;
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass, FieldClass,
     FieldKind, IntegerProperties, Length, Limits, Mappings, Member, Ranges, Role, Roles, Scope,
-    StringEncoding, StringLength, TextPlace, TraceClass, Value, VariantOption,
+    StringEncoding, StringLength, TextPosition, TraceClass, Value, VariantOption,
 };
 
 use super::super::{Problems, choices, memory};
@@ -52,7 +52,7 @@ fn build_classes(
     problems: &mut Problems,
 ) -> Option<TraceClass> {
     let Some(block) = &document.trace else {
-        let start = TextPlace { line: 1, column: 1, offset: 0 };
+        let start = TextPosition { line: 1, column: 1, offset: 0 };
         problems.error(start, "there is no `trace` block");
         return None;
     };
@@ -135,11 +135,11 @@ struct Slot<'n> {
 }
 
 impl<'a> Builder<'a> {
-    fn error(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+    fn error(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.add(Diagnostic::error(at, message))
     }
 
-    fn limit_error(&mut self, at: TextPlace, limit: &'static str, message: String) -> Stop {
+    fn limit_error(&mut self, at: TextPosition, limit: &'static str, message: String) -> Stop {
         self.add(Diagnostic::error(at, message).limit(limit))
     }
 
@@ -150,7 +150,7 @@ impl<'a> Builder<'a> {
         Stop
     }
 
-    fn warning(&mut self, at: TextPlace, message: impl Into<String>) {
+    fn warning(&mut self, at: TextPosition, message: impl Into<String>) {
         let mut within = vec![self.context.clone(), self.scope.name().to_owned()];
         within.extend(self.path.iter().map(|name| format!("member `{name}`")));
         self.problems.add(Diagnostic::warning(at, message).within(within));
@@ -242,7 +242,7 @@ impl<'a> Builder<'a> {
             }
         }
         for ((id, block), events) in blocks.into_iter().zip(events) {
-            let at = block.map_or(TextPlace::default(), |block| block.at);
+            let at = block.map_or(TextPosition::default(), |block| block.at);
             // With the plans and lists of its own.
             if self.exhausted || self.charge_memory((size::<DataStreamClass>() + 700) as u64, at).is_err() {
                 break;
@@ -332,7 +332,7 @@ impl<'a> Builder<'a> {
         made
     }
 
-    fn class(&mut self, class: &Type, at: TextPlace, slot: Slot<'_>) -> Read<Arc<FieldClass>> {
+    fn class(&mut self, class: &Type, at: TextPosition, slot: Slot<'_>) -> Read<Arc<FieldClass>> {
         if let TypeKind::Alias { target, declared_in } = &class.kind {
             let outer = self.innermost;
             let frame = declared_in.and_then(|body| self.frames.iter().rposition(|frame| frame.body == body));
@@ -382,7 +382,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Counts field classes, and what takes as much memory as this number of them.
-    fn charge(&mut self, classes: u64, at: TextPlace) -> Read<()> {
+    fn charge(&mut self, classes: u64, at: TextPosition) -> Read<()> {
         match self.left.checked_sub(classes) {
             Some(left) => {
                 self.left = left;
@@ -401,7 +401,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Counts memory that the trace class takes.
-    fn charge_memory(&mut self, bytes: u64, at: TextPlace) -> Read<()> {
+    fn charge_memory(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
         }
@@ -424,7 +424,7 @@ impl<'a> Builder<'a> {
 
     /// What an integer is for: special names (sections 5 and 6.1) and clocks (section 8). A
     /// signed integer is never for anything.
-    fn integer_roles(&mut self, integer: &IntegerType, at: TextPlace, slot: Slot<'_>) -> Read<Roles> {
+    fn integer_roles(&mut self, integer: &IntegerType, at: TextPosition, slot: Slot<'_>) -> Read<Roles> {
         let mut clock = None;
         if let Some((name, at)) = integer.clock.as_deref() {
             let Some(index) = self.clock_indexes.get(name.as_str()) else {
@@ -474,7 +474,7 @@ impl<'a> Builder<'a> {
 
     /// The clock of a timestamp that names none: the only one, or one of nanoseconds if none is
     /// described (section 8).
-    fn only_clock(&mut self, at: TextPlace) -> Read<u16> {
+    fn only_clock(&mut self, at: TextPosition) -> Read<u16> {
         match (self.clocks.len(), self.default_clock) {
             (0, _) => {
                 let mut clock = ClockClass::new("default", 1_000_000_000);
@@ -528,7 +528,7 @@ impl<'a> Builder<'a> {
         result.map(|()| FieldKind::Structure { members, minimum_alignment: body.minimum_alignment })
     }
 
-    fn variant(&mut self, body: &Compound, tag: Option<&Location>, at: TextPlace) -> Read<FieldKind> {
+    fn variant(&mut self, body: &Compound, tag: Option<&Location>, at: TextPosition) -> Read<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
         let Found { location: selector, classes } = self.locate(tag)?;
         let tags: Vec<&Mappings> = classes.iter().filter_map(|class| mappings_of(class)).collect();
@@ -629,7 +629,7 @@ impl<'a> Builder<'a> {
     }
 
     /// The value of an environment entry.
-    fn in_environment(&mut self, key: &str, at: TextPlace) -> Read<Option<&'a Value>> {
+    fn in_environment(&mut self, key: &str, at: TextPosition) -> Read<Option<&'a Value>> {
         if self.lengths.is_none() {
             let entry = (size::<(&str, &Value)>() + 1) as u64 * 3 / 2;
             self.charge_memory(entry * self.environment.len() as u64, at)?;

@@ -1,6 +1,6 @@
-//! Words, constants and punctuation of TSDL (CTF 1.8, section C.1), each with its place.
+//! Words, constants and punctuation of TSDL (CTF 1.8, section C.1), each with its position.
 
-use ichnos_model::TextPlace;
+use ichnos_model::TextPosition;
 
 /// What a token is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub(super) enum Lexeme<'a> {
 pub(super) struct Token<'a> {
     pub(super) lexeme: Lexeme<'a>,
     /// Its first byte.
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     /// The byte after its last one.
-    pub(super) end: TextPlace,
+    pub(super) end: TextPosition,
 }
 
 impl Token<'_> {
@@ -79,7 +79,7 @@ pub(super) struct Lexer<'a> {
     line: u32,
     line_start: usize,
     /// Warnings met on the way: what is wrong, but understood.
-    pub(super) warnings: Vec<(TextPlace, String)>,
+    pub(super) warnings: Vec<(TextPosition, String)>,
 }
 
 impl<'a> Lexer<'a> {
@@ -88,16 +88,16 @@ impl<'a> Lexer<'a> {
     }
 
     /// Notes a warning. A single string could be full of them: some are enough.
-    fn warning(&mut self, warning: (TextPlace, String)) {
+    fn warning(&mut self, warning: (TextPosition, String)) {
         if self.warnings.len() < 16 {
             self.warnings.push(warning);
         }
     }
 
     /// Where the lexer is.
-    fn place(&self) -> TextPlace {
+    fn position(&self) -> TextPosition {
         let column = self.offset.saturating_sub(self.line_start).saturating_add(1);
-        TextPlace {
+        TextPosition {
             line: self.line,
             column: u32::try_from(column).unwrap_or(u32::MAX),
             offset: self.offset as u64,
@@ -136,9 +136,9 @@ impl<'a> Lexer<'a> {
         while self.take().is_some() {}
     }
 
-    /// Skips white space, comments and line continuations. The place of a comment without an end
+    /// Skips white space, comments and line continuations. The position of a comment without an end
     /// comes back as an error.
-    fn skip_blanks(&mut self) -> Result<(), TextPlace> {
+    fn skip_blanks(&mut self) -> Result<(), TextPosition> {
         loop {
             let rest = self.rest();
             match rest.first() {
@@ -154,7 +154,7 @@ impl<'a> Lexer<'a> {
                 _ => return Ok(()),
             }
             if rest.starts_with(b"/*") {
-                let start = self.place();
+                let start = self.position();
                 self.take();
                 self.take();
                 loop {
@@ -185,14 +185,14 @@ impl<'a> Lexer<'a> {
     pub(super) fn next(&mut self) -> Token<'a> {
         if let Err(start) = self.skip_blanks() {
             let lexeme = Lexeme::Bad("a comment has no end".to_owned());
-            return Token { lexeme, at: start, end: self.place() };
+            return Token { lexeme, at: start, end: self.position() };
         }
-        let at = self.place();
+        let at = self.position();
         let lexeme = self.lexeme(at);
-        Token { lexeme, at, end: self.place() }
+        Token { lexeme, at, end: self.position() }
     }
 
-    fn lexeme(&mut self, at: TextPlace) -> Lexeme<'a> {
+    fn lexeme(&mut self, at: TextPosition) -> Lexeme<'a> {
         let Some(first) = self.peek(0) else { return Lexeme::End };
         match first {
             b'"' | b'\'' => return self.quoted(at, first),
@@ -256,21 +256,21 @@ impl<'a> Lexer<'a> {
     }
 
     /// A string or a character constant (sections C.1.5 and C.1.6).
-    fn quoted(&mut self, at: TextPlace, quote: u8) -> Lexeme<'a> {
+    fn quoted(&mut self, at: TextPosition, quote: u8) -> Lexeme<'a> {
         let kind = if quote == b'"' { "string" } else { "character constant" };
         self.take();
         let mut bytes = Vec::new();
         let mut nul = false;
         loop {
-            let place = self.place();
+            let position = self.position();
             match self.take() {
                 None => return Lexeme::Bad(format!("a {kind} has no end")),
                 Some(byte) if byte == quote => break,
-                Some(b'\\') => self.escape(place, &mut bytes),
+                Some(b'\\') => self.escape(position, &mut bytes),
                 Some(byte) => {
                     nul |= byte == 0;
                     if byte == b'\n' {
-                        self.warning((place, format!("a {kind} goes over the end of a line")));
+                        self.warning((position, format!("a {kind} goes over the end of a line")));
                     }
                     bytes.push(byte);
                 }
@@ -290,7 +290,7 @@ impl<'a> Lexer<'a> {
 
     /// What follows a backslash. An escape that does not exist gives a warning and means the character
     /// after the backslash: that is what other readers make of it.
-    fn escape(&mut self, place: TextPlace, bytes: &mut Vec<u8>) {
+    fn escape(&mut self, position: TextPosition, bytes: &mut Vec<u8>) {
         let Some(byte) = self.take() else { return };
         let plain = match byte {
             b'\\' | b'"' | b'\'' | b'?' => byte,
@@ -326,12 +326,12 @@ impl<'a> Lexer<'a> {
                     return;
                 }
                 None => {
-                    self.warning((place, "a universal character name is not complete".to_owned()));
+                    self.warning((position, "a universal character name is not complete".to_owned()));
                     byte
                 }
             },
             _ => {
-                self.warning((place, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
+                self.warning((position, format!("`\\{}` is not an escape sequence", byte.escape_ascii())));
                 byte
             }
         };
@@ -381,7 +381,7 @@ mod tests {
             [value(0), value(10), value(15), value(31), value(255), value(5), value(7), value(u64::MAX)]
         );
         assert_eq!(lexemes("18446744073709551616"), [Lexeme::Integer(None)]);
-        // No suffix: the rest is a word of its own, which the parser refuses at its place.
+        // No suffix: the rest is a word of its own, which the parser refuses at its position.
         assert_eq!(lexemes("1x"), [value(1), Lexeme::Word("x")]);
         assert_eq!(lexemes("0x"), [value(0), Lexeme::Word("x")]);
         assert_eq!(lexemes("1ulx"), [value(1), Lexeme::Word("ulx")]);
@@ -399,12 +399,12 @@ mod tests {
     #[test]
     fn comments_continuations_and_places() {
         let mut lexer = Lexer::new(b"/* one\n two */ a // b\n\tc \\\n d");
-        let places: Vec<_> = std::iter::from_fn(|| {
+        let positions: Vec<_> = std::iter::from_fn(|| {
             let token = lexer.next();
             (token.lexeme != Lexeme::End).then(|| token.at.to_string())
         })
         .collect();
-        assert_eq!(places, ["2:9", "3:2", "4:2"]);
+        assert_eq!(positions, ["2:9", "3:2", "4:2"]);
     }
 
     #[test]

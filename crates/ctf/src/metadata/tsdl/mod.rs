@@ -16,7 +16,7 @@ mod tests;
 mod types;
 
 use ichnos_model::memory::size;
-use ichnos_model::{Limits, TextPlace, TraceClass, Value};
+use ichnos_model::{Limits, TextPosition, TraceClass, Value};
 
 use super::{Problems, memory};
 
@@ -29,7 +29,7 @@ pub fn parse(text: &[u8], limits: &Limits, problems: &mut Problems) -> Option<Tr
     let before = problems.errors();
     if text.len() as u64 > limits.metadata_bytes {
         let most = limits.metadata_bytes;
-        problems.error(TextPlace::default(), format!("the metadata text is longer than {most} bytes"));
+        problems.error(TextPosition::default(), format!("the metadata text is longer than {most} bytes"));
         return None;
     }
     let left = problems.bytes_left();

@@ -8,7 +8,7 @@
 use std::collections::{HashSet, VecDeque};
 
 use ichnos_model::memory::size;
-use ichnos_model::{Diagnostic, Limits, Severity, TextPlace};
+use ichnos_model::{Diagnostic, Limits, Severity, TextPosition};
 
 use super::super::name_index::NameIndex;
 use super::super::{Problems, memory};
@@ -73,7 +73,7 @@ pub(super) fn is_c_type_word(word: &str) -> bool {
 /// The right side of an assignment.
 #[derive(Debug)]
 pub(super) struct Expression {
-    pub(super) at: TextPlace,
+    pub(super) at: TextPosition,
     pub(super) value: Operand,
 }
 
@@ -102,7 +102,7 @@ pub(super) struct Parser<'a> {
     lexer: Lexer<'a>,
     ahead: VecDeque<Token<'a>>,
     /// Where the last token that was taken ends.
-    pub(super) last_end: TextPlace,
+    pub(super) last_end: TextPosition,
     pub(super) problems: &'a mut Problems,
     pub(super) limits: &'a Limits,
     pub(super) scopes: Scopes,
@@ -127,7 +127,7 @@ impl<'a> Parser<'a> {
         Self {
             lexer: Lexer::new(text),
             ahead: VecDeque::new(),
-            last_end: TextPlace { line: 1, column: 1, offset: 0 },
+            last_end: TextPosition { line: 1, column: 1, offset: 0 },
             problems,
             limits,
             scopes: Scopes::new(),
@@ -146,8 +146,8 @@ impl<'a> Parser<'a> {
     pub(super) fn peek_at(&mut self, skip: usize) -> &Token<'a> {
         while self.ahead.len() <= skip {
             let token = self.lexer.next();
-            for (place, message) in self.lexer.warnings.drain(..) {
-                self.problems.warning(place, message);
+            for (position, message) in self.lexer.warnings.drain(..) {
+                self.problems.warning(position, message);
             }
             self.ahead.push_back(token);
         }
@@ -160,7 +160,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Place of the next token.
-    pub(super) fn at(&mut self) -> TextPlace {
+    pub(super) fn at(&mut self) -> TextPosition {
         self.peek().at
     }
 
@@ -225,13 +225,13 @@ impl<'a> Parser<'a> {
     }
 
     /// Reports an error that stops the statement.
-    pub(super) fn stop(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+    pub(super) fn stop(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.problems.error(at, message);
         Stop
     }
 
     /// Reports an error and skips all the rest: reading on would only repeat it.
-    pub(super) fn give_up(&mut self, at: TextPlace, message: impl Into<String>) -> Stop {
+    pub(super) fn give_up(&mut self, at: TextPosition, message: impl Into<String>) -> Stop {
         self.problems.error(at, message);
         self.skip_rest();
         Stop
@@ -240,7 +240,7 @@ impl<'a> Parser<'a> {
     /// Reports that a limit was reached, and skips all the rest.
     pub(super) fn give_up_at_limit(
         &mut self,
-        at: TextPlace,
+        at: TextPosition,
         limit: &'static str,
         message: impl Into<String>,
     ) -> Stop {
@@ -250,7 +250,7 @@ impl<'a> Parser<'a> {
     }
 
     /// Counts memory that the statement is about to take; reads no further if it is too much.
-    pub(super) fn charge(&mut self, bytes: u64, at: TextPlace) -> Read<()> {
+    pub(super) fn charge(&mut self, bytes: u64, at: TextPosition) -> Read<()> {
         if self.problems.charge(bytes, at) {
             return Ok(());
         }
@@ -348,7 +348,7 @@ impl<'a> Parser<'a> {
     }
 
     /// An integer constant with its sign.
-    pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPlace)> {
+    pub(super) fn integer(&mut self, what: &str) -> Read<(i128, TextPosition)> {
         let at = self.at();
         let negative = if self.peek_mark("-") {
             true
@@ -479,7 +479,7 @@ impl Met {
         &mut self,
         parser: &mut Parser<'_>,
         name: &str,
-        at: TextPlace,
+        at: TextPosition,
         known: &[&'static str],
     ) -> Read<Option<&'static str>> {
         let Some(found) = known.iter().find(|known| **known == name) else { return Ok(None) };

@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use ichnos_model::memory::{allocated, size};
 use ichnos_model::{
-    ByteOrder, Diagnostic, DisplayBase, IntegerRange, Mappings, MappingsBuilder, Severity, TextPlace,
+    ByteOrder, Diagnostic, DisplayBase, IntegerRange, Mappings, MappingsBuilder, Severity, TextPosition,
 };
 
 use super::super::memory;
@@ -208,7 +208,7 @@ impl Parser<'_> {
     }
 
     /// A new type, unless it is too deep.
-    fn new_type(&mut self, at: TextPlace, kind: TypeKind) -> Read<Rc<Type>> {
+    fn new_type(&mut self, at: TextPosition, kind: TypeKind) -> Read<Rc<Type>> {
         let class = Type::new(at, kind);
         if class.depth > self.limits.depth {
             return Err(self.too_deep(at));
@@ -217,7 +217,7 @@ impl Parser<'_> {
         Ok(Rc::new(class))
     }
 
-    fn too_deep(&mut self, at: TextPlace) -> Stop {
+    fn too_deep(&mut self, at: TextPosition) -> Stop {
         let most = self.limits.depth;
         self.problems.limit(at, "depth", format!("types are nested more than {most} levels deep"));
         Stop
@@ -237,7 +237,7 @@ impl Parser<'_> {
         class
     }
 
-    fn type_specifier_inner(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+    fn type_specifier_inner(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         if self.word() == Some("const") && self.word_at(1).is_some_and(|word| !is_c_type_word(word)) {
             self.take();
         }
@@ -268,7 +268,7 @@ impl Parser<'_> {
     }
 
     /// A type by its name: one or several words, perhaps with asterisks.
-    fn named_type(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+    fn named_type(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         // Words up to the next punctuation. Before a name, the last one is that name, unless
         // asterisks follow: then the name stands behind them.
         let mut words = Vec::new();
@@ -317,7 +317,7 @@ impl Parser<'_> {
     }
 
     /// The type that the name stands for, as used at `at`.
-    fn use_alias(&mut self, name: &str, at: TextPlace) -> Read<Option<Rc<Type>>> {
+    fn use_alias(&mut self, name: &str, at: TextPosition) -> Read<Option<Rc<Type>>> {
         let Some(named) = self.scopes.find(name) else { return Ok(None) };
         let (mut target, mut declared_in) = (Rc::clone(&named.class), named.declared_in);
         // An alias of an alias is one alias, or chains of them would count as nesting. Lookups
@@ -330,7 +330,7 @@ impl Parser<'_> {
     }
 
     /// A tagged type by its name, for instance `struct point`.
-    fn tagged_type(&mut self, kind: &str, name: &str, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+    fn tagged_type(&mut self, kind: &str, name: &str, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         let mut key = format!("{kind} {name}");
         while self.accept("*") {
             key.push_str(" *");
@@ -343,7 +343,7 @@ impl Parser<'_> {
     }
 
     /// `struct name { ... } align(...)`
-    fn structure(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+    fn structure(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = match self.word() {
             Some("align") if self.peek_mark_at(1, "(") => None,
@@ -376,7 +376,7 @@ impl Parser<'_> {
     }
 
     /// `variant name <tag> { ... }`
-    fn variant(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+    fn variant(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -456,7 +456,7 @@ impl Parser<'_> {
     }
 
     /// Sees to it that no name comes twice; one that does is an error at `at`.
-    fn distinct(&mut self, at: TextPlace, fields: &[Field]) -> Read<()> {
+    fn distinct(&mut self, at: TextPosition, fields: &[Field]) -> Read<()> {
         let mut names = HashSet::with_capacity(fields.len());
         match fields.iter().find(|field| !names.insert(field.name.as_str())) {
             Some(field) => Err(self.stop(at, format!("there are two fields of the name `{}`", field.name))),
@@ -465,7 +465,7 @@ impl Parser<'_> {
     }
 
     /// `enum name : base { label = value ... value, ... }` (section 4.1.8)
-    fn enumeration(&mut self, at: TextPlace, stands: Stands) -> Read<Rc<Type>> {
+    fn enumeration(&mut self, at: TextPosition, stands: Stands) -> Read<Rc<Type>> {
         self.take();
         let name = self.word();
         if name.is_some() {
@@ -520,7 +520,7 @@ impl Parser<'_> {
         }
     }
 
-    fn enumerators(&mut self, at: TextPlace, base: &IntegerType) -> Read<Mappings> {
+    fn enumerators(&mut self, at: TextPosition, base: &IntegerType) -> Read<Mappings> {
         self.expect("{")?;
         let mut misfit = None;
         let Ok(mappings) = self.labels(base, &mut misfit) else {
@@ -589,7 +589,7 @@ impl Parser<'_> {
         Ok(mappings.finish())
     }
 
-    fn enumerator_value(&mut self, base: &IntegerType) -> Read<(i128, TextPlace)> {
+    fn enumerator_value(&mut self, base: &IntegerType) -> Read<(i128, TextPosition)> {
         let what = if base.signed { "a signed integer" } else { "an unsigned integer" };
         let (value, at) = self.integer(what)?;
         if !base.signed && value < 0 {
@@ -620,14 +620,14 @@ impl Parser<'_> {
     }
 
     /// Reports a missing attribute, unless problems before explain it.
-    pub(super) fn missing(&mut self, at: TextPlace, name: &str, clean: bool) -> Stop {
+    pub(super) fn missing(&mut self, at: TextPosition, name: &str, clean: bool) -> Stop {
         if clean {
             self.problems.error(at, format!("the attribute `{name}` is missing"));
         }
         Stop
     }
 
-    fn alignment(&mut self, value: i128, at: TextPlace) -> Read<u64> {
+    fn alignment(&mut self, value: i128, at: TextPosition) -> Read<u64> {
         match u64::try_from(value) {
             Ok(value) if value.is_power_of_two() => Ok(value),
             _ => Err(self.stop(at, format!("an alignment must be a power of two, not {value}"))),
@@ -665,7 +665,7 @@ impl Parser<'_> {
         }
     }
 
-    fn integer_body(&mut self, at: TextPlace) -> Read<IntegerType> {
+    fn integer_body(&mut self, at: TextPosition) -> Read<IntegerType> {
         const KNOWN: [&str; 7] = ["size", "align", "signed", "byte_order", "base", "encoding", "map"];
         let mut met = Met::default();
         let (mut size, mut align) = (None, None);
@@ -743,7 +743,7 @@ impl Parser<'_> {
         Err(self.wrong("map", "`clock.NAME.value`", value))
     }
 
-    fn float_body(&mut self, at: TextPlace) -> Read<FloatType> {
+    fn float_body(&mut self, at: TextPosition) -> Read<FloatType> {
         const KNOWN: [&str; 4] = ["exp_dig", "mant_dig", "byte_order", "align"];
         let mut met = Met::default();
         let (mut exponent, mut mantissa) = (None, None);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ichnos_model::{
     FieldClass, FieldKind, FieldLocation, Length, LocationStep, Mappings, Member, Ranges, Scope,
-    StringLength, TextPlace, VariableLengthValue, VariantOption,
+    StringLength, TextPosition, VariableLengthValue, VariantOption,
 };
 
 use crate::metadata::{Problems, choices};
@@ -122,7 +122,7 @@ impl<'c, 'p> Resolver<'c, 'p> {
         options: &'c [VariantOption],
         selector: &FieldLocation,
         alignment: u64,
-        place: TextPlace,
+        position: TextPosition,
     ) -> Option<FieldKind> {
         let (selector, targets) = self.location(selector)?;
         // Where there are several, each selects by its own labels, which decoding finds out; what
@@ -151,10 +151,10 @@ impl<'c, 'p> Resolver<'c, 'p> {
             let ranges = enumerations.iter().find_map(|labels| labels.get(name).copied());
             if ranges.is_none() {
                 let message = format!("the enumeration of the tag has no label `{name}`: nothing selects it");
-                self.problems.warning(place, message);
+                self.problems.warning(position, message);
             }
             self.problems.leave();
-            if !self.problems.charge(choices::memory_of(ranges), place) {
+            if !self.problems.charge(choices::memory_of(ranges), position) {
                 return None;
             }
             let ranges = ranges.map(Ranges::to_set).unwrap_or_default();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ichnos_model::{
     Attributes, BitField, ByteOrder, Diagnostic, DisplayBase, FieldClass, FieldKind, FieldLocation,
     IntegerProperties, Length, Limits, LocationStep, Member, RangeSet, Scope, StringEncoding, StringLength,
-    TextPlace, Value, VariableLengthValue, VariantOption,
+    TextPosition, Value, VariableLengthValue, VariantOption,
 };
 
 use super::super::field_class::DEEPEST;
@@ -89,7 +89,7 @@ impl<'a> TypeReader<'a> {
         let alias = class.map(|class| Alias { class, classes, depth: self.deepest });
         if let (Some(name), Some(node)) = (name, name_node) {
             if self.aliases.contains_key(name) {
-                self.problems.error(node.place, format!("there already is a field type alias `{name}`"));
+                self.problems.error(node.position, format!("there already is a field type alias `{name}`"));
             } else {
                 // One whose type is wrong is known all the same, so that its uses are not wrong too.
                 self.aliases.insert(name.to_owned(), alias);
@@ -107,14 +107,14 @@ impl<'a> TypeReader<'a> {
         class
     }
 
-    fn count(&mut self, more: u64, place: TextPlace) -> bool {
+    fn count(&mut self, more: u64, position: TextPosition) -> bool {
         self.classes = self.classes.saturating_add(more);
         if self.classes > self.limits.field_classes {
             if !self.too_many {
                 self.too_many = true;
                 let message =
                     format!("there are more than {} field types, the limit", self.limits.field_classes);
-                self.problems.limit(place, "field_classes", message);
+                self.problems.limit(position, "field_classes", message);
             }
             return false;
         }
@@ -125,14 +125,14 @@ impl<'a> TypeReader<'a> {
     fn field_type(&mut self, node: &Node) -> Option<Arc<FieldClass>> {
         if self.depth >= self.limits.depth.min(DEEPEST) {
             let message = format!("field types nest deeper than {} levels, the limit", self.depth);
-            self.problems.limit(node.place, "depth", message);
+            self.problems.limit(node.position, "depth", message);
             return None;
         }
         match &node.json {
-            Json::Text(name) => self.aliased(name, node.place),
+            Json::Text(name) => self.aliased(name, node.position),
             Json::Object(properties) => {
                 let bytes = memory::of_field_class();
-                if !self.count(1, node.place) || !self.problems.charge(bytes, node.place) {
+                if !self.count(1, node.position) || !self.problems.charge(bytes, node.position) {
                     return None;
                 }
                 self.depth += 1;
@@ -148,21 +148,22 @@ impl<'a> TypeReader<'a> {
         }
     }
 
-    fn aliased(&mut self, name: &str, place: TextPlace) -> Option<Arc<FieldClass>> {
+    fn aliased(&mut self, name: &str, position: TextPosition) -> Option<Arc<FieldClass>> {
         let Some(alias) = self.aliases.get(name) else {
-            self.problems.error(place, format!("there is no field type alias `{name}` before this"));
+            self.problems.error(position, format!("there is no field type alias `{name}` before this"));
             return None;
         };
         let alias = alias.as_ref()?;
         let (class, classes, depth) = (alias.class.clone(), alias.classes, alias.depth);
         if self.depth.saturating_add(depth) > self.limits.depth.min(DEEPEST) {
-            self.problems.limit(place, "depth", "field types nest too deep through this alias");
+            self.problems.limit(position, "depth", "field types nest too deep through this alias");
             return None;
         }
         self.deepest = self.deepest.max(self.depth + depth);
         // Where paths lead is noted in each use: it becomes a copy, with its members.
         let bytes = memory::of_field_class() + memory::of_member("name");
-        let fits = self.count(classes, place) && self.problems.charge(bytes.saturating_mul(classes), place);
+        let fits =
+            self.count(classes, position) && self.problems.charge(bytes.saturating_mul(classes), position);
         fits.then_some(class)
     }
 
@@ -171,7 +172,7 @@ impl<'a> TypeReader<'a> {
         match element {
             Some(second) => {
                 let message = "the element type of an array is called `element-field-type`, not `field-type`";
-                self.problems.warning(second.name_place, message);
+                self.problems.warning(second.name_position, message);
             }
             None => refuse_duplicates(properties, self.problems),
         }
@@ -180,11 +181,11 @@ impl<'a> TypeReader<'a> {
         let name = text(type_node, self.problems)?;
         let Some(found) = TYPES.iter().find(|(known, _)| *known == name) else {
             if name == "integer" {
-                self.problems.warning(type_node.place, "the field type `integer` is called `int`");
+                self.problems.warning(type_node.position, "the field type `integer` is called `int`");
                 return self.of_type(Type::Integer, node, object, element);
             }
             let names: Vec<&str> = TYPES.iter().map(|(name, _)| *name).collect();
-            let error = Diagnostic::error(type_node.place, "an unknown field type cannot be decoded");
+            let error = Diagnostic::error(type_node.position, "an unknown field type cannot be decoded");
             self.problems.add(error.expected(listed(&names), type_node.describe()));
             return None;
         };
@@ -192,18 +193,18 @@ impl<'a> TypeReader<'a> {
         let meant = match found.1 {
             Type::VariableInteger if object.has("members") => {
                 let message = "a `varint` with the property `members`: read as `varenum`";
-                self.problems.warning(type_node.place, message);
+                self.problems.warning(type_node.position, message);
                 Type::VariableEnumeration
             }
             Type::TextSequence if object.has("choices") => {
                 let message = "a `textsequence` with the property `choices`: read as `variant`";
-                self.problems.warning(type_node.place, message);
+                self.problems.warning(type_node.position, message);
                 Type::Variant
             }
             Type::Enumeration if !object.has("size") => {
                 // But for size and byte order, the two have the same properties.
                 let message = "an `enum` without the property `size`: read as `varenum`";
-                self.problems.warning(node.place, message);
+                self.problems.warning(node.position, message);
                 Type::VariableEnumeration
             }
             other => other,
@@ -221,7 +222,7 @@ impl<'a> TypeReader<'a> {
         let attributes = self.attributes(&mut object);
         let kind = self.kind(name, &mut object, element, &attributes);
         object.finish(Unknown::Ignore, self.problems);
-        Some(FieldClass { attributes, declared_at: node.place.into(), ..FieldClass::new(kind?) })
+        Some(FieldClass { attributes, declared_at: node.position.into(), ..FieldClass::new(kind?) })
     }
 
     fn kind(
@@ -308,7 +309,7 @@ impl<'a> TypeReader<'a> {
                     (None, Some(element)) if self.scope == Some(Scope::PacketHeader) && is_byte(element) => {
                         let message =
                             "an array without the property `length`: read as the 16 bytes of a UUID";
-                        self.problems.warning(object.place, message);
+                        self.problems.warning(object.position, message);
                         Some(16)
                     }
                     (None, _) => {
@@ -378,8 +379,8 @@ impl<'a> TypeReader<'a> {
     fn alignment(&mut self, least: u64, object: &mut Object<'_>) -> Option<u64> {
         let mut node = object.get("alignment");
         if node.is_none() && object.has("align") {
-            let place = object.name_place("align");
-            self.problems.warning(place, "the property `align` is called `alignment`");
+            let position = object.name_position("align");
+            self.problems.warning(position, "the property `align` is called `alignment`");
             node = object.get("align");
         }
         let Some(node) = node else { return Some(least) };
@@ -397,11 +398,11 @@ impl<'a> TypeReader<'a> {
             Some(size)
         });
         let byte_order = match object.get("byte-order") {
-            None => self.default_byte_order(object.place),
+            None => self.default_byte_order(object.position),
             Some(node) => match text(node, self.problems)? {
                 "be" => Some(ByteOrder::BigEndian),
                 "le" => Some(ByteOrder::LittleEndian),
-                "default" => self.default_byte_order(node.place),
+                "default" => self.default_byte_order(node.position),
                 _ => {
                     refuse(node, "`be`, `le` or `default`", self.problems);
                     None
@@ -411,10 +412,10 @@ impl<'a> TypeReader<'a> {
         Some(BitField::new(size?, byte_order?, alignment?))
     }
 
-    fn default_byte_order(&mut self, place: TextPlace) -> Option<ByteOrder> {
+    fn default_byte_order(&mut self, position: TextPosition) -> Option<ByteOrder> {
         if self.default_byte_order.is_none() {
             let message = "a field type needs the default byte order, but the trace class has none";
-            self.problems.error(place, message);
+            self.problems.error(position, message);
         }
         self.default_byte_order
     }
@@ -455,7 +456,7 @@ impl<'a> TypeReader<'a> {
         let mut are_right = true;
         for label in properties {
             self.problems.enter(format!("label `{}`", label.name));
-            are_right &= labels.begin(&label.name, label.name_place, self.problems);
+            are_right &= labels.begin(&label.name, label.name_position, self.problems);
             match array(&label.value, self.problems) {
                 Some(elements) => {
                     for element in elements {
@@ -505,7 +506,7 @@ impl<'a> TypeReader<'a> {
                 if let (Some(name), Some(node)) = (name, name_node)
                     && !names.insert(name)
                 {
-                    self.problems.error(node.place, format!("there already is a {what} `{name}`"));
+                    self.problems.error(node.position, format!("there already is a {what} `{name}`"));
                 }
                 let class = object.require("field-type", self.problems);
                 let class = class.and_then(|node| self.field_type(node));
@@ -514,7 +515,7 @@ impl<'a> TypeReader<'a> {
                 // Noting where paths lead makes a copy, and the name is in a set.
                 let bytes = 3 * name.map_or(0, memory::of_member);
                 if let (Some(name), Some(class)) = (name, class)
-                    && self.problems.charge(bytes, element.place)
+                    && self.problems.charge(bytes, element.position)
                 {
                     members.push(Member { attributes, ..Member::new(name, class) });
                 }
@@ -545,7 +546,12 @@ impl<'a> TypeReader<'a> {
                     refuse(node, "at least one name", self.problems);
                     return None;
                 }
-                Some(FieldLocation { origin: None, path, any_option: true, declared_at: node.place.into() })
+                Some(FieldLocation {
+                    origin: None,
+                    path,
+                    any_option: true,
+                    declared_at: node.position.into(),
+                })
             }
         }
     }
@@ -561,7 +567,7 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
         origin: Some(origin?),
         path: path?,
         any_option: true,
-        declared_at: node.place.into(),
+        declared_at: node.position.into(),
     })
 }
 
@@ -582,18 +588,18 @@ fn scope(node: &Node, problems: &mut Problems) -> Option<Scope> {
     }
     if let Some(scope) = Scope::from_name(name) {
         let meant = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
-        problems.warning(node.place, format!("the scope `{name}` is called `{meant}` in PROP-1.0"));
+        problems.warning(node.position, format!("the scope `{name}` is called `{meant}` in PROP-1.0"));
         return Some(scope);
     }
     let names = SCOPES.map(|(name, _)| name);
-    problems.add(Diagnostic::error(node.place, "no such scope").expected(listed(&names), node.describe()));
+    problems.add(Diagnostic::error(node.position, "no such scope").expected(listed(&names), node.describe()));
     None
 }
 
 /// Names of fields to follow. One of the examples has a single name without its brackets.
 fn names(node: &Node, problems: &mut Problems) -> Option<Vec<LocationStep>> {
     if let Json::Text(name) = &node.json {
-        problems.warning(node.place, "a path is an array of names, even of a single one");
+        problems.warning(node.position, "a path is an array of names, even of a single one");
         return Some(vec![LocationStep::Member(name.clone())]);
     }
     let elements = array(node, problems)?;

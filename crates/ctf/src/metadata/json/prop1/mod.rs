@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ichnos_model::{
     Attributes, ByteOrder, ClockClass, ClockOrigin, DataStreamClass, Diagnostic, EventRecordClass,
-    FieldClass, Limits, Role, Scope, TextPlace, TraceClass, Value,
+    FieldClass, Limits, Role, Scope, TextPosition, TraceClass, Value,
 };
 
 use self::constant::{id, integer, positive, unsigned};
@@ -74,15 +74,15 @@ pub fn parse_prop1(text: &[u8], limits: &Limits, problems: &mut Problems) -> Opt
     }
     let Reader { trace, has_trace_class, .. } = reader;
     if !has_trace_class {
-        problems.warning(node.place, "a metadata stream must have a trace class fragment");
+        problems.warning(node.position, "a metadata stream must have a trace class fragment");
     }
     let header = trace.packet_header.as_ref();
     let is_known = header.is_some_and(|header| super::root::has_role(header, Role::DataStreamClassId));
     if trace.data_streams.len() > 1 && !is_known {
         let message = "there are several data stream classes, but no field of the packet header says \
                        which one a packet is of: all are taken to be of the class 0";
-        let place = if has_trace_class { trace.declared_at.0 } else { node.place };
-        problems.warning(place, message);
+        let position = if has_trace_class { trace.declared_at.0 } else { node.position };
+        problems.warning(position, message);
     }
     (problems.errors() == errors).then_some(trace)
 }
@@ -128,7 +128,7 @@ impl Reader<'_> {
             "event-record-class",
         ];
         if !names.contains(&name) {
-            let error = Diagnostic::error(kind.place, "no such fragment");
+            let error = Diagnostic::error(kind.position, "no such fragment");
             self.types.problems.add(error.expected(listed(&names), kind.describe()));
             return;
         }
@@ -181,10 +181,10 @@ impl Reader<'_> {
     /// CTF2-PROP-1.0, "Trace class fragment".
     fn trace_class(&mut self, object: &mut Object<'_>, attributes: Attributes) {
         if self.has_trace_class {
-            self.types.problems.error(object.place, "there is more than one trace class fragment");
+            self.types.problems.error(object.position, "there is more than one trace class fragment");
         } else if !self.trace.data_streams.is_empty() {
             let message = "the trace class fragment must be before all data stream class fragments";
-            self.types.problems.error(object.place, message);
+            self.types.problems.error(object.position, message);
         }
         self.has_trace_class = true;
         if let Some(node) = object.get("default-byte-order")
@@ -204,10 +204,10 @@ impl Reader<'_> {
             .is_some_and(|class| super::root::has_role(class, Role::MetadataStreamUuid));
         if tagged && self.trace.uuid.is_none() {
             let message = "a field has the tag `uuid`, but the trace class has no property `uuid`";
-            self.types.problems.warning(object.place, message);
+            self.types.problems.warning(object.position, message);
         }
         self.trace.attributes = attributes;
-        self.trace.declared_at = object.place.into();
+        self.trace.declared_at = object.position.into();
     }
 
     fn root(&self, scope: Scope) -> Option<Arc<FieldClass>> {
@@ -252,15 +252,15 @@ impl Reader<'_> {
         let absolute = object.get("is-absolute").is_some_and(|node| boolean(node, problems) == Some(true));
         clock.origin = if absolute { ClockOrigin::UnixEpoch } else { ClockOrigin::Unknown };
         clock.attributes = attributes;
-        clock.declared_at = object.place.into();
+        clock.declared_at = object.position.into();
         if self.clocks.contains_key(&clock.id) {
-            let place = name_node.map_or(object.place, |node| node.place);
-            problems.error(place, format!("there already is a data stream clock class `{}`", clock.id));
+            let position = name_node.map_or(object.position, |node| node.position);
+            problems.error(position, format!("there already is a data stream clock class `{}`", clock.id));
         } else if let Ok(index) = u16::try_from(self.trace.clocks.len()) {
             self.clocks.insert(clock.id.clone(), index);
             self.trace.clocks.push(clock);
         } else {
-            problems.error(object.place, "there are more than 65,536 data stream clock classes");
+            problems.error(object.position, "there are more than 65,536 data stream clock classes");
         }
     }
 
@@ -289,15 +289,17 @@ impl Reader<'_> {
             resource: None,
             event_records: Vec::new(),
             attributes,
-            declared_at: object.place.into(),
+            declared_at: object.position.into(),
         };
         let Some(id) = id else {
             self.unsure_streams = true;
             return;
         };
         if self.streams.contains_key(&id) {
-            let place = id_node.map_or(object.place, |node| node.place);
-            self.types.problems.error(place, format!("there already is a data stream class of the id {id}"));
+            let position = id_node.map_or(object.position, |node| node.position);
+            self.types
+                .problems
+                .error(position, format!("there already is a data stream class of the id {id}"));
             return;
         }
         self.streams.insert(id, self.trace.data_streams.len());
@@ -306,14 +308,14 @@ impl Reader<'_> {
 
     /// Which data stream class has this id, and the id. If an event record class names none, and none
     /// has the id 0 that this means, it is of the only one there is.
-    fn stream_of(&mut self, id: u128, is_implied: bool, place: TextPlace) -> Option<(usize, u128)> {
+    fn stream_of(&mut self, id: u128, is_implied: bool, position: TextPosition) -> Option<(usize, u128)> {
         if let Some(index) = self.streams.get(&id) {
             return Some((*index, id));
         }
         if !is_implied || self.unsure_streams {
             return None;
         }
-        super::stream::only_stream(&self.trace.data_streams, place, self.types.problems)
+        super::stream::only_stream(&self.trace.data_streams, position, self.types.problems)
     }
 
     /// CTF2-PROP-1.0, "Event record class fragment".
@@ -322,7 +324,7 @@ impl Reader<'_> {
         let id = id_node.map_or(Some(0), |node| id(node, self.types.problems));
         let stream_node = object.get("parent-data-stream-class-id");
         let stream_id = stream_node.map_or(Some(0), |node| constant::id(node, self.types.problems));
-        let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.place));
+        let found = stream_id.and_then(|id| self.stream_of(id, stream_node.is_none(), object.position));
         let (index, stream_id) = (found.map(|(index, _)| index), found.map(|(_, id)| id).or(stream_id));
         let mut roots = self.roots.clone();
         if let Some(stream) = index.and_then(|index| self.trace.data_streams.get(index)) {
@@ -350,36 +352,36 @@ impl Reader<'_> {
             specific_context: take(Scope::SpecificContext),
             payload: take(Scope::Payload),
             attributes,
-            declared_at: object.place.into(),
+            declared_at: object.position.into(),
         };
         let (Some(id), Some(stream_id)) = (id, stream_id) else { return };
         let Some(stream) = index.and_then(|index| self.trace.data_streams.get_mut(index)) else {
             if !self.unsure_streams && (stream_node.is_some() || self.trace.data_streams.is_empty()) {
-                let place = stream_node.map_or(object.place, |node| node.place);
+                let position = stream_node.map_or(object.position, |node| node.position);
                 let message = format!("there is no data stream class of the id {stream_id} before this");
-                self.types.problems.error(place, message);
+                self.types.problems.error(position, message);
             }
             return;
         };
         if !self.events.insert((stream_id, id)) {
-            let place = id_node.map_or(object.place, |node| node.place);
+            let position = id_node.map_or(object.position, |node| node.position);
             let message =
                 format!("the data stream class {stream_id} already has an event record class of the id {id}");
-            self.types.problems.error(place, message);
+            self.types.problems.error(position, message);
             return;
         }
         let most = self.types.limits.event_record_classes;
         let count = self.events.len() as u64;
         let names = [event.namespace.as_deref(), event.name.as_deref()];
         // Its id is in a set, too.
-        if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.place) {
+        if !self.types.problems.charge(memory::of_event_record_class(&names) + 64, object.position) {
             return;
         }
         if count <= most {
             stream.event_records.push(Arc::new(event));
         } else if count == most.saturating_add(1) {
             let message = format!("there are more than {most} event record classes, the limit");
-            self.types.problems.limit(object.place, "event_record_classes", message);
+            self.types.problems.limit(object.position, "event_record_classes", message);
         }
     }
 }

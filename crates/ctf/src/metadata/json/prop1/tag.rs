@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use ichnos_model::{
-    ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPlace, VariableLengthValue,
+    ClockUpdate, Diagnostic, FieldClass, FieldKind, Length, Role, Scope, TextPosition, VariableLengthValue,
 };
 
 use super::super::object::{Object, Unknown, array, listed, refuse, text};
@@ -92,7 +92,7 @@ fn apply_one(
     };
     if name == Some(DISCARDED) {
         match object.get("reason") {
-            None => problems.warning(object.place, "the property `reason` is missing: read as `legacy`"),
+            None => problems.warning(object.position, "the property `reason` is missing: read as `legacy`"),
             Some(node) => {
                 if text(node, problems).is_some_and(|reason| reason != "legacy") {
                     refuse(node, "`legacy`", problems);
@@ -108,7 +108,7 @@ fn apply_one(
     let (name, location, tag_node) = (name?, location?, tag_node?);
     let Some((_, role, only)) = TAGS.iter().find(|(known, _, _)| *known == name) else {
         let names = TAGS.map(|(name, _, _)| name);
-        let error = Diagnostic::error(tag_node.place, "no such tag");
+        let error = Diagnostic::error(tag_node.position, "no such tag");
         problems.add(error.expected(listed(&names), tag_node.describe()));
         return None;
     };
@@ -139,8 +139,8 @@ fn apply_one(
         problems
             .error(location.declared_at.0, "the magic number must be the first field of the packet header");
     }
-    let place = location.declared_at.0;
-    change(root, &path, &mut |class| mark(class, *role, clock, place, problems));
+    let position = location.declared_at.0;
+    change(root, &path, &mut |class| mark(class, *role, clock, position, problems));
     clock.map(|clock| (scope, clock))
 }
 
@@ -148,7 +148,7 @@ fn clock_index(node: &Node, clocks: &HashMap<String, u16>, problems: &mut Proble
     let name = text(node, problems)?;
     let index = clocks.get(name).copied();
     if index.is_none() {
-        problems.error(node.place, format!("there is no data stream clock class `{name}` before this"));
+        problems.error(node.position, format!("there is no data stream clock class `{name}` before this"));
     }
     index
 }
@@ -164,14 +164,20 @@ fn is_first(root: &FieldClass, path: &[&str]) -> bool {
     }
 }
 
-fn mark(class: &mut FieldClass, role: Role, clock: Option<u16>, place: TextPlace, problems: &mut Problems) {
+fn mark(
+    class: &mut FieldClass,
+    role: Role,
+    clock: Option<u16>,
+    position: TextPosition,
+    problems: &mut Problems,
+) {
     if let Some(expected) = violated(role, &class.kind) {
-        let error = Diagnostic::error(place, "the tagged field is not of the right field type");
+        let error = Diagnostic::error(position, "the tagged field is not of the right field type");
         problems.add(error.expected(expected, format!("a {}", class.describe())));
         return;
     }
     if role == Role::PacketMagicNumber && class.integer().is_some_and(|integer| integer.mappings.is_some()) {
-        let warning = Diagnostic::warning(place, "the magic number must be a plain integer");
+        let warning = Diagnostic::warning(position, "the magic number must be a plain integer");
         problems.add(warning.expected("an unsigned `int` of 32 bits", format!("a {}", class.describe())));
     }
     match clock {

@@ -1,11 +1,11 @@
-//! Places in a text: where a class was declared, where a problem is.
+//! Positions in a text: where a class was declared, where a problem is.
 
 use std::fmt;
 
-/// A place in a text file, as people count: lines and columns from 1, columns in characters of
+/// A position in a text file, as people count: lines and columns from 1, columns in characters of
 /// one byte (a tab is one column). Line 0 means "nowhere in particular".
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TextPlace {
+pub struct TextPosition {
     /// Line, from 1; 0 when unknown.
     pub line: u32,
     /// Column in bytes, from 1; 0 when unknown.
@@ -14,13 +14,13 @@ pub struct TextPlace {
     pub offset: u64,
 }
 
-impl TextPlace {
-    /// The place of the byte `offset` of `text`.
+impl TextPosition {
+    /// The position of the byte `offset` of `text`.
     ///
     /// ```
-    /// use ichnos_model::TextPlace;
-    /// let place = TextPlace::of(b"one\ntwo", 5);
-    /// assert_eq!((place.line, place.column), (2, 2));
+    /// use ichnos_model::TextPosition;
+    /// let position = TextPosition::of(b"one\ntwo", 5);
+    /// assert_eq!((position.line, position.column), (2, 2));
     /// ```
     #[must_use]
     pub fn of(text: &[u8], offset: usize) -> Self {
@@ -30,23 +30,23 @@ impl TextPlace {
         Self { line, column: (before.len() - start) as u32 + 1, offset: before.len() as u64 }
     }
 
-    /// Whether this place says nothing.
+    /// Whether this position says nothing.
     #[must_use]
     pub fn is_unknown(self) -> bool {
         self.line == 0
     }
 }
 
-impl fmt::Display for TextPlace {
+impl fmt::Display for TextPosition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.line, self.column)
     }
 }
 
 /// Where a class was declared. It takes no part in comparisons: two classes that say the same at
-/// different places are the same class.
+/// different positions are the same class.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct DeclaredAt(pub TextPlace);
+pub struct DeclaredAt(pub TextPosition);
 
 impl PartialEq for DeclaredAt {
     fn eq(&self, _: &Self) -> bool {
@@ -60,8 +60,8 @@ impl std::hash::Hash for DeclaredAt {
     fn hash<H: std::hash::Hasher>(&self, _: &mut H) {}
 }
 
-impl From<TextPlace> for DeclaredAt {
-    fn from(place: TextPlace) -> Self {
-        Self(place)
+impl From<TextPosition> for DeclaredAt {
+    fn from(position: TextPosition) -> Self {
+        Self(position)
     }
 }
