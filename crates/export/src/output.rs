@@ -179,11 +179,11 @@ mod tests {
     #[test]
     fn every_sink_tells_what_it_could_not_decode() {
         let fixture = Fixture::new(structure(vec![("a", u8_class())]));
-        fixture.tells_what_is_undecoded(&mut Pretty::new(io::sink(), PrettyOptions::default()));
-        fixture.tells_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
-        fixture.tells_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
-        fixture.tells_what_is_undecoded(&mut Log::new(io::sink(), LogOptions::default()));
-        fixture.tells_what_is_undecoded(&mut Null::new());
+        fixture.reports_what_is_undecoded(&mut Pretty::new(io::sink(), PrettyOptions::default()));
+        fixture.reports_what_is_undecoded(&mut Details::new(io::sink(), DetailsOptions::default()));
+        fixture.reports_what_is_undecoded(&mut JsonLines::new(io::sink(), JsonLinesOptions::default()));
+        fixture.reports_what_is_undecoded(&mut Log::new(io::sink(), LogOptions::default()));
+        fixture.reports_what_is_undecoded(&mut Null::new());
         assert_eq!(Undecoded::of(&io::Error::other("full")), None);
     }
 }

@@ -177,7 +177,7 @@ impl Fixture {
     }
 
     /// Checks that a sink says that a payload of too few bytes could not be decoded.
-    pub(crate) fn tells_what_is_undecoded(&self, sink: &mut impl Sink) {
+    pub(crate) fn reports_what_is_undecoded(&self, sink: &mut impl Sink) {
         self.event(sink, 0, &[]);
         self.event(sink, 0, &[1]);
         let error = sink.finish().unwrap_err();

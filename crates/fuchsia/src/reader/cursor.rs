@@ -27,7 +27,7 @@ enum Phase {
     Begin,
     Reading,
     /// Something has to be reported before reading goes on.
-    Telling,
+    Reporting,
     End,
     Done,
 }
@@ -268,7 +268,7 @@ impl LogCursor {
             if !self.components.is_empty() {
                 self.look_up_component();
             }
-            self.lend_event();
+            self.deliver_event();
             return Some(());
         }
     }
@@ -319,16 +319,16 @@ impl LogCursor {
     }
 
     #[inline]
-    fn lend_event(&mut self) {
+    fn deliver_event(&mut self) {
         self.current_kind = Some(MessageKind::Event);
         if self.counts_drops {
-            self.lend_drops();
+            self.report_dropped();
         }
     }
 
     /// Reports how many records were dropped before the current one, if any.
     #[cold]
-    fn lend_drops(&mut self) {
+    fn report_dropped(&mut self) {
         let Some(Ok((record, _))) = self.bytes.get(self.begin..).map(|bytes| Record::read(bytes, 0)) else {
             return;
         };
@@ -336,18 +336,18 @@ impl LogCursor {
         if dropped > 0 {
             self.queue.push_back(Queued::Discarded(dropped));
             self.queue.push_back(Queued::Event);
-            self.tell();
+            self.report_next();
         }
     }
 
     /// Reports what has to be reported; false if that is nothing.
     #[cold]
-    fn tell(&mut self) -> bool {
+    fn report_next(&mut self) -> bool {
         let Some(next) = self.queue.pop_front() else {
             self.phase = Phase::Reading;
             return false;
         };
-        self.phase = Phase::Telling;
+        self.phase = Phase::Reporting;
         self.current_kind = Some(match &next {
             Queued::Damage(_) => MessageKind::Damage,
             Queued::Discarded(_) | Queued::Missed(_) => MessageKind::DiscardedEvents,
@@ -600,18 +600,18 @@ fn counts_drops(record: &Record<'_>) -> bool {
 }
 
 impl LogCursor {
-    /// Moves on where a record takes a closer look, or there is none; whether there is a message, None if
+    /// Advances where a record takes a closer look, or there is none; whether there is a message, None if
     /// the next record may be like the one before.
     #[inline(never)]
-    fn move_on_otherwise(&mut self) -> Option<bool> {
+    fn advance_any(&mut self) -> Option<bool> {
         loop {
             match self.phase {
                 Phase::Begin => {
                     self.phase = Phase::Reading;
                     self.current_kind = Some(MessageKind::StreamBegin);
                 }
-                Phase::Telling => {
-                    if !self.tell() {
+                Phase::Reporting => {
+                    if !self.report_next() {
                         return None;
                     }
                 }
@@ -619,7 +619,7 @@ impl LogCursor {
                     // What is queued already is reported first.
                     let is_end = self.queue.is_empty() && !self.slow();
                     // What is left to say comes before the end.
-                    if !self.tell() {
+                    if !self.report_next() {
                         if !is_end {
                             return None;
                         }
@@ -689,7 +689,7 @@ impl Cursor for LogCursor {
             if self.phase == Phase::Reading && self.quick().is_some() {
                 return true;
             }
-            if let Some(is_there) = self.move_on_otherwise() {
+            if let Some(is_there) = self.advance_any() {
                 return is_there;
             }
         }

@@ -2,12 +2,12 @@
 //! project.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
-mod cuts;
 mod document;
 mod encoder;
 mod framing;
 mod legacy;
 mod logger;
+mod missing_bytes;
 mod newer;
 mod printf;
 mod properties;

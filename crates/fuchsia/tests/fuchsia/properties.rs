@@ -268,7 +268,7 @@ proptest! {
     fn any_cut_gives_the_same_messages(
         records in vec(parts(), 1..12),
         damage in vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
-        cuts in vec(1usize..200, 1..100),
+        sizes in vec(1usize..200, 1..100),
         framing in framing(),
     ) {
         let mut bytes = Vec::new();
@@ -293,7 +293,7 @@ proptest! {
         }
         let expected: Vec<String> =
             Messages::new(&bytes, framing).map(|message| format!("{message:?}")).collect();
-        prop_assert_eq!(&split(&bytes, framing, cuts.iter().copied().cycle()), &expected);
+        prop_assert_eq!(&split(&bytes, framing, sizes.iter().copied().cycle()), &expected);
         prop_assert_eq!(&split(&bytes, framing, std::iter::repeat(1)), &expected);
     }
 }

@@ -6,7 +6,8 @@ use crate::Visitor;
 use crate::plan::steps::{BlockField, Load, NodeId, Op, Plan, Step};
 
 /// An integer that is at the same offset of its scope in all events of a class: the field of the block that
-/// the scope begins with.
+/// the scope begins with. Without it: `cargo bench -p ichnos-model -- field/number` takes as long as
+/// `field/code`, which visits the scope, about 20 times as long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct FixedField {
     /// Alignment of the scope in bytes, minus one.

@@ -172,7 +172,7 @@ fn a_byte_inserted_loses_its_record_only() {
 }
 
 #[test]
-fn random_cuts_and_inserts_lose_what_they_touch_only() {
+fn random_deletions_and_insertions_lose_what_they_touch_only() {
     for (kind, file) in files(500).iter().enumerate() {
         let mut state = 7 + kind as u64;
         for round in 0..200 {
