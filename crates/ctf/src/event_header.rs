@@ -220,7 +220,7 @@ impl<const BIG: bool> EventHeader<BIG> {
         if let Some(selection) = &self.selection {
             let value = selection.selector.read::<BIG>(header);
             if value.wrapping_sub(selection.common.0) > selection.common.1 {
-                shape = selection.shapes.get(selection.selectors.select_unsigned(value)?)?;
+                shape = selection.shapes.get(selection.selectors.select(value.into())?)?;
             }
             slots.get(usize::from(selection.slot))?.set(i128::from(value));
         }

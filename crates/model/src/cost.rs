@@ -32,7 +32,7 @@ const NAME: usize = 32;
 /// Number of ranges that take about as long to search as a field.
 const RANGES: usize = 128;
 /// What [`Cost::per_bit`] counts.
-const PART: u64 = 256;
+const SCALE: u64 = 256;
 
 impl Cost {
     /// Of a packet of a data stream class: its header and its context.
@@ -69,7 +69,7 @@ impl Cost {
     #[must_use]
     pub fn fields_in(self, bits: u64) -> u64 {
         let of_each = u128::from(self.fields) * u128::from(bits) / u128::from(self.bits.max(1));
-        let further = u128::from(self.per_bit) * u128::from(bits) / u128::from(PART);
+        let further = u128::from(self.per_bit) * u128::from(bits) / u128::from(SCALE);
         u64::try_from(of_each.saturating_add(further)).unwrap_or(u64::MAX)
     }
 
@@ -104,7 +104,7 @@ impl Cost {
 
     /// Without a bound of the bits: where there are more fields there are more bits.
     fn repeated(self) -> Self {
-        let per_bit = self.fields.saturating_mul(PART).div_ceil(self.bits.max(1));
+        let per_bit = self.fields.saturating_mul(SCALE).div_ceil(self.bits.max(1));
         let empty = if self.bits == 0 { self.empty.max(self.fields) } else { self.empty };
         Self { fields: 0, per_bit: self.per_bit.saturating_add(per_bit), bits: 0, empty }
     }

@@ -168,8 +168,8 @@ impl FileDiagnostic {
     #[must_use]
     pub fn location(&self) -> String {
         match self.diagnostic.position {
-            place if place.is_unknown() => self.file.clone(),
-            place => format!("{}:{place}", self.file),
+            position if position.is_unknown() => self.file.clone(),
+            position => format!("{}:{position}", self.file),
         }
     }
 }

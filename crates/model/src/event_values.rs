@@ -60,7 +60,7 @@ enum Cell {
     Half(u16),
     Single(f32),
     Double(f64),
-    /// From a place in the words on: the size of the number in bits, and whether it is signed, or a
+    /// From an index in the words on: the size of the number in bits, and whether it is signed, or a
     /// floating-point number.
     Wide {
         begin: usize,
@@ -68,7 +68,7 @@ enum Cell {
         signed: bool,
         is_real: bool,
     },
-    /// From a place in the bytes on.
+    /// From an index in the bytes on.
     Text {
         begin: usize,
         length: usize,

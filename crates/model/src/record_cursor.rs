@@ -91,8 +91,8 @@ impl Record {
     /// A scope is bits: it begins at this bit of the [bytes](RecordSource::bytes) of the source. Does nothing for
     /// [`Scope::Resource`], which never is.
     pub fn set_bits(&mut self, scope: Scope, begin: u64) {
-        if let Some(place) = self.begins.get_mut(scope as usize) {
-            *place = Position::at(begin);
+        if let Some(position) = self.begins.get_mut(scope as usize) {
+            *position = Position::at(begin);
         }
     }
 

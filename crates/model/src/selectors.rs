@@ -5,8 +5,6 @@ use crate::RangeSet;
 /// The options of a variant by the values that select them.
 #[derive(Clone, Debug)]
 pub struct Selectors {
-    /// The option of each small value: selectors mostly are small.
-    small: Box<[Option<u32>]>,
     /// All ranges with their options, in order; if some overlap, the first option wins, and they
     /// are searched one by one.
     ranges: Vec<(i128, i128, u32)>,
@@ -14,8 +12,6 @@ pub struct Selectors {
 }
 
 impl Selectors {
-    const SMALL: i128 = 64;
-
     /// For options with these ranges.
     pub fn new<'a>(options: impl IntoIterator<Item = &'a RangeSet>) -> Self {
         let all = options.into_iter().zip(0u32..);
@@ -27,33 +23,12 @@ impl Selectors {
         if !are_disjoint {
             ranges.sort_by_key(|(_, _, option)| *option);
         }
-        let mut selectors = Self { small: Box::default(), ranges, are_disjoint };
-        selectors.small = (0..Self::SMALL).map(|value| selectors.search(value)).collect();
-        selectors
+        Self { ranges, are_disjoint }
     }
 
     /// The option that a value selects.
-    #[inline]
     #[must_use]
     pub fn select(&self, value: i128) -> Option<usize> {
-        match u64::try_from(value) {
-            Ok(value) => self.select_unsigned(value),
-            Err(_) => self.search(value).map(|option| option as usize),
-        }
-    }
-
-    /// The option that a value selects which is not negative.
-    #[inline]
-    #[must_use]
-    pub fn select_unsigned(&self, value: u64) -> Option<usize> {
-        let option = match self.small.get(value as usize) {
-            Some(option) if value < Self::SMALL as u64 => *option,
-            _ => self.search(value.into()),
-        };
-        option.map(|option| option as usize)
-    }
-
-    fn search(&self, value: i128) -> Option<u32> {
         let contains = |(lower, upper, _): &&(i128, i128, u32)| *lower <= value && value <= *upper;
         let range = if self.are_disjoint {
             let after = self.ranges.partition_point(|(lower, _, _)| *lower <= value);
@@ -61,7 +36,7 @@ impl Selectors {
         } else {
             self.ranges.iter().find(contains)
         };
-        range.map(|(_, _, option)| *option)
+        range.map(|(_, _, option)| *option as usize)
     }
 }
 

@@ -21,13 +21,13 @@ impl<'a> Field<'a> {
         Self { plan, id, offset, length }
     }
 
-    /// The field of another node of the same plan, at the same place.
+    /// The field of another node of the same plan, at the same offset.
     #[inline(always)]
     pub(crate) fn of_plan(self, id: NodeId, length: u64) -> Self {
         Self { id, length, ..self }
     }
 
-    /// The same field at another place.
+    /// The same field at another offset.
     #[inline(always)]
     #[must_use]
     pub fn with_offset(self, offset: u64) -> Self {

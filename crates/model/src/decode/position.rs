@@ -1,10 +1,10 @@
-//! Places in packets.
+//! Positions in packets.
 
 use crate::ByteOrder;
 
 /// Where decoding is in a packet.
-// Two numbers, which are handed about in two registers: with a part for each thing there is to know, a
-// position would be copied through memory, and to load at once what was stored in parts takes long.
+// Two numbers, which are passed in two registers: with a field for each thing there is to know, a
+// position would be copied through memory, and to load at once what was stored in pieces takes long.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Position {
     /// Offset in bits from the beginning of the packet.

@@ -378,7 +378,7 @@ pub(crate) enum Load {
     /// An array of static length, of elements that are whole bytes. Without it: count +100 %,
     /// null +27 %, pretty +6 %.
     Array,
-    /// Any kind of bits, up to 64 of them at any place.
+    /// Any kind of bits, up to 64 of them at any offset.
     Bits,
     /// Whatever the node says.
     Any,
