@@ -89,6 +89,8 @@ pub fn first_word(bytes: &[u8]) -> u64 {
 
 /// Reads up to 64 bits (CTF 1.8, section 4.1.5): little-endian fields fill bytes from their least
 /// significant bit, big-endian ones from their most significant bit. Bits beyond the data are 0.
+// One word where that has all of the value: without it, `cargo bench -p ichnos-model -- lttng-header/skip`
+// executes 8 % more instructions.
 #[inline(always)]
 #[must_use]
 pub fn read_bits(data: &[u8], bit: u64, length: u64, big_endian: bool) -> u64 {

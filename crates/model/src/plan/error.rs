@@ -38,7 +38,8 @@ pub enum PlanError {
 }
 
 impl PlanError {
-    /// The name of the limit that was reached, a member of [`Limits`]; None if it was none that can be set.
+    /// The name of the limit that was reached, a member of [`Limits`](crate::Limits); None
+    /// if it was none that can be set.
     #[must_use]
     pub fn limit(&self) -> Option<&'static str> {
         Some(match self {
