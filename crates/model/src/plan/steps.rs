@@ -256,6 +256,7 @@ pub(crate) enum Step {
     /// pretty +26 %.
     Block(FixedBlock),
     /// Any other members of fixed layout; and the byte order of the last one, if it ends within a byte.
+    /// Without it: `cargo bench -p ichnos-model -- lttng-header` executes 5 % more instructions.
     MixedBlock(FixedBlock, Option<ByteOrder>),
     /// A string of code units of one byte that ends with a zero, and begins at the next byte. Without it:
     /// null +26 %, count +107 %, pretty +6 %.
@@ -394,7 +395,8 @@ pub(crate) struct Elements {
     pub(crate) kind: ElementKind,
 }
 
-/// What elements are: little-endian integers, or any kind of bits.
+/// What elements are: little-endian integers, or any kind of bits. If all are any kind of bits: null +24 %,
+/// jsonl +9 %, pretty +8 %.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum ElementKind {
     U8,
