@@ -47,6 +47,8 @@ use exit::{Exit, Failure};
 use report::Report;
 
 fn main() -> ExitCode {
+    // Where the system refuses, files are read instead of mapped.
+    let _ = ichnos::io::handle_bus_errors();
     let args = match command_line::parse() {
         Ok(args) => args,
         Err(failure) => return end(Err(failure), Report::early()),

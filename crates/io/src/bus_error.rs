@@ -2,16 +2,17 @@
 //!
 //! Who reads a page behind the end of a mapped file, or one that its device cannot deliver, gets the
 //! signal SIGBUS, which ends the process. A file can become shorter at any time, by the hand of
-//! another process. So [`Guard::new`] installs a handler, once: where the address is in a guarded
+//! another process. So [`handle_bus_errors`] installs a handler, once: where the address is in a guarded
 //! mapping, it puts pages of zeros in the place of those that are gone and notes which ones; the
 //! read goes on, and the reader asks [`Guard::lost`] when it is time to. All other signals are for
-//! the handler that was there before.
+//! the handler that was there before. Without the handler, no file is mapped that another process can reach.
 
+use std::io;
 use std::mem::MaybeUninit;
 use std::ops::Range;
 use std::ptr;
-use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering, fence};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering, fence};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use libc::{c_int, c_void, siginfo_t};
 
@@ -22,8 +23,6 @@ pub(crate) struct Guard(&'static Slot);
 impl Guard {
     /// Guards a mapping, which begins at a page.
     pub(crate) fn new(mapping: &[u8]) -> Self {
-        static INSTALLED: Once = Once::new();
-        INSTALLED.call_once(install);
         let begin = mapping.as_ptr() as usize;
         Self(Slot::take(begin..(begin + mapping.len()).next_multiple_of(page_size())))
     }
@@ -178,32 +177,49 @@ fn page_size() -> usize {
 /// What did with the signal before.
 static BEFORE: OnceLock<libc::sigaction> = OnceLock::new();
 
-/// Installs the handler. If that cannot be done, a page that is gone ends the process, as without it.
-fn install() {
+/// Whether the handler is there.
+static HANDLED: AtomicBool = AtomicBool::new(false);
+
+/// Whether [`handle_bus_errors`] was called.
+pub(crate) fn are_handled() -> bool {
+    HANDLED.load(Ordering::Acquire)
+}
+
+/// Installs the handler, unless it is there.
+pub(crate) fn handle_bus_errors() -> io::Result<()> {
+    static INSTALLING: Mutex<()> = Mutex::new(());
+    let _installing = INSTALLING.lock().unwrap_or_else(PoisonError::into_inner);
+    if are_handled() {
+        return Ok(());
+    }
     page_size();
     let mut before = MaybeUninit::<libc::sigaction>::uninit();
     // SAFETY: given a place for what there is and nothing new, it fills the place, or says that it
     // did not.
     let before = unsafe {
         if libc::sigaction(libc::SIGBUS, ptr::null(), before.as_mut_ptr()) != 0 {
-            return;
+            return Err(io::Error::last_os_error());
         }
         before.assume_init()
     };
-    if BEFORE.set(before).is_err() {
-        return;
-    }
+    // Known before the handler is there, which needs it.
+    let _ = BEFORE.set(before);
     let handler: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = on_bus_error;
     // SAFETY: all zeros are a valid value of this structure of integers. The handler has the
     // signature that SA_SIGINFO asks for, and is a function that is safe to call in a signal handler.
     // Where a thread has a stack for signals, as those of Rust's runtime do, it is used.
-    unsafe {
+    let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = handler as libc::sighandler_t;
         action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
         libc::sigemptyset(&mut action.sa_mask);
-        libc::sigaction(libc::SIGBUS, &action, ptr::null_mut());
+        libc::sigaction(libc::SIGBUS, &action, ptr::null_mut())
+    };
+    if installed != 0 {
+        return Err(io::Error::last_os_error());
     }
+    HANDLED.store(true, Ordering::Release);
+    Ok(())
 }
 
 extern "C" fn on_bus_error(signal: c_int, info: *mut siginfo_t, context: *mut c_void) {
@@ -251,8 +267,9 @@ mod tests {
     use std::process::{Command, ExitStatus};
 
     use super::*;
-    use crate::Bytes;
+    use crate::bytes::MOST_IN_MEMORY;
     use crate::testing::Folder;
+    use crate::{Bytes, IoLimits, Tree};
 
     /// Variable that says a process that it is to die, and how.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
@@ -300,6 +317,57 @@ mod tests {
         std::hint::black_box(bytes[1 << 15]);
     }
 
+    /// What is done with the signal.
+    fn action() -> (libc::sighandler_t, c_int) {
+        let mut action = MaybeUninit::<libc::sigaction>::zeroed();
+        // SAFETY: no action is set, and there is room for the one that is in use, of which zeros are a valid
+        // value.
+        let action = unsafe {
+            assert_eq!(libc::sigaction(libc::SIGBUS, ptr::null(), action.as_mut_ptr()), 0);
+            action.assume_init()
+        };
+        (action.sa_sigaction, action.sa_flags)
+    }
+
+    /// A program that did not ask for the handler does not get one, and no file that another process shortens
+    /// ends it.
+    fn read_unasked(path: &Path) {
+        let before = action();
+        let bytes = Bytes::of_file(path).unwrap();
+        let tree = Tree::open(path.parent().unwrap(), &IoLimits::default()).unwrap();
+        let entry = tree.entries[0].read().unwrap();
+        std::fs::File::options().write(true).open(path).unwrap().set_len(10).unwrap();
+        for bytes in [&bytes, &entry] {
+            assert!(format!("{bytes:?}").contains("owned"));
+            assert!(bytes.len() == 1 << 17 && bytes.iter().all(|byte| *byte == 1));
+            assert!(bytes.look_for_loss().is_empty());
+        }
+        assert_eq!(action(), before);
+        // More than what may be in memory is refused, and how to read it is said.
+        std::fs::File::options().write(true).open(path).unwrap().set_len(MOST_IN_MEMORY).unwrap();
+        let refused = |bytes: std::io::Result<Bytes>| {
+            let error = bytes.unwrap_err();
+            assert_eq!(error.kind(), std::io::ErrorKind::FileTooLarge);
+            assert!(error.to_string().contains("`handle_bus_errors`"), "{error}");
+        };
+        refused(Bytes::of_file(path));
+        refused(tree.entries[0].read());
+        drop((bytes, entry));
+        std::fs::File::options().write(true).open(path).unwrap().set_len(MOST_IN_MEMORY + 1).unwrap();
+        refused(Bytes::of_file(path));
+        // Asked for, it is there, once.
+        handle_bus_errors().unwrap();
+        let handled = action();
+        assert_ne!(handled, before);
+        handle_bus_errors().unwrap();
+        assert_eq!(action(), handled);
+        let bytes = Bytes::of_file(path).unwrap();
+        assert!(format!("{bytes:?}").contains("mapped"));
+        assert_eq!((bytes.len() as u64, bytes[9], bytes[10]), (MOST_IN_MEMORY + 1, 1, 0));
+        // SAFETY: it ends the process at once.
+        unsafe { libc::_exit(76) }
+    }
+
     fn play(role: &str) {
         let simple: extern "C" fn(c_int) = leave;
         let described: extern "C" fn(c_int, *mut siginfo_t, *mut c_void) = leave_with_description;
@@ -312,6 +380,10 @@ mod tests {
         }
         let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
         std::fs::write(folder.join("large"), vec![1; 1 << 17]).unwrap();
+        if role == "unasked" {
+            read_unasked(&folder.join("large"));
+        }
+        handle_bus_errors().unwrap();
         let bytes = Bytes::of_file(&folder.join("large")).unwrap();
         assert_eq!(bytes[0], 1);
         if role.contains("sent") {
@@ -335,6 +407,11 @@ mod tests {
         assert_eq!(end_of("handler").code(), Some(77));
         assert_eq!(end_of("described").code(), Some(78));
         assert_eq!(end_of("ignored-sent").code(), Some(79));
+    }
+
+    #[test]
+    fn nothing_is_installed_unasked() {
+        assert_eq!(end_of("unasked").code(), Some(76));
     }
 
     #[test]

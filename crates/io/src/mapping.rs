@@ -27,7 +27,7 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps all of `file`, which is at `path`.
+    /// Maps all of `file`, which is at `path`. On Unix, bus errors should be handled: see `bus_error`.
     pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
         Self::at(file, Some((path.to_owned(), identity(metadata))), is_sparse(metadata))
     }
@@ -42,7 +42,7 @@ impl Mapping {
         // nothing changes the bytes meanwhile. No process can promise that for another one; all
         // readers of this workspace therefore check what they load each time, keep no assumption
         // about bytes that they looked at before, and never read beyond the length taken here. Pages
-        // that go away are replaced by zeros, see `bus_error`.
+        // that go away are replaced by zeros where that is asked for, see `bus_error`, and else end the process.
         let bytes = unsafe { Mmap::map(file) }?;
         Ok(Self {
             #[cfg(unix)]
@@ -154,6 +154,7 @@ mod tests {
 
     /// A mapped file of this many pages of ones.
     fn mapped(folder: &Folder, pages: usize) -> (Mapping, File) {
+        crate::handle_bus_errors().unwrap();
         let path = folder.join("file");
         std::fs::write(&path, vec![1; pages * page_size()]).unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();

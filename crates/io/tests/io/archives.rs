@@ -103,6 +103,7 @@ fn much_is_kept_in_a_temporary_file() {
 
 #[test]
 fn stored_members_are_read_where_they_lie() {
+    ichnos_io::handle_bus_errors().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let large = noise(200_000);
     let files = [("a", &large[..]), ("b", &b"small"[..])];
