@@ -403,6 +403,8 @@ impl Write for Small {
 
 #[cfg(test)]
 mod tests {
+    use ichnos_testing::Random;
+
     use super::*;
 
     fn text(f: impl FnOnce(&mut Vec<u8>)) -> String {
@@ -482,10 +484,10 @@ mod tests {
     fn shortest_floats() {
         let mut values = vec![0.0, 0.1, 1.5, 1e7, 16_777_216.0, 123_456_789.0, 1e15, 1e16, 1e300, 5e-324];
         values.extend([9_007_199_254_740_991.0, 999_999_999_999_999.0, 1e-5, 0.0001, f64::MAX]);
-        let mut state = 1u64;
+        let mut random = Random::new(1);
         for shift in (0..64).chain(0..64) {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            values.extend([(state >> shift) as f64, f64::from_bits(state >> 2), (1u64 << shift) as f64]);
+            let any = random.number();
+            values.extend([(any >> shift) as f64, f64::from_bits(any >> 2), (1u64 << shift) as f64]);
         }
         for value in values.into_iter().flat_map(|value| [value, -value]) {
             assert_eq!(text(|out| push_shortest(out, value)), format!("{value:?}"));

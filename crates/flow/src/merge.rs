@@ -322,6 +322,9 @@ pub fn pump(merge: &mut Merge, sink: &mut impl Sink) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use ichnos_model::{DamageKind, StreamCursor};
+    use proptest::collection::vec;
+    use proptest::strategy::Strategy;
+    use proptest::test_runner::{Config, TestRunner};
 
     use super::*;
 
@@ -374,69 +377,76 @@ mod tests {
 
     #[test]
     fn any_number_of_cursors_in_the_order_of_time() {
-        // A generator of its own: equal times, none at all, extreme ones, and some that go back.
-        let mut state = 1u64;
-        let mut random = |below: u64| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) % below
-        };
         for count in (0..40).chain([100, 127, 128, 129, 1000]) {
-            let streams: Vec<Vec<Option<i128>>> = (0..count)
-                .map(|_| {
-                    let mut time = i128::from(random(20)) - 10;
-                    (0..random(30))
-                        .map(|_| {
-                            time += i128::from(random(4)) - i128::from(random(20) == 0);
-                            match random(12) {
-                                0 => None,
-                                1 => Some(i128::MAX - i128::from(random(2))),
-                                2 => Some(i128::MIN + i128::from(random(2))),
-                                _ => Some(time),
-                            }
-                        })
-                        .collect()
-                })
-                .collect();
-            let mut merge = Merge::new(Times::all(&streams));
-            let mut found = Vec::new();
+            let config = Config { cases: 4, failure_persistence: None, ..Config::default() };
+            let result = TestRunner::new(config).run(&vec(times(), count), |streams| {
+                check_merge(&streams);
+                Ok(())
+            });
+            result.unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+
+    /// Equal times, none at all, extreme ones, and some that go back.
+    fn times() -> impl Strategy<Value = Vec<Option<i128>>> {
+        let step = (0..4, 0..20, 0..12, 0..2).prop_map(|(step, back, kind, extreme)| {
+            (i128::from(step) - i128::from(back == 0), kind, i128::from(extreme))
+        });
+        (-10..10, vec(step, 0..30)).prop_map(|(begin, steps)| {
+            let mut time = i128::from(begin);
+            let times = steps.into_iter().map(|(step, kind, extreme)| {
+                time += step;
+                match kind {
+                    0 => None,
+                    1 => Some(i128::MAX - extreme),
+                    2 => Some(i128::MIN + extreme),
+                    _ => Some(time),
+                }
+            });
+            times.collect()
+        })
+    }
+
+    fn check_merge(streams: &[Vec<Option<i128>>]) {
+        let mut merge = Merge::new(Times::all(streams));
+        let mut found = Vec::new();
+        while let Some(head) = merge.next_head() {
+            found.push((head.nanoseconds(), merge.winner.unwrap() as usize));
+        }
+        assert_eq!(found, expected(streams));
+        assert!(!merge.advance());
+        // With pauses, it is the same, and nothing comes before it has to.
+        let mut merge = Merge::new(Times::all(streams));
+        let mut paused = Vec::new();
+        for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
+            merge.pause_at(until);
             while let Some(head) = merge.next_head() {
-                found.push((head.nanoseconds(), merge.winner.unwrap() as usize));
+                assert!(until.is_none_or(|until| head.nanoseconds().is_none_or(|time| time < until)));
+                paused.push((head.nanoseconds(), merge.winner.unwrap() as usize));
             }
-            assert_eq!(found, expected(&streams), "{count}");
-            assert!(!merge.advance());
-            // With pauses, it is the same, and nothing comes before it has to.
-            let mut merge = Merge::new(Times::all(&streams));
-            let mut paused = Vec::new();
-            for until in [-5, 0, 1, 1, 20, 30, i128::MAX - 1].map(Some).into_iter().chain([None]) {
+        }
+        assert_eq!(paused, found);
+        // The same if they are drained, some of them one by one, with pauses or without.
+        for pauses in [&[-5, 0, 1, 1, 20, 30, i128::MAX - 1][..], &[]] {
+            let mut merge = Merge::new(Times::all(streams));
+            let mut handed_on = Vec::new();
+            for until in pauses.iter().copied().map(Some).chain([None]) {
                 merge.pause_at(until);
-                while let Some(head) = merge.next_head() {
-                    assert!(until.is_none_or(|until| head.nanoseconds().is_none_or(|time| time < until)));
-                    paused.push((head.nanoseconds(), merge.winner.unwrap() as usize));
+                for most in [1, 2, 7, usize::MAX] {
+                    let mut left = most;
+                    merge.drain_all(&mut |message| {
+                        if let Message::Damage(damage) = message {
+                            let (stream, index) = (damage.bit as usize, damage.skipped as usize);
+                            let time = streams[stream][index];
+                            assert!(until.is_none_or(|until| time.is_none_or(|time| time < until)));
+                            handed_on.push((time, stream));
+                        }
+                        left -= 1;
+                        if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                    });
                 }
             }
-            assert_eq!(paused, found, "{count}");
-            // The same if they are drained, some of them one by one, with pauses or without.
-            for pauses in [&[-5, 0, 1, 1, 20, 30, i128::MAX - 1][..], &[]] {
-                let mut merge = Merge::new(Times::all(&streams));
-                let mut handed_on = Vec::new();
-                for until in pauses.iter().copied().map(Some).chain([None]) {
-                    merge.pause_at(until);
-                    for most in [1, 2, 7, usize::MAX] {
-                        let mut left = most;
-                        merge.drain_all(&mut |message| {
-                            if let Message::Damage(damage) = message {
-                                let (stream, index) = (damage.bit as usize, damage.skipped as usize);
-                                let time = streams[stream][index];
-                                assert!(until.is_none_or(|until| time.is_none_or(|time| time < until)));
-                                handed_on.push((time, stream));
-                            }
-                            left -= 1;
-                            if left == 0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                        });
-                    }
-                }
-                assert_eq!(handed_on, found, "{count}");
-            }
+            assert_eq!(handed_on, found);
         }
     }
 }

@@ -290,6 +290,8 @@ fn number(rest: &mut &[u8]) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use ichnos_testing::cases;
+
     use super::*;
 
     fn what(bytes: &[u8]) -> &'static str {
@@ -373,17 +375,12 @@ mod tests {
         assert_eq!(what(&[0; 100]), "a file of zeros, at least at its beginning");
         assert_eq!(what(&[0xc3; 100]), "");
         // Whatever they are, there is an answer.
-        let mut noise = 1u32;
-        for len in 0..2000 {
-            let mut random = || {
-                noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-                (noise >> 24) as u8
-            };
-            let mut bytes: Vec<u8> = (0..len % 97).map(|_| random()).collect();
+        cases(2_000, |random| {
+            let mut bytes = random.bytes(random.seed() as usize % 97);
             if let Some(first) = bytes.first_mut() {
                 *first = 0x0a;
             }
             let _ = KnownFile::recognise(&bytes);
-        }
+        });
     }
 }

@@ -321,6 +321,8 @@ pub(crate) fn special(_: FileType) -> &'static str {
 mod tests {
     use std::io::Write;
 
+    use ichnos_testing::Random;
+
     use super::*;
     use crate::testing::Folder;
 
@@ -449,12 +451,7 @@ mod tests {
         assert!(matches!(refused, Err(IoError::Ratio { .. })));
         let trusting = IoLimits { small_ratio: 1000, ..IoLimits::default() };
         // Zeros at the beginning are no harm where enough of other bytes follows.
-        let mut noise = 1u32;
-        let mut random = || {
-            noise = noise.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            (noise >> 24) as u8
-        };
-        let mixed: Vec<u8> = std::iter::repeat_n(0, 500_000).chain((0..50_000).map(|_| random())).collect();
+        let mixed = [vec![0; 500_000], Random::new(1).bytes(50_000)].concat();
         assert!(Tree::from_reader("-", &gzip(&mixed)[..], &IoLimits::default()).is_ok());
         assert_eq!(Tree::open(&folder.join("small.gz"), &trusting).unwrap().entries[0].len, Some(200_000));
         let error = Tree::from_reader("-", std::io::repeat(1), &tight).unwrap_err();

@@ -55,7 +55,7 @@ fn allowed(name: &str) -> Option<Vec<String>> {
         "ichnos-cli" => names(&["ichnos"]),
         "ichnos" => names(&BASE).into_iter().chain(names(&STAGES)).chain(formats()).collect(),
         "ichnos-io" => names(&["ichnos-model"]),
-        "ichnos-model" => vec![],
+        "ichnos-model" | "ichnos-testing" => vec![],
         name if STAGES.contains(&name) || is_format(name) => names(&BASE),
         _ => return None,
     })

@@ -8,8 +8,9 @@ use std::path::Path;
 
 use ichnos_ctf::trace::{CtfTrace, OpenOptions, open};
 use ichnos_model::{Cursor, Damage, Field, Message, Scope, StreamCursor, TraceInput, Visitor, Window};
+use ichnos_testing::Random;
 
-use crate::fault_trace::{Damaged, Dice, FaultTrace, Kind, Layer, STREAM, check};
+use crate::fault_trace::{Damaged, FaultTrace, Kind, Layer, STREAM, check, choose};
 use crate::reading::tree;
 
 /// What is read of a trace, as far as it is of interest here.
@@ -251,7 +252,7 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
          |---|---|---|---|---|---|---|---|\n",
     );
     for count in [1, 10, 100, 1000] {
-        let damaged = trace.damaged(count, count as u64 + 40, Dice::choose);
+        let damaged = trace.damaged(count, count as u64 + 40, choose);
         for (name, index) in [("none", None), ("of before", Some(&*index))] {
             let verdict = judge(&trace, &damaged, index, &format!("{count} places, index: {name}"));
             let all: usize = trace.packets.iter().map(|packet| packet.events.len()).sum();
@@ -274,13 +275,13 @@ fn up_to_a_thousand_packets_of_ten_thousand() {
 fn packets_in_a_row() {
     let traces = [FaultTrace::new(PACKETS), FaultTrace::without_uuid(PACKETS)];
     for seed in 0..rounds() * 10 {
-        let mut dice = Dice::new(seed);
+        let mut random = Random::new(seed);
         let mut ranges = Vec::new();
         let mut n = 5;
         while n + 40 < PACKETS {
-            let length = 1 + dice.below(20);
+            let length = 1 + random.index(20);
             ranges.push(n..n + length);
-            n += length + 6 + dice.below(20);
+            n += length + 6 + random.index(20);
         }
         let trace = &traces[seed as usize % 2];
         judge(trace, &trace.damaged_ranges(&ranges, seed), None, &format!("rows {seed}"));
@@ -294,9 +295,9 @@ fn damaged_packets_with_a_right_index() {
     let index = FaultTrace::index_bytes(&trace.index());
     let mut accepted = 0;
     for seed in 0..20 {
-        let damaged = trace.damaged(10, seed, |dice| {
+        let damaged = trace.damaged(10, seed, |random| {
             loop {
-                let (layer, kind) = dice.choose();
+                let (layer, kind) = choose(random);
                 if layer != Layer::Packet && matches!(kind, Kind::Flip | Kind::Zero | Kind::Reorder) {
                     return (layer, kind);
                 }
@@ -328,7 +329,7 @@ fn false_indexes() {
     let trace = FaultTrace::new(COUNT);
     let bytes = trace.bytes();
     let entries = trace.index();
-    let mut dice = Dice::new(1);
+    let mut random = Random::new(1);
     let all = trace.spared(&vec![false; COUNT]);
     let mut table = String::from(
         "| index | tries | noticed on opening | noticed on reading | events lost |\n|---|---|---|---|---|\n",
@@ -361,19 +362,19 @@ fn false_indexes() {
     for (field, name) in FIELDS.iter().enumerate() {
         let mut flips = Vec::new();
         for _ in 0..20 {
-            let (n, bit) = (dice.below(COUNT), dice.below(64));
+            let (n, bit) = (random.index(COUNT), random.index(64));
             flips.push(changed(&mut |entries| entries[n][field] ^= 1 << bit));
         }
         row(&format!("a bit of an entry flipped: {name}"), &flips);
     }
-    let times = |dice: &mut Dice| {
-        let (n, step) = (dice.below(COUNT), dice.below(90) as u64 + 1);
+    let times = |random: &mut Random| {
+        let (n, step) = (random.index(COUNT), random.index(90) as u64 + 1);
         changed(&mut |entries| {
             entries[n][3] += step;
             entries[n][4] -= step;
         })
     };
-    row("times of an entry a little wrong", &(0..20).map(|_| times(&mut dice)).collect::<Vec<_>>());
+    row("times of an entry a little wrong", &(0..20).map(|_| times(&mut random)).collect::<Vec<_>>());
     row("all times shifted", &[changed(&mut |entries| entries.iter_mut().for_each(|entry| entry[3] += 5))]);
     row("all offsets shifted", &[changed(&mut |entries| entries.iter_mut().for_each(|entry| entry[0] += 8))]);
     row("stale: the file has grown", &[changed(&mut |entries| entries.truncate(COUNT - 7))]);
@@ -381,36 +382,36 @@ fn false_indexes() {
     let other: Vec<_> = entries.iter().map(|entry| [entry[0], 2048, 2000, 7, 8, 0, 5, STREAM, 0]).collect();
     row("of another trace", &[FaultTrace::index_bytes(&other)]);
     let good = FaultTrace::index_bytes(&entries);
-    let any = |dice: &mut Dice| 16 + dice.below(good.len() - 16 - 72 * 2);
-    let cut = |dice: &mut Dice| {
-        let at = any(dice);
-        [&good[..at], &good[at + 1 + dice.below(72)..]].concat()
+    let any = |random: &mut Random| 16 + random.index(good.len() - 16 - 72 * 2);
+    let cut = |random: &mut Random| {
+        let at = any(random);
+        [&good[..at], &good[at + 1 + random.index(72)..]].concat()
     };
-    row("bytes cut out", &(0..20).map(|_| cut(&mut dice)).collect::<Vec<_>>());
-    let inserted = |dice: &mut Dice| {
-        let at = any(dice);
-        let noise: Vec<u8> = (0..1 + dice.below(72)).map(|_| dice.next() as u8).collect();
+    row("bytes cut out", &(0..20).map(|_| cut(&mut random)).collect::<Vec<_>>());
+    let inserted = |random: &mut Random| {
+        let at = any(random);
+        let noise: Vec<u8> = (0..1 + random.index(72)).map(|_| random.byte()).collect();
         [&good[..at], &noise, &good[at..]].concat()
     };
-    row("bytes inserted", &(0..20).map(|_| inserted(&mut dice)).collect::<Vec<_>>());
-    let zeroed = |dice: &mut Dice| {
+    row("bytes inserted", &(0..20).map(|_| inserted(&mut random)).collect::<Vec<_>>());
+    let zeroed = |random: &mut Random| {
         let mut index = good.clone();
-        let at = any(dice);
+        let at = any(random);
         index[at..at + 72].fill(0);
         index
     };
-    row("72 bytes zeroed", &(0..20).map(|_| zeroed(&mut dice)).collect::<Vec<_>>());
-    row("cut off", &(0..20).map(|_| good[..any(&mut dice)].to_vec()).collect::<Vec<_>>());
-    let twice = |dice: &mut Dice| {
-        let n = dice.below(COUNT);
+    row("72 bytes zeroed", &(0..20).map(|_| zeroed(&mut random)).collect::<Vec<_>>());
+    row("cut off", &(0..20).map(|_| good[..any(&mut random)].to_vec()).collect::<Vec<_>>());
+    let twice = |random: &mut Random| {
+        let n = random.index(COUNT);
         changed(&mut |entries| entries.insert(n, entries[n]))
     };
-    row("an entry twice", &(0..20).map(|_| twice(&mut dice)).collect::<Vec<_>>());
-    let swapped = |dice: &mut Dice| {
-        let n = dice.below(COUNT - 1);
+    row("an entry twice", &(0..20).map(|_| twice(&mut random)).collect::<Vec<_>>());
+    let swapped = |random: &mut Random| {
+        let n = random.index(COUNT - 1);
         changed(&mut |entries| entries.swap(n, n + 1))
     };
-    row("two entries swapped", &(0..20).map(|_| swapped(&mut dice)).collect::<Vec<_>>());
+    row("two entries swapped", &(0..20).map(|_| swapped(&mut random)).collect::<Vec<_>>());
     row("empty", &[Vec::new()]);
     row("of an unknown version", &[[&good[..4], &2u32.to_be_bytes(), &good[8..]].concat()]);
     compare("index", &table);
@@ -421,7 +422,7 @@ fn false_indexes() {
 fn windows_with_a_false_index() {
     let trace = FaultTrace::new(300);
     let bytes = trace.bytes();
-    let mut dice = Dice::new(3);
+    let mut random = Random::new(3);
     let times = |stream: &CtfTrace, window: Window| {
         let mut cursor = stream.streams[0].cursor(window);
         let mut times = Vec::new();
@@ -435,14 +436,14 @@ fn windows_with_a_false_index() {
     for _ in 0..40 {
         let mut entries = trace.index();
         for _ in 0..3 {
-            let (n, step) = (dice.below(300), dice.below(900) as u64);
-            if dice.below(2) == 0 { entries[n][3] += step } else { entries[n][4] -= step }
+            let (n, step) = (random.index(300), random.index(900) as u64);
+            if random.index(2) == 0 { entries[n][3] += step } else { entries[n][4] -= step }
         }
         let with = opened(&trace.metadata, &bytes, Some(&FaultTrace::index_bytes(&entries)));
         accepted += usize::from(with.diagnostics().is_empty());
         for _ in 0..40 {
-            let begin = 5_000_000_000 + dice.below(300_000) as i128;
-            let window = Window { begin: Some(begin), end: Some(begin + dice.below(3000) as i128) };
+            let begin = 5_000_000_000 + random.index(300_000) as i128;
+            let window = Window { begin: Some(begin), end: Some(begin + random.index(3000) as i128) };
             assert_eq!(times(&with, window), times(&without, window), "{window:?}");
         }
     }

@@ -5,9 +5,10 @@ use std::fmt::Write as _;
 
 use ichnos_ctf::trace::{OpenOptions, open};
 use ichnos_model::TraceInput;
+use ichnos_testing::Random;
 
 use crate::fault_injection::compare;
-use crate::fault_trace::{Dice, FaultTrace, Kind};
+use crate::fault_trace::{FaultTrace, Kind};
 use crate::reading::{Observed, observed, tree};
 
 /// Metadata as LTTng writes it: in packets of a few bytes each.
@@ -30,19 +31,19 @@ fn in_packets(text: &str) -> Vec<u8> {
     bytes
 }
 
-fn damaged(bytes: &[u8], kind: Kind, dice: &mut Dice) -> Vec<u8> {
-    let length = 1 + dice.below(32);
-    let at = dice.below(bytes.len() - 2 * length);
+fn damaged(bytes: &[u8], kind: Kind, random: &mut Random) -> Vec<u8> {
+    let length = 1 + random.index(32);
+    let at = random.index(bytes.len() - 2 * length);
     let (begin, some, rest) = (&bytes[..at], &bytes[at..at + length], &bytes[at + length..]);
     match kind {
         Kind::Flip => {
             let mut bytes = bytes.to_vec();
-            bytes[at] ^= 1 << dice.below(8);
+            bytes[at] ^= 1 << random.index(8);
             bytes
         }
         Kind::Cut => [begin, rest].concat(),
         Kind::Insert => {
-            let noise: Vec<u8> = (0..length).map(|_| dice.next() as u8).collect();
+            let noise: Vec<u8> = (0..length).map(|_| random.byte()).collect();
             [begin, &noise, some, rest].concat()
         }
         Kind::Zero => [begin, &vec![0; length], rest].concat(),
@@ -74,10 +75,10 @@ fn every_kind_of_damage() {
         let (whole, is_reported) = read(&bytes).expect("good metadata");
         assert!(!is_reported);
         for (seed, kind) in Kind::ALL.into_iter().enumerate() {
-            let mut dice = Dice::new(seed as u64);
+            let mut random = Random::new(seed as u64);
             let [mut refused, mut read_told, mut same, mut other] = [0; 4];
             for _ in 0..TRIES {
-                match read(&damaged(&bytes, kind, &mut dice)) {
+                match read(&damaged(&bytes, kind, &mut random)) {
                     None => refused += 1,
                     Some((_, true)) => read_told += 1,
                     Some((messages, false)) if messages == whole => same += 1,

@@ -3,6 +3,8 @@
 //! It shares nothing with the reader: what must come out, and which damage cannot be seen, follows
 //! from what was written here.
 
+use ichnos_testing::Random;
+
 /// CTF 1.8 with all that packets can say of themselves.
 const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; } := u8;
@@ -45,31 +47,9 @@ const NUMBERS: usize = 12;
 /// What a text says: no byte of it makes an id of an event record class with another one.
 const TEXT: &[u8] = b"@@@@@@@@\0";
 
-/// Random numbers that are the same each time.
-#[derive(Clone)]
-pub struct Dice(u64);
-
-impl Dice {
-    pub fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    /// What to damage, and how.
-    pub fn choose(&mut self) -> (Layer, Kind) {
-        (Layer::ALL[self.below(Layer::ALL.len())], Kind::ALL[self.below(Kind::ALL.len())])
-    }
-
-    /// A number below another one.
-    pub fn below(&mut self, end: usize) -> usize {
-        (self.next() >> 16) as usize % end.max(1)
-    }
+/// What to damage, and how.
+pub fn choose(random: &mut Random) -> (Layer, Kind) {
+    (random.pick(&Layer::ALL), random.pick(&Kind::ALL))
 }
 
 /// The number by which an event is recognised as one of those that were written.
@@ -334,23 +314,23 @@ impl FaultTrace {
         bytes
     }
 
-    /// Damages `count` packets, not next to each other; `choose` decides what is damaged how.
+    /// Damages `count` packets, not next to each other; `chosen` decides what is damaged how.
     pub fn damaged(
         &self,
         count: usize,
         seed: u64,
-        mut choose: impl FnMut(&mut Dice) -> (Layer, Kind),
+        mut chosen: impl FnMut(&mut Random) -> (Layer, Kind),
     ) -> Damaged {
-        let mut dice = Dice::new(seed);
+        let mut random = Random::new(seed);
         let stride = (self.packets.len() - 2 * APART) / count;
         assert!(stride >= APART, "{count} packets cannot be damaged apart from each other");
         let mut injector = FaultInjector::new(self);
         for i in 0..count {
             // What cannot be changed, or changes nothing, is tried elsewhere.
             for _ in 0..200 {
-                let n = APART + i * stride + dice.below(stride - APART + 1);
-                let (layer, kind) = choose(&mut dice);
-                if injector.damage(n, layer, kind, &mut dice) {
+                let n = APART + i * stride + random.index(stride - APART + 1);
+                let (layer, kind) = chosen(&mut random);
+                if injector.damage(n, layer, kind, &mut random) {
                     break;
                 }
             }
@@ -360,14 +340,14 @@ impl FaultTrace {
 
     /// Damages all packets of some ranges, each in several ways.
     pub fn damaged_ranges(&self, ranges: &[std::ops::Range<usize>], seed: u64) -> Damaged {
-        let mut dice = Dice::new(seed);
+        let mut random = Random::new(seed);
         let mut injector = FaultInjector::new(self);
         for n in ranges.iter().cloned().flatten() {
-            for _ in 0..1 + dice.below(3) {
-                let (layer, kind) = dice.choose();
+            for _ in 0..1 + random.index(3) {
+                let (layer, kind) = choose(&mut random);
                 // Whole packets that change places would have to be followed.
                 if (layer, kind) != (Layer::Packet, Kind::Reorder) {
-                    injector.damage(n, layer, kind, &mut dice);
+                    injector.damage(n, layer, kind, &mut random);
                 }
             }
         }
@@ -416,14 +396,20 @@ impl<'a> FaultInjector<'a> {
     }
 
     /// Damages packet `n`; false if nothing changes.
-    fn damage(&mut self, n: usize, layer: Layer, kind: Kind, dice: &mut Dice) -> bool {
-        let Some((hit, is_visible)) = self.change(n, layer, kind, dice) else { return false };
+    fn damage(&mut self, n: usize, layer: Layer, kind: Kind, random: &mut Random) -> bool {
+        let Some((hit, is_visible)) = self.change(n, layer, kind, random) else { return false };
         self.places.push(Place { packets: n - 1..n + 3, hit, is_visible, bytes: 0..0 });
         true
     }
 
     /// Changes bytes of packet `n`: which packets are hit, and whether anybody can see it.
-    fn change(&mut self, n: usize, layer: Layer, kind: Kind, dice: &mut Dice) -> Option<(Vec<usize>, bool)> {
+    fn change(
+        &mut self,
+        n: usize,
+        layer: Layer,
+        kind: Kind,
+        random: &mut Random,
+    ) -> Option<(Vec<usize>, bool)> {
         let written = &self.written[n];
         let range = written.range(layer);
         let is_whole = (n..n + 2).all(|n| self.packets[n].len() == self.written[n].bytes.len());
@@ -440,7 +426,7 @@ impl<'a> FaultInjector<'a> {
                     Some((vec![n], true))
                 }
                 Kind::Insert => {
-                    let noise = (0..1 + dice.below(300)).map(|_| dice.next() as u8);
+                    let noise = (0..1 + random.index(300)).map(|_| random.byte());
                     let noise: Vec<u8> = noise.collect();
                     packets[n].splice(0..0, noise);
                     Some((Vec::new(), true))
@@ -461,17 +447,17 @@ impl<'a> FaultInjector<'a> {
         }
         let length = range.len();
         match kind {
-            Kind::Flip => packets[n][range.start + dice.below(length)] ^= 1 << dice.below(8),
+            Kind::Flip => packets[n][range.start + random.index(length)] ^= 1 << random.index(8),
             Kind::Zero => packets[n][range].fill(0),
             Kind::Cut => {
-                let some = 1 + dice.below(length);
-                let from = range.start + dice.below(length - some + 1);
+                let some = 1 + random.index(length);
+                let from = range.start + random.index(length - some + 1);
                 packets[n].drain(from..from + some);
                 return Some((vec![n], true));
             }
             Kind::Insert => {
-                let noise: Vec<u8> = (0..1 + dice.below(16)).map(|_| dice.next() as u8).collect();
-                let at = range.start + dice.below(length);
+                let noise: Vec<u8> = (0..1 + random.index(16)).map(|_| random.byte()).collect();
+                let at = range.start + random.index(length);
                 packets[n].splice(at..at, noise);
                 return Some((vec![n], true));
             }

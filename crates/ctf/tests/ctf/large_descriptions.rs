@@ -3,8 +3,9 @@
 
 use ichnos_ctf::trace::{OpenOptions, open};
 
-use crate::hostile::{fixed, quick, spec2};
+use crate::nested_classes::{fixed, spec2};
 use crate::reading::{damage, observed, trace, tree};
+use crate::support::quick;
 
 /// Many fields, each located through a variant of many options: few lines of metadata, and each
 /// field would visit each option.

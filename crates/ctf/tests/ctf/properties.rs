@@ -13,35 +13,11 @@ use ichnos_model::{
     IntegerProperties, IntegerRange, Length, Limits, Mappings, Member, RangeSet, Scope, Skip, StringEncoding,
     StringLength, TraceClass, VariableLengthValue, VariantOption,
 };
+use ichnos_testing::Random;
 use proptest::prelude::*;
 
 use crate::encoder::{Encoder, Order, bits, decimal, hex};
 use crate::reading::{Collect, Fields};
-
-/// A source of numbers that proptest gives the seed of.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn chance(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-}
 
 /// A field that others may need.
 #[derive(Clone)]
@@ -72,24 +48,24 @@ fn class(kind: FieldKind) -> Arc<FieldClass> {
 
 impl Maker {
     fn alignment(&mut self, least: u64) -> u64 {
-        if self.random.chance(60) { least } else { least.max(1 << self.random.below(7)) }
+        if self.random.percent(60) { least } else { least.max(1 << self.random.below(7)) }
     }
 
     fn bits(&mut self, length: u64) -> BitField {
         let mut alignment = self.alignment(1);
         let mut byte_order = self.order;
-        if self.random.chance(15) {
+        if self.random.percent(15) {
             // The other byte order: mostly where it may change.
             byte_order = match byte_order {
                 ByteOrder::LittleEndian => ByteOrder::BigEndian,
                 ByteOrder::BigEndian => ByteOrder::LittleEndian,
             };
-            if self.random.chance(95) {
+            if self.random.percent(95) {
                 alignment = alignment.max(8);
             }
         }
         let mut bits = BitField::new(length, byte_order, alignment);
-        if self.random.chance(20) {
+        if self.random.percent(20) {
             bits.bit_order = self.random.pick(&[BitOrder::FirstToLast, BitOrder::LastToFirst]);
         }
         bits
@@ -142,7 +118,7 @@ impl Maker {
                     StringEncoding::Utf32Be,
                     StringEncoding::Utf32Le,
                 ]);
-                let length = match self.random.chance(50) {
+                let length = match self.random.percent(50) {
                     true => StringLength::NullTerminated,
                     false => StringLength::Static(self.random.below(5) * encoding.unit() as u64),
                 };
@@ -162,7 +138,7 @@ impl Maker {
 
     fn any(&mut self, depth: u32, path: &[String], known: &[Needed]) -> FieldKind {
         self.budget = self.budget.saturating_sub(1);
-        if depth == 0 || self.budget == 0 || self.random.chance(45) {
+        if depth == 0 || self.budget == 0 || self.random.percent(45) {
             return self.leaf();
         }
         match self.random.below(8) {
@@ -176,13 +152,13 @@ impl Maker {
                     element: class(self.any(depth - 1, path, known)),
                     length,
                     minimum_alignment: self.alignment(1),
-                    element_aligns: self.random.chance(60),
+                    element_aligns: self.random.percent(60),
                 }
             }
             3 => {
                 let field = class(self.any(depth - 1, path, known));
                 if let (Some(selector), true) =
-                    (self.location(known, NeededKind::Boolean), self.random.chance(50))
+                    (self.location(known, NeededKind::Boolean), self.random.percent(50))
                 {
                     return FieldKind::Optional { field, selector: Box::new(selector), ranges: None };
                 }
@@ -205,7 +181,7 @@ impl Maker {
                 while lower < 4 {
                     let upper = lower + self.random.below(4) as i128;
                     options.push(VariantOption {
-                        name: self.random.chance(50).then(|| format!("o{lower}")),
+                        name: self.random.percent(50).then(|| format!("o{lower}")),
                         class: class(self.any(depth - 1, path, known)),
                         ranges: RangeSet(vec![IntegerRange { lower, upper }]),
                         attributes: Default::default(),
@@ -221,7 +197,7 @@ impl Maker {
                     .map(|_| {
                         let bits = BitField::new(length, self.order, 1);
                         let integer = IntegerProperties {
-                            signed: self.random.chance(50),
+                            signed: self.random.percent(50),
                             ..IntegerProperties::default()
                         };
                         self.names += 1;
@@ -232,7 +208,7 @@ impl Maker {
                 FieldKind::Union { members, alignment: self.alignment(1) }
             }
             _ => match self.location(known, NeededKind::Length) {
-                Some(location) if self.random.chance(50) => FieldKind::String {
+                Some(location) if self.random.percent(50) => FieldKind::String {
                     encoding: StringEncoding::Utf8,
                     length: StringLength::Dynamic(Box::new(location)),
                     alignment: self.alignment(8),
@@ -269,8 +245,8 @@ impl Maker {
                 2 => {
                     needed = Some(NeededKind::Selector);
                     let length = self.length();
-                    let signed = self.random.chance(60);
-                    if self.random.chance(30) {
+                    let signed = self.random.percent(60);
+                    if self.random.percent(30) {
                         let value = VariableLengthValue::Integer(self.integer(signed));
                         FieldKind::VariableLength { value, alignment: 8 }
                     } else {
@@ -294,7 +270,7 @@ impl Maker {
                     new.push(one);
                     kind
                 }
-                None if depth > 0 && self.random.chance(15) => {
+                None if depth > 0 && self.random.percent(15) => {
                     // What is in a structure is there for those after it.
                     let (kind, inner) = self.structure(depth - 1, &path, &known);
                     known.extend(inner.iter().cloned());
@@ -381,7 +357,7 @@ impl Writer {
         match self.random.below(5) {
             0 => vec![true; length as usize],
             1 => vec![false; length as usize],
-            _ => (0..length).map(|_| self.random.chance(50)).collect(),
+            _ => (0..length).map(|_| self.random.percent(50)).collect(),
         }
     }
 
@@ -478,7 +454,7 @@ impl Writer {
                 let mut ended = false;
                 for _ in 0..units {
                     let c = b'a' + self.random.below(26) as u8;
-                    let zero = !ends && self.random.chance(15);
+                    let zero = !ends && self.random.percent(15);
                     put(self, if zero { 0 } else { c });
                     ended |= zero;
                     if !ended {
@@ -498,7 +474,7 @@ impl Writer {
                     Length::Static(length) => *length,
                     Length::Dynamic(location) => self.needed(location) as u64,
                 };
-                let bytes: Vec<u8> = (0..length).map(|_| self.random.next() as u8).collect();
+                let bytes: Vec<u8> = (0..length).map(|_| self.random.number() as u8).collect();
                 self.encoder.raw(&bytes);
                 let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 self.expect(path, format!("x:{digits}"));
@@ -591,7 +567,7 @@ fn payload_plan(plans: &TracePlans) -> &Plan {
 }
 
 fn made(seed: u64, budget: usize) -> FieldKind {
-    let mut random = Random(seed);
+    let mut random = Random::new(seed);
     let order = random.pick(&[ByteOrder::LittleEndian, ByteOrder::BigEndian]);
     Maker { random, order, names: 0, budget }.structure(4, &[], &[]).0
 }
@@ -634,7 +610,7 @@ proptest! {
     fn what_is_written_is_read(seed: u64, budget in 1usize..60, begin in 0u64..40, cut: u64) {
         let (payload, plans) = plans(made(seed, budget));
         let mut writer = Writer {
-            random: Random(!seed),
+            random: Random::new(!seed),
             encoder: Encoder::default(),
             open: None,
             expected: Vec::new(),
@@ -671,9 +647,9 @@ proptest! {
     #[test]
     fn anything_can_be_read(seed: u64, budget in 1usize..60, begin in 0u64..20, noise: u64, size in 0usize..80, content in 0u64..800) {
         let (_, plans) = plans(made(seed, budget));
-        let mut random = Random(noise);
+        let mut random = Random::new(noise);
         let data: Vec<u8> = (0..size)
-            .map(|_| if random.chance(50) { random.below(4) as u8 } else { random.next() as u8 })
+            .map(|_| if random.percent(50) { random.below(4) as u8 } else { random.number() as u8 })
             .collect();
         let limits = DecodeLimits { integer_bits: 300, zero_size_elements: 50 };
         let begin = begin.min(content).min(size as u64 * 8);

@@ -53,6 +53,8 @@ impl Trace {
     }
 
     fn open(&self) -> CtfTrace {
+        // Others have the file in memory as it was.
+        ichnos_io::handle_bus_errors().unwrap();
         let tree = Tree::open(self.0.path(), &IoLimits::default()).unwrap();
         open(&[&tree], &OpenOptions::default()).traces.remove(0)
     }

@@ -3,6 +3,7 @@
 use ichnos_fuchsia::log::{
     Damage, Encoder, Event, Framing, Message, Messages, Record, Rule, Splitter, Value,
 };
+use ichnos_testing::{Random, cases};
 
 use crate::properties::split;
 use crate::support::bytes;
@@ -44,38 +45,32 @@ fn timestamps(messages: Messages<'_>) -> (Vec<i64>, Vec<Damage>) {
     (timestamps, damages)
 }
 
-/// Deterministic numbers.
-pub fn random(state: &mut u64) -> usize {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    (*state >> 33) as usize
-}
-
 /// Each kind of damage to one of 10,000 records: all others are there, none is there that was not.
 #[test]
 fn a_damaged_record_loses_itself_only() {
     let many = records(10_000);
     let few = records(200);
-    let mut state = 1;
-    for round in 0..2_000 {
+    cases(2_000, |random| {
+        let round = random.seed();
         let (whole, begins) = if round < 24 { &many } else { &few };
         let mut bytes = whole.clone();
-        let index = random(&mut state) % begins.len();
+        let index = random.index(begins.len());
         let begin = begins[index];
         let end = begins.get(index + 1).copied().unwrap_or(bytes.len());
         match round % 6 {
             // A byte, anywhere.
-            0 => bytes[begin + random(&mut state) % (end - begin)] ^= 1 + random(&mut state) as u8 % 255,
+            0 => bytes[begin + random.index(end - begin)] ^= 1 + random.below(255) as u8,
             // The sizes in its header.
-            1 => bytes[begin + random(&mut state) % 2] = random(&mut state) as u8,
+            1 => bytes[begin + random.index(2)] = random.byte(),
             // The size in the header of its first argument.
-            2 => bytes[begin + 16 + random(&mut state) % 2] = random(&mut state) as u8,
+            2 => bytes[begin + 16 + random.index(2)] = random.byte(),
             // All of it.
-            3 => bytes[begin..end].fill(random(&mut state) as u8),
-            4 => bytes[begin..end].iter_mut().for_each(|byte| *byte = random(&mut state) as u8),
+            3 => bytes[begin..end].fill(random.byte()),
+            4 => bytes[begin..end].iter_mut().for_each(|byte| *byte = random.byte()),
             // Its end is missing, in words.
             _ => {
                 let words = (end - begin) / 8;
-                let kept = random(&mut state) % words;
+                let kept = random.index(words);
                 bytes.drain(begin + kept * 8..end);
             }
         }
@@ -99,15 +94,15 @@ fn a_damaged_record_loses_itself_only() {
             let limit = if most == 0 { end } else { begins.get(index + 2).copied().unwrap_or(end) };
             assert!(begin <= from && to <= limit, "{begin} {end}: {damage:?}");
         }
-    }
+    });
 }
 
 #[test]
 fn damage_in_a_stream_is_the_same_however_it_is_cut() {
     let (mut bytes, begins) = records(3_000);
-    let mut state = 2;
+    let mut random = Random::new(2);
     for index in (5..3_000).step_by(500) {
-        bytes[begins[index]] = random(&mut state) as u8;
+        bytes[begins[index]] = random.byte();
         bytes[begins[index + 20] + 20] ^= 0xff;
     }
     let expected: Vec<String> =
@@ -264,14 +259,14 @@ fn damage_in_datagrams() {
     let all: Vec<String> =
         Messages::new(&whole, Framing::Datagrams).map(|message| text(&message.unwrap())).collect();
     assert_eq!(all.len(), 100);
-    let mut state = 3;
-    for round in 0..1_000 {
-        let index = random(&mut state) % 99;
+    cases(1_000, |random| {
+        let round = random.seed();
+        let index = random.index(99);
         let begin: usize = payloads[..index].iter().map(|payload| payload.len() + 4).sum();
         let mut bytes = whole.clone();
         match round % 3 {
             // The length.
-            0 => bytes[begin + random(&mut state) % 4] ^= 1 + random(&mut state) as u8 % 255,
+            0 => bytes[begin + random.index(4)] ^= 1 + random.below(255) as u8,
             // The beginning of the content.
             1 => bytes[begin + 4..begin + 12].fill(0xff),
             // All of the content.
@@ -286,7 +281,7 @@ fn damage_in_datagrams() {
         let damages: Vec<_> = Messages::new(&bytes, Framing::Datagrams).filter_map(Result::err).collect();
         assert!(missing.is_empty(), "round {round}, datagram {index} at {begin}: {missing:?} {damages:?}");
         assert!(found.len() <= 100, "round {round}");
-    }
+    });
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! Bytes that are missing and bytes that are too many, anywhere: only what they are part of is lost.
 
 use std::collections::HashMap;
+use std::time::Duration;
 
 use ichnos_fuchsia::log::{Framing, Message, Messages, Rule};
+use ichnos_testing::{Random, cases, in_cpu_time};
 
-use crate::framing::{datagrams, legacy, random, records};
+use crate::framing::{datagrams, legacy, records};
 use crate::properties::split;
 
 /// Messages, and what each adds to a file.
@@ -74,17 +76,17 @@ struct Change {
 }
 
 impl Change {
-    fn random(state: &mut u64, begin: usize, end: usize, most: usize) -> Self {
-        let at = begin + random(state) % (end - begin);
-        let size = 1 + random(state) % most;
-        if random(state) % 2 == 0 {
+    fn random(random: &mut Random, begin: usize, end: usize, most: usize) -> Self {
+        let at = begin + random.index(end - begin);
+        let size = 1 + random.index(most);
+        if random.is_one_in(2) {
             return Self { at, removed: size.min(end - at), inserted: Vec::new() };
         }
-        let kind = random(state) % 4;
+        let kind = random.below(4);
         let inserted = (0..size).map(|_| match kind {
             0 => 0,
-            1 => b' ' + (random(state) % 90) as u8,
-            _ => random(state) as u8,
+            1 => b' ' + random.below(90) as u8,
+            _ => random.byte(),
         });
         Self { at, removed: 0, inserted: inserted.collect() }
     }
@@ -174,16 +176,16 @@ fn a_byte_inserted_loses_its_record_only() {
 #[test]
 fn random_deletions_and_insertions_lose_what_they_touch_only() {
     for (kind, file) in files(500).iter().enumerate() {
-        let mut state = 7 + kind as u64;
-        for round in 0..200 {
-            let most = [1, 8, 40, 300, 3_000][round % 5];
-            let change = Change::random(&mut state, 0, file.bytes.len(), most);
+        cases(200, |random| {
+            let round = random.seed();
+            let most = [1, 8, 40, 300, 3_000][round as usize % 5];
+            let change = Change::random(random, 0, file.bytes.len(), most);
             let what = format!(
                 "{:?} {kind}, round {round}: {} bytes removed, {:?} inserted at {}",
                 file.framing, change.removed, change.inserted, change.at
             );
             check(file, &[change], &what);
-        }
+        });
     }
 }
 
@@ -191,24 +193,23 @@ fn random_deletions_and_insertions_lose_what_they_touch_only() {
 #[test]
 fn two_hundred_changes_of_one_file() {
     for (kind, file) in files(6_000).iter().enumerate() {
-        for round in 0..5 {
-            let mut state = 100 + kind as u64 * 10 + round;
+        cases(5, |random| {
+            let round = random.seed();
             let part = file.bytes.len() / 200;
             // One in each part, with whole messages between them.
             let changes: Vec<Change> = (0..200)
-                .map(|index| Change::random(&mut state, index * part, index * part + part / 2, 40))
+                .map(|index| Change::random(random, index * part, index * part + part / 2, 40))
                 .collect();
             check(file, &changes, &format!("{:?} {kind}, round {round}", file.framing));
-        }
+        });
     }
 }
 
 #[test]
 fn what_is_found_behind_a_cut_does_not_depend_on_the_pieces() {
     for file in files(60) {
-        let mut state = 5;
-        for _ in 0..20 {
-            let change = Change::random(&mut state, 0, file.bytes.len(), 30);
+        cases(20, |random| {
+            let change = Change::random(random, 0, file.bytes.len(), 30);
             let mut bytes = file.bytes.clone();
             bytes.splice(change.at..change.at + change.removed, change.inserted);
             let whole: Vec<_> =
@@ -217,7 +218,7 @@ fn what_is_found_behind_a_cut_does_not_depend_on_the_pieces() {
                 let pieces = split(&bytes, file.framing, std::iter::repeat(piece));
                 assert!(pieces == whole, "{:?}, pieces of {piece}", file.framing);
             }
-        }
+        });
     }
 }
 
@@ -279,11 +280,9 @@ fn time_is_in_proportion_to_the_size_of_hostile_input() {
     };
     for (name, bytes) in [("chains", chains), ("names", names), ("nested", nested), ("lengths", lengths)] {
         for framing in [Framing::Records, Framing::ExtendedRecords, Framing::Datagrams] {
-            let time = std::time::Instant::now();
-            let count = Messages::new(&bytes, framing).count();
-            // In a build for tests, on a machine that does other things, too.
-            assert!(time.elapsed().as_secs() < 10, "{name}, {framing:?}: {:?}", time.elapsed());
-            eprintln!("{name}, {framing:?}: {count} in {:?}", time.elapsed());
+            let what = format!("{name}, {framing:?}");
+            // In a build for tests.
+            in_cpu_time(Duration::from_secs(10), &what, || Messages::new(&bytes, framing).count());
         }
     }
 }

@@ -1,10 +1,11 @@
 //! Messages of printf: what C's printf makes of them, and what it has no answer to.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use ichnos_fuchsia::log::{CheckOptions, Encoder, LogError, Record, RecordEncoder, Rule};
+use ichnos_testing::{Random, cases};
 
 fn encoded(format: &str, write: impl FnOnce(&mut RecordEncoder<'_>)) -> Vec<u8> {
     let mut buffer = vec![0; 1_024 + format.len() * 2];
@@ -138,48 +139,25 @@ fn output_is_bounded() {
     assert_eq!(errors(&bytes).len(), 1_600);
 }
 
-/// Deterministic numbers.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+fn integer(random: &mut Random) -> u64 {
+    match random.below(4) {
+        0 => random.below(20),
+        1 => random.below(20).wrapping_neg(),
+        2 => random.pick(&[0, 1, 0x7f, 0x80, 0xff, 0x8000, 0x7fff_ffff, 1 << 31, 1 << 63, u64::MAX]),
+        _ => random.number() >> random.below(64),
     }
+}
 
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-
-    fn pick<T: Copy>(&mut self, of: &[T]) -> T {
-        of[self.below(of.len() as u64) as usize]
-    }
-
-    fn integer(&mut self) -> u64 {
-        match self.below(4) {
-            0 => self.below(20),
-            1 => self.below(20).wrapping_neg(),
-            2 => self.pick(&[0, 1, 0x7f, 0x80, 0xff, 0x8000, 0x7fff_ffff, 1 << 31, 1 << 63, u64::MAX]),
-            _ => self.next() >> self.below(64),
-        }
-    }
-
-    fn float(&mut self) -> f64 {
-        let float = match self.below(6) {
-            // Halves, which are rounded to even.
-            0 => self.below(1 << 12) as f64 / self.pick(&[2.0, 4.0, 8.0, 16.0, 64.0]),
-            1 => self.below(100_000) as f64 / self.pick(&[10.0, 100.0, 1_000.0]),
-            2 => {
-                self.pick(&[0.0, 1.0, 9.5, 99.5, 999_999.5, 1e15, 1e16, 1e-5, 1e-4, 5e-324, 1e308, f64::NAN])
-            }
-            3 => self.pick(&[f64::INFINITY, f64::MIN_POSITIVE, f64::MAX, 0.1, 123_456_789.0, 0.000_123_45]),
-            _ => f64::from_bits(self.next()),
-        };
-        if self.below(3) == 0 { -float } else { float }
-    }
+fn float(random: &mut Random) -> f64 {
+    let float = match random.below(6) {
+        // Halves, which are rounded to even.
+        0 => random.below(1 << 12) as f64 / random.pick(&[2.0, 4.0, 8.0, 16.0, 64.0]),
+        1 => random.below(100_000) as f64 / random.pick(&[10.0, 100.0, 1_000.0]),
+        2 => random.pick(&[0.0, 1.0, 9.5, 99.5, 999_999.5, 1e15, 1e16, 1e-5, 1e-4, 5e-324, 1e308, f64::NAN]),
+        3 => random.pick(&[f64::INFINITY, f64::MIN_POSITIVE, f64::MAX, 0.1, 123_456_789.0, 0.000_123_45]),
+        _ => f64::from_bits(random.number()),
+    };
+    if random.below(3) == 0 { -float } else { float }
 }
 
 /// A conversion with its argument: for the format string, for the C program, for the record.
@@ -277,7 +255,7 @@ fn case(random: &mut Random, library: Library) -> Case {
             format!("{value:x}")
         }
         b'd' | b'i' | b'o' | b'u' | b'x' | b'X' | b'b' | b'B' | b'p' => {
-            let mut value = random.integer();
+            let mut value = integer(random);
             if letter == b'p' && !library.is_glibc {
                 // Only that one says how it writes it.
                 value = 0;
@@ -291,7 +269,7 @@ fn case(random: &mut Random, library: Library) -> Case {
             format!("{value:x}")
         }
         _ => {
-            let mut value = random.float();
+            let mut value = float(random);
             if letter.eq_ignore_ascii_case(&b'g') && format.contains('#') {
                 // Where rounding gives one more digit before the point, the C library of GNU loses the
                 // zeros that `#` is there for: of 999999.5, it makes 1.e+06. So such numbers are left out.
@@ -311,7 +289,7 @@ fn case(random: &mut Random, library: Library) -> Case {
 }
 
 /// A format string of some conversions, and text between them.
-fn cases(random: &mut Random, library: Library) -> Case {
+fn several(random: &mut Random, library: Library) -> Case {
     let mut all = Case { format: String::new(), line: String::new(), arguments: Vec::new() };
     for _ in 0..1 + random.below(4) {
         let between = random.pick(&["", "a", " = ", "%%", "%% of ", "ä"]);
@@ -336,7 +314,7 @@ fn program() -> Option<PathBuf> {
     status.ok()?.success().then_some(path)
 }
 
-fn run(program: &PathBuf, input: String) -> Vec<String> {
+fn run(program: &Path, input: String) -> Vec<String> {
     let mut child =
         Command::new(program).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it was compiled");
     let mut stdin = child.stdin.take().unwrap();
@@ -356,10 +334,14 @@ fn rendering_is_that_of_the_c_library() {
     let about = run(&program, String::new()).join("");
     let library = Library { is_glibc: about.contains("glibc"), has_binary: about.contains("binary") };
     eprintln!("    C library: {about}");
-    let mut random = Random(1);
-    let all: Vec<Case> = (0..100_000).map(|_| cases(&mut random, library)).collect();
+    cases(1, |random| render_all(&program, library, random));
+}
+
+/// Compares 100,000 format strings.
+fn render_all(program: &Path, library: Library, random: &mut Random) {
+    let all: Vec<Case> = (0..100_000).map(|_| several(random, library)).collect();
     let input = all.iter().map(|case| case.line.clone() + "\n").collect::<String>();
-    let expected = run(&program, input);
+    let expected = run(program, input);
     assert_eq!(expected.len(), all.len() + 1);
     let mut wrong = 0;
     for (case, expected) in all.iter().zip(&expected[1..]) {

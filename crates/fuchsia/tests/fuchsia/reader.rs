@@ -10,6 +10,7 @@ use ichnos_model::{
     Cursor, DamageKind, Drained, Event, EventCounts, Field, FieldKind, Meaning, Message, MessageKind, Real,
     Scope, StreamCursor, Text, TraceInput, Visitor, Window,
 };
+use ichnos_testing::Random;
 use proptest::collection::vec;
 use proptest::prelude::*;
 
@@ -582,13 +583,7 @@ fn a_damaged_record_among_many_loses_itself_only() {
 #[test]
 fn other_files_are_left_alone() {
     let text = include_str!("reader.rs").as_bytes();
-    let mut state = 1u64;
-    let random: Vec<u8> = (0..300_000)
-        .map(|_| {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            (state >> 33) as u8
-        })
-        .collect();
+    let random = Random::new(1).bytes(300_000);
     let zeros = vec![0; 100_000];
     for other in [text, &random, &zeros, b"", b"\x29"] {
         assert!(!probe(&tree(other), &OpenOptions::default()));

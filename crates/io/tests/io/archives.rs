@@ -5,6 +5,7 @@ use std::io::{Cursor, Write};
 use std::sync::{Arc, Mutex};
 
 use ichnos_io::{IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions};
+use ichnos_testing::Random;
 use tempfile::TempDir;
 use zip::CompressionMethod;
 
@@ -15,12 +16,7 @@ fn messages(tree: &Tree) -> Vec<&str> {
 
 /// Bytes that hardly become smaller.
 fn noise(len: usize) -> Vec<u8> {
-    let mut state = 1u32;
-    let next = || {
-        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        (state >> 24) as u8
-    };
-    std::iter::repeat_with(next).take(len).collect()
+    Random::new(1).bytes(len)
 }
 
 fn tar(files: &[(&str, &[u8])]) -> Vec<u8> {

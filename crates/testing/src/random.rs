@@ -1,0 +1,141 @@
+//! Random numbers of a seed.
+
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+/// Random numbers of a seed.
+#[derive(Debug)]
+pub struct Random {
+    seed: u64,
+    rng: TestRng,
+}
+
+/// Calls `case` with the random numbers of each seed below `count`; if the variable `ICHNOS_SEED` is set, of that seed
+/// only. Returns the number of cases. The seed of a case that fails is printed.
+///
+/// # Panics
+/// If the variable is not a number.
+pub fn cases(count: u64, mut case: impl FnMut(&mut Random)) -> u64 {
+    let seeds = match std::env::var("ICHNOS_SEED") {
+        Ok(seed) => {
+            let Ok(seed) = seed.parse() else { panic!("ICHNOS_SEED={seed} is not a number") };
+            seed..=seed
+        }
+        Err(_) if count == 0 => return 0,
+        Err(_) => 0..=count - 1,
+    };
+    let done = seeds.end() - seeds.start() + 1;
+    for seed in seeds {
+        let _seed = FailedSeed(seed);
+        case(&mut Random::new(seed));
+    }
+    done
+}
+
+/// A seed that is printed if its case fails.
+struct FailedSeed(u64);
+
+impl Drop for FailedSeed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("this was the case of seed {0}: ICHNOS_SEED={0} repeats it alone", self.0);
+        }
+    }
+}
+
+impl Random {
+    /// The numbers of a seed: always the same.
+    #[must_use]
+    pub fn new(seed: u64) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&seed.to_le_bytes());
+        Self { seed, rng: TestRng::from_seed(RngAlgorithm::ChaCha, &bytes) }
+    }
+
+    /// The seed: among [`cases`], the number of the case.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Any number.
+    pub fn number(&mut self) -> u64 {
+        self.rng.next_u64()
+    }
+
+    /// A number below another one, or 0.
+    pub fn below(&mut self, end: u64) -> u64 {
+        // The high half of the product is as even as can be.
+        ((u128::from(self.number()) * u128::from(end)) >> 64) as u64
+    }
+
+    /// An index of something of this length.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
+    /// One of these, of which there is at least one.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.index(from.len())]
+    }
+
+    /// True in one of this number of cases.
+    pub fn is_one_in(&mut self, times: u64) -> bool {
+        self.below(times) == 0
+    }
+
+    /// True in this number of a hundred cases.
+    pub fn percent(&mut self, percent: u64) -> bool {
+        self.below(100) < percent
+    }
+
+    /// Any byte.
+    pub fn byte(&mut self) -> u8 {
+        self.number() as u8
+    }
+
+    /// Any bytes.
+    pub fn bytes(&mut self, len: usize) -> Vec<u8> {
+        let mut bytes = vec![0; len];
+        self.rng.fill_bytes(&mut bytes);
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_gives_the_same_numbers() {
+        let numbers = |seed| {
+            let mut random = Random::new(seed);
+            [random.number(), random.below(10), random.pick(&[1, 2, 3]), random.bytes(1)[0].into()]
+        };
+        assert_eq!(numbers(1), numbers(1));
+        assert_ne!(numbers(1), numbers(2));
+    }
+
+    #[test]
+    fn all_values_occur() {
+        let mut random = Random::new(0);
+        let mut counts = [0; 5];
+        (0..5_000).for_each(|_| counts[random.index(5)] += 1);
+        assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+        assert_eq!(random.below(0), 0);
+        assert!(!random.percent(0) && random.percent(100) && random.is_one_in(1));
+    }
+
+    #[test]
+    fn cases_have_seeds_of_their_own() {
+        if std::env::var_os("ICHNOS_SEED").is_some() {
+            return;
+        }
+        let mut numbers = Vec::new();
+        assert_eq!(cases(10, |random| numbers.push(random.number())), 10);
+        numbers.sort_unstable();
+        numbers.dedup();
+        assert_eq!(numbers.len(), 10);
+        assert_eq!(cases(0, |_| unreachable!()), 0);
+    }
+}
