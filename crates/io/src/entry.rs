@@ -102,7 +102,8 @@ impl Entry {
         Self { path, len: None, packed: None, place, is_link: false }
     }
 
-    /// The content. A large plain file is mapped: no matter how long, this is quick.
+    /// The content. A large plain file is mapped, which is quick no matter how long it is, where the program asks
+    /// for that: see [`handle_bus_errors`](crate::handle_bus_errors).
     ///
     /// # Errors
     /// If the file cannot be read, or is no plain file.

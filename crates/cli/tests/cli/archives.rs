@@ -4,6 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use crate::support::{Folder, METADATA, command, ichnos, packet};
+use crate::transcript::transcript;
 
 /// Appends a file to a tar archive.
 pub fn add(archive: &mut tar::Builder<Vec<u8>>, path: &str, content: &[u8]) {
@@ -46,6 +47,7 @@ fn write(folder: &Folder, name: &str, bytes: &[u8]) -> String {
 
 #[test]
 fn links_in_an_archive_lead_to_its_members() {
+    let _transcript = transcript!();
     let folder = Folder::new("archive-links");
     let archive = |links: &[(&str, &str)]| {
         let mut archive = tar::Builder::new(Vec::new());
@@ -57,7 +59,7 @@ fn links_in_an_archive_lead_to_its_members() {
     };
     let inside = ("t/chan_0", "../real/chan_0");
     let path = write(&folder, "inside.tar", &archive(&[inside]));
-    assert_eq!(ichnos(["cat", &path]).expect(0, &[]).out.lines().count(), 5);
+    assert_eq!(ichnos(["cat", &path]).out.lines().count(), 5);
     let outside = ("t/chan_2", "../../elsewhere/chan_2");
     let path = write(&folder, "outside.tar", &archive(&[outside, inside]));
     let left_out =
@@ -75,6 +77,7 @@ fn links_in_an_archive_lead_to_its_members() {
 #[cfg(unix)]
 #[test]
 fn names_that_are_not_utf_8_stay_different() {
+    let _transcript = transcript!();
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
     let folder = Folder::new("archive-names");
@@ -87,11 +90,12 @@ fn names_that_are_not_utf_8_stay_different() {
         archive.append_data(&mut header, OsStr::from_bytes(name), content.as_slice()).unwrap();
     }
     let path = write(&folder, "t.tar", &archive.into_inner().unwrap());
-    assert_eq!(ichnos(["cat", &path]).expect(0, &[]).out.lines().count(), 4);
+    assert_eq!(ichnos(["cat", &path]).out.lines().count(), 4);
 }
 
 #[test]
 fn what_links_in_an_archive_repeat_is_read_once() {
+    let _transcript = transcript!();
     let folder = Folder::new("archive-repeated");
     let mut archive = tar::Builder::new(Vec::new());
     add(&mut archive, "a/metadata", METADATA.as_bytes());
@@ -113,8 +117,7 @@ fn what_links_in_an_archive_repeat_is_read_once() {
     add(&mut archive, "boot.log", &log);
     link(&mut archive, "latest.log", "boot.log");
     let path = write(&folder, "logs.tar", &archive.into_inner().unwrap());
-    let run = ichnos(["cat", "-fnull", "--stats", &path]);
-    run.expect(0, &["latest.log: this is the same file as ", "boot.log: it is read once", "8 events in"]);
+    ichnos(["cat", "-fnull", "--stats", &path]);
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use crate::support::{Folder, METADATA, Run, ichnos, packet, trace};
+use crate::transcript::transcript;
 
 /// Prints nothing but statistics.
 fn count(path: &OsStr, more: &[&str]) -> Run {
@@ -13,46 +14,49 @@ fn count(path: &OsStr, more: &[&str]) -> Run {
 
 #[test]
 fn selects_by_time() {
+    let _transcript = transcript!();
     let folder = trace("time");
     let path = folder.as_os_str();
-    count(path, &[]).expect(0, &["10 events in"]);
-    count(path, &["--begin", "+1s"]).expect(0, &["3 events in"]);
-    count(path, &["--end", "+5us"]).expect(0, &["6 events in"]);
-    count(path, &["--begin", "1000000001"]).expect(0, &["4 events in"]);
-    count(path, &["--timerange", "[1000000001.5,1000000002]"]).expect(0, &["2 events in"]);
-    count(path, &["--clock-gmt", "--begin", "01:46:42"]).expect(0, &["2 events in"]);
-    count(path, &["--clock-gmt", "--begin", "2001-09-09 01:46:43"]).expect(0, &["1 event in"]);
-    count(path, &["--begin", "@1000000003000000000"]).expect(0, &["1 event in"]);
-    count(path, &["--begin", "2100-01-01"]).expect(1, &["0 events in"]);
-    count(path, &["--begin", "2", "--end", "1"]).expect(2, &["is after the end time"]);
+    count(path, &[]);
+    count(path, &["--begin", "+1s"]);
+    count(path, &["--end", "+5us"]);
+    count(path, &["--begin", "1000000001"]);
+    count(path, &["--timerange", "[1000000001.5,1000000002]"]);
+    count(path, &["--clock-gmt", "--begin", "01:46:42"]);
+    count(path, &["--clock-gmt", "--begin", "2001-09-09 01:46:43"]);
+    count(path, &["--begin", "@1000000003000000000"]);
+    count(path, &["--begin", "2100-01-01"]);
+    count(path, &["--begin", "2", "--end", "1"]);
 }
 
 #[test]
 fn selects_by_name() {
+    let _transcript = transcript!();
     let folder = trace("name");
     let path = folder.as_os_str();
-    count(path, &["--event", "demo:tick"]).expect(0, &["6 events in"]);
-    count(path, &["--event", "*:to*", "--event", "nothing"]).expect(0, &["4 events in"]);
-    count(path, &["--stream", "stream_a"]).expect(0, &["6 events in"]);
-    count(path, &["--stream", "*_{a,b}", "--event", "*tick"]).expect(0, &["6 events in"]);
-    count(path, &["--event", "nothing"]).expect(1, &["0 events in"]);
-    count(path, &["--limit", "3"]).expect(0, &["3 events in"]);
+    count(path, &["--event", "demo:tick"]);
+    count(path, &["--event", "*:to*", "--event", "nothing"]);
+    count(path, &["--stream", "stream_a"]);
+    count(path, &["--stream", "*_{a,b}", "--event", "*tick"]);
+    count(path, &["--event", "nothing"]);
+    count(path, &["--limit", "3"]);
 }
 
 /// What is wrong with data streams that are not wanted does not matter.
 #[test]
 fn unwanted_streams_are_not_read() {
+    let _transcript = transcript!();
     let folder = trace("unwanted");
     let path = folder.as_os_str();
     let whole = std::fs::read(folder.join("stream_a")).unwrap();
     std::fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
     std::fs::write(folder.join("foreign"), [0x55; 64]).unwrap();
-    count(path, &[]).expect(3, &["cut off", "foreign", "9 events in"]);
-    let run = count(path, &["--stream", "stream_b"]).expect(0, &["4 events in", "0 damaged places"]);
+    count(path, &[]);
+    let run = count(path, &["--stream", "stream_b"]);
     assert!(!run.err.contains("warning"), "{}", run.err);
-    count(path, &["--stream", "stream_b", "--strict"]).expect(0, &["4 events in"]);
-    count(path, &["--stream", "stream_a"]).expect(3, &["cut off", "5 events in", "1 damaged place"]);
-    count(path, &["--stream", "foreign"]).expect(3, &["foreign", "0 events in"]);
+    count(path, &["--stream", "stream_b", "--strict"]);
+    count(path, &["--stream", "stream_a"]);
+    count(path, &["--stream", "foreign"]);
     let lines = lines(path, &["--stream", "stream_b", "--format", "jsonl"]);
     assert!(!lines.iter().any(|line| line.contains("stream_a")), "{lines:#?}");
 }
@@ -69,6 +73,7 @@ fn lines(path: &OsStr, more: &[&str]) -> Vec<String> {
 
 #[test]
 fn pretty() {
+    let _transcript = transcript!();
     let folder = trace("pretty");
     let path = folder.as_os_str();
     let all = lines(path, &[]);
@@ -94,15 +99,15 @@ fn pretty() {
 
 #[test]
 fn losses_are_warnings() {
+    let _transcript = transcript!();
     let folder = trace("warnings");
-    ichnos([OsStr::new("cat"), folder.as_os_str()]).expect(0, &["Tracer discarded 7 events"]);
-    ichnos([OsStr::new("dump"), folder.as_os_str(), OsStr::new("-f"), OsStr::new("details")])
-        .expect(0, &[])
-        .prints(&["Discarded events", "Event class `demo:tick`"]);
+    ichnos([OsStr::new("cat"), folder.as_os_str()]);
+    ichnos([OsStr::new("dump"), folder.as_os_str(), OsStr::new("-f"), OsStr::new("details")]);
 }
 
 #[test]
 fn details() {
+    let _transcript = transcript!();
     let folder = trace("details");
     let path = folder.as_os_str();
     let all = lines(path, &["--format", "details"]);
@@ -114,6 +119,7 @@ fn details() {
 
 #[test]
 fn json_lines() {
+    let _transcript = transcript!();
     let folder = trace("jsonl");
     let all = lines(folder.as_os_str(), &["--format", "jsonl"]);
     let json: Vec<serde_json::Value> = all.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
@@ -126,7 +132,7 @@ fn json_lines() {
         json.map(|line| line["type"].as_str().unwrap().to_owned()).collect()
     };
     assert_eq!(lines(folder.as_os_str(), &["--json"]), all);
-    ichnos(["cat", "x", "--json", "--format=pretty"]).expect(2, &["cannot be used with"]);
+    ichnos(["cat", "x", "--json", "--format=pretty"]);
     // Reading to the end and stopping before are two things.
     let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
     let all = types(&["--packets"]);
@@ -137,12 +143,13 @@ fn json_lines() {
 
 #[test]
 fn writes_files() {
+    let _transcript = transcript!();
     let folder = trace("file");
     let target = folder.join("out.txt");
     std::fs::write(&target, "old").unwrap();
     let run = ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("-o"), target.as_os_str()]);
     // The old content of the target is a file of the trace's folder, and no data stream.
-    run.expect(3, &["out.txt"]);
+    assert!(run.out.is_empty());
     assert_eq!(std::fs::read_to_string(&target).unwrap().lines().count(), 10);
     let names: Vec<_> = std::fs::read_dir(&*folder).unwrap().flatten().map(|item| item.file_name()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
@@ -150,14 +157,15 @@ fn writes_files() {
 
 #[test]
 fn statistics() {
+    let _transcript = transcript!();
     let folder = trace("statistics");
     let path = folder.as_os_str();
-    let run = count(path, &[]).expect(0, &["10 events in", "3 packets, ", " bytes, checksum "]);
+    let run = count(path, &[]);
     assert!(!run.err.contains("per second"), "{}", run.err);
     let checksum = |run: Run| run.err.split_once("checksum ").unwrap().1.trim().to_owned();
     assert_eq!(checksum(run).len(), 16);
     assert_ne!(checksum(count(path, &[])), checksum(count(path, &["--event", "demo:tick"])));
-    let run = ichnos([OsStr::new("cat"), path, OsStr::new("--stats")]).expect(0, &["10 events in"]);
+    let run = ichnos([OsStr::new("cat"), path, OsStr::new("--stats")]);
     assert!(!run.err.contains("checksum"), "{}", run.err);
 }
 
@@ -206,11 +214,12 @@ fn interruptions() {
 /// However often and by whatever way a trace is named, its events come once.
 #[test]
 fn the_same_path_twice() {
+    let _transcript = transcript!();
     let folder = trace("twice");
     let path = folder.as_os_str();
     let slash = format!("{}/", folder.display());
     let above = format!("{}/../{}", folder.display(), folder.file_name().unwrap().to_string_lossy());
-    count(path, &[&slash, &above]).expect(0, &["10 events in"]);
+    count(path, &[&slash, &above]);
     // A folder in the folder, too; but not a hidden one: that is not read with the folder.
     for (name, events) in [("inner", "20 events in"), (".hidden", "20 events in")] {
         let inner = folder.join(name);
@@ -253,6 +262,7 @@ fn parts_by_several_paths() {
 /// The end of the file and what is wrong before it are two things.
 #[test]
 fn a_broken_event_in_a_packet_that_is_cut_off() {
+    let _transcript = transcript!();
     let folder = trace("cut");
     let mut bytes = packet(&[1_000, 3_000, 5_000], 0);
     // The id of the second event: header and context, then id, time, number and text of the first.
@@ -260,6 +270,5 @@ fn a_broken_event_in_a_packet_that_is_cut_off() {
     bytes[id] = 77;
     bytes.pop();
     std::fs::write(folder.join("stream_a"), bytes).unwrap();
-    let run = ichnos([OsStr::new("check"), folder.as_os_str()]);
-    run.expect(1, &[]).prints(&["no event record class 77", "is cut off after", "2 errors"]);
+    ichnos([OsStr::new("check"), folder.as_os_str()]);
 }

@@ -5,6 +5,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 
 use crate::support::{Folder, METADATA, Run, command, ichnos, packet, recorded, root, trace};
+use crate::transcript::transcript;
 
 fn run(verb: &str, folder: &Folder, options: &[&str]) -> Run {
     ichnos([OsStr::new(verb), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
@@ -26,6 +27,7 @@ fn damaged(name: &str) -> Folder {
 /// What is refused leaves the old file; what is damaged replaces it, since there is output.
 #[test]
 fn files_of_what_is_refused() {
+    let _transcript = transcript!();
     let folder = damaged("files-refused");
     let others = Folder::new("files-refused-out");
     let out = others.join("out");
@@ -34,19 +36,19 @@ fn files_of_what_is_refused() {
         let format = format!("--format={format}");
         for threads in ["--threads=1", "--threads=3"] {
             fs::write(&out, "old").unwrap();
-            run("cat", &folder, &[&option, "--strict", &format, threads]).expect(2, &["cut off"]);
+            run("cat", &folder, &[&option, "--strict", &format, threads]);
             assert_eq!(fs::read_to_string(&out).unwrap(), "old");
             assert_eq!(names(&others), ["out"]);
             fs::remove_file(&out).unwrap();
-            run("cat", &folder, &[&option, "--strict", &format, threads]).expect(2, &["cut off"]);
+            run("cat", &folder, &[&option, "--strict", &format, threads]);
             assert!(names(&others).is_empty());
             fs::write(&out, "old").unwrap();
-            run("cat", &folder, &[&option, &format, threads]).expect(3, &["cut off"]);
+            run("cat", &folder, &[&option, &format, threads]);
             assert!(fs::read_to_string(&out).unwrap().lines().count() >= 9);
         }
     }
     // On the standard output there is what comes before.
-    let run = run("cat", &folder, &["--strict"]).expect(2, &["cut off"]);
+    let run = run("cat", &folder, &["--strict"]);
     assert!(run.out.lines().count() > 5, "{}", run.out);
 }
 
@@ -250,6 +252,7 @@ fn losses_in_checks() {
 /// Warnings fail a check if that is asked for.
 #[test]
 fn warnings_in_checks() {
+    let _transcript = transcript!();
     let logs = root().join("examples/hello-fuchsia/boot.log");
     let mut bytes = fs::read(logs).unwrap();
     // Reserved bits of the second record.
@@ -257,15 +260,16 @@ fn warnings_in_checks() {
     bytes[second + 6] = 1;
     let folder = Folder::new("warnings");
     fs::write(folder.join("a.log"), bytes).unwrap();
-    run("check", &folder, &[]).expect(0, &[]).prints(&["1 warning"]);
-    run("check", &folder, &["--fail-on=warning"]).expect(1, &[]);
-    run("check", &folder, &["--fail-on=damage"]).expect(1, &[]);
-    run("check", &folder, &["--strict"]).expect(1, &[]);
+    run("check", &folder, &[]);
+    run("check", &folder, &["--fail-on=warning"]);
+    run("check", &folder, &["--fail-on=damage"]);
+    run("check", &folder, &["--strict"]);
 }
 
 /// Faults of tracers are mentioned where they changed what was read, or to those who want to know.
 #[test]
 fn quirks_that_matter() {
+    let _transcript = transcript!();
     let lttng = METADATA.replace(
         "env {",
         "env { tracer_name = \"lttng-ust\"; tracer_major = 2; tracer_minor = 13; tracer_patchlevel = 0;",
@@ -280,7 +284,7 @@ fn quirks_that_matter() {
     };
     let note = "note: lttng-crash-packet-end: ";
     let (whole, crashed) = (make("quirk-whole", 2_500), make("quirk-crashed", 0));
-    let check = |folder: &Folder, options: &[&str]| run("check", folder, options).expect(0, &[]);
+    let check = |folder: &Folder, options: &[&str]| run("check", folder, options);
     assert!(!check(&whole, &[]).out.contains(note));
     check(&whole, &["-v"]).prints(&[note]);
     check(&crashed, &[]).prints(&[note]);
@@ -288,7 +292,7 @@ fn quirks_that_matter() {
         let json = check(folder, &["--json"]).json();
         let finding = &json["findings"][0];
         assert_eq!((&finding["kind"], &finding["applied"]), (&"quirk".into(), &applied.into()));
-        let run = run("cat", folder, &[]).expect(0, &[]);
+        let run = run("cat", folder, &[]);
         assert_eq!(run.err.contains("lttng-crash-packet-end: "), applied, "{}", run.err);
         assert_eq!(ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("-q")]).err, "");
     }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use crate::support::{Folder, METADATA, Run, ichnos, packet, recorded};
+use crate::transcript::transcript;
 
 /// A trace in a folder, with a data stream for each list of packets.
 fn trace(folder: &Path, name: &str, streams: &[&[&[u64]]]) {
@@ -42,6 +43,7 @@ fn times(folder: &Folder, names: &[&str], options: &[&str]) -> Vec<u64> {
 
 #[test]
 fn of_each_trace() {
+    let _transcript = transcript!();
     let folder = traces("intersection");
     let times = |names: &[&str], options: &[&str]| times(&folder, names, options);
     assert_eq!(times(&["common"], &[]), [2_000, 3_000, 4_000, 5_000]);
@@ -53,18 +55,18 @@ fn of_each_trace() {
     // Beside a window of time, and of all data streams, wanted or not.
     assert_eq!(times(&["common"], &["--begin", "1000000000.000003"]), [3_000, 4_000, 5_000]);
     assert_eq!(times(&["common"], &["--stream", "stream_0"]), [3_000, 5_000]);
-    cat(&folder, &["common"], &["--begin", "1000000000.000006"]).expect(1, &[]);
+    cat(&folder, &["common"], &["--begin", "1000000000.000006"]);
 }
 
 #[test]
 fn nothing_in_common() {
+    let _transcript = transcript!();
     let folder = traces("nothing-in-common");
-    cat(&folder, &["apart"], &[]).expect(2, &["apart/stream_0 ends before", "no time in common", "help: "]);
-    cat(&folder, &["common", "apart"], &[]).expect(2, &["no time in common"]);
+    cat(&folder, &["apart"], &[]);
+    cat(&folder, &["common", "apart"], &[]);
     let logs = crate::support::root().join("examples/hello-fuchsia");
-    ichnos(["cat", "--stream-intersection", logs.to_str().unwrap()])
-        .expect(2, &["do not say when it begins and ends"]);
-    ichnos(["cat", "--stream-intersection", "--listen", "unixgram:x"]).expect(2, &["cannot be used with"]);
+    ichnos(["cat", "--stream-intersection", logs.to_str().unwrap()]);
+    ichnos(["cat", "--stream-intersection", "--listen", "unixgram:x"]);
 }
 
 /// What is printed does not depend on the number of threads.

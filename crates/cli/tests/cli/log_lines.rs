@@ -7,6 +7,7 @@ use ichnos::fuchsia::log::{Encoder, Event};
 use serde_json::Value as Json;
 
 use crate::support::{Folder, Run, ichnos, recorded, root, trace};
+use crate::transcript::transcript;
 
 /// The example of the logger, which logs through `tracing` and `log`.
 #[path = "../../../fuchsia/examples/oven.rs"]
@@ -86,6 +87,7 @@ fn conformance_of_log_lines() {
 /// A tag that is the name of the component again is no news.
 #[test]
 fn tags_that_are_the_component_are_left_out() {
+    let _transcript = transcript!();
     let folder = Folder::new("log-tags");
     let event = Event {
         severity: 0x40,
@@ -94,7 +96,7 @@ fn tags_that_are_the_component_are_left_out() {
         ..Event::default()
     };
     std::fs::write(folder.join("log"), extended(&event, 0, "moniker", "url")).unwrap();
-    let run = cat(folder.join("log"), &["--format=log"]).expect(0, &[]);
+    let run = cat(folder.join("log"), &["--format=log"]);
     assert_eq!(run.out, "[00000.000000][0][0][moniker][bar] WARN: m\n");
     let json = objects(&cat(folder.join("log"), &["--format=log-json"]));
     assert_eq!(json[0]["metadata"]["tags"], serde_json::json!(["moniker", "bar", "moniker"]));
@@ -191,8 +193,9 @@ fn events_with_a_log_level_are_lines() {
 
 #[test]
 fn events_without_a_level_and_losses_are_lines() {
+    let _transcript = transcript!();
     let folder = trace("log-plain");
-    let run = cat(&*folder, &["--format=log"]).expect(0, &[]);
+    let run = cat(&*folder, &["--format=log"]);
     assert_eq!(run.out.lines().count(), 11);
     assert!(
         run.out.starts_with("[1000000000.000001][][][] demo:tick value=0 text=hello\\x1b[31m\n"),
@@ -202,7 +205,7 @@ fn events_without_a_level_and_losses_are_lines() {
     let loss = "WARN: the tracer discarded 7 events in the data stream ";
     assert!(run.out.contains(loss) && run.out.contains(" [dropped=7]\n"), "{}", run.out);
     assert!(!run.err.contains("discarded"), "{}", run.err);
-    let run = cat(&*folder, &["--format=log", "--color=always", "-q"]).expect(0, &[]);
+    let run = cat(&*folder, &["--format=log", "--color=always", "-q"]);
     assert!(run.out.contains("\x1b[33m[1000000003.000000][][][] WARN: "), "{:?}", run.out);
     assert_eq!(objects(&cat(&*folder, &["--format=log-json"])).len(), 11);
 }

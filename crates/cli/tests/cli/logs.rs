@@ -7,6 +7,7 @@ use ichnos_fuchsia::log::Encoder;
 use serde_json::{Value, json};
 
 use crate::support::{Folder, Run, command, ichnos, ichnos_with, recorded, root};
+use crate::transcript::transcript;
 
 /// The log that is part of the project.
 fn example() -> PathBuf {
@@ -68,6 +69,7 @@ fn a_log_is_printed_counted_and_checked() {
 
 #[test]
 fn windows_patterns_and_limits() {
+    let _transcript = transcript!();
     let log = example();
     let log = path(&log);
     let count = |options: &[&str]| {
@@ -81,8 +83,7 @@ fn windows_patterns_and_limits() {
     assert_eq!(count(&["--event", "other"]), 0);
     assert_eq!(count(&["--stream", "*.log"]), 8);
     assert_eq!(count(&["--threads", "4"]), 8);
-    let null =
-        |threads: &str| ichnos(["cat", "-fnull", "--stats", "--threads", threads, log]).expect(0, &[]).err;
+    let null = |threads: &str| ichnos(["cat", "-fnull", "--stats", "--threads", threads, log]).err;
     let checksum = |text: String| text.split("checksum ").nth(1).map(str::to_owned);
     assert!(checksum(null("1")).is_some());
     assert_eq!(checksum(null("1")), checksum(null("3")));
@@ -112,27 +113,26 @@ fn a_log_and_another_trace_on_one_time_line() {
 
 #[test]
 fn options_of_formats() {
+    let _transcript = transcript!();
     let log = example();
     let log = path(&log);
-    ichnos(["info", "-O", "fuchsia-log.clock=boot", log])
-        .expect(0, &[])
-        .prints(&["clock boot", "clock = \"boot\""]);
-    ichnos(["info", log]).expect(0, &[]).prints(&["clock monotonic"]);
-    ichnos(["info", "-O", "fuchsia-log.clock=sun", log]).expect(2, &["monotonic, boot"]);
-    ichnos(["info", "-O", "fuchsia-log.moon=full", log]).expect(2, &["fuchsia-log.clock"]);
-    ichnos(["info", "-O", "boot", log]).expect(2, &["FORMAT.OPTION=VALUE"]);
-    ichnos(["formats"]).expect(0, &[]).prints(&["-O fuchsia-log.severity-scale"]);
-    let readme = root().join("README.md");
-    ichnos(["info", path(&readme)]).expect(2, &["this is a text file"]);
-    ichnos(["info", "--count", "--from", "fuchsia-log", path(&readme)])
-        .expect(3, &[])
-        .prints(&["record-type"]);
-    ichnos(["info", "--from", "ctf", log]).expect(2, &["no trace found"]);
-    ichnos(["info", "--from", "other", log]).expect(2, &["fuchsia-log"]);
+    ichnos(["info", "-O", "fuchsia-log.clock=boot", log]);
+    ichnos(["info", log]);
+    ichnos(["info", "-O", "fuchsia-log.clock=sun", log]);
+    ichnos(["info", "-O", "fuchsia-log.moon=full", log]);
+    ichnos(["info", "-O", "boot", log]);
+    let folder = Folder::new("options-of-formats");
+    let text = folder.join("text");
+    fs::write(&text, "This is no log.\n").unwrap();
+    ichnos(["info", path(&text)]);
+    ichnos(["info", "--count", "--from", "fuchsia-log", path(&text)]);
+    ichnos(["info", "--from", "ctf", log]);
+    ichnos(["info", "--from", "other", log]);
 }
 
 #[test]
 fn damage_and_rules() {
+    let _transcript = transcript!();
     let folder = Folder::new("logs");
     let file = folder.join("a.log");
     let mut bytes = fs::read(example()).unwrap();
@@ -142,19 +142,14 @@ fn damage_and_rules() {
     bytes[second + 6] = 1;
     fs::write(&file, bytes).unwrap();
     let file = path(&file);
-    let run = ichnos(["cat", "-fjsonl", file]).expect(3, &["argument-type-unknown", "in record 1"]);
+    let run = ichnos(["cat", "-fjsonl", file]);
     assert_eq!(events(&run).len(), 7);
-    let check = ichnos(["check", file]).expect(1, &[]);
-    check.prints(&[
-        "error: there are no arguments of the types 10 to 15",
-        "warning: the reserved bits",
-        "record 2",
-    ]);
-    let findings = ichnos(["check", "--json", file]).expect(1, &[]).json()["findings"].clone();
+    ichnos(["check", file]);
+    let findings = ichnos(["check", "--json", file]).json()["findings"].clone();
     assert_eq!(findings[0]["rule"], "argument-type-unknown");
     assert_eq!((&findings[1]["rule"], &findings[1]["record"]), (&json!("record-reserved"), &json!(2)));
     assert_eq!(findings[1]["byte"], json!(second + 6));
-    ichnos(["cat", "--strict", file]).expect(2, &["argument-type-unknown"]);
+    ichnos(["cat", "--strict", file]);
 }
 
 /// Records such as programs write.
@@ -249,18 +244,20 @@ fn classes_of_records_take_little_memory() {
 
 #[test]
 fn no_record_gets_lost_without_a_word() {
+    let _transcript = transcript!();
     let log = example();
-    ichnos(["cat", "--max", "depth=1", path(&log)]).expect(3, &["the limits are too low"]);
+    ichnos(["cat", "--max", "depth=1", path(&log)]);
 }
 
 /// What arrives at a socket is printed at once, until Ctrl-C.
 #[cfg(unix)]
 #[test]
 fn a_socket_is_listened_to() {
+    let _transcript = transcript!();
     use std::io::{BufRead, BufReader, Read};
     use std::os::unix::net::UnixDatagram;
     use std::process::{Command, Stdio};
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     let folder = Folder::new("listen");
     let socket = folder.join("log.sock");
@@ -271,13 +268,12 @@ fn a_socket_is_listened_to() {
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let begin = Instant::now();
     while !socket.exists() {
-        assert!(begin.elapsed() < Duration::from_secs(20));
+        assert_eq!(child.try_wait().unwrap(), None);
         std::thread::sleep(Duration::from_millis(5));
     }
     // There is one already.
-    ichnos(["cat", "--listen", &address]).expect(2, &["log.sock"]);
+    ichnos(["cat", "--listen", &address]);
     let sender = UnixDatagram::unbound().unwrap();
     let bytes = fs::read(example()).unwrap();
     let size = |bytes: &[u8]| usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
@@ -304,9 +300,9 @@ fn a_socket_is_listened_to() {
     // Because of the damage.
     assert_eq!(child.wait().unwrap().code(), Some(3), "{errors}");
     assert!(!socket.exists());
-    ichnos(["cat", "--listen", "tcp:1"]).expect(2, &["unixgram:PATH"]);
-    ichnos(["cat", "--listen", &address, "--from", "ctf"]).expect(2, &["does not come in datagrams"]);
-    ichnos(["cat"]).expect(2, &["PATH"]);
+    ichnos(["cat", "--listen", "tcp:1"]);
+    ichnos(["cat", "--listen", &address, "--from", "ctf"]);
+    ichnos(["cat"]);
 }
 
 /// Each vector in a datagram, behind a good one.
@@ -406,6 +402,7 @@ fn vectors_of_the_reference() {
 
 #[test]
 fn a_log_that_is_named_twice_is_read_once() {
+    let _transcript = transcript!();
     let folder = Folder::new("log-twice");
     let (log, link) = (folder.join("boot.log"), folder.join("hard.log"));
     fs::copy(example(), &log).unwrap();
@@ -414,7 +411,7 @@ fn a_log_that_is_named_twice_is_read_once() {
     let twice = "boot.log: this file is given more than once: it is read once";
     count(&[folder, log]).expect(0, &["8 events in", twice]);
     count(&[log, folder]).expect(0, &["8 events in", twice]);
-    count(&[log, log]).expect(0, &["8 events in", "boot.log: this path is given more than once"]);
+    count(&[log, log]);
     fs::hard_link(log, link).unwrap();
-    count(&[link, log]).expect(0, &["8 events in", "boot.log: this is the same file as "]);
+    count(&[link, log]);
 }

@@ -21,6 +21,7 @@ mod limits;
 mod log_lines;
 mod logs;
 mod options;
+mod outputs;
 mod paths;
 mod quirks;
 mod recorded;
@@ -31,6 +32,7 @@ mod support;
 mod terminal;
 #[cfg(target_os = "linux")]
 mod threads;
+mod transcript;
 mod trees;
 #[cfg(unix)]
 mod truncated;

@@ -4,6 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs;
 
 use crate::support::{Folder, Run, ichnos, packet, trace};
+use crate::transcript::transcript;
 
 fn run(verb: &str, paths: &[&OsStr], options: &[&str]) -> Run {
     let paths = paths.iter().copied();
@@ -72,17 +73,19 @@ fn paths_in_any_order() {
 /// A trace that cannot be read beside a path that cannot.
 #[test]
 fn refused_and_missing() {
+    let _transcript = transcript!();
     let folder = Folder::new("refused-and-missing");
     fs::write(folder.join("metadata"), "/* CTF 1.8 */ nonsense").unwrap();
     let missing = folder.join("missing").into_os_string();
     let paths = [folder.as_os_str(), &missing];
-    run("cat", &paths, &[]).expect(2, &["the trace cannot be read", "missing: there is no such"]);
-    run("check", &paths, &[]).expect(3, &[]).prints(&["metadata:1:", "missing: there is no such"]);
+    run("cat", &paths, &[]);
+    run("check", &paths, &[]);
 }
 
 /// Files that the world knows are called by their name.
 #[test]
 fn known_files() {
+    let _transcript = transcript!();
     let folder = Folder::new("known-files");
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(64, 0);
@@ -121,24 +124,25 @@ fn known_files() {
         }
     }
     fs::write(folder.join("nothing"), b"").unwrap();
-    run("info", &[folder.join("nothing").as_os_str()], &[]).expect(2, &["it is an empty file"]);
+    run("info", &[folder.join("nothing").as_os_str()], &[]);
     fs::write(folder.join("stream"), packet(&[1, 2], 0)).unwrap();
     // Among other files, a recording is worth mentioning; compressed ones are unpacked before.
     let among = Folder::new("known-among");
     fs::write(among.join("readme"), "text").unwrap();
     fs::write(among.join("x.pcap"), b"\xd4\xc3\xb2\xa1\x02\0\x04\0").unwrap();
-    run("info", &[among.as_os_str()], &[]).expect(2, &["none of its 2 files", "`x.pcap` is a pcap file"]);
+    run("info", &[among.as_os_str()], &[]);
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
     std::io::Write::write_all(&mut encoder, b"PERFILE2rest").unwrap();
     let packed = among.join("perf.data.gz");
     fs::write(&packed, encoder.finish().unwrap()).unwrap();
-    run("info", &[packed.as_os_str()], &[]).expect(2, &["a perf.data file"]);
+    run("info", &[packed.as_os_str()], &[]);
 }
 
 /// What is wrong with a folder stops a strict reader, too.
 #[cfg(unix)]
 #[test]
 fn problems_of_folders() {
+    let _transcript = transcript!();
     let folder = trace("problems-of-folders");
     let mut deep = folder.to_path_buf();
     for _ in 0..3 {
@@ -147,6 +151,6 @@ fn problems_of_folders() {
     fs::create_dir_all(&deep).unwrap();
     let path: OsString = folder.as_os_str().to_owned();
     let options = ["--max", "folders=1"];
-    run("cat", &[&path], &options).expect(3, &["warning: ", "folders deep"]);
-    run("cat", &[&path], &[&options[..], &["--strict"]].concat()).expect(2, &["error: ", "folders deep"]);
+    run("cat", &[&path], &options);
+    run("cat", &[&path], &[&options[..], &["--strict"]].concat());
 }

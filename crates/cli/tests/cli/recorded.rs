@@ -39,25 +39,18 @@ fn every_verdict_has_an_exit_code() {
 }
 
 /// What is printed does not depend on how many threads read, nor on how the timeline is cut into chunks, even
-/// where clocks go backwards or packets are damaged.
-#[test]
-fn threads_and_chunks_do_not_show() {
-    let Some(root) = recorded("ctf") else { return };
-    let list = std::fs::read_to_string(root.join("real.json")).unwrap();
-    let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
-    let mut compared = 0;
-    for entry in &list {
-        let path = root.join("real").join(entry["trace"].as_str().unwrap());
-        let path = path.to_str().unwrap();
-        for options in [
-            &["-v"][..],
-            &["--format=null", "--stats"],
-            &["--begin=+0.01s", "--end=+0.2s"],
-            &["--format=jsonl", "--packets"],
-            &["--format=jsonl", "--integers=auto", "--event=*[aeiou]*"],
-            &["--format=details"],
-            &["--format=details", "--details=compact", "--begin=+0.01s"],
-        ] {
+/// where clocks go backwards or packets are damaged. Each way of printing has a test of its own, so that they run
+/// at the same time.
+mod threads_and_chunks_do_not_show {
+    use super::{ichnos, recorded};
+
+    fn compare(options: &[&str]) {
+        let Some(root) = recorded("ctf") else { return };
+        let list = std::fs::read_to_string(root.join("real.json")).unwrap();
+        let list: Vec<serde_json::Value> = serde_json::from_str(&list).unwrap();
+        for entry in &list {
+            let path = root.join("real").join(entry["trace"].as_str().unwrap());
+            let path = path.to_str().unwrap();
             let run = |threads: &[&str]| {
                 let run = ichnos([&["cat", path], options, threads].concat());
                 // How long it took is another time.
@@ -66,12 +59,45 @@ fn threads_and_chunks_do_not_show() {
             };
             let one = run(&["--threads=1"]);
             for many in [["--threads=2", "--part-size=1"], ["--threads=5", "--part-size=20000"]] {
-                compared += 1;
                 assert!(run(&many) == one, "{path} {options:?} {many:?}");
             }
         }
     }
-    eprintln!("compared {compared} runs");
+
+    #[test]
+    fn of_pretty_text() {
+        compare(&["-v"]);
+    }
+
+    #[test]
+    fn of_statistics() {
+        compare(&["--format=null", "--stats"]);
+    }
+
+    #[test]
+    fn of_a_window() {
+        compare(&["--begin=+0.01s", "--end=+0.2s"]);
+    }
+
+    #[test]
+    fn of_json_lines() {
+        compare(&["--format=jsonl", "--packets"]);
+    }
+
+    #[test]
+    fn of_json_lines_of_some_events() {
+        compare(&["--format=jsonl", "--integers=auto", "--event=*[aeiou]*"]);
+    }
+
+    #[test]
+    fn of_details() {
+        compare(&["--format=details"]);
+    }
+
+    #[test]
+    fn of_compact_details_of_a_window() {
+        compare(&["--format=details", "--details=compact", "--begin=+0.01s"]);
+    }
 }
 
 /// The same bytes as the reference, for all recorded traces that it reads without complaint.

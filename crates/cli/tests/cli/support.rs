@@ -1,11 +1,14 @@
 //! Runs the command, and makes traces for it.
 
+use std::ffi::{OsStr, OsString};
 use std::io::Write;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use tempfile::TempDir;
+
+use crate::transcript;
 
 /// A folder of its own that goes away with it.
 pub struct Folder(TempDir);
@@ -60,37 +63,44 @@ impl Run {
 
 pub fn command() -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ichnos"));
-    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env("TZ", "UTC");
+    command.env_remove("NO_COLOR").env_remove("CLICOLOR_FORCE").env_remove("COLUMNS");
+    command.env("TZ", "UTC");
     command
 }
 
 /// Runs the command with these arguments.
-pub fn ichnos<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
-    let output = command().args(arguments).stdin(Stdio::null()).output().unwrap();
-    Run {
-        code: output.status.code().unwrap_or(-1),
-        out: String::from_utf8_lossy(&output.stdout).into_owned(),
-        err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+pub fn ichnos<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
+    run(Path::new("."), arguments, None)
+}
+
+/// Runs the command with these arguments in a folder.
+pub fn ichnos_in<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Run {
+    run(folder, arguments, None)
 }
 
 /// Runs the command with bytes on its standard input.
-pub fn ichnos_with<A: AsRef<std::ffi::OsStr>>(arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Run {
-    let mut child = command()
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    // It may have seen enough before the end.
-    let _ = child.stdin.take().unwrap().write_all(input);
+pub fn ichnos_with<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, input: &[u8]) -> Run {
+    run(Path::new("."), arguments, Some(input))
+}
+
+fn run<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>, input: Option<&[u8]>) -> Run {
+    let arguments: Vec<OsString> = arguments.into_iter().map(|argument| argument.as_ref().into()).collect();
+    let mut command = command();
+    command.args(&arguments).current_dir(folder);
+    command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
+        // It may have seen enough before the end.
+        let _ = stdin.write_all(input);
+    }
     let output = child.wait_with_output().unwrap();
-    Run {
+    let run = Run {
         code: output.status.code().unwrap_or(-1),
         out: String::from_utf8_lossy(&output.stdout).into_owned(),
         err: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    };
+    transcript::record(&arguments, &run);
+    run
 }
 
 /// The folder of the project.
