@@ -1,6 +1,8 @@
 //! Nothing is allocated for an event, be it read, merged or written: a binary of its own, whose allocator
 //! counts.
 #![cfg(all(feature = "ctf", feature = "fuchsia-log"))]
+// Helpers of tests are tests.
+#![allow(clippy::unwrap_used)]
 
 use std::io;
 use std::ops::ControlFlow;
