@@ -70,7 +70,7 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         }
         Ended::Refused(line) => {
             output.discard()?;
-            return Err(Failure::new(line).help("without --strict, reading goes on at the next good place"));
+            return Err(Failure::new(line).help("without --strict, reading resumes at the next packet or record that can be read"));
         }
     }
     output.finish()?;
@@ -131,7 +131,7 @@ fn report_clockless_streams(session: &Session, selection: &Selection, report: Re
 /// Reports how often sinks could not decode something; true if they could not.
 fn report_undecoded(count: u64, report: Report) -> bool {
     if count > 0 {
-        report.error(&format!("{}: this is a fault of ichnos, please report it", Undecoded { count }));
+        report.error(&format!("{}: this is a bug in ichnos: please report it", Undecoded { count }));
     }
     count > 0
 }

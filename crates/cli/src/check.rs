@@ -391,7 +391,7 @@ impl Findings {
                 Some(if diagnostic.position.is_unknown() {
                     "record the trace again, or get its metadata from where it was recorded"
                 } else {
-                    "correct the metadata there, or the program that wrote them; until then the trace cannot be read"
+                    "correct the metadata there, or the program that wrote it; until then the trace cannot be read"
                 }),
             ),
             Severity::Warning => (

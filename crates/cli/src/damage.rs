@@ -75,14 +75,14 @@ mod tests {
             Damage { file: "a/b".to_owned(), stream: None, bit: 2400, kind: cut_off, skipped: 96 };
         assert_eq!(
             line(&damage),
-            "a/b: byte 300: the packet of 1056 bits is cut off after 288 bits; 12 bytes of an event before that \
+            "a/b: byte 300: the packet of 1056 bits is truncated after 288 bits; 12 bytes of an event before that \
              are skipped"
         );
         damage.skipped = 3;
         assert!(line(&damage).ends_with("; 1 byte of an event before that is skipped"));
         damage.kind = DamageKind::EmptyEventRecord;
         damage.bit = 9;
-        assert_eq!(line(&damage), "a/b: byte 1, bit 1: an event record without any bits; 1 byte skipped");
+        assert_eq!(line(&damage), "a/b: byte 1, bit 1: an event record of size zero; 1 byte skipped");
         damage.skipped = 0;
         assert!(line(&damage).ends_with("bits"));
     }

@@ -585,7 +585,7 @@ impl Found<'_> {
         let quirks = self.input.quirks();
         if !quirks.is_empty() {
             let mut branch =
-                Branch::new("known faults of this version of the tracer, which are taken into account");
+                Branch::new("known bugs of this version of the tracer, which are worked around");
             quirks.iter().for_each(|quirk| branch.line(quirk.to_string()));
             root.add(branch);
         }

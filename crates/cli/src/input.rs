@@ -174,7 +174,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             }
             Failure::new(message)
                 .details(details)
-                .help("`ichnos check` tells more about each problem and what to do about it")
+                .help("`ichnos check` explains each problem and what to do about it")
         }
         OpenError::Conflict { conflict, .. } => {
             let option = format_flags::name(conflict.option);
@@ -207,7 +207,7 @@ pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
         }
     }
     for refused in session.refused() {
-        report.error(&format!("{}: this trace is left out: it cannot be read", refused.path));
+        report.error(&format!("{}: the trace is skipped: it cannot be read", refused.path));
         for diagnostic in &refused.diagnostics {
             report.answer(&format!("  {}", crate::style::safe(&diagnostic.to_string())));
         }

@@ -80,7 +80,7 @@ impl FromStr for TimePoint {
                 }
             }
         }
-        Err(NoTime(format!("`{text}` is no time")))
+        Err(NoTime(format!("`{text}` is not a time")))
     }
 }
 
@@ -99,7 +99,7 @@ impl TimePoint {
             Self::Civil(date_time) => instant(date_time, &zone),
             Self::OfDay(time) => {
                 let begin = Timestamp::from_nanosecond(start()?)
-                    .map_err(|error| format!("the trace begins at no date of the calendar: {error}"))?;
+                    .map_err(|error| format!("the begin time of the trace is not a calendar date: {error}"))?;
                 instant(begin.to_zoned(zone.clone()).date().to_datetime(time), &zone)
             }
         }
@@ -125,7 +125,7 @@ fn date_from(text: &str) -> Option<Result<Date, NoTime>> {
         return None;
     }
     let date = Date::new(year.parse().ok()?, month.parse().ok()?, day.parse().ok()?);
-    Some(date.map_err(|_| NoTime(format!("`{text}` is no date of the calendar"))))
+    Some(date.map_err(|_| NoTime(format!("`{text}` is not a calendar date"))))
 }
 
 /// `hh:mm[:ss[.n]]`; None if it does not look like it.
@@ -141,7 +141,7 @@ fn time_from(text: &str) -> Option<Result<Time, NoTime>> {
     }
     let number = |index: usize| parts.get(index).and_then(|part| part.parse::<i8>().ok()).unwrap_or(0);
     let time = Time::new(number(0), number(1), number(2), fraction);
-    Some(time.map_err(|_| NoTime(format!("`{text}` is no time of a day"))))
+    Some(time.map_err(|_| NoTime(format!("`{text}` is not a time of day"))))
 }
 
 /// Up to nine digits after a point, as nanoseconds.

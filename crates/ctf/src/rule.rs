@@ -19,7 +19,7 @@ pub enum Rule {
         found: Uuid,
     },
     /// A packet names a data stream class of the metadata.
-    #[error("there is no data stream class {0} in the metadata")]
+    #[error("unknown data stream class {0}: it is not in the metadata")]
     DataStreamClass(u128),
     /// A packet belongs to the data stream that the index of its file says.
     #[error("the index of the file is wrong: the packet belongs to data stream class {class}")]
@@ -28,7 +28,7 @@ pub enum Rule {
         class: u128,
     },
     /// An event record names an event record class of its data stream class.
-    #[error("there is no event record class {id} in data stream class {data_stream_class}")]
+    #[error("unknown event record class {id} of data stream class {data_stream_class}")]
     EventRecordClass {
         /// Id of the data stream class.
         data_stream_class: u128,
@@ -47,7 +47,7 @@ pub enum Rule {
         total: u64,
     },
     /// A packet does not end before its own header and context.
-    #[error("the packet says {what} of {length} bits, but its header and context take {taken} bits")]
+    #[error("the packet has {what} of {length} bits, but its header and context take {taken} bits")]
     PacketTooShort {
         /// "a total length" or "a content length".
         what: &'static str,
@@ -89,7 +89,7 @@ pub enum Rule {
         next: u64,
     },
     /// A packet begins before it ends.
-    #[error("the packet begins at {begin} cycles and ends at {end} cycles")]
+    #[error("the packet ends at {end} cycles, before it begins at {begin} cycles")]
     EndBeforeBegin {
         /// Cycles at its beginning.
         begin: u64,
@@ -97,7 +97,7 @@ pub enum Rule {
         end: u64,
     },
     /// The packet index that the tracer wrote says what the packet says; it is the packet that counts.
-    #[error("the packet index beside the file does not say what the packet says")]
+    #[error("the packet index does not match the packet")]
     FalseIndex,
 }
 
@@ -128,28 +128,28 @@ impl Rule {
     fn remedy(&self) -> &'static str {
         match self {
             Self::EventRecordClass { .. } | Self::DataStreamClass(_) | Self::WideId(_) => {
-                "the metadata do not describe these bytes: check that they belong to this recording and are \
+                "the metadata does not describe these bytes: check that it belongs to this recording and is \
                  complete"
             }
             Self::Magic(_) => {
-                "this is no data stream of the trace, or bytes are missing: move foreign files out of the folder, \
+                "this is no data stream of the trace, or bytes are missing: move other files out of the folder, \
                  or copy the file again"
             }
             Self::Uuid { .. } => {
                 "the file belongs to another recording: put it beside the metadata of that one"
             }
             Self::ContentBeyondTotal { .. } | Self::PacketTooShort { .. } | Self::PartialByte(_) => {
-                "the sizes that the packet says are wrong: the tracer was interrupted while it wrote, or is faulty"
+                "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug"
             }
             Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => {
-                "the tracer's clock is faulty there, or bytes were changed: times around it are not to be trusted"
+                "the tracer's clock is faulty there, or bytes were changed: times near it may be wrong"
             }
             Self::CounterBackwards { .. } => {
-                "the tracer was set back, or bytes were changed: numbers of lost events and packets around it are \
+                "the tracer was restarted, or bytes were changed: numbers of lost events and packets around it are \
                  not to be trusted"
             }
             Self::Misplaced { .. } => {
-                "packets were moved after they were recorded: all that is there is read, in the order of time"
+                "packets were moved, or their times changed, after they were recorded: all are read, in the order of time"
             }
             Self::Copy(_) => {
                 "the packet was copied after it was recorded: it is read once; copy the file again from where it \

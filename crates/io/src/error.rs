@@ -7,7 +7,7 @@ use std::io;
 #[non_exhaustive]
 pub enum IoError {
     /// There is nothing of this name.
-    #[error("{path}: there is no such file or folder")]
+    #[error("{path}: no such file or directory")]
     NotFound {
         /// What was asked for.
         path: String,

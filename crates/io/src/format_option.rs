@@ -200,7 +200,7 @@ impl FormatOptions {
 #[non_exhaustive]
 pub enum OptionError {
     /// There is no such option.
-    #[error("there is no option `{name}`; there are {}", known.join(", "))]
+    #[error("unknown option `{name}`; expected one of {}", known.join(", "))]
     Name {
         /// What was named.
         name: String,
@@ -208,7 +208,7 @@ pub enum OptionError {
         known: Vec<String>,
     },
     /// The option does not have such a value.
-    #[error("the option `{name}` cannot be `{value}`; it can be {}", known.join(", "))]
+    #[error("invalid value `{value}` for the option `{name}`; expected {}", known.join(", "))]
     Value {
         /// The option.
         name: String,

@@ -365,7 +365,7 @@ mod tests {
     #[test]
     fn says_what_is_missing() {
         let error = Tree::open(Path::new("/does/not/exist"), &IoLimits::default()).unwrap_err();
-        assert_eq!(error.to_string(), "/does/not/exist: there is no such file or folder");
+        assert_eq!(error.to_string(), "/does/not/exist: no such file or directory");
     }
 
     #[test]

@@ -95,7 +95,7 @@ impl<'a> Walk<'a> {
         let metadata = match fs::metadata(&place) {
             Ok(metadata) => metadata,
             Err(error) => {
-                let problem = format!("the symbolic link leads nowhere: {error}");
+                let problem = format!("broken symbolic link: {error}");
                 return self.add(Entry::of_place(path, Place::Broken(problem)));
             }
         };

@@ -61,7 +61,7 @@ pub enum DamageKind {
     #[error("{0}")]
     Field(#[from] DecodeErrorKind),
     /// A packet is cut off by the end of its file.
-    #[error("the packet of {total} bits is cut off after {available} bits")]
+    #[error("the packet of {total} bits is truncated after {available} bits")]
     CutOff {
         /// Size of the packet in bits.
         total: u64,
@@ -77,7 +77,7 @@ pub enum DamageKind {
         available: u64,
     },
     /// An event record has no bits at all.
-    #[error("an event record without any bits")]
+    #[error("an event record of size zero")]
     EmptyEventRecord,
     /// The clock goes backwards.
     #[error("the clock goes backwards, from {from} to {to} cycles")]
@@ -89,7 +89,7 @@ pub enum DamageKind {
     },
     /// An event is outside of the times of its packet (CTF2-PROP-2.0, role
     /// `packet-end-default-clock-timestamp`). Further ones in the packet are not reported.
-    #[error("an event at {cycles} cycles, but its packet ends at {end} cycles")]
+    #[error("the event is at {cycles} cycles, after the end of its packet at {end} cycles")]
     EventAfterPacket {
         /// Cycles of the event.
         cycles: u64,
@@ -97,7 +97,7 @@ pub enum DamageKind {
         end: u64,
     },
     /// A time does not fit in a signed number of 64 bits. Further ones that follow are not reported.
-    #[error("an event at {0} nanoseconds from the clock's origin, which is more than 64 bits can hold")]
+    #[error("the time of an event, {0} nanoseconds from the clock's origin, does not fit in 64 bits")]
     TimeOverflow(i128),
     /// Packets or event records could have this many fields for their few bits that it would take too long
     /// to read them. See [`Limits::fields_per_bit`](crate::Limits::fields_per_bit).
@@ -125,12 +125,12 @@ pub enum DamageKind {
     #[error("zeros where a packet should begin: {0} bytes of the file were never written (holes)")]
     Hole(u64),
     /// What is there is no file, but "a pipe", "a device" and so on.
-    #[error("this is {0}, not a file: it is left out")]
+    #[error("this is {0}, not a file: it is skipped")]
     NotAFile(&'static str),
     /// A file could be read when it was opened, and cannot be read any more from here on.
     #[error(
         "the file has become shorter since it was opened, or its device fails{}",
-        if *reported { ": events that were reported from behind here are not to be trusted" } else { "" }
+        if *reported { ": events reported from behind here may be wrong" } else { "" }
     )]
     Lost {
         /// Whether something was reported before that may have been read from zeros, which were in the
@@ -176,21 +176,21 @@ impl DamageKind {
                  that both belong to the same recording"
             }
             Self::Field(_) | Self::EmptyEventRecord => {
-                "the metadata do not describe these bytes: check that they belong to this recording and are \
+                "the metadata does not describe these bytes: check that it belongs to this recording and is \
                  complete"
             }
             Self::PacketWithin { .. } => {
-                "the sizes that the packet says are wrong: the tracer was interrupted while it wrote, or is faulty"
+                "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug"
             }
             Self::ClockBackwards { .. } | Self::EventAfterPacket { .. } | Self::TimeOverflow(_) => {
-                "the tracer's clock is faulty there, or bytes were changed: times around it are not to be trusted"
+                "the tracer's clock is faulty there, or bytes were changed: times near it may be wrong"
             }
             Self::Lost { .. } => {
                 "another program writes to the file: read the trace again when that is done, or a copy of it"
             }
             Self::Rule(rule) => rule.remedy,
             Self::Unreadable(_) => {
-                "change the owner or the mode of the file, mend the link that leads to it, or copy it again"
+                "change the owner or the mode of the file, fix the link that leads to it, or copy it again"
             }
             Self::Hole(_) => {
                 "the tracer, or what copied the file, has not written this part of it: copy it again from where it \

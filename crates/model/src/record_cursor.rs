@@ -367,7 +367,7 @@ mod tests {
                     "1: 10",
                     "-7",
                     "5: 11",
-                    "an event record without any bits",
+                    "an event record of size zero",
                     "the clock goes backwards, from 5 to 3 cycles",
                     "3: 12",
                     "expected an unsigned integer, found a string",

@@ -41,7 +41,7 @@ fn a_path_without_a_verb() {
     for line in ["nothing", "--begin 5 nothing"] {
         run(&folder, line).expect(2, &["`nothing` is neither a command nor an existing path"]);
     }
-    run(&folder, "./nothing").expect(2, &["there is no such file or folder"]);
+    run(&folder, "./nothing").expect(2, &["no such file or directory"]);
     run(&folder, "--format jsonl").expect(2, &["<PATH>"]);
     run(&folder, "chekc t").expect(2, &["did you mean `check`?"]);
     // What is there is read, even if it is called like a verb of another program.

@@ -219,7 +219,7 @@ fn cases() -> Vec<Case> {
         // Data.
         case("a string without its NUL", |folder| {
             write(folder, &tsdl("stream{};event{fields:=struct{string s;};};", &b"abc".repeat(100_000)));
-        }, (Pipes, "ichnos cat ."), (3, "the string has no end within its packet"), (100, 16)),
+        }, (Pipes, "ichnos cat ."), (3, "the string is not terminated within its packet"), (100, 16)),
         case("a length of 2^64 - 1", |folder| {
             write(folder, &tsdl("stream{};event{fields:=struct{integer{size=64;}n;integer{size=8;}q[n];};};", &[0xff; 10]));
         }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (100, 16)),
@@ -256,7 +256,7 @@ fn cases() -> Vec<Case> {
             for (target, name) in [("self", "self"), ("b", "a"), ("a", "b")] {
                 symlink(target, folder.join(name)).unwrap();
             }
-        }, (Pipes, EVENTS), (3, "the symbolic link leads nowhere: Too many levels of symbolic links"), (100, 16)),
+        }, (Pipes, EVENTS), (3, "broken symbolic link: Too many levels of symbolic links"), (100, 16)),
         case("40 folders, each with links to all of them", |folder| {
             write(folder, &ten_events());
             for from in 0..40 {
@@ -282,7 +282,7 @@ fn cases() -> Vec<Case> {
         case("a pipe in a trace", |folder| {
             write(folder, &ten_events());
             assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
-        }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is left out"), (100, 16)),
+        }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is skipped"), (100, 16)),
         // What the system refuses.
         case("no further threads", |folder| write(folder, &stream(&packets(200, 3))),
             (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --part-size=500 ."),

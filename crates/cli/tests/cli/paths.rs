@@ -26,7 +26,7 @@ fn one_of_several() {
     let good = folder.as_os_str();
     let alone = run("cat", &[good], &[]).expect(0, &[]).out;
     for (bad, expected) in [
-        (&missing, "missing: there is no such file or folder"),
+        (&missing, "missing: no such file or directory"),
         (&text, "text: no trace found: this is a text file"),
         (&archive, "broken.zip: this looks like a zip archive, but it cannot be read"),
         (&empty, "empty: no trace found: it is empty"),

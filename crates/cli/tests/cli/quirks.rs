@@ -117,7 +117,7 @@ fn packets_that_a_crash_left_without_an_end() {
         let info = run("info", &folder, &["--json"]).expect(0, &[]).json();
         // Such a packet does not end before all others begin.
         assert_eq!(info["traces"][0]["begin_ns"].to_string(), "1000000000000001000");
-        let damage = "the packet begins at 4000 cycles and ends at 0 cycles";
+        let damage = "the packet ends at 0 cycles, before it begins at 4000 cycles";
         run("cat", &folder, &["--no-quirk=lttng-crash-packet-end"]).expect(3, &[damage]);
         run("cat", &folder, &["--no-quirk=lttng-event-after-packet"]).expect(0, &[]);
     }

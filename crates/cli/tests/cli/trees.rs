@@ -220,7 +220,7 @@ fn what_is_no_file_is_called_what_it_is() {
     let (events, run) = count(&folder, 3);
     assert_eq!(events, 10);
     for found in ["a pipe", "a socket", "a device"] {
-        assert!(run.err.contains(&format!("this is {found}, not a file: it is left out")), "{}", run.err);
+        assert!(run.err.contains(&format!("this is {found}, not a file: it is skipped")), "{}", run.err);
     }
     let run = ichnos([OsStr::new("check"), folder.as_os_str()]).expect(1, &[]);
     assert!(!run.out.contains("mode") && run.out.contains("remove it from the folder"), "{}", run.out);

@@ -243,11 +243,11 @@ fn strings_and_lengths_without_an_end() {
         let observed = observed(&trace(text.as_bytes(), &[("s", data)]));
         damage(&observed).iter().map(|damage| damage.kind.to_string()).collect::<Vec<_>>()
     };
-    assert_eq!(kinds(&text, b"abc"), ["the string has no end within its packet"]);
+    assert_eq!(kinds(&text, b"abc"), ["the string is not terminated within its packet"]);
     // An end behind the packet is none.
     let context = "stream { packet.context := struct { u8 packet_size; u8 content_size; }; };";
     let text = tsdl(&[context, &event("string s;")]);
-    assert_eq!(kinds(&text, b"\x20\x18a\0"), ["the string has no end within its packet"]);
+    assert_eq!(kinds(&text, b"\x20\x18a\0"), ["the string is not terminated within its packet"]);
     let most = u64::MAX.to_le_bytes();
     let long = "typealias integer { size = 64; } := u64;";
     let text = tsdl(&[long, &event("u64 n; u8 q[n];")]);

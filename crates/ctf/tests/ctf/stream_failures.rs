@@ -319,7 +319,7 @@ fn damage_has_one_time_in_both_arithmetics() {
     let stream = packet(0, 0, last - 9, last + 9, &[(1, last), (1, last + 1), (1, last + 2)]);
     let (exact_times, exact) = damage_of_a_slow_clock(ClockArithmetic::Exact, &stream);
     let (double_times, double) = damage_of_a_slow_clock(ClockArithmetic::Double, &stream);
-    let text = "an event at 9223372037000000000 nanoseconds from the clock's origin, which is more than 64 bits can hold";
+    let text = "the time of an event, 9223372037000000000 nanoseconds from the clock's origin, does not fit in 64 bits";
     assert_eq!(exact, [text]);
     assert_eq!(exact, double);
     assert_eq!(exact_times[1], 9_223_372_037_000_000_000);

@@ -116,7 +116,7 @@ fn losses_and_damage() {
         out.text(),
         r#"{"type":"discarded-events","stream":0,"count":5,"begin":{"ts":1000000000,"cycles":1000000000},"end":{"ts":2000000000,"cycles":2000000000}}
 {"type":"discarded-packets","stream":0,"count":null}
-{"type":"damage","file":"a\\b","stream_name":"s","bit":81,"skipped_bits":7,"message":"an event record without any bits"}
+{"type":"damage","file":"a\\b","stream_name":"s","bit":81,"skipped_bits":7,"message":"an event record of size zero"}
 "#
     );
 }

@@ -257,7 +257,7 @@ fn warnings() {
             "WARNING: Tracer discarded 5 events {times} {place}\
              WARNING: Tracer discarded 1 packet {times} {place}\
              WARNING: Tracer may have discarded events (unknown time range) {place}\
-             WARNING: f: byte 10: an event record without any bits; skipped 1 bytes\n"
+             WARNING: f: byte 10: an event record of size zero; skipped 1 bytes\n"
         )
     );
 }

@@ -40,7 +40,7 @@
 //! # Errors
 //! A [`LogError`] names the rule that is broken, where, and what was expected and found there. Some rules
 //! are [fatal](Rule::is_fatal) to what breaks them; the others are only reported by a check, as readers of
-//! Fuchsia do not mind. After [`Damage`], reading goes on at the next good place.
+//! Fuchsia do not mind. After [`Damage`], reading resumes at the next packet or record that can be read.
 
 mod argument;
 mod attribution;

@@ -135,11 +135,11 @@ mod tests {
         }
         let mut options = ReadOptions::default();
         let error = options.formats.set(&FuchsiaLog, "clock", OsStr::new("sun")).unwrap_err().to_string();
-        assert_eq!(error, "the option `fuchsia-log.clock` cannot be `sun`; it can be monotonic, boot");
+        assert_eq!(error, "invalid value `sun` for the option `fuchsia-log.clock`; expected monotonic, boot");
         let error = options.formats.set(&FuchsiaLog, "moon", OsStr::new("boot")).unwrap_err().to_string();
         assert_eq!(
             error,
-            "there is no option `fuchsia-log.moon`; there are fuchsia-log.clock, fuchsia-log.severity-scale"
+            "unknown option `fuchsia-log.moon`; expected one of fuchsia-log.clock, fuchsia-log.severity-scale"
         );
     }
 }

@@ -48,16 +48,16 @@ pub enum DecodeErrorKind {
     InvalidSelector(i128),
     /// The field that says a length or selects was not decoded before: it is in an optional that
     /// is absent or an option that is not selected.
-    #[error("the field that decides on this one is not there")]
+    #[error("the length or selector field of this field is absent")]
     MissingSelector,
     /// The length of a string is no multiple of the size of its code units.
     #[error("a string of {0} bytes cannot consist of code units of {1} bytes")]
     BrokenCodeUnit(u64, u64),
     /// A text that begins with its length begins within a byte.
-    #[error("a text begins within a byte")]
+    #[error("a string begins within a byte")]
     TextWithinByte,
     /// A string that a zero ends has none in the content of its packet.
-    #[error("the string has no end within its packet")]
+    #[error("the string is not terminated within its packet")]
     EndlessString,
     /// Another field gives a text, a BLOB or an array a length that the content of the packet has
     /// no room for.
