@@ -4,7 +4,7 @@
 # Some of them compare ichnos with other programs: Debian's `babeltrace2`, and LTTng, which
 # records a trace for the purpose. What is missing is installed if that can be done without
 # asking (as root, with apt-get); otherwise the tests that need it are skipped, and named at the
-# end. Recorded traces of real tracers are used if they are in ../shared/traces or in the folder
+# end. Recorded traces of real tracers are used if they are in ../shared/traces or in the directory
 # that ICHNOS_TRACES names.
 #
 # Arguments choose packages (-p ichnos-ctf); without any, all are tested.

@@ -167,11 +167,11 @@ pub(crate) struct Completions {
 #[derive(Args, Debug)]
 pub(crate) struct Man {
     /// Command to print the page of [default: ichnos itself]
-    #[arg(value_name = "COMMAND", conflicts_with = "folder")]
+    #[arg(value_name = "COMMAND", conflicts_with = "directory")]
     pub(crate) page: Option<String>,
     /// Write all manual pages as files into DIR
     #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
-    pub(crate) folder: Option<PathBuf>,
+    pub(crate) directory: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

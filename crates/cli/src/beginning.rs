@@ -32,7 +32,7 @@ pub(crate) fn open(
     report: Report,
 ) -> Result<Option<Session>, Failure> {
     let is_few = selection.limit.is_some_and(|limit| limit <= MOST_EVENTS);
-    // What comes in a pipe can be read once, and folders are not packed.
+    // What comes in a pipe can be read once, and directories are not packed.
     let is_packed = |path: &std::path::PathBuf| path.as_os_str() != "-" && path.is_file();
     // Where all data streams are active depends on where they end.
     let needs_ends = selection.stream_intersection;

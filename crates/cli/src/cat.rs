@@ -70,7 +70,8 @@ pub(crate) fn run(args: &Cat, global: &Global, report: Report) -> Result<Exit, F
         }
         Ended::Refused(line) => {
             output.discard()?;
-            return Err(Failure::new(line).help("without --strict, reading resumes at the next packet or record that can be read"));
+            return Err(Failure::new(line)
+                .help("without --strict, reading resumes at the next packet or record that can be read"));
         }
     }
     output.finish()?;

@@ -203,7 +203,7 @@ impl Findings {
     }
 
     fn session(&mut self, session: &Session, args: &Check, progress: &mut Progress) {
-        const REMEDY: &str = "get the file or folder again from where it was recorded, or change its mode";
+        const REMEDY: &str = "get the file or directory again from where it was recorded, or change its mode";
         let (metadata_only, assume_correlated) = (args.metadata_only, args.reading.assume_correlated);
         session.left_out().iter().for_each(|error| self.left_out_path(error));
         for problem in session.problems() {
@@ -466,7 +466,7 @@ impl Findings {
             if let Some(remedy) = &finding.remedy
                 && (verbose || finding.level != Level::Warning)
             {
-                let _ = writeln!(text, "  {}", paint.faint(&format!("remedy: {}", safe(remedy))));
+                let _ = writeln!(text, "  {}", paint.faint(&format!("help: {}", safe(remedy))));
             }
         }
         if self.left_out > 0 {

@@ -84,6 +84,6 @@ mod tests {
         damage.bit = 9;
         assert_eq!(line(&damage), "a/b: byte 1, bit 1: an event record of size zero; 1 byte skipped");
         damage.skipped = 0;
-        assert!(line(&damage).ends_with("bits"));
+        assert!(line(&damage).ends_with("size zero"));
     }
 }

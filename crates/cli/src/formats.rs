@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Formats, global: &Global) -> Result<Exit, Failure> {
             root.render(&mut text);
         }
         let mut containers = Branch::new("reads traces from");
-        containers.line("folders, at any depth");
+        containers.line("directories, at any depth");
         containers.line("archives: tar, tar.gz, tar.zst, tar.xz, zip");
         containers.line("the standard input: an archive");
         containers.render(&mut text);
@@ -94,10 +94,12 @@ pub(crate) fn completions(args: &Completions) -> Result<Exit, Failure> {
 pub(crate) fn man(args: &Man) -> Result<Exit, Failure> {
     let mut command = LowArgs::command();
     command.build();
-    if let Some(folder) = &args.folder {
-        std::fs::create_dir_all(folder).and_then(|()| clap_mangen::generate_to(command, folder)).map_err(
-            |error| Failure::new(format!("{}: the pages cannot be written: {error}", folder.display())),
-        )?;
+    if let Some(directory) = &args.directory {
+        std::fs::create_dir_all(directory)
+            .and_then(|()| clap_mangen::generate_to(command, directory))
+            .map_err(|error| {
+                Failure::new(format!("{}: the pages cannot be written: {error}", directory.display()))
+            })?;
         return Ok(Exit::Success);
     }
     let source = format!("ichnos {}", env!("CARGO_PKG_VERSION"));

@@ -271,7 +271,7 @@ fn parameters(value: &str) -> &'static str {
 const NO_WRITING: &str =
     "traces cannot be written yet; `ichnos cat --format jsonl PATH` prints events for other programs";
 const NO_LIVE: &str =
-    "let the tracer write to files, or read the output folder of the relay daemon: `ichnos cat PATH`";
+    "let the tracer write to files, or read the output directory of the relay daemon: `ichnos cat PATH`";
 
 /// The answer to `-o FORMAT` of `babeltrace2`; `-o` of ichnos is the file to write.
 fn output_format(option: &str, value: &str) -> Option<Failure> {
@@ -279,7 +279,7 @@ fn output_format(option: &str, value: &str) -> Option<Failure> {
         "text" => "text is printed anyway: `--format pretty` is what `ichnos cat PATH` prints",
         "dummy" => "`--format null` reads everything and prints nothing",
         "ctf" => NO_WRITING,
-        "ctf-metadata" => "`ichnos schema PATH` prints what the metadata say",
+        "ctf-metadata" => "`ichnos schema PATH` prints what the metadata says",
         _ if option == "-o" => return None,
         _ => "`--format FORMAT` is how to print, and `--output FILE` where to",
     };
@@ -322,7 +322,7 @@ fn foreign_verb(verb: &str) -> Option<&'static str> {
         "run" => "ichnos has no components to connect: `ichnos cat PATH...` reads, merges and prints traces",
         "query" => {
             "ichnos has no components to ask: `ichnos info PATH` says what is in a trace, `ichnos schema PATH` \
-             what its metadata say"
+             what its metadata says"
         }
         "list-plugins" => "ichnos has no plugins: `ichnos formats` lists what it reads and prints",
         _ if ["source.", "src.", "filter.", "flt.", "sink."].iter().any(|kind| verb.starts_with(kind)) => {

@@ -29,7 +29,7 @@ pub(crate) fn run(args: &Info, global: &Global, report: Report) -> Result<Exit, 
     let mut progress = Progress::new(global.progress, &session, false, report);
     let mut traces = Vec::new();
     for trace in session.traces() {
-        let found = Found::new(trace.as_ref(), args, &mut progress);
+        let found = Summary::new(trace.as_ref(), args, &mut progress);
         damaged |= found.damage.count > 0;
         if args.reading.strict
             && let Some(damage) = found.damage.list.first()
@@ -78,7 +78,7 @@ struct Stream {
 }
 
 /// What was found out about a trace.
-struct Found<'a> {
+struct Summary<'a> {
     input: &'a dyn TraceInput,
     streams: Vec<Stream>,
     /// Sums of the data streams that are not shown, by class.
@@ -89,7 +89,7 @@ struct Found<'a> {
     damage: Damages,
 }
 
-impl<'a> Found<'a> {
+impl<'a> Summary<'a> {
     fn new(input: &'a dyn TraceInput, args: &Info, progress: &mut Progress) -> Self {
         let (counted, most) = (args.count, args.reading.limits().report.damage);
         let mut damage = Damages::default();
@@ -231,13 +231,13 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // JSON
 
-fn document(traces: &[Found<'_>], session: &Session, args: &Info) -> Object {
+fn document(traces: &[Summary<'_>], session: &Session, args: &Info) -> Object {
     let mut object = js::document("info");
-    let sum = |value: &dyn Fn(&Found<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
+    let sum = |value: &dyn Fn(&Summary<'_>) -> u64| traces.iter().map(value).fold(0, u64::saturating_add);
     range_json(
         &mut object,
-        traces.iter().filter_map(Found::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
-        traces.iter().all(Found::has_dates),
+        traces.iter().filter_map(Summary::range).reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))),
+        traces.iter().all(Summary::has_dates),
         args.time,
     );
     if args.count {
@@ -303,7 +303,7 @@ pub(crate) fn damage_json(damage: &Damage) -> Object {
     object
 }
 
-impl Found<'_> {
+impl Summary<'_> {
     fn json(&self, form: TimeForm) -> Object {
         let class = &self.input.trace().class;
         let mut object = Object::default();
@@ -410,7 +410,7 @@ impl Stream {
 // ---------------------------------------------------------------------------------------------
 // Text
 
-impl Found<'_> {
+impl Summary<'_> {
     fn branch(&self, gmt: bool, paint: Paint) -> Branch {
         let class = &self.input.trace().class;
         let mut root = Branch::new(paint.title(&safe(self.input.path())));
@@ -584,8 +584,7 @@ impl Found<'_> {
         }
         let quirks = self.input.quirks();
         if !quirks.is_empty() {
-            let mut branch =
-                Branch::new("known bugs of this version of the tracer, which are worked around");
+            let mut branch = Branch::new("known bugs of this version of the tracer, which are worked around");
             quirks.iter().for_each(|quirk| branch.line(quirk.to_string()));
             root.add(branch);
         }

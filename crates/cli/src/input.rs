@@ -156,7 +156,7 @@ pub(crate) fn failure(error: &OpenError) -> Failure {
             }
         }
         OpenError::Io(IoError::Temporary { .. }) => Failure::new(message)
-            .help("name a folder with more room, or one that can be written, with --temp-dir DIR"),
+            .help("name a directory with more room, or one that can be written, with --temp-dir DIR"),
         OpenError::Io(IoError::Memory { .. }) => {
             Failure::new(message).help("end other programs, or raise the limit of memory (`ulimit -v`)")
         }
@@ -226,7 +226,7 @@ pub(crate) fn report_problems(session: &Session, report: Report) -> bool {
     !session.problems().is_empty() || !session.refused().is_empty() || !session.left_out().is_empty()
 }
 
-/// What is wrong with paths, folders and archives, a sentence each.
+/// What is wrong with paths, directories and archives, a sentence each.
 pub(crate) fn problems(session: &Session) -> Vec<String> {
     session
         .left_out()
@@ -307,8 +307,8 @@ fn where_a_trace_is(found: &NoTrace) -> String {
 fn similar(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_string_lossy().into_owned();
     let above = path.parent()?;
-    let folder = if above.as_os_str().is_empty() { Path::new(".") } else { above };
-    let items = std::fs::read_dir(folder).ok()?.flatten().take(10_000);
+    let directory = if above.as_os_str().is_empty() { Path::new(".") } else { above };
+    let items = std::fs::read_dir(directory).ok()?.flatten().take(10_000);
     let names: Vec<String> = items.map(|item| item.file_name().to_string_lossy().into_owned()).collect();
     let nearest = nearest(&name, names.iter().map(String::as_str));
     nearest.first().map(|name| above.join(name))

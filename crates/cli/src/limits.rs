@@ -145,9 +145,9 @@ pub(crate) const LIMITS: &[Limit] = limits! {
     Io io "ratio" false [ratio, small_ratio] []
         "unpacked bytes for each packed one" ", for small files 128 and one for each 64 bytes";
     Io io "files" false [entries] []
-        "files of a folder or an archive" "";
-    Io io "folders" false [depth] []
-        "levels of nested folders" "";
+        "files of a directory or an archive" "";
+    Io io "directories" false [depth] []
+        "levels of nested directories" "";
 };
 
 impl Limit {

@@ -75,7 +75,7 @@ impl Drop for Shown {
 
 fn message(step: ScanStep) -> String {
     match step {
-        ScanStep::Files(files) => format!("listing folders: {}", count(files, "file")),
+        ScanStep::Files(files) => format!("listing directories: {}", count(files, "file")),
         ScanStep::Unpacked { unpacked, packed, total } => {
             let of = match total {
                 Some(total) => format!("{} of {}", size(packed), size(total)),
@@ -96,7 +96,7 @@ mod tests {
 
     #[test]
     fn words() {
-        assert_eq!(message(ScanStep::Files(1)), "listing folders: 1 file");
+        assert_eq!(message(ScanStep::Files(1)), "listing directories: 1 file");
         let unpacked = ScanStep::Unpacked { unpacked: 3 << 20, packed: 1 << 20, total: Some(2 << 20) };
         assert!(message(unpacked).starts_with("unpacking: 1"), "{}", message(unpacked));
         let indexed = ScanStep::Indexed { files: 2, bytes: 0 };

@@ -98,8 +98,9 @@ impl TimePoint {
             }
             Self::Civil(date_time) => instant(date_time, &zone),
             Self::OfDay(time) => {
-                let begin = Timestamp::from_nanosecond(start()?)
-                    .map_err(|error| format!("the begin time of the trace is not a calendar date: {error}"))?;
+                let begin = Timestamp::from_nanosecond(start()?).map_err(|error| {
+                    format!("the begin time of the trace is not a calendar date: {error}")
+                })?;
                 instant(begin.to_zoned(zone.clone()).date().to_datetime(time), &zone)
             }
         }

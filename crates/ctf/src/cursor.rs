@@ -217,7 +217,7 @@ impl CtfCursor {
         match self.packets.open(slots, clocks) {
             Ok(content) => {
                 let times = self.packets.times();
-                self.scanner.order.in_packet(times.last, times.are_mended);
+                self.scanner.order.in_packet(times.last, times.are_corrected);
                 self.scanner.enter_packet(content);
                 self.look_ahead();
                 self.state = State::InPacket;

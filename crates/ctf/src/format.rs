@@ -35,7 +35,7 @@ const OPTIONS: &[FormatOption] = &[
     .value_name("DIALECT")
     .unprefixed(),
     FormatOption::file(METADATA, "Read the metadata from FILE, where PATH has none")
-        .details("PATH is then a single data stream file, or a folder of such files.")
+        .details("PATH is then a single data stream file, or a directory of such files.")
         .unprefixed(),
 ];
 
@@ -78,13 +78,13 @@ impl Format for Ctf {
         opened
     }
 
-    fn enclosing(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
-        // With metadata that are given, this file alone is meant.
+    fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
+        // With metadata that is given, this file alone is meant.
         if options.formats.file(self, METADATA).is_some() {
             return None;
         }
-        let folder = trace_folder(path)?;
-        let trace = EnclosingTrace::new(folder.clone(), &["", "index"], notice(path, &folder));
+        let directory = trace_directory(path)?;
+        let trace = EnclosingTrace::new(directory.clone(), &["", "index"], notice(path, &directory));
         let is_part = path.file_name().is_some_and(|name| name == METADATA) || path.is_dir();
         Some(if is_part { trace.of_part() } else { trace })
     }
@@ -94,13 +94,13 @@ impl Format for Ctf {
         let own = tree.entries.iter().find(|entry| entry.name() == METADATA)?;
         let message =
             format!("this has metadata of its own (`{}`): those of {given} would not be used", own.path);
-        let help = "name a data stream file, or a folder without `metadata`";
+        let help = "name a data stream file, or a directory without `metadata`";
         Some(OptionConflict::new(METADATA_OPTION, message, help))
     }
 
-    fn part(&self, beginning: &[u8]) -> Option<Hint> {
+    fn describe_file(&self, beginning: &[u8]) -> Option<Hint> {
         const STREAM: &str = "a data stream file of CTF without its metadata";
-        const DESCRIBED: &str = "a trace is a folder in which they are called `metadata`";
+        const DESCRIBED: &str = "a trace is a directory in which they are called `metadata`";
         let has_magic = |magics: &[[u8; 4]]| magics.iter().any(|magic| beginning.starts_with(magic));
         if has_magic(&[[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]]) {
             let option = OptionHint::new(METADATA_OPTION, "FILE", "names its metadata");
@@ -112,14 +112,14 @@ impl Format for Ctf {
         if has_magic(&[[0xc1, 0xf1, 0xdc, 0xc1]]) {
             let index = "a packet index of LTTng without its trace";
             return Some(Hint::new(format!(
-                "{index}; its trace is the folder around the one called `index`"
+                "{index}; its trace is the directory around the one called `index`"
             )));
         }
         let dialect = dialect_of_text(beginning)?;
         Some(Hint::new(format!("metadata of {dialect}; {DESCRIBED}")))
     }
 
-    fn lacking(&self, tree: &Tree) -> Option<Hint> {
+    fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
         Some(match tree.entries.len() {
             0 => return None,
             1 => Hint::new("a single data stream file of CTF is read with its metadata only")
@@ -130,7 +130,7 @@ impl Format for Ctf {
         })
     }
 
-    fn nearby(&self, path: &Path) -> Option<Hint> {
+    fn suggest_path(&self, path: &Path) -> Option<Hint> {
         let above = path.parent().filter(|above| above.join(METADATA).is_file());
         if !path.is_dir() {
             let above = above?;
@@ -145,13 +145,13 @@ impl Format for Ctf {
         }
         Some(Hint::new(match (similar_metadata(path), above) {
             (Some(found), _) => format!(
-                "a CTF trace is a folder with a file called exactly `metadata`; there is `{}`",
+                "a CTF trace is a directory with a file called exactly `metadata`; there is `{}`",
                 found.display()
             ),
             (None, Some(above)) => {
-                format!("the folder above has a file called `metadata`: did you mean `{}`?", shown(above))
+                format!("the directory above has a file called `metadata`: did you mean `{}`?", shown(above))
             }
-            (None, None) => "a CTF trace is a folder with a file called `metadata` and data stream files \
+            (None, None) => "a CTF trace is a directory with a file called `metadata` and data stream files \
                              beside it"
                 .to_owned(),
         }))
@@ -199,9 +199,9 @@ fn dialect_of_text(beginning: &[u8]) -> Option<&'static str> {
     is_preamble.then_some("CTF 2")
 }
 
-/// The folder of the trace that a path is a part of: its metadata, its index, a file of either, or a file
+/// The directory of the trace that a path is a part of: its metadata, its index, a file of either, or a file
 /// beside the metadata.
-fn trace_folder(path: &Path) -> Option<PathBuf> {
+fn trace_directory(path: &Path) -> Option<PathBuf> {
     let above = |path: &Path| match (path.file_name(), path.parent()) {
         (Some(_), Some(above)) if above.as_os_str().is_empty() => PathBuf::from("."),
         (Some(_), Some(above)) => above.to_owned(),
@@ -210,20 +210,20 @@ fn trace_folder(path: &Path) -> Option<PathBuf> {
         _ => path.join(".."),
     };
     let is_index = |path: &Path| name_of(path).is_some_and(|name| *name == *"index");
-    let mut folder = above(path);
+    let mut directory = above(path);
     if path.is_dir() {
         if !is_index(path) || path.join(METADATA).exists() {
             return None;
         }
     } else if !path.is_file() {
         return None;
-    } else if is_index(&folder) && !folder.join(METADATA).is_file() {
-        folder = above(&folder);
+    } else if is_index(&directory) && !directory.join(METADATA).is_file() {
+        directory = above(&directory);
     }
-    folder.join(METADATA).is_file().then_some(folder)
+    directory.join(METADATA).is_file().then_some(directory)
 }
 
-/// The name of a file or folder, for `.` and the like, too.
+/// The name of a file or directory, for `.` and the like, too.
 fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
     match path.file_name() {
         Some(name) => Some(name.into()),
@@ -232,8 +232,8 @@ fn name_of(path: &Path) -> Option<Cow<'_, OsStr>> {
 }
 
 /// What to say of a path that its trace is read for.
-fn notice(given: &Path, folder: &Path) -> Hint {
-    let (path, shown) = (given.display(), folder.display());
+fn notice(given: &Path, directory: &Path) -> Hint {
+    let (path, shown) = (given.display(), directory.display());
     match name_of(given).map(|name| name.to_string_lossy().into_owned()).as_deref() {
         Some(METADATA) => Hint::new(format!("{path}: this describes the trace {shown}, which is read")),
         Some(name) if name == "index" || name.ends_with(".idx") => {
@@ -253,8 +253,9 @@ fn shown(path: &Path) -> String {
 }
 
 /// A file that may be the metadata under another name.
-fn similar_metadata(folder: &Path) -> Option<PathBuf> {
-    let mut names: Vec<PathBuf> = std::fs::read_dir(folder).ok()?.flatten().map(|item| item.path()).collect();
+fn similar_metadata(directory: &Path) -> Option<PathBuf> {
+    let mut names: Vec<PathBuf> =
+        std::fs::read_dir(directory).ok()?.flatten().map(|item| item.path()).collect();
     names.sort();
     names.into_iter().find(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
@@ -276,7 +277,7 @@ mod tests {
         for file in ["t/metadata", "t/chan", "t/index/chan.idx", "t/sub/other"] {
             std::fs::write(root.join(file), b"x").unwrap();
         }
-        let found = |path: &str| trace_folder(&root.join(path));
+        let found = |path: &str| trace_directory(&root.join(path));
         let trace = Some(root.join("t"));
         for path in ["t/metadata", "t/chan", "t/index", "t/index/chan.idx"] {
             assert_eq!(found(path), trace, "{path}");
@@ -285,8 +286,9 @@ mod tests {
             assert_eq!(found(path), None, "{path}");
         }
         // The index from within.
-        let inside =
-            |path: &str| trace_folder(&index.join(path)).map(|folder| folder.canonicalize().unwrap());
+        let inside = |path: &str| {
+            trace_directory(&index.join(path)).map(|directory| directory.canonicalize().unwrap())
+        };
         assert_eq!(inside("."), Some(root.join("t").canonicalize().unwrap()));
         assert_eq!(inside("../index/../index"), inside("."));
     }
@@ -301,7 +303,7 @@ mod tests {
 
     #[test]
     fn parts_by_their_beginnings() {
-        let what = |bytes: &[u8]| Ctf.part(bytes).map(|hint| hint.message).unwrap_or_default();
+        let what = |bytes: &[u8]| Ctf.describe_file(bytes).map(|hint| hint.message).unwrap_or_default();
         assert!(what(b"\xc1\x1f\xfc\xc1").starts_with("a data stream file of CTF"));
         assert!(what(b"\xc1\xfc\x1f\xc1\xff").starts_with("a data stream file of CTF"));
         assert!(what(b"\x57\x1d\xd1\x75").starts_with("metadata of CTF 1.8 in packets"));

@@ -20,7 +20,7 @@ use crate::rule::Rule;
 
 /// A packet that was found in a file, and which data stream it belongs to.
 #[derive(Clone, Debug)]
-pub(crate) struct FoundPacket {
+pub(crate) struct ScannedPacket {
     /// Index of the data stream class.
     pub(crate) class: usize,
     pub(crate) stream_id: Option<u128>,
@@ -40,7 +40,7 @@ pub(crate) fn scan(
     name: &str,
     data: &Bytes,
     progress: &dyn Fn(usize),
-    take: impl FnMut(FoundPacket) -> Result<(), TooMany>,
+    take: impl FnMut(ScannedPacket) -> Result<(), TooMany>,
 ) -> Option<Damage> {
     let scan = Scan {
         decoder,
@@ -89,7 +89,7 @@ struct Scan<'a, T> {
 
 /// A packet that was not delivered yet.
 struct Held {
-    found: FoundPacket,
+    found: ScannedPacket,
     /// Where its context ends, and where it ends, if that can be.
     begin: usize,
     end: usize,
@@ -117,7 +117,7 @@ enum Wanted {
     Any,
 }
 
-impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
+impl<T: FnMut(ScannedPacket) -> Result<(), TooMany>> Scan<'_, T> {
     /// What cannot be read at the end; or else that there are too many packets.
     fn run(mut self) -> Result<Option<Damage>, Damage> {
         let mut offset = 0;
@@ -217,7 +217,7 @@ impl<T: FnMut(FoundPacket) -> Result<(), TooMany>> Scan<'_, T> {
         // `decode` saw to it that a packet is not empty, but for one without any field.
         let end = offset + if info.total.is_some() { size.max(1) } else { left };
         let begin = offset + (info.begins[2].bit.div_ceil(8) as usize).clamp(1, left.max(1));
-        let found = FoundPacket { class: info.class, stream_id: info.stream_id, entry };
+        let found = ScannedPacket { class: info.class, stream_id: info.stream_id, entry };
         self.held = Some(Held { found, begin, end, is_cut: false, clocks_before });
         end
     }

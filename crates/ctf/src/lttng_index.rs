@@ -10,7 +10,7 @@ use std::cell::Cell;
 use ichnos_model::decode::UNKNOWN;
 use ichnos_model::{FieldKind, Role};
 
-use crate::index::FoundPacket;
+use crate::index::ScannedPacket;
 use crate::packet::{Clocks, Counter, PacketDecoder, PacketInfo};
 use crate::packet_entry::PacketEntry;
 
@@ -54,7 +54,7 @@ pub(crate) fn packets(
     decoder: &PacketDecoder<'_>,
     data: &[u8],
     index: &[u8],
-) -> Result<Option<Vec<FoundPacket>>, IndexError> {
+) -> Result<Option<Vec<ScannedPacket>>, IndexError> {
     let size = entry_size(index)?;
     let entries = index.get(HEADER..).unwrap_or_default();
     if entries.len() % size != 0 {
@@ -67,7 +67,7 @@ pub(crate) fn packets(
     let slots = vec![Cell::new(UNKNOWN); decoder.plans.slots()];
     let reader = EntryReader::new(decoder);
     let count = entries.len() / size;
-    let mut found: Vec<FoundPacket> = Vec::with_capacity(count);
+    let mut found: Vec<ScannedPacket> = Vec::with_capacity(count);
     let mut end = 0u64;
     let mut was_compared = true;
     for (i, entry) in entries.chunks_exact(size).enumerate() {
@@ -80,7 +80,7 @@ pub(crate) fn packets(
         if end > data.len() as u64 {
             return Err(IndexError::End { end, size: data.len() as u64 });
         }
-        let mut compare = |i: usize, packet: &FoundPacket| {
+        let mut compare = |i: usize, packet: &ScannedPacket| {
             let error = IndexError::Packet { entry: i, offset: packet.entry.offset };
             let rest = data.get(packet.entry.offset as usize..).ok_or(error)?;
             let said = decoder.decode(rest, &slots, &mut clocks).map_err(|_| error)?;
@@ -125,7 +125,7 @@ fn entry_size(index: &[u8]) -> Result<usize, IndexError> {
 }
 
 /// Whether a packet looks like the one that comes after the other in its data stream.
-fn follows(before: &FoundPacket, packet: &FoundPacket) -> bool {
+fn follows(before: &ScannedPacket, packet: &ScannedPacket) -> bool {
     let (a, b) = (&before.entry, &packet.entry);
     let goes_on = |a: Option<u64>, b: Option<u64>| a.zip(b).is_none_or(|(a, b)| a <= b);
     let grows = |a: Option<Counter>, b: Option<Counter>| a.zip(b).is_none_or(|(a, b)| b.since(a).is_some());
@@ -173,7 +173,7 @@ impl<'a> EntryReader<'a> {
     }
 
     /// The packet of an entry.
-    fn packet(&self, number: usize, entry: &[u8]) -> Result<FoundPacket, IndexError> {
+    fn packet(&self, number: usize, entry: &[u8]) -> Result<ScannedPacket, IndexError> {
         let field = |n: usize| {
             entry.get(n * 8..n * 8 + 8).and_then(|bytes| bytes.try_into().ok()).map(u64::from_be_bytes)
         };
@@ -202,7 +202,7 @@ impl<'a> EntryReader<'a> {
             sequence: counter(widths.sequence, known(field(8))),
             ..PacketInfo::default()
         };
-        Ok(FoundPacket { class, stream_id, entry: PacketEntry::new(offset, &info, Vec::new()) })
+        Ok(ScannedPacket { class, stream_id, entry: PacketEntry::new(offset, &info, Vec::new()) })
     }
 }
 

@@ -180,7 +180,7 @@ impl PacketReader {
             let quirk = if crashed { Quirk::LttngCrashPacketEnd } else { Quirk::LttngEventAfterPacket };
             self.input.applied_quirks.note(quirk);
         } else {
-            let end = if times.are_mended { end.max(last_event) } else { end };
+            let end = if times.are_corrected { end.max(last_event) } else { end };
             self.open.end = self.input.clock_value(Some(end));
             clocks.set_default(end);
         }

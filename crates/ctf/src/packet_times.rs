@@ -15,7 +15,7 @@ pub(crate) struct PacketTimes {
     /// No event should be later.
     pub(crate) last: Option<u64>,
     /// Whether the packet says other times, which is reported as damage of the packet.
-    pub(crate) are_mended: bool,
+    pub(crate) are_corrected: bool,
 }
 
 impl PacketTimes {
@@ -31,18 +31,18 @@ impl PacketTimes {
         let has_end = entry.flaws().is_none_or(|flaws| flaws.late_end.is_none()) && !is_after(info.end);
         let begin = if has_begin { info.begin } else { entry.begin() };
         let end = if has_end { info.end } else { entry.end() };
-        let are_mended = (begin, end) != (info.begin, info.end) || entry.is_misplaced();
+        let are_corrected = (begin, end) != (info.begin, info.end) || entry.is_misplaced();
         let is_backwards = begin.zip(end).is_some_and(|(begin, end)| begin > end);
         let last = if input.rules.quirks.contains(&Quirk::LttngEventAfterPacket) {
             None
-        } else if are_mended {
+        } else if are_corrected {
             end.map(|end| end.max(begin.unwrap_or(end)))
         } else if is_backwards {
             next
         } else {
             end
         };
-        Self { begin, end, last, are_mended: are_mended || is_backwards }
+        Self { begin, end, last, are_corrected: are_corrected || is_backwards }
     }
 }
 

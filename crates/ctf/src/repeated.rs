@@ -1,4 +1,4 @@
-//! Folders and files that are left out though nothing is wrong with them: what is met twice, by links, is
+//! Directories and files that are left out though nothing is wrong with them: what is met twice, by links, is
 //! read once, hidden files are not read. That is said.
 
 use std::collections::HashMap;
@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use ichnos_io::{Entry, FileId, Tree};
 
 use crate::packet::PACKET_MAGIC;
-use crate::trace::{Folder, shown};
+use crate::trace::{Directory, shown};
 
 /// How many notices of a kind are made; the others are counted.
 const SHOWN: usize = 20;
@@ -30,19 +30,19 @@ impl Notices {
     pub(crate) fn finish(mut self) -> Vec<String> {
         if self.more > 0 {
             self.list
-                .push(format!("{} more files or folders are links to what is read elsewhere", self.more));
+                .push(format!("{} more files or directories are links to what is read elsewhere", self.more));
         }
         self.list
     }
 }
 
-/// The folders without those that are whole repetitions of others: same metadata file, and no data stream
+/// The directories without those that are whole repetitions of others: same metadata file, and no data stream
 /// file that the other one does not have.
-pub(crate) fn without_repetition<'a>(all: Vec<Folder<'a>>, notices: &mut Notices) -> Vec<Folder<'a>> {
+pub(crate) fn without_repetition<'a>(all: Vec<Directory<'a>>, notices: &mut Notices) -> Vec<Directory<'a>> {
     let mut by_metadata: HashMap<FileId, Vec<usize>> = HashMap::new();
-    if all.iter().any(|folder| folder.metadata_id.is_some_and(|(_, has_other_names)| has_other_names)) {
-        for (i, folder) in all.iter().enumerate() {
-            if let Some((id, _)) = folder.metadata_id {
+    if all.iter().any(|directory| directory.metadata_id.is_some_and(|(_, has_other_names)| has_other_names)) {
+        for (i, directory) in all.iter().enumerate() {
+            if let Some((id, _)) = directory.metadata_id {
                 by_metadata.entry(id).or_default().push(i);
             }
         }
@@ -79,15 +79,15 @@ pub(crate) fn without_repetition<'a>(all: Vec<Folder<'a>>, notices: &mut Notices
     all.into_iter().filter(|_| !is_repeated.next().unwrap_or(false)).collect()
 }
 
-/// Leaves each file in the first folder of a trace only, if it is in several or has several names in one.
-pub(crate) fn read_files_once(folders: &mut [Folder<'_>], notices: &mut Notices) {
-    if !folders.iter().any(|folder| folder.has_other_names) {
+/// Leaves each file in the first directory of a trace only, if it is in several or has several names in one.
+pub(crate) fn read_files_once(directories: &mut [Directory<'_>], notices: &mut Notices) {
+    if !directories.iter().any(|directory| directory.has_other_names) {
         return;
     }
     let mut names: HashMap<FileId, String> = HashMap::new();
-    for folder in folders {
-        let tree = folder.tree;
-        folder.files.retain(|entry| {
+    for directory in directories {
+        let tree = directory.tree;
+        directory.files.retain(|entry| {
             let Some(id) = identity(entry) else { return true };
             let name = shown(tree, &entry.path);
             match names.get(&id) {
@@ -104,29 +104,29 @@ pub(crate) fn read_files_once(folders: &mut [Folder<'_>], notices: &mut Notices)
     }
 }
 
-/// What to say of hidden files of a folder, if one looks like a data stream file. They belong to no trace
+/// What to say of hidden files of a directory, if one looks like a data stream file. They belong to no trace
 /// (CTF2-FS-1.0), but what is a trace's should not vanish because of its name.
-pub(crate) fn hidden_data(folder: &Folder<'_>) -> Option<String> {
+pub(crate) fn hidden_data(directory: &Directory<'_>) -> Option<String> {
     let magic = PACKET_MAGIC as u32;
     let begins = [magic.to_le_bytes(), magic.to_be_bytes()];
     let is_data = |entry: &&&Entry| {
         entry.read().is_ok_and(|bytes| bytes.first_chunk().is_some_and(|begin| begins.contains(begin)))
     };
-    let first = folder.hidden.iter().find(is_data)?;
+    let first = directory.hidden.iter().find(is_data)?;
     Some(format!(
         "{}: this looks like a data stream file, but files whose names begin with a dot are no part of a \
          trace: it is left out; give it another name to have it read",
-        shown(folder.tree, &first.path)
+        shown(directory.tree, &first.path)
     ))
 }
 
-/// Notes which links lead to folders with traces that are read at another path.
-pub(crate) fn note_links(tree: &Tree, folders: &[Folder<'_>], notices: &mut Notices) {
+/// Notes which links lead to directories with traces that are read at another path.
+pub(crate) fn note_links(tree: &Tree, directories: &[Directory<'_>], notices: &mut Notices) {
     let mut paths: Vec<&str> = Vec::new();
     for entry in &tree.entries {
         let Some(first) = entry.repeats() else { continue };
         if paths.is_empty() {
-            paths = folders.iter().map(|folder| &*folder.relative).collect();
+            paths = directories.iter().map(|directory| &*directory.relative).collect();
             paths.sort_unstable();
         }
         let below = format!("{first}/");
@@ -134,7 +134,7 @@ pub(crate) fn note_links(tree: &Tree, folders: &[Folder<'_>], notices: &mut Noti
         if paths.binary_search(&first).is_ok() || next.is_some_and(|path| path.starts_with(&below)) {
             notices.add(|| {
                 format!(
-                    "{}: this leads to the same folder as {}: what is in it is read once",
+                    "{}: this leads to the same directory as {}: what is in it is read once",
                     shown(tree, &entry.path),
                     shown(tree, first)
                 )
@@ -143,7 +143,7 @@ pub(crate) fn note_links(tree: &Tree, folders: &[Folder<'_>], notices: &mut Noti
     }
 }
 
-/// The files of an index folder that is a link to one that is listed elsewhere.
+/// The files of an index directory that is a link to one that is listed elsewhere.
 pub(crate) fn linked_files<'a>(tree: &'a Tree, first: &str) -> impl Iterator<Item = &'a Entry> {
     let below = format!("{first}/");
     let begin = tree.entries.partition_point(|entry| entry.path.as_str() < below.as_str());

@@ -38,10 +38,10 @@ impl CtfCursor {
             MessageKind::Event if self.current == Current::Event => {
                 (ResumeKind::Event, self.scanner.event_begin(), self.scanner.clock_before())
             }
-            // Where an end was mended, it may depend on events that are not looked at again.
+            // Where an end was corrected, it may depend on events that are not looked at again.
             MessageKind::PacketEnd
                 if (!self.has_window || !self.packets.ends_with_event())
-                    && !self.packets.times().are_mended =>
+                    && !self.packets.times().are_corrected =>
             {
                 (ResumeKind::PacketEnd, self.scanner.at(), last)
             }
@@ -51,7 +51,7 @@ impl CtfCursor {
             && !self.scanner.clocks.go_on
             && !self.scanner.has_other_clocks()
             && !self.is_behind_window
-            && self.scanner.order.is_late_reported() == self.packets.times().are_mended
+            && self.scanner.order.is_late_reported() == self.packets.times().are_corrected
             && self.packets.has_lost_nothing()
             && at == Position::at(at.bit);
         let packet = u32::try_from(self.packets.index()).ok()?;

@@ -132,7 +132,7 @@ impl Rule {
                  complete"
             }
             Self::Magic(_) => {
-                "this is no data stream of the trace, or bytes are missing: move other files out of the folder, \
+                "this is no data stream of the trace, or bytes are missing: move other files out of the directory, \
                  or copy the file again"
             }
             Self::Uuid { .. } => {
@@ -142,11 +142,11 @@ impl Rule {
                 "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug"
             }
             Self::EndBeforeBegin { .. } | Self::EndAfterNext { .. } => {
-                "the tracer's clock is faulty there, or bytes were changed: times near it may be wrong"
+                "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong"
             }
             Self::CounterBackwards { .. } => {
-                "the tracer was restarted, or bytes were changed: numbers of lost events and packets around it are \
-                 not to be trusted"
+                "the tracer was restarted, or bytes were changed: numbers of lost events and packets near \
+                 it may be wrong"
             }
             Self::Misplaced { .. } => {
                 "packets were moved, or their times changed, after they were recorded: all are read, in the order of time"
@@ -156,7 +156,7 @@ impl Rule {
                  was recorded"
             }
             Self::FalseIndex | Self::OtherDataStream { .. } => {
-                "remove the packet index (the file of the folder `index`): packets are found without it"
+                "remove the packet index (the file of the directory `index`): packets are found without it"
             }
         }
     }

@@ -1,4 +1,4 @@
-//! CTF traces where they lie: folders with a file `metadata` and data stream files.
+//! CTF traces where they lie: directories with a file `metadata` and data stream files.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry as MapEntry;
@@ -15,7 +15,7 @@ use ichnos_model::{
 };
 
 use crate::event_class::{Allowed, EventRecords};
-use crate::index::{self, FoundPacket, TooMany};
+use crate::index::{self, ScannedPacket, TooMany};
 use crate::log_role::add_log_roles;
 use crate::lost_files::lost;
 use crate::lttng_index;
@@ -125,7 +125,7 @@ pub fn probe(tree: &Tree) -> bool {
     tree.entries.iter().any(is_metadata)
 }
 
-/// Whether a file, or a folder that it lies in, has a name that begins with a dot.
+/// Whether a file, or a directory that it lies in, has a name that begins with a dot.
 fn is_hidden(entry: &Entry) -> bool {
     entry.path.split('/').any(|name| name.starts_with('.'))
 }
@@ -136,24 +136,24 @@ fn is_metadata(entry: &Entry) -> bool {
 
 /// Opens all CTF traces of some trees, at any depth.
 ///
-/// Folders with the same trace UUID and the same classes are parts of one trace, in whichever tree
+/// Directories with the same trace UUID and the same classes are parts of one trace, in whichever tree
 /// they lie: rotated sessions, snapshots.
 #[must_use]
 pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     let mut opened = Opened::default();
     let mut found: Vec<Described> = Vec::new();
     let mut notices = Notices::default();
-    let mut all: Vec<Folder> = Vec::new();
+    let mut all: Vec<Directory> = Vec::new();
     for tree in trees {
-        let folders = folders(tree, options);
-        note_links(tree, &folders, &mut notices);
-        opened.notices.extend(folders.iter().filter_map(hidden_data));
-        all.extend(folders);
+        let directories = directories(tree, options);
+        note_links(tree, &directories, &mut notices);
+        opened.notices.extend(directories.iter().filter_map(hidden_data));
+        all.extend(directories);
     }
     // So that nothing depends on the order of the trees.
     all.sort_by(|a, b| a.path.cmp(&b.path));
-    for folder in without_repetition(all, &mut notices) {
-        match folder.describe(options) {
+    for directory in without_repetition(all, &mut notices) {
+        match directory.describe(options) {
             Ok(described) => match found.iter_mut().find(|other| other.is_same_trace(&described)) {
                 Some(other) => other.join(described),
                 None => found.push(described),
@@ -162,7 +162,7 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
         }
     }
     for mut described in found {
-        read_files_once(&mut described.folders, &mut notices);
+        read_files_once(&mut described.directories, &mut notices);
         match described.open(options) {
             Ok(trace) => opened.traces.push(trace),
             Err(error) => opened.errors.push(error),
@@ -173,8 +173,8 @@ pub fn open(trees: &[&Tree], options: &OpenOptions) -> Opened {
     opened
 }
 
-/// A folder with metadata.
-pub(crate) struct Folder<'a> {
+/// A directory with metadata.
+pub(crate) struct Directory<'a> {
     pub(crate) tree: &'a Tree,
     pub(crate) path: String,
     /// The path from the root of the tree on.
@@ -185,7 +185,7 @@ pub(crate) struct Folder<'a> {
     metadata: std::io::Result<Bytes>,
     /// Why there is only the beginning of the metadata, if that is so.
     cut_off: Option<String>,
-    /// Where the metadata were packed: size of all in the tree, and of what they were packed in.
+    /// Where the metadata was packed: size of all in the tree, and of what they were packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
     packed_data: Option<(u64, u64)>,
@@ -206,8 +206,8 @@ pub(crate) fn shown(tree: &Tree, path: &str) -> String {
     if path.is_empty() { tree.name.clone() } else { format!("{}/{path}", tree.name.trim_end_matches('/')) }
 }
 
-fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
-    let folder = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| Folder {
+fn directories<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Directory<'a>> {
+    let directory = |path: &str, metadata_name: String, metadata: std::io::Result<Bytes>| Directory {
         tree,
         path: shown(tree, path),
         relative: path.to_owned(),
@@ -224,52 +224,52 @@ fn folders<'a>(tree: &'a Tree, options: &OpenOptions) -> Vec<Folder<'a>> {
         indexes: BTreeMap::new(),
         auxiliary: Vec::new(),
     };
-    let mut folders: BTreeMap<&str, Folder<'a>> = BTreeMap::new();
+    let mut directories: BTreeMap<&str, Directory<'a>> = BTreeMap::new();
     let texts = || tree.entries.iter().filter(|entry| is_metadata(entry));
     let all = texts().filter_map(|entry| entry.len).fold(0, u64::saturating_add);
     for entry in texts() {
-        let folder = folder(entry.folder(), shown(tree, &entry.path), entry.read());
+        let directory = directory(entry.directory(), shown(tree, &entry.path), entry.read());
         let status = entry.status();
         let metadata_id = status.and_then(|status| Some((status.identity?, status.has_other_names)));
         let cut_off = entry.cut_off().map(str::to_owned);
         let packed = entry.packed().map(|given| (all, given));
-        folders.insert(entry.folder(), Folder { cut_off, packed, metadata_id, ..folder });
+        directories.insert(entry.directory(), Directory { cut_off, packed, metadata_id, ..directory });
     }
-    if let (true, Some((name, bytes))) = (folders.is_empty(), &options.metadata) {
-        // The metadata is for all that lies next to each other; what it shares no folder with is
+    if let (true, Some((name, bytes))) = (directories.is_empty(), &options.metadata) {
+        // The metadata is for all that lies next to each other; what it shares no directory with is
         // nothing of it.
         for entry in tree.entries.iter().filter(|entry| index_of(entry).is_none() && !is_hidden(entry)) {
-            folders
-                .entry(entry.folder())
-                .or_insert_with(|| folder(entry.folder(), name.clone(), Ok(bytes.clone())));
+            directories
+                .entry(entry.directory())
+                .or_insert_with(|| directory(entry.directory(), name.clone(), Ok(bytes.clone())));
         }
     }
     for entry in &tree.entries {
         if let Some((parent, stream)) = index_of(entry)
-            && let Some(folder) = folders.get_mut(parent)
+            && let Some(directory) = directories.get_mut(parent)
         {
-            folder.indexes.insert(stream.to_owned(), entry);
-        } else if let Some(folder) = folders.get_mut(entry.folder()) {
-            folder.add(entry);
+            directory.indexes.insert(stream.to_owned(), entry);
+        } else if let Some(directory) = directories.get_mut(entry.directory()) {
+            directory.add(entry);
         }
     }
-    let data = || folders.values().flat_map(|folder| &folder.files);
-    let all = folders.values().map(|folder| folder.bytes).fold(0, u64::saturating_add);
+    let data = || directories.values().flat_map(|directory| &directory.files);
+    let all = directories.values().map(|directory| directory.bytes).fold(0, u64::saturating_add);
     let given = data().find_map(|entry| entry.packed());
-    let mut folders: Vec<Folder<'a>> = folders.into_values().collect();
-    for folder in &mut folders {
-        folder.packed_data = given.map(|given| (all, given));
+    let mut directories: Vec<Directory<'a>> = directories.into_values().collect();
+    for directory in &mut directories {
+        directory.packed_data = given.map(|given| (all, given));
     }
-    folders
+    directories
 }
 
-/// The folder and the name of the data stream file that a file is the index of, by the names that
+/// The directory and the name of the data stream file that a file is the index of, by the names that
 /// LTTng gives to indexes.
 fn index_of(entry: &Entry) -> Option<(&str, &str)> {
     let stream = entry.name().strip_suffix(".idx")?;
-    match entry.folder().rsplit_once('/') {
+    match entry.directory().rsplit_once('/') {
         Some((parent, "index")) => Some((parent, stream)),
-        None if entry.folder() == "index" => Some(("", stream)),
+        None if entry.directory() == "index" => Some(("", stream)),
         _ => None,
     }
 }
@@ -282,15 +282,15 @@ struct Described<'a> {
     dialect: Dialect,
     diagnostics: Vec<FileDiagnostic>,
     metadata_name: String,
-    folders: Vec<Folder<'a>>,
+    directories: Vec<Directory<'a>>,
 }
 
-impl<'a> Folder<'a> {
-    /// Sorts in what lies in the folder.
+impl<'a> Directory<'a> {
+    /// Sorts in what lies in the directory.
     fn add(&mut self, entry: &'a Entry) {
         if let Some(first) = entry.repeats() {
             if entry.name() == "index" {
-                let files = linked_files(self.tree, first).filter(|file| file.folder() == first);
+                let files = linked_files(self.tree, first).filter(|file| file.directory() == first);
                 let indexes = files.filter_map(|file| Some((file.name().strip_suffix(".idx")?, file)));
                 self.indexes.extend(indexes.map(|(stream, file)| (stream.to_owned(), file)));
             }
@@ -318,7 +318,7 @@ impl<'a> Folder<'a> {
         };
         let incomplete = |cause: &str, len: usize| {
             problem(format!(
-                "only the first {len} bytes of the metadata are there, which is not enough to read them: \
+                "only the first {len} bytes of the metadata are there, which is not enough to read it: \
                  {cause}; get the archive once more"
             ))
         };
@@ -360,11 +360,11 @@ impl<'a> Folder<'a> {
                     dialect: parsed.dialect,
                     diagnostics: in_file(&file, parsed.diagnostics),
                     metadata_name: file,
-                    folders: Vec::new(),
+                    directories: Vec::new(),
                 };
                 described.add_auxiliary(&self.auxiliary, self.tree, &mut metadata_options);
                 described.limits = metadata_options.limits;
-                described.folders.push(self);
+                described.directories.push(self);
                 Ok(described)
             }
             // What cannot be understood of a text that breaks off is no fault of the text.
@@ -405,14 +405,14 @@ impl<'a> Described<'a> {
             self.metadata_name = other.metadata_name;
             self.diagnostics = other.diagnostics;
         }
-        self.folders.append(&mut other.folders);
+        self.directories.append(&mut other.directories);
     }
 
     /// The host that the trace was recorded on and where the trace lies below what was opened: what
-    /// Babeltrace calls it. Parts in several folders lie in no certain one.
+    /// Babeltrace calls it. Parts in several directories lie in no certain one.
     fn name(&self) -> String {
         let host = self.class.environment("hostname").and_then(Value::as_text).unwrap_or_default();
-        let below = match self.folders.as_slice() {
+        let below = match self.directories.as_slice() {
             [only] => &*only.relative,
             _ => "",
         };
@@ -422,9 +422,9 @@ impl<'a> Described<'a> {
 
     fn open(mut self, options: &OpenOptions) -> Result<CtfTrace, TraceError> {
         add_log_roles(&mut self.class);
-        let path = match self.folders.as_slice() {
+        let path = match self.directories.as_slice() {
             [only] => only.path.clone(),
-            several => common_folder(several.iter().map(|folder| folder.path.as_str())),
+            several => common_directory(several.iter().map(|directory| directory.path.as_str())),
         };
         let name = self.name();
         let trace = match Trace::new(self.class, name, &self.limits) {
@@ -434,8 +434,11 @@ impl<'a> Described<'a> {
             }
             Err(error) => return Err(plan_error(path, &self.metadata_name, &error)),
         };
-        let bytes = self.folders.iter().map(|folder| folder.bytes).fold(0, u64::saturating_add);
-        let fields = self.folders.iter().map(|folder| self.limits.fields(folder.bytes, folder.packed_data));
+        let bytes = self.directories.iter().map(|directory| directory.bytes).fold(0, u64::saturating_add);
+        let fields = self
+            .directories
+            .iter()
+            .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
         let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
         let classes = &trace.class.data_streams;
         let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(&trace.class, stream)).collect();
@@ -462,11 +465,11 @@ impl<'a> Described<'a> {
             progress: &options.progress,
         };
         builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
-        for folder in &self.folders {
-            for entry in &folder.files {
-                let name = shown(folder.tree, &entry.path);
-                let index = folder.indexes.get(entry.name()).filter(|_| options.lttng_index);
-                let index = index.map(|index| (shown(folder.tree, &index.path), *index));
+        for directory in &self.directories {
+            for entry in &directory.files {
+                let name = shown(directory.tree, &entry.path);
+                let index = directory.indexes.get(entry.name()).filter(|_| options.lttng_index);
+                let index = index.map(|index| (shown(directory.tree, &index.path), *index));
                 builder.add(name, entry, index);
             }
         }
@@ -511,7 +514,7 @@ fn plan_error(path: String, metadata_name: &str, error: &PlanError) -> TraceErro
     TraceError { path, diagnostics: vec![FileDiagnostic::new(metadata_name, diagnostic)] }
 }
 
-fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> String {
+fn common_directory<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     let mut common: Option<Vec<&str>> = None;
     for path in paths {
         let parts: Vec<&str> = path.split('/').collect();
@@ -524,7 +527,7 @@ fn common_folder<'a>(paths: impl Iterator<Item = &'a str>) -> String {
     }
     match common.unwrap_or_default().join("/") {
         nothing if nothing.is_empty() => ".".to_owned(),
-        folder => folder,
+        directory => directory,
     }
 }
 
@@ -662,7 +665,7 @@ impl Builder<'_> {
         bytes: &[u8],
         name: String,
         index: &Entry,
-    ) -> Option<Vec<FoundPacket>> {
+    ) -> Option<Vec<ScannedPacket>> {
         let error = match index.read() {
             Ok(index) => match lttng_index::packets(decoder, bytes, &index) {
                 Ok(packets) => return packets,
@@ -677,7 +680,7 @@ impl Builder<'_> {
         None
     }
 
-    fn push(&mut self, found: FoundPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
+    fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
         let class_id = self.trace.class.data_streams[found.class].id;
         // Mostly all packets of a file are of one stream.
         let key = match last.take() {
@@ -768,7 +771,7 @@ impl Builder<'_> {
                 applied_quirks: AppliedQuirks::default(),
             }));
         }
-        // Those of a class by their ids, and those without by their files, which come folder by folder.
+        // Those of a class by their ids, and those without by their files, which come directory by directory.
         let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
         streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
         streams

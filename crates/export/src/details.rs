@@ -78,7 +78,7 @@ impl Default for DetailsOptions {
 
 /// A trace that was met.
 #[derive(Debug)]
-struct TracePart {
+struct TraceState {
     trace: Arc<Trace>,
     streams: Vec<ListedStream>,
     /// How many of them have no id of their own.
@@ -96,7 +96,7 @@ struct ListedStream {
 
 /// What is known of a data stream.
 #[derive(Debug)]
-struct StreamPart {
+struct StreamState {
     /// Index of its trace.
     trace: usize,
     /// The line that says which stream a message is about.
@@ -115,7 +115,7 @@ struct StreamClassPart {
 
 /// What is known of an event record class.
 #[derive(Debug)]
-struct ClassPart {
+struct ClassState {
     /// The line that introduces an event.
     title: Vec<u8>,
     specific: Hidden,
@@ -149,8 +149,8 @@ pub struct Details<W> {
     options: DetailsOptions,
     palette: Palette,
     scratch: Scratch,
-    traces: Vec<TracePart>,
-    streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
+    traces: Vec<TraceState>,
+    streams: StreamTable<StreamState, StreamClassPart, ClassState>,
     beginnings: Vec<Beginning>,
     written: bool,
     /// The data streams that have begun before, if the sink was resumed.
@@ -222,7 +222,7 @@ impl<W: TextWriter> Details<W> {
         let index = found.unwrap_or(self.traces.len());
         if found.is_none() {
             let trace = Arc::clone(&stream.trace);
-            self.traces.push(TracePart { trace, streams: Vec::new(), without_id: 0, written: false });
+            self.traces.push(TraceState { trace, streams: Vec::new(), without_id: 0, written: false });
         }
         let trace = &mut self.traces[index];
         // Data streams without an id are numbered.
@@ -251,7 +251,7 @@ impl<W: TextWriter> Details<W> {
             );
             writeln!(tag, "{cyan}{{Trace {ids}}}{reset}")
         };
-        self.streams.insert(stream, StreamPart { trace: index, tag: tag.into() }, || {
+        self.streams.insert(stream, StreamState { trace: index, tag: tag.into() }, || {
             let (plans, features) = (stream.plans(), classes::StreamFeatures::of(class));
             StreamClassPart {
                 packet: Hidden::of(plans.packet_context.as_ref()),
@@ -595,7 +595,7 @@ fn push_all(out: &mut Vec<u8>, texts: &[&str]) {
     }
 }
 
-fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) -> ClassPart {
+fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) -> ClassState {
     let mut title = Vec::new();
     let mut lines = Lines { out: &mut title, palette, indent: 0 };
     lines.object("Event");
@@ -607,7 +607,7 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
     lines.push(if options.compact { " (" } else { " (Class ID " });
     lines.unsigned(event.class.id);
     lines.push(if options.compact { ")\n" } else { "):\n" });
-    ClassPart {
+    ClassState {
         title,
         specific: Hidden::of(event.plans.specific_context.as_ref()),
         payload: Hidden::of(event.plans.payload.as_ref()),

@@ -60,7 +60,7 @@ impl Default for JsonLinesOptions {
 
 /// What is known of a data stream: they can be very many.
 #[derive(Debug)]
-struct StreamPart {
+struct StreamState {
     /// Number that the lines call it by.
     number: u64,
     introduced: Introduced,
@@ -79,7 +79,7 @@ struct StreamClassPart {
 
 /// What is known of an event record class.
 #[derive(Debug)]
-struct ClassPart {
+struct ClassState {
     /// What stands between time and scopes.
     identity: Box<[u8]>,
     specific: Keys,
@@ -88,7 +88,7 @@ struct ClassPart {
     stacks: Box<[FieldRef]>,
 }
 
-impl ClassPart {
+impl ClassState {
     fn of(event: &Event<'_>) -> Self {
         let class = event.class;
         let mut out = Vec::new();
@@ -115,7 +115,7 @@ pub struct JsonLines<W> {
     output: Output<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
-    streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
+    streams: StreamTable<StreamState, StreamClassPart, ClassState>,
     next_stream: u64,
     openings: Openings,
     /// None: nothing was written before.
@@ -172,7 +172,7 @@ impl<W: TextWriter> JsonLines<W> {
         };
         self.next_stream += 1;
         let plans = stream.plans();
-        let part = StreamPart {
+        let part = StreamState {
             number,
             introduced,
             common_context: plans.common_context.is_some().then(Box::default),
@@ -211,7 +211,7 @@ impl<W: TextWriter> JsonLines<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.of(event, || ClassPart::of(event));
+        let class = classes.of(event, || ClassState::of(event));
         if let Some(index) = event.class_index()
             && part.introduced.add_class(index)
             && self.options.streams

@@ -77,18 +77,18 @@ enum Leads {
 
 /// What is known of a scope of an event record class: what becomes of its fields, and what stands before them.
 #[derive(Debug)]
-struct ScopePart {
+struct ScopeState {
     treatments: Treatments,
     leads: Leads,
 }
 
 /// What is known of an event record class.
 #[derive(Debug)]
-struct ClassPart {
+struct ClassState {
     /// The scopes that something is shown of.
-    scopes: Vec<ScopePart>,
+    scopes: Vec<ScopeState>,
     /// That of resources, if something of them is shown; made for the first event that has one.
-    resource: OnceCell<Option<ScopePart>>,
+    resource: OnceCell<Option<ScopeState>>,
     /// Of events that are none of a log.
     name: Option<String>,
     /// The process, where the environment of the trace knows it and the events do not.
@@ -99,7 +99,7 @@ struct ClassPart {
     has_dates: bool,
 }
 
-impl ClassPart {
+impl ClassState {
     fn of(event: &Event<'_>, options: &LogOptions, palette: &Palette) -> Self {
         let role = event.class.log.as_deref();
         let scopes = [
@@ -112,7 +112,7 @@ impl ClassPart {
         // What is outside of events belongs to no line of its own.
         let skipped = if role.is_none() { 2 } else { 0 };
         let scopes = scopes.into_iter().skip(skipped);
-        let scopes = scopes.filter_map(|scope| ScopePart::of(event, scope, options, palette));
+        let scopes = scopes.filter_map(|scope| ScopeState::of(event, scope, options, palette));
         let environment = |name: &str| event.stream.trace.class.environment(name).filter(|_| role.is_some());
         let process = match environment("vpid") {
             Some(Value::Integer(number)) if !means(event, Meaning::Process) => {
@@ -132,7 +132,7 @@ impl ClassPart {
     }
 }
 
-impl ScopePart {
+impl ScopeState {
     /// None if nothing of the scope is shown.
     fn of(event: &Event<'_>, scope: Scope, options: &LogOptions, palette: &Palette) -> Option<Self> {
         let is_text = options.form == LogForm::Text;
@@ -167,12 +167,12 @@ struct Sorter {
 }
 
 impl Sorter {
-    /// `resource`: how to make [`ClassPart::resource`].
+    /// `resource`: how to make [`ClassState::resource`].
     fn sort(
         &mut self,
         event: &Event<'_>,
-        class: &ClassPart,
-        resource: impl FnOnce() -> Option<ScopePart>,
+        class: &ClassState,
+        resource: impl FnOnce() -> Option<ScopeState>,
         failures: &mut Failures,
     ) {
         let Self { parts, pairs, .. } = self;
@@ -187,7 +187,7 @@ impl Sorter {
             if event.has_resource() { class.resource.get_or_init(resource).as_ref() } else { None };
         let mut others = class.scopes.iter();
         let mut next = resource.or_else(|| others.next());
-        while let Some(ScopePart { treatments, leads }) = next {
+        while let Some(ScopeState { treatments, leads }) = next {
             failures.note(match leads {
                 Leads::Text(names) => {
                     let pairs = PairWriter::new(pairs, names, &mut self.nesting);
@@ -244,7 +244,7 @@ pub struct Log<W> {
     options: LogOptions,
     palette: Palette,
     /// By key of the data stream.
-    streams: StreamTable<(), (), ClassPart>,
+    streams: StreamTable<(), (), ClassState>,
     sorter: Sorter,
     beginning: Beginning,
     loss: Option<Loss>,
@@ -298,8 +298,8 @@ impl<W: TextWriter> Log<W> {
             self.streams.insert(event.stream, (), || ());
         }
         let Some((.., classes)) = self.streams.get_mut(event.stream) else { return Ok(()) };
-        let class = classes.of(event, || ClassPart::of(event, &self.options, &self.palette));
-        let resource = || ScopePart::of(event, Scope::Resource, &self.options, &self.palette);
+        let class = classes.of(event, || ClassState::of(event, &self.options, &self.palette));
+        let resource = || ScopeState::of(event, Scope::Resource, &self.options, &self.palette);
         self.sorter.sort(event, class, resource, &mut self.output.failures);
         let has_date = class.has_dates;
         let parts = &mut self.sorter.parts;

@@ -187,7 +187,7 @@ impl PrettyOptions {
 
 /// What is known of an event record class once and for all.
 #[derive(Debug)]
-struct ClassPart {
+struct ClassState {
     /// What stands between the time and the scopes.
     prefix: Block,
     specific: Labels,
@@ -203,7 +203,7 @@ struct StreamClassPart {
 
 /// What is known of a data stream.
 #[derive(Debug)]
-struct StreamPart {
+struct StreamState {
     /// The packet context and the common context of the event before in the same packet.
     contexts: Repeated,
     /// The packet context of the current packet, as it is written.
@@ -214,7 +214,7 @@ struct StreamPart {
     in_packet: bool,
 }
 
-impl StreamPart {
+impl StreamState {
     /// Another packet begins, or this one has ended.
     fn change_packet(&mut self, begins: bool) {
         (self.packet_known, self.in_packet) = (false, begins);
@@ -234,7 +234,7 @@ pub struct Pretty<W> {
     palette: Palette,
     clock: ClockDisplay,
     scratch: Scratch,
-    streams: StreamTable<StreamPart, StreamClassPart, ClassPart>,
+    streams: StreamTable<StreamState, StreamClassPart, ClassState>,
     past: PrettyState,
     /// As it was for an event not long before.
     stamp: Option<Stamp>,
@@ -296,7 +296,7 @@ impl<W: TextWriter> Pretty<W> {
 
     #[cold]
     fn add_stream(&mut self, stream: &DataStream) {
-        let part = StreamPart {
+        let part = StreamState {
             contexts: Repeated::default(),
             packet_text: Vec::new(),
             packet_known: false,
@@ -578,7 +578,7 @@ fn push_scope_name(out: &mut Vec<u8>, wanted: bool, palette: &Palette, name: &st
 }
 
 /// Makes what stands between the time and the scopes of all events of a class.
-fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palette: &Palette) -> ClassPart {
+fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palette: &Palette) -> ClassState {
     let mut out = Vec::new();
     let (class, trace) = (event.class, &event.stream.trace.class);
     let PrettyFields { hostname, domain, procname, vpid, .. } = options.fields;
@@ -674,7 +674,7 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
     }
     out.extend_from_slice(if names { b", " } else { b": " });
     let labels = |plan: &Option<Plan>, names| Labels::of(plan.as_ref(), palette, names, options.color);
-    ClassPart {
+    ClassState {
         prefix: Block::new(&out),
         specific: labels(&event.plans.specific_context, options.names.context),
         payload: labels(&event.plans.payload, options.names.payload),

@@ -102,11 +102,11 @@ pub trait ResumableSink: Sink {
 
 /// Data streams in the order in which they begin in a merge, which is that of its cursors.
 #[derive(Clone, Debug, Default)]
-pub struct StreamOrder(std::sync::Arc<[Option<StreamPlace>]>);
+pub struct StreamOrder(std::sync::Arc<[Option<StreamRank>]>);
 
 /// Where a data stream stands among the others.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct StreamPlace {
+pub(crate) struct StreamRank {
     /// How many data streams begin before it.
     pub(crate) number: u32,
     /// How many traces have a data stream before its trace has one.
@@ -118,7 +118,7 @@ pub(crate) struct StreamPlace {
 impl StreamOrder {
     /// Of data streams in the order in which they begin.
     pub fn new<'s>(streams: impl IntoIterator<Item = &'s DataStream>) -> Self {
-        let mut places = Vec::new();
+        let mut ranks = Vec::new();
         // By address: traces stay where they are as long as their data streams are there.
         let mut traces = std::collections::HashMap::new();
         for (number, stream) in (0..).zip(streams) {
@@ -126,16 +126,16 @@ impl StreamOrder {
             let address = std::sync::Arc::as_ptr(&stream.trace).addr();
             let (trace, without_id) = traces.entry(address).or_insert((next, 0));
             let key = stream.key as usize;
-            if places.len() <= key {
-                places.resize(key + 1, None);
+            if ranks.len() <= key {
+                ranks.resize(key + 1, None);
             }
-            places[key] = Some(StreamPlace { number, trace: *trace, without_id: *without_id });
+            ranks[key] = Some(StreamRank { number, trace: *trace, without_id: *without_id });
             *without_id += u32::from(stream.id.is_none());
         }
-        Self(places.into())
+        Self(ranks.into())
     }
 
-    pub(crate) fn place(&self, stream: &DataStream) -> Option<StreamPlace> {
+    pub(crate) fn rank(&self, stream: &DataStream) -> Option<StreamRank> {
         self.0.get(stream.key as usize).copied().flatten()
     }
 }

@@ -94,7 +94,7 @@ impl<S, C, E> StreamTable<S, C, E> {
     }
 
     /// What is known of each data stream.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &S> {
+    pub(crate) fn states(&self) -> impl Iterator<Item = &S> {
         self.streams.iter().flatten().map(|entry| &entry.part)
     }
 

@@ -16,22 +16,22 @@ pub(crate) struct Opening {
 
 impl Opening {
     pub(crate) fn new(given: &Path, options: &OpenOptions, read: &ReadOptions) -> Self {
-        let mut enclosing = options.formats().find_map(|format| format.enclosing(given, read));
+        let mut enclosing = options.formats().find_map(|format| format.enclosing_trace(given, read));
         if enclosing.as_ref().is_some_and(|trace| !trace.is_part) && is_readable_alone(given, options, read) {
             enclosing = None;
         }
         Self { given: given.to_owned(), enclosing }
     }
 
-    /// The path itself, or the folder of the trace that it lies in.
+    /// The path itself, or the directory of the trace that it lies in.
     pub(crate) fn path(&self) -> &Path {
-        self.enclosing.as_ref().map_or(&self.given, |trace| &trace.folder)
+        self.enclosing.as_ref().map_or(&self.given, |trace| &trace.directory)
     }
 
     /// Leaves in a tree what belongs to the trace.
     pub(crate) fn restrict(&self, tree: &mut Tree) {
         if let Some(trace) = &self.enclosing {
-            tree.entries.retain(|entry| trace.folders.contains(&entry.folder()));
+            tree.entries.retain(|entry| trace.directories.contains(&entry.directory()));
         }
     }
 
@@ -46,14 +46,14 @@ const SHOWN: usize = 20;
 
 /// Which paths were given that lead to one place.
 #[derive(Default)]
-struct Place {
+struct Given {
     /// The first one of which everything is read.
     whole: Option<usize>,
     /// The first one of which the trace alone is read.
     alone: Option<usize>,
 }
 
-/// What is to be opened, without what was there before, or lies in a folder that is read as a whole: no
+/// What is to be opened, without what was there before, or lies in a directory that is read as a whole: no
 /// event should come twice. And what to say of that.
 pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String>) {
     let real = |opening: &Opening| match opening.path().as_os_str() == "-" {
@@ -61,22 +61,22 @@ pub(crate) fn without_repetition(all: Vec<Opening>) -> (Vec<Opening>, Vec<String
         false => opening.path().canonicalize().ok(),
     };
     let real: Vec<Option<PathBuf>> = all.iter().map(real).collect();
-    let mut places: HashMap<&Path, Place> = HashMap::new();
+    let mut given: HashMap<&Path, Given> = HashMap::new();
     for (i, (opening, real)) in all.iter().zip(&real).enumerate() {
         let Some(real) = real else { continue };
-        let place = places.entry(real).or_default();
+        let place = given.entry(real).or_default();
         let first = if opening.enclosing.is_some() { &mut place.alone } else { &mut place.whole };
         first.get_or_insert(i);
     }
     // By which other one it is read anyway.
     let cover = |i: usize, opening: &Opening, path: &Path| {
-        let own = places.get(path)?;
+        let own = given.get(path)?;
         let same = match opening.enclosing.is_some() {
             true => own.whole.or(own.alone),
             false => own.whole,
         };
         same.filter(|same| *same != i).or_else(|| {
-            let mut above = path.ancestors().skip(1).filter_map(|above| places.get(above)?.whole);
+            let mut above = path.ancestors().skip(1).filter_map(|above| given.get(above)?.whole);
             above.next().filter(|_| path.is_dir())
         })
     };
@@ -121,8 +121,8 @@ mod tests {
     #[cfg(feature = "ctf")]
     #[test]
     fn what_is_read_is_read_once() {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
         std::fs::create_dir_all(root.join("t/index")).unwrap();
         std::fs::create_dir_all(root.join("t/sub")).unwrap();
         for file in ["t/metadata", "t/chan", "t/index/chan.idx", "t/sub/other"] {

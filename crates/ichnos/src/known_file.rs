@@ -10,10 +10,10 @@ use crate::format::FORMATS;
 const HEAD: usize = 4096;
 
 /// What a file is, if it is a part of a trace that cannot be read alone.
-pub(crate) fn part(entry: &Entry) -> Option<Hint> {
+pub(crate) fn describe(entry: &Entry) -> Option<Hint> {
     let bytes = entry.read().ok()?;
     let head = bytes.get(..HEAD).unwrap_or(&bytes);
-    FORMATS.iter().find_map(|format| format.part(head))
+    FORMATS.iter().find_map(|format| format.describe_file(head))
 }
 
 /// What a file is that ichnos does not read.
@@ -86,7 +86,7 @@ const fn of_perf(bytes: &'static [u8]) -> Magic {
     Magic { bytes, file: KnownFile { advice: Some(PERF), ..KnownFile::trace("a perf.data file") } }
 }
 
-const PERF: &str = "`perf data convert --to-ctf FOLDER` makes a CTF trace of it";
+const PERF: &str = "`perf data convert --to-ctf DIR` makes a CTF trace of it";
 
 const MAGICS: &[Magic] = &[
     of_perf(b"PERFILE2"),

@@ -26,7 +26,7 @@ pub struct OpenOptions {
     /// Fail if any of several paths cannot be read, rather than leave it out (see
     /// [`Session::left_out`](crate::Session::left_out)).
     pub require_all: bool,
-    /// Folder of temporary files; see [`TreeOptions::temp_dir`].
+    /// Directory of temporary files; see [`TreeOptions::temp_dir`].
     pub temp_dir: Option<PathBuf>,
     /// Read the beginnings of packed files only; see [`TreeOptions::beginning`] and
     /// [`Session::beginnings`](crate::Session::beginnings).

@@ -122,12 +122,12 @@ impl Reader<'_> {
         Merge::of_begun(cursors)
     }
 
-    /// Times at which to cut what is to be read into parts of at least about `size` bytes, in order;
-    /// the first part begins at the beginning, the last one ends at the end. They are larger where
+    /// Times at which to split what is to be read into chunks of at least about `size` bytes, in order;
+    /// the first chunk begins at the beginning, the last one ends at the end. They are larger where
     /// small ones would mean to read much of it twice. Empty if there is too little of it, or if it
     /// can only be read as a whole.
     #[must_use]
-    pub fn parts(&self, size: u64) -> Vec<i128> {
+    pub fn chunks(&self, size: u64) -> Vec<i128> {
         // So that the split points of many streams, each of which has its own, are fine enough.
         const GRAINS: u64 = 8;
         /// How many bytes to read for each one that is read twice.

@@ -198,12 +198,12 @@ impl<N, S: SinkState, O> Notes<N, S, O> {
 /// Where a [`RenderJob`] writes the messages of a chunk.
 pub struct Target<'t, J: RenderJob> {
     sink: J::Sink,
-    place: Place<'t, J>,
+    destination: Destination<'t, J>,
     must_rewrite: bool,
 }
 
 /// On which thread a chunk is written.
-enum Place<'t, J: RenderJob> {
+enum Destination<'t, J: RenderJob> {
     /// On one of its own.
     Chunk(&'t ChunkSender<ItemOf<J>>),
     /// On the one that joins the chunks.
@@ -224,18 +224,18 @@ impl<J: RenderJob> std::fmt::Debug for Target<'_, J> {
 impl<J: RenderJob> Target<'_, J> {
     /// Says how far the work is: to be called now and then, with the number of events since the last time.
     pub fn step(&mut self, message: &Message<'_>, events: u32) {
-        if let Place::Local { observer, .. } = &mut self.place {
+        if let Destination::Local { observer, .. } = &mut self.destination {
             observer.step(message, events);
         }
     }
 
     /// Reports something.
     pub fn note(&mut self, note: J::Note) {
-        match &mut self.place {
-            Place::Chunk(items) => {
+        match &mut self.destination {
+            Destination::Chunk(items) => {
                 items.send(Item::Note(note));
             }
-            Place::Local { written, observer, .. } => {
+            Destination::Local { written, observer, .. } => {
                 if !written.was_noted() {
                     observer.note(note);
                 }
@@ -246,8 +246,8 @@ impl<J: RenderJob> Target<'_, J> {
     /// Passes on what the sink has written. False: no more is wanted.
     #[inline(always)]
     fn settle(&mut self) -> io::Result<bool> {
-        match &mut self.place {
-            Place::Chunk(items) => {
+        match &mut self.destination {
+            Destination::Chunk(items) => {
                 while let Some(fixup) = self.sink.next_fixup() {
                     items.send(Item::Fixup(fixup));
                 }
@@ -257,7 +257,7 @@ impl<J: RenderJob> Target<'_, J> {
                     return Ok(false);
                 }
             }
-            Place::Local { items, output, written, observer } => {
+            Destination::Local { items, output, written, observer } => {
                 while let Some(item) = items.next() {
                     take_local::<J>(item, *output, written, *observer)?;
                 }
@@ -297,9 +297,9 @@ impl<J: RenderJob> Sink for Target<'_, J> {
     fn flush(&mut self) -> io::Result<()> {
         self.sink.flush()?;
         self.settle()?;
-        match &mut self.place {
-            Place::Local { output, .. } => output.flush(),
-            Place::Chunk(_) => Ok(()),
+        match &mut self.destination {
+            Destination::Local { output, .. } => output.flush(),
+            Destination::Chunk(_) => Ok(()),
         }
     }
 
@@ -348,7 +348,7 @@ impl Reader<'_> {
     ) -> io::Result<()> {
         let threads = options.threads;
         let size = options.chunk_bytes.unwrap_or_else(|| chunk_bytes(threads));
-        let splits = if threads < 2 { Vec::new() } else { self.parts(size) };
+        let splits = if threads < 2 { Vec::new() } else { self.chunks(size) };
         let needs_order = J::Sink::NEEDS_ORDER && !splits.is_empty();
         let order = if needs_order { self.stream_order() } else { StreamOrder::default() };
         let work = Work { reader: self, job, threads, order, splits };
@@ -453,7 +453,7 @@ impl<J: RenderJob> Work<'_, J> {
         if begin.is_some() {
             sink.resume(&self.order, None);
         }
-        let mut target = Target { sink, place: Place::Chunk(items), must_rewrite: false };
+        let mut target = Target { sink, destination: Destination::Chunk(items), must_rewrite: false };
         let ended = self.run(self.end_of(chunk), &mut cursor, &mut target);
         if target.must_rewrite {
             // What was written before is right.
@@ -581,13 +581,13 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         }
         let mut cursor = before.unwrap_or_else(|| work.reader.cursor());
         cursor.pause_at(until);
-        let place = Place::Local {
+        let destination = Destination::Local {
             items,
             output: &mut *self.output,
             written: &mut written,
             observer: &mut *self.observer,
         };
-        let mut target = Target { sink, place, must_rewrite: false };
+        let mut target = Target { sink, destination, must_rewrite: false };
         let outcome = work.run(until, &mut cursor, &mut target)?;
         // Where there are no chunks, nothing comes after.
         let has_chunks = !work.splits.is_empty();

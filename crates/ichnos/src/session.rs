@@ -18,7 +18,7 @@ use crate::reader::Reader;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
-    /// A file or folder cannot be read.
+    /// A file or directory cannot be read.
     #[error(transparent)]
     Io(#[from] IoError),
     /// There is no trace of a known format.
@@ -94,7 +94,7 @@ pub struct Session {
     placed: Vec<PathBuf>,
 }
 
-/// Opens everything that is found at `paths`: traces, folders with traces at any depth, archives.
+/// Opens everything that is found at `paths`: traces, directories with traces at any depth, archives.
 /// The path `-` is the standard input.
 ///
 /// # Errors
@@ -196,17 +196,17 @@ pub fn listen(datagrams: Datagrams, options: &OpenOptions) -> Result<Session, Op
 
 /// Why there is nothing to read in a tree.
 fn no_trace(tree: &Tree) -> OpenError {
-    /// How many files of a folder or archive are looked at.
+    /// How many files of a directory or archive are looked at.
     const LOOKED_AT: usize = 100;
     let problems: Vec<&str> = tree.problems.iter().map(|problem| problem.message.as_str()).collect();
     let problems = problems.join("; ");
-    let lacking = || FORMATS.iter().find_map(|format| format.lacking(tree));
+    let lacking = || FORMATS.iter().find_map(|format| format.why_unrecognised(tree));
     let mut is_unknown = false;
     let mut hint = match tree.entries.as_slice() {
         [] if !problems.is_empty() => Hint::new(problems.clone()),
         [] => Hint::new("it is empty"),
         [only] if only.len == Some(0) => Hint::new("it is an empty file"),
-        [only] => match (known_file::part(only), KnownFile::of(only)) {
+        [only] => match (known_file::describe(only), KnownFile::of(only)) {
             (Some(part), _) => part.after("this is "),
             (None, Some(known)) => Hint::new(format!("this is {known}")),
             (None, None) => {
@@ -222,7 +222,7 @@ fn no_trace(tree: &Tree) -> OpenError {
             let unrecognised = || Hint::new(format!("its {} files are of no known format", several.len()));
             let lacking = lacking().unwrap_or_else(unrecognised);
             let known = several.iter().take(LOOKED_AT).find_map(|entry| {
-                let known = known_file::part(entry).or_else(|| {
+                let known = known_file::describe(entry).or_else(|| {
                     let known = KnownFile::of(entry).filter(|known| known.is_trace)?;
                     Some(Hint::new(known.to_string()))
                 })?;
@@ -235,7 +235,7 @@ fn no_trace(tree: &Tree) -> OpenError {
     if !tree.entries.is_empty() && !problems.is_empty() {
         hint.message = format!("{}; {problems}", hint.message);
     }
-    let nearby = FORMATS.iter().find_map(|format| format.nearby(Path::new(&tree.name)));
+    let nearby = FORMATS.iter().find_map(|format| format.suggest_path(Path::new(&tree.name)));
     OpenError::NoTrace(Box::new(NoTrace { path: tree.name.clone(), hint, nearby, is_unknown }))
 }
 
@@ -295,7 +295,7 @@ impl Session {
         &self.left_out
     }
 
-    /// What is wrong with folders and archives, a sentence each.
+    /// What is wrong with directories and archives, a sentence each.
     #[must_use]
     pub fn problems(&self) -> &[TreeProblem] {
         &self.problems

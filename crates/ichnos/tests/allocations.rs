@@ -33,10 +33,10 @@ impl TextWriter for Nowhere {
 }
 
 /// A trace of LTTng with two data streams, and a log that repeats its records.
-fn inputs(folder: &Path) -> [PathBuf; 2] {
+fn inputs(directory: &Path) -> [PathBuf; 2] {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let log = std::fs::read(examples.join("hello-fuchsia/boot.log")).unwrap();
-    let long = folder.join("long.log");
+    let long = directory.join("long.log");
     std::fs::write(&long, log.repeat(50)).unwrap();
     [examples.join("hello-lttng"), long]
 }
@@ -74,10 +74,10 @@ fn allocations(path: &Path, sink: &mut dyn Sink) -> (u64, u64) {
 #[test]
 fn nothing_is_allocated_for_an_event() {
     let _profiler = dhat::Profiler::builder().testing().build();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let mut json = LogOptions::default();
     json.form = LogForm::Json;
-    for path in inputs(folder.path()) {
+    for path in inputs(directory.path()) {
         let sinks: [(&str, Box<dyn Sink>); 6] = [
             ("null", Box::new(Null::new())),
             ("pretty", Box::new(Pretty::new(Nowhere, PrettyOptions::default()).warnings_to(io::sink()))),

@@ -268,21 +268,21 @@ mod tests {
 
     use super::*;
     use crate::bytes::MOST_IN_MEMORY;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
     use crate::{Bytes, IoLimits, Tree};
 
     /// Variable that says a process that it is to die, and how.
     const ROLE: &str = "ICHNOS_TEST_BUS_ERROR";
 
-    /// Variable that says it which folder it may use: it does not live to remove one of its own.
-    const FOLDER: &str = "ICHNOS_TEST_FOLDER";
+    /// Variable that says it which directory it may use: it does not live to remove one of its own.
+    const DIR: &str = "ICHNOS_TEST_DIRECTORY";
 
     /// How a process ends that plays a role.
     fn end_of(role: &str) -> ExitStatus {
-        let folder = Folder::new("bus-error");
+        let directory = Directory::new("bus-error");
         let test = "bus_error::tests::all_other_signals_are_for_the_handler_before";
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", test, "--nocapture"]).env(ROLE, role).env(FOLDER, folder.path());
+        command.args(["--exact", test, "--nocapture"]).env(ROLE, role).env(DIR, directory.path());
         command.output().unwrap().status
     }
 
@@ -307,8 +307,8 @@ mod tests {
     }
 
     /// Reads a page that is gone of a mapping without a guard.
-    fn read_elsewhere(folder: &Path) {
-        let path = folder.join("elsewhere");
+    fn read_elsewhere(directory: &Path) {
+        let path = directory.join("elsewhere");
         std::fs::write(&path, vec![1; 1 << 16]).unwrap();
         let file = std::fs::File::options().read(true).write(true).open(&path).unwrap();
         // SAFETY: that reading it ends the process is what is tested.
@@ -378,19 +378,19 @@ mod tests {
             "ignored" | "ignored-sent" => set_handler(libc::SIG_IGN, 0),
             _ => {}
         }
-        let folder = PathBuf::from(std::env::var_os(FOLDER).unwrap());
-        std::fs::write(folder.join("large"), vec![1; 1 << 17]).unwrap();
+        let directory = PathBuf::from(std::env::var_os(DIR).unwrap());
+        std::fs::write(directory.join("large"), vec![1; 1 << 17]).unwrap();
         if role == "unasked" {
-            read_unasked(&folder.join("large"));
+            read_unasked(&directory.join("large"));
         }
         handle_bus_errors().unwrap();
-        let bytes = Bytes::of_file(&folder.join("large")).unwrap();
+        let bytes = Bytes::of_file(&directory.join("large")).unwrap();
         assert_eq!(bytes[0], 1);
         if role.contains("sent") {
             // SAFETY: that it ends the process is what is tested.
             unsafe { libc::raise(libc::SIGBUS) };
         } else {
-            read_elsewhere(&folder);
+            read_elsewhere(&directory);
         }
         // SAFETY: it ends the process at once.
         unsafe { libc::_exit(79) }

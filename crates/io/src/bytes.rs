@@ -55,7 +55,7 @@ impl Bytes {
     /// The content of a plain file.
     ///
     /// # Errors
-    /// If it cannot be opened, is a folder, a pipe or a device, or says that it is larger than both
+    /// If it cannot be opened, is a directory, a pipe or a device, or says that it is larger than both
     /// the address space and the memory. Where it is not mapped: if more than 1 GiB of such files were in
     /// memory at the same time in this process.
     pub fn of_file(path: &Path) -> io::Result<Self> {
@@ -236,7 +236,7 @@ fn plain(metadata: &std::fs::Metadata) -> io::Result<()> {
     if metadata.is_file() {
         return Ok(());
     }
-    let found = if metadata.is_dir() { "a folder" } else { crate::tree::special(metadata.file_type()) };
+    let found = if metadata.is_dir() { "a directory" } else { crate::tree::special(metadata.file_type()) };
     Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
 }
 
@@ -283,23 +283,23 @@ impl fmt::Debug for Bytes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
     #[test]
     fn maps_large_and_reads_small_files() {
         crate::handle_bus_errors().unwrap();
-        let folder = Folder::new("bytes");
+        let directory = Directory::new("bytes");
         let large: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
-        std::fs::write(folder.join("large"), &large).unwrap();
-        std::fs::write(folder.join("empty"), b"").unwrap();
-        let bytes = Bytes::of_file(&folder.join("large")).unwrap();
+        std::fs::write(directory.join("large"), &large).unwrap();
+        std::fs::write(directory.join("empty"), b"").unwrap();
+        let bytes = Bytes::of_file(&directory.join("large")).unwrap();
         assert_eq!(&*bytes, &large[..]);
         assert!(format!("{bytes:?}").contains("mapped"));
         let part = bytes.slice(10..20).slice(5..100);
         assert_eq!(&*part, &large[15..20]);
         assert!(bytes.slice(300_000..300_001).is_empty());
-        assert!(Bytes::of_file(&folder.join("empty")).unwrap().is_empty());
-        assert!(Bytes::of_file(folder.path()).unwrap_err().to_string().contains("a folder"));
+        assert!(Bytes::of_file(&directory.join("empty")).unwrap().is_empty());
+        assert!(Bytes::of_file(directory.path()).unwrap_err().to_string().contains("a directory"));
     }
 
     #[test]
@@ -325,8 +325,8 @@ mod tests {
     #[test]
     fn parts_know_what_is_lost_of_them() {
         crate::handle_bus_errors().unwrap();
-        let folder = Folder::new("lost");
-        let path = folder.join("file");
+        let directory = Directory::new("lost");
+        let path = directory.join("file");
         std::fs::write(&path, vec![1; 200_000]).unwrap();
         let bytes = Bytes::of_file(&path).unwrap();
         let (early, late) = (bytes.slice(0..100_000), bytes.slice(90_000..150_000));
@@ -343,8 +343,8 @@ mod tests {
     #[test]
     fn released_bytes_are_still_there() {
         crate::handle_bus_errors().unwrap();
-        let folder = Folder::new("released");
-        let path = folder.join("file");
+        let directory = Directory::new("released");
+        let path = directory.join("file");
         std::fs::write(&path, vec![7; 40 << 20]).unwrap();
         let bytes = Bytes::of_file(&path).unwrap();
         for i in 0..40 {

@@ -112,7 +112,7 @@ fn listen(
     socket.set_read_timeout(Some(PATIENCE))?;
     let receive = move || {
         let mut buffer = vec![0; LONGEST];
-        // What has arrived when no more are wanted is received, but not all that somebody goes on sending.
+        // What has arrived when no more are wanted is received, but not all that is sent after that.
         let mut left = ROOM;
         while left > 0 {
             let is_last = stop.load(Ordering::Relaxed);
@@ -159,13 +159,13 @@ mod tests {
     use std::os::unix::net::UnixDatagram;
 
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
     #[test]
     fn what_is_too_much_is_dropped_and_counted() {
         static STOP: AtomicBool = AtomicBool::new(false);
-        let folder = Folder::new("datagrams");
-        let path = folder.join("socket");
+        let directory = Directory::new("datagrams");
+        let path = directory.join("socket");
         let datagrams = Datagrams::at_unix_socket(&path, &STOP).unwrap();
         assert!(Datagrams::at_unix_socket(&path, &STOP).is_err());
         let sender = UnixDatagram::unbound().unwrap();
@@ -194,8 +194,8 @@ mod tests {
     #[test]
     fn a_socket_that_was_left_behind_is_replaced() {
         static STOP: AtomicBool = AtomicBool::new(true);
-        let folder = Folder::new("datagrams-left");
-        let (socket, file) = (folder.join("socket"), folder.join("file"));
+        let directory = Directory::new("datagrams-left");
+        let (socket, file) = (directory.join("socket"), directory.join("file"));
         drop(UnixDatagram::bind(&socket).unwrap());
         assert!(socket.exists());
         assert!(Datagrams::at_unix_socket(&socket, &STOP).is_ok());
@@ -207,8 +207,8 @@ mod tests {
     #[test]
     fn what_has_arrived_at_the_end_is_received() {
         static STOP: AtomicBool = AtomicBool::new(false);
-        let folder = Folder::new("datagrams-end");
-        let path = folder.join("socket");
+        let directory = Directory::new("datagrams-end");
+        let path = directory.join("socket");
         for round in 0..50 {
             STOP.store(false, Ordering::Relaxed);
             let datagrams = Datagrams::at_unix_socket(&path, &STOP).unwrap();

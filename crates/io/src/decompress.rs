@@ -126,7 +126,7 @@ impl<'a> Budget<'a> {
         self.in_memory = self.in_memory.saturating_add(bytes);
     }
 
-    /// The folder of temporary files.
+    /// The directory of temporary files.
     pub(crate) fn temporary(&self) -> PathBuf {
         self.options.temp_dir.clone().unwrap_or_else(std::env::temp_dir)
     }
@@ -135,7 +135,7 @@ impl<'a> Budget<'a> {
     pub(crate) fn temporary_failed(&self, source: io::Error) -> IoError {
         IoError::Temporary {
             path: self.path.to_owned(),
-            folder: self.temporary().to_string_lossy().into_owned(),
+            directory: self.temporary().to_string_lossy().into_owned(),
             source,
         }
     }

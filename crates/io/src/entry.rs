@@ -17,17 +17,17 @@ pub struct Entry {
     /// Size in bytes, if it is known without asking the system: see [`Entry::status`].
     pub len: Option<u64>,
     pub(crate) packed: Option<u64>,
-    pub(crate) place: Place,
+    pub(crate) source: EntrySource,
     /// Whether it is a link in an archive.
     pub(crate) is_link: bool,
 }
 
 /// Where the content of an entry is.
 #[derive(Clone, Debug)]
-pub(crate) enum Place {
-    /// A file of a folder that is shared by all of its files.
+pub(crate) enum EntrySource {
+    /// A file of a directory that is shared by all of its files.
     File {
-        folder: Arc<Path>,
+        directory: Arc<Path>,
         name: Box<OsStr>,
         /// Whether it is a symbolic link.
         is_link: bool,
@@ -41,7 +41,7 @@ pub(crate) enum Place {
     Broken(String),
     /// It is no file, but "a pipe", "a device" and so on.
     Special(&'static str),
-    /// A folder that is listed at another path.
+    /// A directory that is listed at another path.
     Repeated(String),
 }
 
@@ -50,7 +50,7 @@ impl Entry {
     #[must_use]
     pub fn of_bytes(path: impl Into<String>, bytes: impl Into<Bytes>) -> Self {
         let bytes = bytes.into();
-        Self { len: Some(bytes.len() as u64), ..Self::of_place(path.into(), Place::Memory(bytes)) }
+        Self { len: Some(bytes.len() as u64), ..Self::of_source(path.into(), EntrySource::Memory(bytes)) }
     }
 
     /// A member of an archive; `packed`: size of the archive in bytes.
@@ -59,34 +59,34 @@ impl Entry {
             Content::Linked(content) => (*content, true),
             content => (content, false),
         };
-        let (len, place) = match content {
-            Content::Bytes(bytes) => (Some(bytes.len() as u64), Place::Memory(bytes)),
+        let (len, source) = match content {
+            Content::Bytes(bytes) => (Some(bytes.len() as u64), EntrySource::Memory(bytes)),
             Content::Cut(cut) => match *cut {
                 (Content::Bytes(bytes), problem) => {
-                    (Some(bytes.len() as u64), Place::Cut(Box::new((bytes, problem))))
+                    (Some(bytes.len() as u64), EntrySource::Cut(Box::new((bytes, problem))))
                 }
-                (_, problem) => (None, Place::Broken(problem)),
+                (_, problem) => (None, EntrySource::Broken(problem)),
             },
             Content::Beginning(beginning) => match *beginning {
-                (Content::Bytes(bytes), len) => (Some(len), Place::Beginning(bytes)),
-                _ => (None, Place::Broken("it is not there".to_owned())),
+                (Content::Bytes(bytes), len) => (Some(len), EntrySource::Beginning(bytes)),
+                _ => (None, EntrySource::Broken("it is not there".to_owned())),
             },
-            Content::Broken(problem) => (None, Place::Broken(problem.into())),
+            Content::Broken(problem) => (None, EntrySource::Broken(problem.into())),
             // Those were put in place when all members were known.
             Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
-                (None, Place::Broken("it leads nowhere".to_owned()))
+                (None, EntrySource::Broken("broken symbolic link".to_owned()))
             }
         };
         let packed = packed.filter(|_| len.is_some());
-        Self { len, packed, is_link, ..Self::of_place(path, place) }
+        Self { len, packed, is_link, ..Self::of_source(path, source) }
     }
 
     /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
     /// that it comes from is cut off or damaged.
     #[must_use]
     pub fn cut_off(&self) -> Option<&str> {
-        match &self.place {
-            Place::Cut(cut) => Some(&cut.1),
+        match &self.source {
+            EntrySource::Cut(cut) => Some(&cut.1),
             _ => None,
         }
     }
@@ -95,11 +95,11 @@ impl Entry {
     /// [`TreeOptions::beginning`](crate::TreeOptions::beginning).
     #[must_use]
     pub fn goes_on(&self) -> bool {
-        matches!(self.place, Place::Beginning(_))
+        matches!(self.source, EntrySource::Beginning(_))
     }
 
-    pub(crate) fn of_place(path: String, place: Place) -> Self {
-        Self { path, len: None, packed: None, place, is_link: false }
+    pub(crate) fn of_source(path: String, source: EntrySource) -> Self {
+        Self { path, len: None, packed: None, source, is_link: false }
     }
 
     /// The content. A large plain file is mapped, which is quick no matter how long it is, where the program asks
@@ -111,13 +111,13 @@ impl Entry {
         let no_file = |found: &str| {
             Err(io::Error::new(io::ErrorKind::InvalidInput, format!("expected a plain file, found {found}")))
         };
-        match &self.place {
-            Place::File { .. } => Bytes::of_file(&self.place().unwrap_or_default()),
-            Place::Memory(bytes) | Place::Beginning(bytes) => Ok(bytes.clone()),
-            Place::Cut(cut) => Ok(cut.0.clone()),
-            Place::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
-            Place::Special(found) => no_file(found),
-            Place::Repeated(first) => no_file(&format!("a link to the folder `{first}`")),
+        match &self.source {
+            EntrySource::File { .. } => Bytes::of_file(&self.real_path().unwrap_or_default()),
+            EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => Ok(bytes.clone()),
+            EntrySource::Cut(cut) => Ok(cut.0.clone()),
+            EntrySource::Broken(problem) => Err(io::Error::new(io::ErrorKind::InvalidData, problem.clone())),
+            EntrySource::Special(found) => no_file(found),
+            EntrySource::Repeated(first) => no_file(&format!("a link to the directory `{first}`")),
         }
     }
 
@@ -127,16 +127,16 @@ impl Entry {
     /// # Errors
     /// If the file cannot be read, or is no plain file.
     pub fn beginning(&self, most: usize) -> io::Result<Bytes> {
-        match self.place() {
+        match self.real_path() {
             Some(path) => Bytes::beginning_of_file(&path, most),
             None => Ok(self.read()?.slice(0..most)),
         }
     }
 
     /// Where the system has it, if it is a file of its own.
-    fn place(&self) -> Option<PathBuf> {
-        match &self.place {
-            Place::File { folder, name, .. } => Some(folder.join(&**name)),
+    fn real_path(&self) -> Option<PathBuf> {
+        match &self.source {
+            EntrySource::File { directory, name, .. } => Some(directory.join(&**name)),
             _ => None,
         }
     }
@@ -144,15 +144,15 @@ impl Entry {
     /// What the system says of the file now; None: nothing, or that it is no file.
     #[must_use]
     pub fn status(&self) -> Option<FileStatus> {
-        let Place::File { is_link, .. } = &self.place else {
-            let identity = match &self.place {
-                Place::Memory(bytes) | Place::Beginning(bytes) => FileId::of_bytes(bytes),
-                Place::Cut(cut) => FileId::of_bytes(&cut.0),
+        let EntrySource::File { is_link, .. } = &self.source else {
+            let identity = match &self.source {
+                EntrySource::Memory(bytes) | EntrySource::Beginning(bytes) => FileId::of_bytes(bytes),
+                EntrySource::Cut(cut) => FileId::of_bytes(&cut.0),
                 _ => None,
             };
             return Some(FileStatus { size: self.len?, identity, has_other_names: self.is_link });
         };
-        let metadata = fs::metadata(self.place()?).ok().filter(fs::Metadata::is_file)?;
+        let metadata = fs::metadata(self.real_path()?).ok().filter(fs::Metadata::is_file)?;
         Some(FileStatus {
             size: metadata.len(),
             identity: FileId::of(&metadata),
@@ -160,21 +160,21 @@ impl Entry {
         })
     }
 
-    /// What it is if it is neither a file nor a folder, for people: "a pipe", "a device".
+    /// What it is if it is neither a file nor a directory, for people: "a pipe", "a device".
     #[must_use]
     pub fn special(&self) -> Option<&'static str> {
-        match self.place {
-            Place::Special(found) => Some(found),
+        match self.source {
+            EntrySource::Special(found) => Some(found),
             _ => None,
         }
     }
 
-    /// The path in the tree of the folder that this is a further name of: its files are listed there only.
+    /// The path in the tree of the directory that this is a further name of: its files are listed there only.
     /// None: this is a file.
     #[must_use]
     pub fn repeats(&self) -> Option<&str> {
-        match &self.place {
-            Place::Repeated(first) => Some(first),
+        match &self.source {
+            EntrySource::Repeated(first) => Some(first),
             _ => None,
         }
     }
@@ -194,8 +194,8 @@ impl Entry {
 
     /// The path without its last part; empty for what lies directly in the root.
     #[must_use]
-    pub fn folder(&self) -> &str {
-        self.path.rsplit_once('/').map_or("", |(folder, _)| folder)
+    pub fn directory(&self) -> &str {
+        self.path.rsplit_once('/').map_or("", |(directory, _)| directory)
     }
 }
 
@@ -213,7 +213,7 @@ pub struct FileStatus {
     pub has_other_names: bool,
 }
 
-/// A file or folder, whatever it is called.
+/// A file or directory, whatever it is called.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId {
     device: u64,

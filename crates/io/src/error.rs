@@ -17,11 +17,11 @@ pub enum IoError {
     Permission {
         /// What was asked for.
         path: String,
-        /// "file" or "folder".
+        /// "file" or "directory".
         what: &'static str,
     },
     /// It is a device or a socket.
-    #[error("{path}: expected a folder, a file or a pipe, found {found}")]
+    #[error("{path}: expected a directory, a file or a pipe, found {found}")]
     Special {
         /// What was asked for.
         path: String,
@@ -37,12 +37,12 @@ pub enum IoError {
         bytes: u64,
     },
     /// Unpacked data cannot be written to a temporary file.
-    #[error("{path}: unpacked data cannot be kept in a temporary file in {folder}: {source}")]
+    #[error("{path}: unpacked data cannot be kept in a temporary file in {directory}: {source}")]
     Temporary {
         /// What was read.
         path: String,
-        /// The folder of the temporary file.
-        folder: String,
+        /// The directory of the temporary file.
+        directory: String,
         /// What the system says.
         source: io::Error,
     },

@@ -56,7 +56,7 @@ pub trait Format: Send + Sync {
     }
 
     /// The trace that a path is a part of, if the path alone is not what is meant.
-    fn enclosing(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
+    fn enclosing_trace(&self, path: &Path, options: &ReadOptions) -> Option<EnclosingTrace> {
         let _ = (path, options);
         None
     }
@@ -69,19 +69,19 @@ pub trait Format: Send + Sync {
 
     /// What a file is that begins with these bytes, with an article, if it is a part of a trace of the
     /// format which cannot be read alone.
-    fn part(&self, beginning: &[u8]) -> Option<Hint> {
+    fn describe_file(&self, beginning: &[u8]) -> Option<Hint> {
         let _ = beginning;
         None
     }
 
     /// What a tree that was not recognised lacks to be a trace of the format.
-    fn lacking(&self, tree: &Tree) -> Option<Hint> {
+    fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
         let _ = tree;
         None
     }
 
     /// Where there may be a trace of the format near a path without one.
-    fn nearby(&self, path: &Path) -> Option<Hint> {
+    fn suggest_path(&self, path: &Path) -> Option<Hint> {
         let _ = path;
         None
     }
@@ -147,10 +147,10 @@ impl Refused {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EnclosingTrace {
-    /// Its folder.
-    pub folder: PathBuf,
-    /// The folders that belong to it, by their paths within it: traces in others are not meant.
-    pub folders: &'static [&'static str],
+    /// Its directory.
+    pub directory: PathBuf,
+    /// The directories that belong to it, by their paths within it: traces in others are not meant.
+    pub directories: &'static [&'static str],
     /// Whether the path is never a trace of its own, so that none needs to be looked for in it.
     pub is_part: bool,
     /// What the path is, and how to read it alone.
@@ -158,11 +158,11 @@ pub struct EnclosingTrace {
 }
 
 impl EnclosingTrace {
-    /// The trace in a folder that is all files of `folders` ("" is the folder itself), for a path of which
+    /// The trace in a directory that is all files of `directories` ("" is the directory itself), for a path of which
     /// `notice` says what it is.
     #[must_use]
-    pub fn new(folder: PathBuf, folders: &'static [&'static str], notice: Hint) -> Self {
-        Self { folder, folders, is_part: false, notice }
+    pub fn new(directory: PathBuf, directories: &'static [&'static str], notice: Hint) -> Self {
+        Self { directory, directories, is_part: false, notice }
     }
 
     /// Says that the path is never a trace of its own.

@@ -116,13 +116,13 @@ mod tests {
     use std::io::{Seek, SeekFrom, Write};
 
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
     #[test]
     fn holes_of_a_file_of_a_terabyte_are_known_at_once() {
         crate::handle_bus_errors().unwrap();
-        let folder = Folder::new("holes");
-        let path = folder.join("sparse");
+        let directory = Directory::new("holes");
+        let path = directory.join("sparse");
         let mut file = File::create(&path).unwrap();
         file.write_all(&[1; 100_000]).unwrap();
         file.seek(SeekFrom::Start(1 << 39)).unwrap();
@@ -150,8 +150,8 @@ mod tests {
         let part = bytes.slice(50_000..1 << 39);
         assert_eq!(part.data_ranges(0).collect::<Vec<_>>(), [0..front.end - 50_000]);
         // Another file in its place says nothing of this one.
-        std::fs::write(folder.join("other"), [3; 100]).unwrap();
-        std::fs::rename(folder.join("other"), &path).unwrap();
+        std::fs::write(directory.join("other"), [3; 100]).unwrap();
+        std::fs::rename(directory.join("other"), &path).unwrap();
         assert_eq!(bytes.data_ranges(7).collect::<Vec<_>>(), [7..1 << 40]);
     }
 

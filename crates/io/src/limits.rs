@@ -15,7 +15,7 @@ pub struct IoLimits {
     pub small_ratio: u64,
     /// Number of files in a tree. Default: 1,000,000.
     pub entries: usize,
-    /// Depth of nested folders. Default: 64.
+    /// Depth of nested directories. Default: 64.
     pub depth: u32,
 }
 

@@ -15,7 +15,7 @@ const WORK_ANYWAY: u64 = 1 << 20;
 #[derive(Clone, Debug)]
 pub(crate) struct Link {
     pub(crate) target: String,
-    /// The target counts from the root of the archive, not from the folder of the link.
+    /// The target counts from the root of the archive, not from the directory of the link.
     pub(crate) is_hard: bool,
 }
 
@@ -24,8 +24,8 @@ pub(crate) struct Link {
 enum Target {
     /// To the member of this index.
     File(usize),
-    /// To a folder, whose files are read where they lie.
-    Folder,
+    /// To a directory, whose files are read where they lie.
+    Directory,
     Missing(String),
     Outside,
     Circle,
@@ -51,7 +51,7 @@ impl Members {
                 Target::Missing(target) => Some(Content::Broken(
                     format!("the link leads to {target:?}, which is not in the archive").into(),
                 )),
-                Target::Folder => None,
+                Target::Directory => None,
                 Target::Outside => self.leave_out(i, "it leads out of the archive"),
                 Target::Circle => self.leave_out(i, "it leads in a circle"),
                 Target::Unknown => self.leave_out(i, "too many links lead to links"),
@@ -127,12 +127,12 @@ fn follow(files: &[(String, Content)], path: &str, link: &Link, work: &mut u64) 
     let path = names.join("/");
     match find(&path) {
         Ok(file) => Target::File(file),
-        Err(_) if path.is_empty() => Target::Folder,
+        Err(_) if path.is_empty() => Target::Directory,
         Err(_) => {
             let below = path.clone() + "/";
             let (Ok(after) | Err(after)) = find(&below);
             match files.get(after) {
-                Some((file, _)) if file.starts_with(&below) => Target::Folder,
+                Some((file, _)) if file.starts_with(&below) => Target::Directory,
                 _ => Target::Missing(path),
             }
         }

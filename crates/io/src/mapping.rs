@@ -150,12 +150,12 @@ fn identity(_: &Metadata) -> Identity {}
 #[cfg(unix)]
 mod tests {
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
     /// A mapped file of this many pages of ones.
-    fn mapped(folder: &Folder, pages: usize) -> (Mapping, File) {
+    fn mapped(directory: &Directory, pages: usize) -> (Mapping, File) {
         crate::handle_bus_errors().unwrap();
-        let path = folder.join("file");
+        let path = directory.join("file");
         std::fs::write(&path, vec![1; pages * page_size()]).unwrap();
         let file = File::options().read(true).write(true).open(&path).unwrap();
         let mapping = Mapping::new(&file, &path, &file.metadata().unwrap()).unwrap();
@@ -169,8 +169,8 @@ mod tests {
 
     #[test]
     fn a_file_that_becomes_shorter_is_zeros_from_there_on() {
-        let folder = Folder::new("shorter");
-        let (mapping, file) = mapped(&folder, 40);
+        let directory = Directory::new("shorter");
+        let (mapping, file) = mapped(&directory, 40);
         let page = page_size();
         assert!(mapping.lost().is_empty());
         file.set_len(10 * page as u64 + 100).unwrap();
@@ -190,14 +190,14 @@ mod tests {
         // Zeros stay zeros.
         file.set_len(40 * page as u64).unwrap();
         drop(file);
-        std::fs::write(folder.join("file"), vec![2; 40 * page]).unwrap();
+        std::fs::write(directory.join("file"), vec![2; 40 * page]).unwrap();
         assert_eq!(mapping[30 * page], 0);
     }
 
     #[test]
     fn other_threads_see_it_too() {
-        let folder = Folder::new("threads");
-        let (mapping, file) = mapped(&folder, 1000);
+        let directory = Directory::new("threads");
+        let (mapping, file) = mapped(&directory, 1000);
         file.set_len(0).unwrap();
         std::thread::scope(|scope| {
             for _ in 0..4 {
@@ -211,10 +211,10 @@ mod tests {
 
     #[test]
     fn a_file_that_was_replaced_is_still_there() {
-        let folder = Folder::new("replaced");
-        let (mapping, _file) = mapped(&folder, 20);
-        std::fs::write(folder.join("new"), b"short").unwrap();
-        std::fs::rename(folder.join("new"), folder.join("file")).unwrap();
+        let directory = Directory::new("replaced");
+        let (mapping, _file) = mapped(&directory, 20);
+        std::fs::write(directory.join("new"), b"short").unwrap();
+        std::fs::rename(directory.join("new"), directory.join("file")).unwrap();
         mapping.look_for_loss();
         assert!(mapping.lost().is_empty() && mapping.iter().all(|byte| *byte == 1));
     }
@@ -222,10 +222,10 @@ mod tests {
     /// Places in the registry are used again, without what was there before.
     #[test]
     fn many_mappings_one_after_the_other() {
-        let folder = Folder::new("many");
+        let directory = Directory::new("many");
         for _ in 0..100 {
-            let (one, file) = mapped(&folder, 20);
-            let other = Folder::new("other");
+            let (one, file) = mapped(&directory, 20);
+            let other = Directory::new("other");
             let (other, _other) = mapped(&other, 20);
             assert!(one.lost().is_empty());
             file.set_len(0).unwrap();

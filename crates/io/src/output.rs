@@ -16,7 +16,7 @@ const BUFFER: usize = 256 << 10;
 /// device, a pipe) is written directly.
 ///
 /// # Errors
-/// If the file cannot be created, or is a folder; if the program was started without a standard output.
+/// If the file cannot be created, or is a directory; if the program was started without a standard output.
 pub fn create(path: Option<&Path>) -> io::Result<Output> {
     match path {
         Some(path) if path != Path::new("-") => create_file(path),
@@ -33,7 +33,7 @@ fn create_file(path: &Path) -> io::Result<Output> {
     let with_path = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", path.display()));
     let old = match fs::metadata(path) {
         Ok(metadata) if metadata.is_dir() => {
-            let message = "expected the name of a file to write, found a folder";
+            let message = "expected the name of a file to write, found a directory";
             return Err(with_path(io::Error::new(io::ErrorKind::IsADirectory, message)));
         }
         Ok(metadata) if metadata.is_file() => Some(metadata),
@@ -63,7 +63,7 @@ fn create_file(path: &Path) -> io::Result<Output> {
     Ok(output)
 }
 
-/// A name that is used by nothing else, in the folder of `target`: only there a rename is atomic.
+/// A name that is used by nothing else, in the directory of `target`: only there a rename is atomic.
 fn beside(target: &Path) -> PathBuf {
     static NUMBER: AtomicU32 = AtomicU32::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -182,10 +182,10 @@ impl std::fmt::Debug for Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
-    fn names(folder: &Path) -> Vec<String> {
-        let mut names: Vec<_> = fs::read_dir(folder)
+    fn names(directory: &Path) -> Vec<String> {
+        let mut names: Vec<_> = fs::read_dir(directory)
             .unwrap()
             .map(|item| item.unwrap().file_name().into_string().unwrap())
             .collect();
@@ -195,8 +195,8 @@ mod tests {
 
     #[test]
     fn appears_when_finished() {
-        let folder = Folder::new("output");
-        let path = folder.join("out.txt");
+        let directory = Directory::new("output");
+        let path = directory.join("out.txt");
         fs::write(&path, b"old").unwrap();
         let mut output = create(Some(&path)).unwrap();
         output.write_all(b"new").unwrap();
@@ -204,38 +204,38 @@ mod tests {
         assert_eq!(fs::read(&path).unwrap(), b"old");
         output.finish().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
-        assert_eq!(names(&folder), ["out.txt"]);
+        assert_eq!(names(&directory), ["out.txt"]);
     }
 
     #[test]
     fn goes_away_when_dropped() {
-        let folder = Folder::new("dropped");
-        let mut output = create(Some(&folder.join("out"))).unwrap();
+        let directory = Directory::new("dropped");
+        let mut output = create(Some(&directory.join("out"))).unwrap();
         output.write_all(b"new").unwrap();
-        assert_eq!(names(&folder).len(), 1);
+        assert_eq!(names(&directory).len(), 1);
         drop(output);
-        assert!(names(&folder).is_empty());
+        assert!(names(&directory).is_empty());
     }
 
     #[test]
     fn leaves_the_old_file_when_discarded() {
-        let folder = Folder::new("discarded");
-        let path = folder.join("out");
+        let directory = Directory::new("discarded");
+        let path = directory.join("out");
         fs::write(&path, b"old").unwrap();
         let mut output = create(Some(&path)).unwrap();
         output.write_all(b"new").unwrap();
         output.discard().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"old");
-        assert_eq!(names(&folder), ["out"]);
+        assert_eq!(names(&directory), ["out"]);
         Output::nowhere().discard().unwrap();
     }
 
     #[test]
-    fn refuses_folders() {
-        let folder = Folder::new("refuses");
-        let error = create(Some(folder.path())).unwrap_err();
-        assert!(error.to_string().contains("found a folder"), "{error}");
-        let error = create(Some(&folder.join("no/such/folder"))).unwrap_err();
+    fn refuses_directories() {
+        let directory = Directory::new("refuses");
+        let error = create(Some(directory.path())).unwrap_err();
+        assert!(error.to_string().contains("found a directory"), "{error}");
+        let error = create(Some(&directory.join("no/such/directory"))).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::NotFound);
     }
 

@@ -1,4 +1,4 @@
-//! What is wrong with folders and archives of which the rest can be read.
+//! What is wrong with directories and archives of which the rest can be read.
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ScanStep {
-    /// Folders are listed: how many files were found.
+    /// Directories are listed: how many files were found.
     Files(u64),
     /// An archive, a compressed file or a pipe is read.
     Unpacked {
@@ -30,7 +30,7 @@ pub enum ScanStep {
 /// Takes the steps of opening trees; the default takes none.
 ///
 /// It is called from the thread that opens, every few milliseconds at least and every few microseconds at
-/// most (once a folder, once a MiB, once a file), so it has to be quick and to look at the clock itself.
+/// most (once a directory, once a MiB, once a file), so it has to be quick and to look at the clock itself.
 #[derive(Clone, Default)]
 pub struct ScanProgress(Option<Arc<dyn Fn(ScanStep) + Send + Sync>>);
 

@@ -5,10 +5,10 @@ use std::path::Path;
 
 use tempfile::TempDir;
 
-/// A folder of its own that goes away with it.
-pub(crate) struct Folder(TempDir);
+/// A directory of its own that goes away with it.
+pub(crate) struct Directory(TempDir);
 
-impl Folder {
+impl Directory {
     pub(crate) fn new(name: &str) -> Self {
         Self(tempfile::Builder::new().prefix(&format!("ichnos-io-{name}-")).tempdir().unwrap())
     }
@@ -18,7 +18,7 @@ impl Folder {
     }
 }
 
-impl Deref for Folder {
+impl Deref for Directory {
     type Target = Path;
 
     fn deref(&self) -> &Path {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::archive::{Content, Members};
 use crate::decompress::{Budget, HEAD, Packing, Unpacked, unpack};
-use crate::entry::Place;
+use crate::entry::EntrySource;
 use crate::problem::TreeProblem;
 use crate::store::Store;
 use crate::walk::Walk;
@@ -20,13 +20,13 @@ pub struct TreeOptions {
     pub limits: IoLimits,
     /// Takes how far the work is.
     pub progress: ScanProgress,
-    /// How many folders deep to go, without a word about what is deeper: 0 for the files directly in the
-    /// folder that is opened. None: all of it, up to the limit.
+    /// How many directories deep to go, without a word about what is deeper: 0 for the files directly in the
+    /// directory that is opened. None: all of it, up to the limit.
     pub depth: Option<u32>,
     /// How many unpacked bytes of a tree are kept in memory in sum; what is more goes to a temporary
     /// file. Default: 64 MiB.
     pub memory_bytes: u64,
-    /// Folder of the temporary files for unpacked bytes; None: that of the system, which the variable
+    /// Directory of the temporary files for unpacked bytes; None: that of the system, which the variable
     /// `TMPDIR` names. These files have no name, and go away with the process.
     pub temp_dir: Option<PathBuf>,
     /// Keep no more than this many bytes of each file that has to be unpacked, and unpack no more where
@@ -60,24 +60,24 @@ impl From<IoLimits> for TreeOptions {
 pub struct Tree {
     /// What the root is called, for instance the path that was opened.
     pub name: String,
-    /// The files; also links to folders that are listed elsewhere ([`Entry::repeats`]).
+    /// The files; also links to directories that are listed elsewhere ([`Entry::repeats`]).
     pub entries: Vec<Entry>,
-    /// What is wrong with the tree itself: folders that cannot be read, an archive that is cut
+    /// What is wrong with the tree itself: directories that cannot be read, an archive that is cut
     /// off. The entries are what could be found nevertheless.
     pub problems: Vec<TreeProblem>,
 }
 
 impl Tree {
-    /// Opens a folder, an archive, a compressed file, any other file, or a pipe.
+    /// Opens a directory, an archive, a compressed file, any other file, or a pipe.
     ///
-    /// Hidden files and folders (whose names begin with a dot) are taken like others: formats know what
-    /// they mean. Symbolic links are followed, and each folder is listed once. Archives (tar, also compressed,
+    /// Hidden files and directories (whose names begin with a dot) are taken like others: formats know what
+    /// they mean. Symbolic links are followed, and each directory is listed once. Archives (tar, also compressed,
     /// and zip) and compressed files (gzip, Zstandard, xz) are recognised by their content.
     ///
     /// # Errors
     /// If there is nothing at `path`, it cannot be read at all, or is beyond the limits. What
-    /// cannot be read *within* a folder is no error here: [`Entry::read`] fails for files, and
-    /// folders are listed in [`Tree::problems`].
+    /// cannot be read *within* a directory is no error here: [`Entry::read`] fails for files, and
+    /// directories are listed in [`Tree::problems`].
     pub fn open(path: &Path, limits: &IoLimits) -> Result<Self, IoError> {
         Self::open_with(path, &TreeOptions::from(*limits))
     }
@@ -90,7 +90,7 @@ impl Tree {
         let name = path.to_string_lossy().into_owned();
         let metadata = fs::metadata(path).map_err(|error| IoError::system(&name, "file", error))?;
         if metadata.is_dir() {
-            return Walk::new(&name, options).folder(path);
+            return Walk::new(&name, options).directory(path);
         }
         if metadata.is_file() {
             let bytes = Bytes::of_file(path).map_err(|error| IoError::system(&name, "file", error))?;
@@ -207,10 +207,12 @@ impl Tree {
                 let entry = match source {
                     // By its path, so that it is looked at anew when it is read.
                     Source::File(path, bytes) => {
-                        let folder = path.parent().unwrap_or(Path::new("")).into();
+                        let directory = path.parent().unwrap_or(Path::new("")).into();
                         let name = path.file_name().unwrap_or_default().into();
-                        let entry =
-                            Entry::of_place(file.to_owned(), Place::File { folder, name, is_link: false });
+                        let entry = Entry::of_source(
+                            file.to_owned(),
+                            EntrySource::File { directory, name, is_link: false },
+                        );
                         Entry { len: Some(bytes.len() as u64), ..entry }
                     }
                     Source::Memory(bytes) => Entry::of_bytes(file, bytes),
@@ -297,7 +299,7 @@ fn is_pipe(_: FileType) -> bool {
     false
 }
 
-/// What a person calls a file that is neither plain nor a folder.
+/// What a person calls a file that is neither plain nor a directory.
 #[cfg(unix)]
 pub(crate) fn special(kind: FileType) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
@@ -324,7 +326,7 @@ mod tests {
     use ichnos_testing::Random;
 
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
     fn paths(tree: &Tree) -> Vec<&str> {
         tree.entries.iter().map(|entry| entry.path.as_str()).collect()
@@ -358,7 +360,7 @@ mod tests {
         assert_eq!(&*tree.entries[1].read().unwrap(), b"stream");
         assert_eq!(&*tree.entries[2].read().unwrap(), b"stream");
         assert_eq!(tree.entries[3].name(), "metadata");
-        assert_eq!(tree.entries[1].folder(), "t/b");
+        assert_eq!(tree.entries[1].directory(), "t/b");
         assert!(tree.problems.is_empty(), "{:?}", tree.problems);
     }
 
@@ -370,15 +372,15 @@ mod tests {
 
     #[test]
     fn opens_archives_by_content() {
-        let folder = Folder::new("archives");
+        let directory = Directory::new("archives");
         let tar = archive();
         let zstd = zstd::stream::encode_all(&tar[..], 1).unwrap();
         let mut xz = liblzma::write::XzEncoder::new(Vec::new(), 1);
         xz.write_all(&tar).unwrap();
         let xz = xz.finish().unwrap();
         for (name, bytes) in [("1", &tar), ("2", &gzip(&tar)), ("3", &zstd), ("4", &xz)] {
-            fs::write(folder.join(name), bytes).unwrap();
-            check_archive(&Tree::open(&folder.join(name), &IoLimits::default()).unwrap());
+            fs::write(directory.join(name), bytes).unwrap();
+            check_archive(&Tree::open(&directory.join(name), &IoLimits::default()).unwrap());
             check_archive(&Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap());
         }
         let mut zip = zip::ZipWriter::new(Cursor::new(Vec::new()));
@@ -396,16 +398,16 @@ mod tests {
 
     #[test]
     fn opens_single_files() {
-        let folder = Folder::new("single");
-        fs::write(folder.join("metadata.gz"), gzip(b"/* CTF 1.8 */")).unwrap();
-        fs::write(folder.join("plain"), b"plain").unwrap();
-        fs::write(folder.join("empty"), b"").unwrap();
-        let tree = Tree::open(&folder.join("metadata.gz"), &IoLimits::default()).unwrap();
+        let directory = Directory::new("single");
+        fs::write(directory.join("metadata.gz"), gzip(b"/* CTF 1.8 */")).unwrap();
+        fs::write(directory.join("plain"), b"plain").unwrap();
+        fs::write(directory.join("empty"), b"").unwrap();
+        let tree = Tree::open(&directory.join("metadata.gz"), &IoLimits::default()).unwrap();
         assert_eq!(paths(&tree), ["metadata"]);
         assert_eq!(&*tree.entries[0].read().unwrap(), b"/* CTF 1.8 */");
-        let tree = Tree::open(&folder.join("plain"), &IoLimits::default()).unwrap();
+        let tree = Tree::open(&directory.join("plain"), &IoLimits::default()).unwrap();
         assert_eq!((paths(&tree), tree.entries[0].len), (vec!["plain"], Some(5)));
-        let tree = Tree::open(&folder.join("empty"), &IoLimits::default()).unwrap();
+        let tree = Tree::open(&directory.join("empty"), &IoLimits::default()).unwrap();
         assert!(tree.entries[0].read().unwrap().is_empty());
     }
 
@@ -437,12 +439,12 @@ mod tests {
         let ratio = IoLimits { ratio: 100, ..IoLimits::default() };
         assert!(matches!(Tree::from_reader("-", &packed[..], &ratio), Err(IoError::Ratio { .. })));
         // The smaller, the less, and by whatever way it comes.
-        let folder = Folder::new("ratio");
+        let directory = Directory::new("ratio");
         let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
         encoder.write_all(&[0; 200_000]).unwrap();
         let small = encoder.finish().unwrap();
-        fs::write(folder.join("small.gz"), &small).unwrap();
-        let error = Tree::open(&folder.join("small.gz"), &IoLimits::default()).unwrap_err();
+        fs::write(directory.join("small.gz"), &small).unwrap();
+        let error = Tree::open(&directory.join("small.gz"), &IoLimits::default()).unwrap_err();
         let limit = IoLimits::default().unpacked(small.len() as u64);
         let expected =
             format!("small.gz: {} packed bytes become more than the limit of {limit}", small.len());
@@ -453,7 +455,7 @@ mod tests {
         // Zeros at the beginning are no harm where enough of other bytes follows.
         let mixed = [vec![0; 500_000], Random::new(1).bytes(50_000)].concat();
         assert!(Tree::from_reader("-", &gzip(&mixed)[..], &IoLimits::default()).is_ok());
-        assert_eq!(Tree::open(&folder.join("small.gz"), &trusting).unwrap().entries[0].len, Some(200_000));
+        assert_eq!(Tree::open(&directory.join("small.gz"), &trusting).unwrap().entries[0].len, Some(200_000));
         let error = Tree::from_reader("-", std::io::repeat(1), &tight).unwrap_err();
         assert!(matches!(error, IoError::Limit { .. }));
     }

@@ -1,7 +1,7 @@
-//! All files below a folder.
+//! All files below a directory.
 //!
-//! Each folder is listed once, whatever leads to it: symbolic links to folders are followed when all real
-//! folders are done, and one that leads to a folder that was listed before is an entry that says so
+//! Each directory is listed once, whatever leads to it: symbolic links to directories are followed when all real
+//! directories are done, and one that leads to a directory that was listed before is an entry that says so
 //! ([`Entry::repeats`]). So links to each other cost one look each, however many ways they make. A link to
 //! a file is a file where the link stands.
 
@@ -14,12 +14,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::vec::IntoIter;
 
-use crate::entry::{FileId, Place};
+use crate::entry::{EntrySource, FileId};
 use crate::problem::TreeProblem;
 use crate::tree::special;
 use crate::{Entry, IoError, IoLimits, ScanProgress, ScanStep, Tree, TreeOptions};
 
-/// A walk through the folders below a root.
+/// A walk through the directories below a root.
 pub(crate) struct Walk<'a> {
     name: &'a str,
     limits: &'a IoLimits,
@@ -28,13 +28,13 @@ pub(crate) struct Walk<'a> {
     progress: &'a ScanProgress,
     entries: Vec<Entry>,
     problems: Vec<TreeProblem>,
-    /// Where each folder was listed.
-    folders: HashMap<FileId, String>,
-    /// Symbolic links by depth and path, with what to open: the shortest path to a folder is taken.
+    /// Where each directory was listed.
+    directories: HashMap<FileId, String>,
+    /// Symbolic links by depth and path, with what to open: the shortest path to a directory is taken.
     links: BTreeMap<(u32, String), PathBuf>,
 }
 
-/// A folder while its items are gone through.
+/// A directory while its items are gone through.
 struct Level {
     place: Arc<Path>,
     path: String,
@@ -48,14 +48,14 @@ struct Item {
 }
 
 impl Item {
-    /// Items in the order of the paths of all files below them: what is in a folder comes behind what has
+    /// Items in the order of the paths of all files below them: what is in a directory comes behind what has
     /// the same name and goes on with a character before `/`.
     fn order(&self, other: &Self) -> Ordering {
         let (a, b) = (self.name.as_encoded_bytes(), other.name.as_encoded_bytes());
         let common = a.len().min(b.len());
         let next = |item: &Self, name: &[u8]| {
-            let is_folder = item.kind.is_some_and(|kind| kind.is_dir());
-            name.get(common).copied().or(is_folder.then_some(b'/'))
+            let is_directory = item.kind.is_some_and(|kind| kind.is_dir());
+            name.get(common).copied().or(is_directory.then_some(b'/'))
         };
         a[..common].cmp(&b[..common]).then_with(|| next(self, a).cmp(&next(other, b)))
     }
@@ -70,7 +70,7 @@ impl<'a> Walk<'a> {
             progress: &options.progress,
             entries: Vec::new(),
             problems: Vec::new(),
-            folders: HashMap::new(),
+            directories: HashMap::new(),
             links: BTreeMap::new(),
         }
     }
@@ -79,8 +79,8 @@ impl<'a> Walk<'a> {
     ///
     /// # Errors
     /// If the root cannot be read, or there is more than the limits allow.
-    pub(crate) fn folder(mut self, root: &Path) -> Result<Tree, IoError> {
-        fs::read_dir(root).map_err(|error| IoError::system(self.name, "folder", error))?;
+    pub(crate) fn directory(mut self, root: &Path) -> Result<Tree, IoError> {
+        fs::read_dir(root).map_err(|error| IoError::system(self.name, "directory", error))?;
         self.descend(root.into(), String::new(), 0)?;
         while let Some(((depth, path), place)) = self.links.pop_first() {
             self.follow(path, place, depth)?;
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
             Ok(metadata) => metadata,
             Err(error) => {
                 let problem = format!("broken symbolic link: {error}");
-                return self.add(Entry::of_place(path, Place::Broken(problem)));
+                return self.add(Entry::of_source(path, EntrySource::Broken(problem)));
             }
         };
         if metadata.is_dir() {
@@ -105,14 +105,14 @@ impl<'a> Walk<'a> {
             return self.descend(place.into(), path, depth);
         }
         if !metadata.is_file() {
-            return self.add(Entry::of_place(path, Place::Special(special(metadata.file_type()))));
+            return self.add(Entry::of_source(path, EntrySource::Special(special(metadata.file_type()))));
         }
-        let (Some(folder), Some(name)) = (place.parent(), place.file_name()) else { return Ok(()) };
-        let file = Place::File { folder: folder.into(), name: name.into(), is_link: true };
-        self.add(Entry { len: Some(metadata.len()), ..Entry::of_place(path, file) })
+        let (Some(directory), Some(name)) = (place.parent(), place.file_name()) else { return Ok(()) };
+        let file = EntrySource::File { directory: directory.into(), name: name.into(), is_link: true };
+        self.add(Entry { len: Some(metadata.len()), ..Entry::of_source(path, file) })
     }
 
-    /// Takes all that is in a folder and below it, but for what is behind links.
+    /// Takes all that is in a directory and below it, but for what is behind links.
     fn descend(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<(), IoError> {
         let mut levels = Vec::new();
         levels.extend(self.list(place, path, depth)?);
@@ -134,20 +134,20 @@ impl<'a> Walk<'a> {
                     self.count(self.links.len())?;
                 }
                 Some(kind) if !kind.is_file() => {
-                    self.add(Entry::of_place(path, Place::Special(special(kind))))?;
+                    self.add(Entry::of_source(path, EntrySource::Special(special(kind))))?;
                 }
                 // What it is shows when it is read, if the system does not say.
                 _ => {
-                    let (folder, name) = (Arc::clone(&level.place), name.into());
-                    let file = Place::File { folder, name, is_link: false };
-                    self.add(Entry::of_place(path, file))?;
+                    let (directory, name) = (Arc::clone(&level.place), name.into());
+                    let file = EntrySource::File { directory, name, is_link: false };
+                    self.add(Entry::of_source(path, file))?;
                 }
             }
         }
         Ok(())
     }
 
-    /// What is in a folder; None if it is left out.
+    /// What is in a directory; None if it is left out.
     fn list(&mut self, place: Arc<Path>, path: String, depth: u32) -> Result<Option<Level>, IoError> {
         self.progress.report(ScanStep::Files(self.entries.len() as u64));
         if self.depth.is_some_and(|most| depth > most) {
@@ -157,23 +157,23 @@ impl<'a> Walk<'a> {
         if depth > self.limits.depth {
             let limit = self.limits.depth;
             let problem =
-                TreeProblem::new(format!("{shown}: left out, it is more than {limit} folders deep"));
+                TreeProblem::new(format!("{shown}: left out, it is more than {limit} directories deep"));
             self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }
         if let Some(id) = FileId::of_path(&place) {
-            if let Some(first) = self.folders.get(&id) {
-                // All of a folder that this one lies in is read anyway.
+            if let Some(first) = self.directories.get(&id) {
+                // All of a directory that this one lies in is read anyway.
                 let is_loop = path
                     .strip_prefix(first.as_str())
                     .is_some_and(|rest| first.is_empty() || rest.starts_with('/'));
                 let first = first.clone();
                 if !is_loop {
-                    self.add(Entry::of_place(path, Place::Repeated(first)))?;
+                    self.add(Entry::of_source(path, EntrySource::Repeated(first)))?;
                 }
                 return Ok(None);
             }
-            self.folders.insert(id, path.clone());
+            self.directories.insert(id, path.clone());
         }
         let mut items = Vec::new();
         match fs::read_dir(&place) {
@@ -198,7 +198,7 @@ impl<'a> Walk<'a> {
     }
 
     fn cannot_read(&mut self, shown: &str, error: &io::Error) {
-        self.problems.push(TreeProblem::new(format!("{shown}: this folder cannot be read: {error}")));
+        self.problems.push(TreeProblem::new(format!("{shown}: this directory cannot be read: {error}")));
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), IoError> {
@@ -222,67 +222,67 @@ impl<'a> Walk<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Folder;
+    use crate::testing::Directory;
 
     fn paths(tree: &Tree) -> Vec<&str> {
         tree.entries.iter().map(|entry| entry.path.as_str()).collect()
     }
 
-    fn write(folder: &Folder, paths: &[&str]) {
+    fn write(directory: &Directory, paths: &[&str]) {
         for path in paths {
-            let path = folder.join(path);
+            let path = directory.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, path.to_string_lossy().as_bytes()).unwrap();
         }
     }
 
-    fn open(folder: &Folder) -> Tree {
-        Tree::open(folder.path(), &IoLimits::default()).unwrap()
+    fn open(directory: &Directory) -> Tree {
+        Tree::open(directory.path(), &IoLimits::default()).unwrap()
     }
 
     #[test]
-    fn walks_folders() {
-        let folder = Folder::new("walk");
-        write(&folder, &["b/stream_1", "b/stream_0", "a/x/metadata", "a-b", "a.b/c", "metadata"]);
-        let tree = open(&folder);
+    fn walks_directories() {
+        let directory = Directory::new("walk");
+        write(&directory, &["b/stream_1", "b/stream_0", "a/x/metadata", "a-b", "a.b/c", "metadata"]);
+        let tree = open(&directory);
         assert_eq!(paths(&tree), ["a-b", "a.b/c", "a/x/metadata", "b/stream_0", "b/stream_1", "metadata"]);
         assert!(paths(&tree).is_sorted());
-        assert_eq!((tree.entries[5].folder(), tree.entries[2].folder()), ("", "a/x"));
+        assert_eq!((tree.entries[5].directory(), tree.entries[2].directory()), ("", "a/x"));
         assert!(tree.entries[2].read().unwrap().ends_with(b"a/x/metadata"));
         assert_eq!(tree.entries[2].len, None);
         assert_eq!(
             tree.entries[2].status().unwrap().size,
-            folder.join("a/x/metadata").to_string_lossy().len() as u64
+            directory.join("a/x/metadata").to_string_lossy().len() as u64
         );
         let limits = IoLimits { entries: 5, ..IoLimits::default() };
-        assert!(matches!(Tree::open(folder.path(), &limits), Err(IoError::Limit { .. })));
+        assert!(matches!(Tree::open(directory.path(), &limits), Err(IoError::Limit { .. })));
         let limits = IoLimits { depth: 1, ..IoLimits::default() };
-        let tree = Tree::open(folder.path(), &limits).unwrap();
+        let tree = Tree::open(directory.path(), &limits).unwrap();
         assert_eq!((tree.entries.len(), tree.problems.len()), (5, 1));
         let options = TreeOptions { depth: Some(0), ..TreeOptions::default() };
-        let tree = Tree::open_with(folder.path(), &options).unwrap();
+        let tree = Tree::open_with(directory.path(), &options).unwrap();
         assert_eq!((paths(&tree), tree.problems.len()), (vec!["a-b", "metadata"], 0));
     }
 
     #[test]
     fn hidden_names_are_taken_like_others() {
-        let folder = Folder::new("hidden");
-        write(&folder, &[".git/config", ".hidden", "a/.b/metadata"]);
-        assert_eq!(paths(&open(&folder)), [".git/config", ".hidden", "a/.b/metadata"]);
+        let directory = Directory::new("hidden");
+        write(&directory, &[".git/config", ".hidden", "a/.b/metadata"]);
+        assert_eq!(paths(&open(&directory)), [".git/config", ".hidden", "a/.b/metadata"]);
     }
 
     #[test]
     fn says_how_far_it_is() {
         use std::sync::Mutex;
-        let folder = Folder::new("progress");
-        write(&folder, &["a/1", "b/2", "c/3"]);
+        let directory = Directory::new("progress");
+        write(&directory, &["a/1", "b/2", "c/3"]);
         let steps = Arc::new(Mutex::new(Vec::new()));
         let taken = Arc::clone(&steps);
         let options = TreeOptions {
             progress: ScanProgress::new(move |step| taken.lock().unwrap().push(step)),
             ..TreeOptions::default()
         };
-        Tree::open_with(folder.path(), &options).unwrap();
+        Tree::open_with(directory.path(), &options).unwrap();
         let files = [0, 0, 1, 2].map(ScanStep::Files);
         assert_eq!(*steps.lock().unwrap(), files);
     }
@@ -291,16 +291,16 @@ mod tests {
     #[test]
     fn links_to_files_are_files_where_they_stand() {
         use std::os::unix::fs::symlink;
-        let folder = Folder::new("links");
-        write(&folder, &["real/file", "t/other"]);
-        let outside = Folder::new("links-outside");
+        let directory = Directory::new("links");
+        write(&directory, &["real/file", "t/other"]);
+        let outside = Directory::new("links-outside");
         write(&outside, &["file"]);
-        symlink(folder.join("real/file"), folder.join("t/copy")).unwrap();
-        symlink("copy", folder.join("t/copy-of-copy")).unwrap();
-        symlink(outside.path(), folder.join("out")).unwrap();
-        symlink("nowhere", folder.join("broken")).unwrap();
-        symlink("itself", folder.join("itself")).unwrap();
-        let tree = open(&folder);
+        symlink(directory.join("real/file"), directory.join("t/copy")).unwrap();
+        symlink("copy", directory.join("t/copy-of-copy")).unwrap();
+        symlink(outside.path(), directory.join("out")).unwrap();
+        symlink("nowhere", directory.join("broken")).unwrap();
+        symlink("itself", directory.join("itself")).unwrap();
+        let tree = open(&directory);
         assert_eq!(
             paths(&tree),
             ["broken", "itself", "out/file", "real/file", "t/copy", "t/copy-of-copy", "t/other"]
@@ -311,47 +311,47 @@ mod tests {
         assert!([4, 5].into_iter().all(|i| status(i).identity == status(3).identity));
         assert_ne!(status(2).identity, status(3).identity);
         assert_eq!([3, 4, 5].map(|i| status(i).has_other_names), [false, true, true]);
-        fs::hard_link(folder.join("real/file"), folder.join("hard")).unwrap();
+        fs::hard_link(directory.join("real/file"), directory.join("hard")).unwrap();
         assert!(status(3).has_other_names);
         assert!(tree.entries[4].read().unwrap().ends_with(b"real/file"));
     }
 
     #[cfg(unix)]
     #[test]
-    fn folders_are_listed_once() {
+    fn directories_are_listed_once() {
         use std::os::unix::fs::symlink;
-        let folder = Folder::new("loops");
-        write(&folder, &["real/deep/file", "z/file"]);
-        symlink(folder.path(), folder.join("real/deep/root")).unwrap();
-        symlink("..", folder.join("real/deep/up")).unwrap();
-        symlink("real", folder.join("again")).unwrap();
-        symlink("../real/deep", folder.join("z/deep")).unwrap();
-        let tree = open(&folder);
-        // What leads to a folder that it lies in is a loop: there is nothing to say of it.
+        let directory = Directory::new("loops");
+        write(&directory, &["real/deep/file", "z/file"]);
+        symlink(directory.path(), directory.join("real/deep/root")).unwrap();
+        symlink("..", directory.join("real/deep/up")).unwrap();
+        symlink("real", directory.join("again")).unwrap();
+        symlink("../real/deep", directory.join("z/deep")).unwrap();
+        let tree = open(&directory);
+        // What leads to a directory that it lies in is a loop: there is nothing to say of it.
         assert_eq!(paths(&tree), ["again", "real/deep/file", "z/deep", "z/file"]);
         let repeats: Vec<_> = tree.entries.iter().map(Entry::repeats).collect();
         assert_eq!(repeats, [Some("real"), None, Some("real/deep"), None]);
-        assert!(tree.entries[0].read().unwrap_err().to_string().contains("a link to the folder `real`"));
-        // Two names of a folder outside: the first one is where it is listed.
-        let outside = Folder::new("loops-outside");
+        assert!(tree.entries[0].read().unwrap_err().to_string().contains("a link to the directory `real`"));
+        // Two names of a directory outside: the first one is where it is listed.
+        let outside = Directory::new("loops-outside");
         write(&outside, &["file"]);
-        let folder = Folder::new("loops-two");
-        symlink(outside.path(), folder.join("b")).unwrap();
-        symlink(outside.path(), folder.join("a")).unwrap();
-        let tree = open(&folder);
+        let directory = Directory::new("loops-two");
+        symlink(outside.path(), directory.join("b")).unwrap();
+        symlink(outside.path(), directory.join("a")).unwrap();
+        let tree = open(&directory);
         assert_eq!(paths(&tree), ["a/file", "b"]);
         assert_eq!(tree.entries[1].repeats(), Some("a"));
     }
 
-    /// 40 folders with a link to each one, itself included: more ways than there are atoms.
+    /// 40 directories with a link to each one, itself included: more ways than there are atoms.
     #[cfg(unix)]
     #[test]
     fn links_to_each_other_are_looked_at_once() {
         use std::os::unix::fs::symlink;
         const COUNT: usize = 40;
-        let folder = Folder::new("bomb");
-        let outside = Folder::new("bomb-outside");
-        for root in [&folder, &outside] {
+        let directory = Directory::new("bomb");
+        let outside = Directory::new("bomb-outside");
+        for root in [&directory, &outside] {
             for i in 0..COUNT {
                 write(root, &[&format!("{i:02}/file")]);
                 for j in 0..COUNT {
@@ -360,22 +360,22 @@ mod tests {
             }
         }
         let files = |tree: &Tree| tree.entries.iter().filter(|entry| entry.repeats().is_none()).count();
-        let tree = open(&folder);
+        let tree = open(&directory);
         assert_eq!((files(&tree), tree.entries.len()), (COUNT, COUNT * COUNT));
         // The same behind a link.
-        symlink(outside.join("00"), folder.join("00/out")).unwrap();
-        let tree = open(&folder);
+        symlink(outside.join("00"), directory.join("00/out")).unwrap();
+        let tree = open(&directory);
         assert_eq!(files(&tree), 2 * COUNT);
         assert_eq!(tree.problems, []);
-        // A chain of 50 links, each in the folder that the one before leads to.
-        let folder = Folder::new("chain");
-        let outside = Folder::new("chain-outside");
+        // A chain of 50 links, each in the directory that the one before leads to.
+        let directory = Directory::new("chain");
+        let outside = Directory::new("chain-outside");
         for i in 0..50 {
             write(&outside, &[&format!("{i}/file")]);
             symlink(outside.join(format!("{}", i + 1)), outside.join(format!("{i}/next"))).unwrap();
         }
-        symlink(outside.join("0"), folder.join("first")).unwrap();
-        let tree = open(&folder);
+        symlink(outside.join("0"), directory.join("first")).unwrap();
+        let tree = open(&directory);
         assert_eq!(
             (files(&tree), tree.entries.iter().filter(|entry| entry.read().is_ok()).count()),
             (51, 50)
@@ -386,15 +386,15 @@ mod tests {
     #[test]
     fn special_files_never_hang() {
         use std::os::unix::net::UnixListener;
-        let folder = Folder::new("special");
-        let _socket = UnixListener::bind(folder.join("socket")).unwrap();
-        std::os::unix::fs::symlink("/dev/null", folder.join("device")).unwrap();
-        let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status();
+        let directory = Directory::new("special");
+        let _socket = UnixListener::bind(directory.join("socket")).unwrap();
+        std::os::unix::fs::symlink("/dev/null", directory.join("device")).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(directory.join("pipe")).status();
         if !made.is_ok_and(|status| status.success()) {
             eprintln!("skipped: mkfifo is missing");
             return;
         }
-        let tree = open(&folder);
+        let tree = open(&directory);
         let special: Vec<_> = tree.entries.iter().map(Entry::special).collect();
         assert_eq!(special, [Some("a device"), Some("a pipe"), Some("a socket")]);
         assert!(tree.entries[1].read().unwrap_err().to_string().contains("a pipe"));

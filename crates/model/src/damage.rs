@@ -15,7 +15,7 @@ pub struct Damage {
     pub bit: u64,
     /// What is wrong.
     pub kind: DamageKind,
-    /// How many bits are skipped from there to the next good place.
+    /// How many bits are skipped from there to where reading resumes.
     pub skipped: u64,
 }
 
@@ -32,7 +32,7 @@ impl Damage {
         Self { stream: Some(stream.into()), ..self }
     }
 
-    /// The same with the number of bits from there to the next good place.
+    /// The same with the number of bits from there to where reading resumes.
     #[must_use]
     pub fn skipping(self, bits: u64) -> Self {
         Self { skipped: bits, ..self }
@@ -183,7 +183,7 @@ impl DamageKind {
                 "the sizes in the packet are wrong: the tracer was interrupted while it wrote, or has a bug"
             }
             Self::ClockBackwards { .. } | Self::EventAfterPacket { .. } | Self::TimeOverflow(_) => {
-                "the tracer's clock is faulty there, or bytes were changed: times near it may be wrong"
+                "the tracer's clock is wrong there, or bytes were changed: times near it may be wrong"
             }
             Self::Lost { .. } => {
                 "another program writes to the file: read the trace again when that is done, or a copy of it"
@@ -198,7 +198,7 @@ impl DamageKind {
             }
             Self::NotAFile(_) => {
                 "if what comes out of it belongs to the trace, put it into a file; otherwise remove it from the \
-                 folder"
+                 directory"
             }
             Self::TooManyFields { .. } | Self::TooManyPackets(_) => {
                 "record the trace again, or get it again from where it was recorded"
@@ -232,7 +232,7 @@ pub struct BrokenRule {
 impl fmt::Display for BrokenRule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.record {
-            Some(record) => write!(f, "{} ({}), in record {record}", self.statement, self.name),
+            Some(record) => write!(f, "record {record} breaks the rule {}: {}", self.name, self.statement),
             None => f.write_str(&self.statement),
         }
     }

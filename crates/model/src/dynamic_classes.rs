@@ -24,7 +24,7 @@ pub struct DynamicClass {
 /// are. Classes are kept in one of two ways:
 /// - compiled ([`DynamicClasses::intern`]), which takes some thousand bytes each;
 /// - as their keys ([`DynamicClasses::index`]), if those say all there is to know: then a class takes little more
-///   than its key, is [compiled](DynamicClasses::get) when it is needed, and stays so as long as somebody has it.
+///   than its key, is [compiled](DynamicClasses::get) when it is needed, and stays so as long as it is in use.
 pub struct DynamicClasses {
     /// How many classes the trace declares, which have the indexes before.
     declared: usize,
@@ -284,7 +284,7 @@ mod tests {
             dynamic.get(index).unwrap().unwrap().plans.payload.as_ref().unwrap().nodes().count() - 1
         };
         assert_eq!((members(0), members(1), members(2)), (1, 2, 4));
-        // It is the same as long as somebody has it.
+        // It is the same as long as it is in use.
         let one = dynamic.get(1).unwrap().unwrap();
         assert!(Arc::ptr_eq(&one, &dynamic.get(1).unwrap().unwrap()));
         assert_eq!(one.plans.index, Some(2));

@@ -169,6 +169,6 @@ pub struct SplitPoint {
     pub time: i128,
     /// Bytes between the cut before and this one.
     pub bytes: u64,
-    /// Bytes that are read in vain if the cut is made just before this one.
+    /// Bytes that are read twice if the timeline is split just before this one.
     pub overlap: u64,
 }

@@ -10,7 +10,7 @@ pub struct Limits {
     /// Memory that the description of one trace may take, in bytes: its classes, what is compiled of
     /// them, and what reading the metadata takes meanwhile, about. Default: 256 MiB.
     pub description_bytes: u64,
-    /// Memory, in bytes, that the description may take however short the metadata are; longer ones may
+    /// Memory, in bytes, that the description may take however short the metadata is; longer ones may
     /// take ten times their size. See [`Limits::for_metadata`]. Default: 32 MiB.
     pub few_description_bytes: u64,
     /// Depth of nested field classes and of nested JSON or TSDL blocks. Default: 64.

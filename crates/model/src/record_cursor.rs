@@ -37,10 +37,9 @@ pub trait RecordSource: Send {
 pub enum NextRecord {
     /// An event: it is in the [`Record`].
     Event,
-    /// This number of event records is missing here, between the event before and the next one; None: it is not
-    /// counted them.
+    /// Event records are missing between the event before and the next one: how many, if that is known.
     Discarded(Option<u64>),
-    /// Something cannot be read. The next call goes on behind it.
+    /// Something cannot be read. The next call continues behind it.
     Damage(Damage),
     /// There is no more.
     End,

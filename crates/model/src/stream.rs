@@ -17,7 +17,7 @@ pub struct Trace {
     pub plans: TracePlans,
     /// What people call the trace, if its class has no name; empty if there is nothing to call it.
     pub name: String,
-    /// Where the trace lies, for instance the path of its folder; empty if nowhere.
+    /// Where the trace lies, for instance the path of its directory; empty if nowhere.
     pub path: String,
     /// By data stream class: the classes that are met while reading.
     dynamic: Vec<DynamicClasses>,
@@ -129,7 +129,7 @@ pub struct DataStream {
     pub id: Option<u128>,
     /// What the stream is called where it lies, for instance the path of its (first) file.
     pub name: Arc<str>,
-    /// A small number that no other data stream of an open trace has: for who keeps something for each data
+    /// A small number that no other data stream of an open trace has: for callers that keep something for each data
     /// stream. It is free to be used again once the trace is gone, so keep an [`Arc`] of the trace with it.
     pub key: u32,
     /// The plans of its class: those of the trace, where each event finds them at once.

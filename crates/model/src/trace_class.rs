@@ -16,7 +16,7 @@ pub struct TraceClass {
     /// Namespace of the name.
     pub namespace: Option<String>,
     /// Namespace that the tracer is known to use, where the metadata language has no way to state one. It
-    /// serves to show the trace; the metadata do not have it.
+    /// serves to show the trace; the metadata does not contain it.
     pub implied_namespace: Option<String>,
     /// Name.
     pub name: Option<String>,

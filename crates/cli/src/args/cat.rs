@@ -33,7 +33,7 @@ pub(crate) struct Cat {
     ///
     /// By default 16M for the format `null` and 2M for the others (less on more than two threads). Text that
     /// waits for that of earlier chunks is kept in memory, up to 48M of all threads.
-    #[arg(long, alias = "part-size", value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
+    #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
     /// Print the numbers of events and losses and the elapsed time at the end
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use crate::support::{Folder, METADATA, command, ichnos, packet};
+use crate::support::{Directory, METADATA, command, ichnos, packet};
 use crate::transcript::transcript;
 
 /// Appends a file to a tar archive.
@@ -39,8 +39,8 @@ fn packets(count: u64) -> Vec<u8> {
     (0..count).flat_map(|i| packet(&[i * 1000 + 1, i * 1000 + 2, i * 1000 + 3], 0)).collect()
 }
 
-fn write(folder: &Folder, name: &str, bytes: &[u8]) -> String {
-    let path = folder.join(name);
+fn write(directory: &Directory, name: &str, bytes: &[u8]) -> String {
+    let path = directory.join(name);
     std::fs::write(&path, bytes).unwrap();
     path.to_str().unwrap().to_owned()
 }
@@ -48,7 +48,7 @@ fn write(folder: &Folder, name: &str, bytes: &[u8]) -> String {
 #[test]
 fn links_in_an_archive_lead_to_its_members() {
     let _transcript = transcript!();
-    let folder = Folder::new("archive-links");
+    let directory = Directory::new("archive-links");
     let archive = |links: &[(&str, &str)]| {
         let mut archive = tar::Builder::new(Vec::new());
         add(&mut archive, "real/chan_0", &packet(&[1, 2, 3], 0));
@@ -58,15 +58,15 @@ fn links_in_an_archive_lead_to_its_members() {
         archive.into_inner().unwrap()
     };
     let inside = ("t/chan_0", "../real/chan_0");
-    let path = write(&folder, "inside.tar", &archive(&[inside]));
+    let path = write(&directory, "inside.tar", &archive(&[inside]));
     assert_eq!(ichnos(["cat", &path]).out.lines().count(), 5);
     let outside = ("t/chan_2", "../../elsewhere/chan_2");
-    let path = write(&folder, "outside.tar", &archive(&[outside, inside]));
+    let path = write(&directory, "outside.tar", &archive(&[outside, inside]));
     let left_out =
         "left out the link \"t/chan_2\" to \"../../elsewhere/chan_2\": it leads out of the archive";
     assert_eq!(ichnos(["cat", &path]).expect(3, &[left_out]).out.lines().count(), 5);
     // A few events of it are no more of it.
-    let path = write(&folder, "outside.tar.gz", &gzip(&archive(&[outside, inside])));
+    let path = write(&directory, "outside.tar.gz", &gzip(&archive(&[outside, inside])));
     for options in [&["--strict"][..], &["--strict", "--limit=1"]] {
         let run = ichnos([&["cat", path.as_str()][..], options].concat()).expect(2, &["error: ", left_out]);
         assert_eq!((run.out.as_str(), run.err.contains("warning")), ("", false), "{}", run.err);
@@ -80,7 +80,7 @@ fn names_that_are_not_utf_8_stay_different() {
     let _transcript = transcript!();
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
-    let folder = Folder::new("archive-names");
+    let directory = Directory::new("archive-names");
     let mut archive = tar::Builder::new(Vec::new());
     add(&mut archive, "t/metadata", METADATA.as_bytes());
     for (name, begin) in [(&b"t/canal_\xe8"[..], 1), (b"t/canal_\xe9", 10)] {
@@ -89,14 +89,14 @@ fn names_that_are_not_utf_8_stay_different() {
         header.set_size(content.len() as u64);
         archive.append_data(&mut header, OsStr::from_bytes(name), content.as_slice()).unwrap();
     }
-    let path = write(&folder, "t.tar", &archive.into_inner().unwrap());
+    let path = write(&directory, "t.tar", &archive.into_inner().unwrap());
     assert_eq!(ichnos(["cat", &path]).out.lines().count(), 4);
 }
 
 #[test]
 fn what_links_in_an_archive_repeat_is_read_once() {
     let _transcript = transcript!();
-    let folder = Folder::new("archive-repeated");
+    let directory = Directory::new("archive-repeated");
     let mut archive = tar::Builder::new(Vec::new());
     add(&mut archive, "a/metadata", METADATA.as_bytes());
     add(&mut archive, "a/stream", &packet(&[1, 2, 3], 0));
@@ -105,7 +105,7 @@ fn what_links_in_an_archive_repeat_is_read_once() {
     }
     let archive = archive.into_inner().unwrap();
     for (name, bytes) in [("t.tar", archive.clone()), ("t.tar.gz", gzip(&archive))] {
-        let path = write(&folder, name, &bytes);
+        let path = write(&directory, name, &bytes);
         let note = "b: this is the same trace as ";
         assert_eq!(ichnos(["cat", &path]).expect(0, &[note]).out.lines().count(), 3, "{name}");
         let few = ichnos(["cat", "--limit=2", &path]).expect(0, &[note]).out;
@@ -116,18 +116,18 @@ fn what_links_in_an_archive_repeat_is_read_once() {
     let mut archive = tar::Builder::new(Vec::new());
     add(&mut archive, "boot.log", &log);
     link(&mut archive, "latest.log", "boot.log");
-    let path = write(&folder, "logs.tar", &archive.into_inner().unwrap());
+    let path = write(&directory, "logs.tar", &archive.into_inner().unwrap());
     ichnos(["cat", "-fnull", "--stats", &path]);
 }
 
 #[test]
 fn a_truncated_archive_is_not_called_broken_metadata() {
-    let folder = Folder::new("archive-truncated");
+    let directory = Directory::new("archive-truncated");
     let (stream, metadata) = (packets(100), METADATA.as_bytes());
     let last = tar(&[("t/stream", &stream), ("t/metadata", metadata)]);
     let begin = last.windows(9).rposition(|at| at == b"/* CTF 1.").unwrap();
     let cut = &last[..begin + 300];
-    let path = write(&folder, "last.tar", cut);
+    let path = write(&directory, "last.tar", cut);
     let whole = METADATA.len();
     let end = format!(
         "the archive is truncated: it ends at byte {}, within the member \"t/metadata\", of which {} bytes are \
@@ -138,38 +138,38 @@ fn a_truncated_archive_is_not_called_broken_metadata() {
     let run = ichnos(["cat", &path]).expect(2, &[&end, "only the first 300 bytes of the metadata are there"]);
     assert!(!run.err.contains("expected"), "{}", run.err);
     // Without any metadata.
-    let path = write(&folder, "none.tar", &last[..begin - 2000]);
+    let path = write(&directory, "none.tar", &last[..begin - 2000]);
     ichnos(["cat", &path]).expect(2, &["no trace found", "truncated", "within the member \"t/stream\""]);
     // A data stream that is cut off is read up to there.
     let first = tar(&[("t/metadata", metadata), ("t/stream", &stream)]);
-    let path = write(&folder, "first.tar", &first[..first.len() - 4000]);
+    let path = write(&directory, "first.tar", &first[..first.len() - 4000]);
     let run =
         ichnos(["cat", &path]).expect(3, &["the archive is truncated", "within the member \"t/stream\""]);
     assert!(run.out.lines().count() > 200, "{}", run.out.lines().count());
     for (name, bytes) in [("first.tar.gz", gzip(&first)), ("last.tar.gz", gzip(&last))] {
-        let path = write(&folder, name, &bytes[..bytes.len() / 2]);
+        let path = write(&directory, name, &bytes[..bytes.len() / 2]);
         let err = ichnos(["cat", &path]).err;
         assert!(err.contains("the file is truncated: it ends at byte"), "{err}");
     }
 }
 
 /// A trace of one packet, most of it padding, that is more than may be kept in memory.
-fn large(folder: &Folder) -> String {
+fn large(directory: &Directory) -> String {
     const SIZE: usize = 70 << 20;
     let mut stream = packet(&[1, 2, 3], 0);
     stream[32..40].copy_from_slice(&(SIZE as u64 * 8).to_le_bytes());
     stream.resize(SIZE, 0);
-    // Only stored: else so much would come out of so little that it is refused.
+    // Only stored: the ratio of packed zeros would be refused.
     let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::none());
     encoder.write_all(&tar(&[("t/metadata", METADATA.as_bytes()), ("t/stream", &stream)])).unwrap();
-    write(folder, "large.tar.gz", &encoder.finish().unwrap())
+    write(directory, "large.tar.gz", &encoder.finish().unwrap())
 }
 
 #[test]
-fn temporary_files_go_to_the_folder_that_is_named() {
-    let folder = Folder::new("archive-temporary");
-    let path = large(&folder);
-    let temporary = folder.join("temporary");
+fn temporary_files_go_to_the_directory_that_is_named() {
+    let directory = Directory::new("archive-temporary");
+    let path = large(&directory);
+    let temporary = directory.join("temporary");
     std::fs::create_dir(&temporary).unwrap();
     let there = temporary.to_str().unwrap();
     let with = |variable: &str, arguments: &[&str]| {
@@ -197,7 +197,7 @@ fn temporary_files_go_to_the_folder_that_is_named() {
 
 /// Archives of a trace of two data streams, of which only the beginning is needed for a few events, by
 /// name; the damaged ones have something wrong at the end of the first data stream.
-fn long(folder: &Folder, is_damaged: bool) -> Vec<String> {
+fn long(directory: &Directory, is_damaged: bool) -> Vec<String> {
     // More than what is unpacked for a few events; most of it is padding.
     const SIZE: usize = 64 << 10;
     let mut stream = Vec::new();
@@ -218,10 +218,10 @@ fn long(folder: &Folder, is_damaged: bool) -> Vec<String> {
         zip.write_all(content).unwrap();
     }
     let zip = zip.finish().unwrap().into_inner();
-    let metadata = write(folder, "metadata", METADATA.as_bytes());
-    let single = write(folder, "stream.gz", &gzip(&stream));
+    let metadata = write(directory, "metadata", METADATA.as_bytes());
+    let single = write(directory, "stream.gz", &gzip(&stream));
     let archives = [("t.zip", zip), ("t.tar.gz", gzip(&tar(&files))), ("t.tar", tar(&files))];
-    let mut paths: Vec<String> = archives.iter().map(|(name, bytes)| write(folder, name, bytes)).collect();
+    let mut paths: Vec<String> = archives.iter().map(|(name, bytes)| write(directory, name, bytes)).collect();
     paths.push(format!("--metadata={metadata} {single}"));
     paths
 }
@@ -229,8 +229,8 @@ fn long(folder: &Folder, is_damaged: bool) -> Vec<String> {
 #[test]
 fn a_few_events_are_those_of_the_whole() {
     for is_damaged in [false, true] {
-        let folder = Folder::new("archive-beginning");
-        for path in long(&folder, is_damaged) {
+        let directory = Directory::new("archive-beginning");
+        for path in long(&directory, is_damaged) {
             let cat = |more: &[&str]| {
                 let given = ["cat", "--max=ratio=100000", "--max=fields-per-bit=1000"]
                     .into_iter()
@@ -281,10 +281,10 @@ fn memory_that_cannot_be_had_is_said() {
         }
         return;
     }
-    let folder = Folder::new("archive-memory");
+    let directory = Directory::new("archive-memory");
     let status = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "archives::memory_that_cannot_be_had_is_said", "--nocapture"])
-        .env(LIMITED, large(&folder))
+        .env(LIMITED, large(&directory))
         .status();
     assert!(status.unwrap().success());
 }

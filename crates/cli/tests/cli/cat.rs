@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet, trace};
+use crate::support::{Directory, METADATA, Run, ichnos, packet, trace};
 use crate::transcript::transcript;
 
 /// Prints nothing but statistics.
@@ -15,8 +15,8 @@ fn count(path: &OsStr, more: &[&str]) -> Run {
 #[test]
 fn selects_by_time() {
     let _transcript = transcript!();
-    let folder = trace("time");
-    let path = folder.as_os_str();
+    let directory = trace("time");
+    let path = directory.as_os_str();
     count(path, &[]);
     count(path, &["--begin", "+1s"]);
     count(path, &["--end", "+5us"]);
@@ -32,8 +32,8 @@ fn selects_by_time() {
 #[test]
 fn selects_by_name() {
     let _transcript = transcript!();
-    let folder = trace("name");
-    let path = folder.as_os_str();
+    let directory = trace("name");
+    let path = directory.as_os_str();
     count(path, &["--event", "demo:tick"]);
     count(path, &["--event", "*:to*", "--event", "nothing"]);
     count(path, &["--stream", "stream_a"]);
@@ -46,11 +46,11 @@ fn selects_by_name() {
 #[test]
 fn unwanted_streams_are_not_read() {
     let _transcript = transcript!();
-    let folder = trace("unwanted");
-    let path = folder.as_os_str();
-    let whole = std::fs::read(folder.join("stream_a")).unwrap();
-    std::fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
-    std::fs::write(folder.join("foreign"), [0x55; 64]).unwrap();
+    let directory = trace("unwanted");
+    let path = directory.as_os_str();
+    let whole = std::fs::read(directory.join("stream_a")).unwrap();
+    std::fs::write(directory.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
+    std::fs::write(directory.join("foreign"), [0x55; 64]).unwrap();
     count(path, &[]);
     let run = count(path, &["--stream", "stream_b"]);
     assert!(!run.err.contains("warning"), "{}", run.err);
@@ -74,8 +74,8 @@ fn lines(path: &OsStr, more: &[&str]) -> Vec<String> {
 #[test]
 fn pretty() {
     let _transcript = transcript!();
-    let folder = trace("pretty");
-    let path = folder.as_os_str();
+    let directory = trace("pretty");
+    let path = directory.as_os_str();
     let all = lines(path, &[]);
     assert_eq!(all.len(), 10);
     assert_eq!(
@@ -100,16 +100,16 @@ fn pretty() {
 #[test]
 fn losses_are_warnings() {
     let _transcript = transcript!();
-    let folder = trace("warnings");
-    ichnos([OsStr::new("cat"), folder.as_os_str()]);
-    ichnos([OsStr::new("dump"), folder.as_os_str(), OsStr::new("-f"), OsStr::new("details")]);
+    let directory = trace("warnings");
+    ichnos([OsStr::new("cat"), directory.as_os_str()]);
+    ichnos([OsStr::new("dump"), directory.as_os_str(), OsStr::new("-f"), OsStr::new("details")]);
 }
 
 #[test]
 fn details() {
     let _transcript = transcript!();
-    let folder = trace("details");
-    let path = folder.as_os_str();
+    let directory = trace("details");
+    let path = directory.as_os_str();
     let all = lines(path, &["--format", "details"]);
     assert!(all.iter().any(|line| line == "Trace class:"));
     let compact = lines(path, &["--format", "details", "--details", "compact=yes,with-metadata=no"]);
@@ -120,18 +120,18 @@ fn details() {
 #[test]
 fn json_lines() {
     let _transcript = transcript!();
-    let folder = trace("jsonl");
-    let all = lines(folder.as_os_str(), &["--format", "jsonl"]);
+    let directory = trace("jsonl");
+    let all = lines(directory.as_os_str(), &["--format", "jsonl"]);
     let json: Vec<serde_json::Value> = all.iter().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(json.iter().filter(|line| line["type"] == "event").count(), 10);
     let event = json.iter().find(|line| line["type"] == "event").unwrap();
     assert_eq!(event["payload"]["text"], "hello\x1b[31m");
     let types = |more: &[&str]| -> Vec<String> {
-        let all = lines(folder.as_os_str(), &[&["--format", "jsonl"], more].concat());
+        let all = lines(directory.as_os_str(), &[&["--format", "jsonl"], more].concat());
         let json = all.iter().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
         json.map(|line| line["type"].as_str().unwrap().to_owned()).collect()
     };
-    assert_eq!(lines(folder.as_os_str(), &["--json"]), all);
+    assert_eq!(lines(directory.as_os_str(), &["--json"]), all);
     ichnos(["cat", "x", "--json", "--format=pretty"]);
     // Reading to the end and stopping before are two things.
     let count = |types: &[String], name: &str| types.iter().filter(|kind| *kind == name).count();
@@ -144,22 +144,23 @@ fn json_lines() {
 #[test]
 fn writes_files() {
     let _transcript = transcript!();
-    let folder = trace("file");
-    let target = folder.join("out.txt");
+    let directory = trace("file");
+    let target = directory.join("out.txt");
     std::fs::write(&target, "old").unwrap();
-    let run = ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("-o"), target.as_os_str()]);
-    // The old content of the target is a file of the trace's folder, and no data stream.
+    let run = ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("-o"), target.as_os_str()]);
+    // The old content of the target is a file of the trace's directory, and no data stream.
     assert!(run.out.is_empty());
     assert_eq!(std::fs::read_to_string(&target).unwrap().lines().count(), 10);
-    let names: Vec<_> = std::fs::read_dir(&*folder).unwrap().flatten().map(|item| item.file_name()).collect();
+    let names: Vec<_> =
+        std::fs::read_dir(&*directory).unwrap().flatten().map(|item| item.file_name()).collect();
     assert_eq!(names.len(), 4, "{names:?}");
 }
 
 #[test]
 fn statistics() {
     let _transcript = transcript!();
-    let folder = trace("statistics");
-    let path = folder.as_os_str();
+    let directory = trace("statistics");
+    let path = directory.as_os_str();
     let run = count(path, &[]);
     assert!(!run.err.contains("per second"), "{}", run.err);
     let checksum = |run: Run| run.err.split_once("checksum ").unwrap().1.trim().to_owned();
@@ -176,19 +177,19 @@ fn interruptions() {
     use std::io::{BufRead, BufReader, Read};
     use std::process::{Command, Stdio};
 
-    let folder = trace("interruptions");
+    let directory = trace("interruptions");
     let times: Vec<u64> = (0..20_000).collect();
-    std::fs::write(folder.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
+    std::fs::write(directory.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
     let interrupt = |child: &std::process::Child| {
         let status = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
         assert!(status.unwrap().success());
     };
     let start = |more: &[&OsStr]| {
         let mut command = crate::support::command();
-        command.args(["cat", "-q", "--format=jsonl"]).arg(&*folder).args(more);
+        command.args(["cat", "-q", "--format=jsonl"]).arg(&*directory).args(more);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     };
-    // It waits for somebody to read on.
+    // It waits until its output is read.
     let mut child = start(&[]);
     let mut out = BufReader::new(child.stdout.take().unwrap());
     let mut text = String::new();
@@ -200,7 +201,7 @@ fn interruptions() {
     for line in text.lines() {
         serde_json::from_str::<serde_json::Value>(line).unwrap();
     }
-    let others = Folder::new("interruptions-out");
+    let others = Directory::new("interruptions-out");
     let target = others.join("out.jsonl");
     let mut child = start(&[OsStr::new("-o"), target.as_os_str()]);
     while std::fs::read_dir(&*others).unwrap().next().is_none() {
@@ -215,31 +216,31 @@ fn interruptions() {
 #[test]
 fn the_same_path_twice() {
     let _transcript = transcript!();
-    let folder = trace("twice");
-    let path = folder.as_os_str();
-    let slash = format!("{}/", folder.display());
-    let above = format!("{}/../{}", folder.display(), folder.file_name().unwrap().to_string_lossy());
+    let directory = trace("twice");
+    let path = directory.as_os_str();
+    let slash = format!("{}/", directory.display());
+    let above = format!("{}/../{}", directory.display(), directory.file_name().unwrap().to_string_lossy());
     count(path, &[&slash, &above]);
-    // A folder in the folder, too; but not a hidden one: that is not read with the folder.
+    // A directory in the directory, too; but not a hidden one: that is not read with the directory.
     for (name, events) in [("inner", "20 events in"), (".hidden", "20 events in")] {
-        let inner = folder.join(name);
+        let inner = directory.join(name);
         std::fs::create_dir(&inner).unwrap();
         for file in ["metadata", "stream_a", "stream_b"] {
-            std::fs::copy(folder.join(file), inner.join(file)).unwrap();
+            std::fs::copy(directory.join(file), inner.join(file)).unwrap();
         }
         count(path, &[inner.to_str().unwrap()]).expect(0, &[events]);
         std::fs::remove_dir_all(&inner).unwrap();
     }
 }
 
-/// Parts of one trace in several folders are one trace, whatever their order.
+/// Parts of one trace in several directories are one trace, whatever their order.
 #[test]
 fn parts_by_several_paths() {
-    let folder = Folder::new("parts");
+    let directory = Directory::new("parts");
     let metadata =
         METADATA.replace("byte_order", "uuid = \"0e9bc2f0-5a3f-4c8e-8e7a-6d0e2b6f9d11\"; byte_order");
     let parts: Vec<String> =
-        ["b", "a", "c"].map(|part| folder.join(part).to_str().unwrap().to_owned()).into();
+        ["b", "a", "c"].map(|part| directory.join(part).to_str().unwrap().to_owned()).into();
     let packets = [packet(&[1_000, 3_000], 2), packet(&[5_000], 2), packet(&[7_000, 8_000], 9)];
     for (part, packet) in parts.iter().zip(packets) {
         std::fs::create_dir(part).unwrap();
@@ -263,12 +264,12 @@ fn parts_by_several_paths() {
 #[test]
 fn a_broken_event_in_a_packet_that_is_cut_off() {
     let _transcript = transcript!();
-    let folder = trace("cut");
+    let directory = trace("cut");
     let mut bytes = packet(&[1_000, 3_000, 5_000], 0);
     // The id of the second event: header and context, then id, time, number and text of the first.
     let id = 8 + 5 * 8 + 1 + 8 + 4 + b"hello\x1b[31m\0".len();
     bytes[id] = 77;
     bytes.pop();
-    std::fs::write(folder.join("stream_a"), bytes).unwrap();
-    ichnos([OsStr::new("check"), folder.as_os_str()]);
+    std::fs::write(directory.join("stream_a"), bytes).unwrap();
+    ichnos([OsStr::new("check"), directory.as_os_str()]);
 }

@@ -4,22 +4,22 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet, recorded};
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded};
 use crate::transcript::transcript;
 
 /// A trace of a good data stream and a bad one.
-fn beside(bad: &[u8]) -> Folder {
-    let folder = Folder::new("damaged");
-    fs::write(folder.join("metadata"), METADATA).unwrap();
-    fs::write(folder.join("good"), [packet(&[1_000, 3_000], 0), packet(&[5_000, 7_000], 0)].concat())
+fn beside(bad: &[u8]) -> Directory {
+    let directory = Directory::new("damaged");
+    fs::write(directory.join("metadata"), METADATA).unwrap();
+    fs::write(directory.join("good"), [packet(&[1_000, 3_000], 0), packet(&[5_000, 7_000], 0)].concat())
         .unwrap();
-    fs::write(folder.join("bad"), bad).unwrap();
-    folder
+    fs::write(directory.join("bad"), bad).unwrap();
+    directory
 }
 
-fn run(folder: &Folder, verb: &str, options: &[&str]) -> Run {
+fn run(directory: &Directory, verb: &str, options: &[&str]) -> Run {
     let options = options.iter().map(OsStr::new);
-    ichnos([OsStr::new(verb), folder.as_os_str()].into_iter().chain(options))
+    ichnos([OsStr::new(verb), directory.as_os_str()].into_iter().chain(options))
 }
 
 /// Times of the events as they are printed, in cycles.
@@ -40,10 +40,10 @@ fn one_data_stream_fails() {
     let mut long = packet(&[2_000, 4_000], 0);
     long[16..24].copy_from_slice(&BEYOND.to_le_bytes());
     let cases = [
-        (unknown, "there is no event record class 77", vec![1000, 2000, 3000, 5000, 6000, 7000, 8000]),
+        (unknown, "unknown event record class 77", vec![1000, 2000, 3000, 5000, 6000, 7000, 8000]),
         (
             late,
-            "more than 64 bits can hold",
+            "does not fit in 64 bits",
             // It comes where its packet ends: nothing has to wait for it.
             vec![1000, 3000, 4100, BEYOND, 4200, 5000, 6000, 7000, 8000],
         ),
@@ -59,29 +59,30 @@ fn one_data_stream_fails() {
         ),
     ];
     for (bad, message, expected) in cases {
-        let folder = beside(&[bad, packet(&[6_000, 8_000], 0)].concat());
-        let cat = run(&folder, "cat", &["--format=jsonl"]).expect(3, &["warning: ", "bad: byte ", message]);
+        let directory = beside(&[bad, packet(&[6_000, 8_000], 0)].concat());
+        let cat =
+            run(&directory, "cat", &["--format=jsonl"]).expect(3, &["warning: ", "bad: byte ", message]);
         assert_eq!(times(&cat.out), expected, "{message}");
         assert_eq!(cat.err.lines().count(), 1, "{}", cat.err);
         // It stops at the first damage, and nothing else is called a fault.
-        let strict = run(&folder, "cat", &["--format=jsonl", "--strict"]);
+        let strict = run(&directory, "cat", &["--format=jsonl", "--strict"]);
         let strict = strict.expect(2, &["error: ", "bad: byte ", message, "without --strict"]);
         let printed = times(&strict.out);
         assert!(expected.starts_with(&printed) && printed.len() < expected.len(), "{message}: {printed:?}");
         for format in ["--format=pretty", "--format=details", "--format=null"] {
-            run(&folder, "cat", &[format]).expect(3, &[message]);
-            run(&folder, "cat", &[format, "--strict"]).expect(2, &[message]);
+            run(&directory, "cat", &[format]).expect(3, &[message]);
+            run(&directory, "cat", &[format, "--strict"]).expect(2, &[message]);
         }
-        run(&folder, "check", &[]).expect(1, &[]).prints(&["error: ", message, "remedy: "]);
-        run(&folder, "info", &["--count"]);
+        run(&directory, "check", &[]).expect(1, &[]).prints(&["error: ", message, "help: "]);
+        run(&directory, "info", &["--count"]);
     }
 }
 
 /// What is printed does not depend on the number of threads, whatever is damaged.
 #[test]
 fn on_many_threads() {
-    let folder = Folder::new("damaged-threads");
-    fs::write(folder.join("metadata"), METADATA).unwrap();
+    let directory = Directory::new("damaged-threads");
+    fs::write(directory.join("metadata"), METADATA).unwrap();
     for (stream, name) in ["stream_a", "stream_b"].iter().enumerate() {
         let mut packets: Vec<Vec<u8>> = (0..1200u64)
             .map(|n| {
@@ -102,11 +103,11 @@ fn on_many_threads() {
                 _ => packets.swap(n, n + 3),
             }
         }
-        fs::write(folder.join(name), packets.concat()).unwrap();
+        fs::write(directory.join(name), packets.concat()).unwrap();
     }
     for format in ["--format=pretty", "--format=log"] {
-        let one = run(&folder, "cat", &[format, "--stats", "--threads=1"]).expect(3, &["damaged places"]);
-        let many = run(&folder, "cat", &[format, "--stats", "--threads=3"]).expect(3, &[]);
+        let one = run(&directory, "cat", &[format, "--stats", "--threads=1"]).expect(3, &["damaged places"]);
+        let many = run(&directory, "cat", &[format, "--stats", "--threads=3"]).expect(3, &[]);
         assert!(one.out == many.out);
         // How long it took is another time.
         let lines =
@@ -120,14 +121,14 @@ fn on_many_threads() {
 /// on another output.
 #[test]
 fn losses_before_the_origin_on_many_threads() {
-    let folder = Folder::new("damaged-negative");
+    let directory = Directory::new("damaged-negative");
     let metadata = METADATA.replace("offset_s = 1000000000", "offset_s = -1000");
-    fs::write(folder.join("metadata"), metadata).unwrap();
+    fs::write(directory.join("metadata"), metadata).unwrap();
     let packets = (0..40u64).map(|n| packet(&[n * 100, n * 100 + 50], n));
-    fs::write(folder.join("stream"), packets.collect::<Vec<_>>().concat()).unwrap();
+    fs::write(directory.join("stream"), packets.collect::<Vec<_>>().concat()).unwrap();
     for clock in ["--clock-gmt", "--clock-cycles"] {
-        let one = run(&folder, "cat", &[clock, "--threads=1"]).expect(0, &["WARNING"]);
-        let many = run(&folder, "cat", &[clock, "--threads=3", "--part-size=1"]).expect(0, &[]);
+        let one = run(&directory, "cat", &[clock, "--threads=1"]).expect(0, &["WARNING"]);
+        let many = run(&directory, "cat", &[clock, "--threads=3", "--chunk-size=1"]).expect(0, &[]);
         assert!(one.out == many.out);
         assert_eq!(one.err, many.err);
     }
@@ -138,8 +139,8 @@ fn losses_before_the_origin_on_many_threads() {
 fn a_window_goes_on_behind_one_late_event() {
     let _transcript = transcript!();
     const BEYOND: u64 = 9_000_000_000_000;
-    let folder = Folder::new("damaged-window");
-    fs::write(folder.join("metadata"), METADATA.replace("time timestamp_begin; ", "")).unwrap();
+    let directory = Directory::new("damaged-window");
+    fs::write(directory.join("metadata"), METADATA.replace("time timestamp_begin; ", "")).unwrap();
     let packets = [&[1_000, BEYOND, 3_000][..], &[4_000, 5_000], &[6_000, 20_000], &[30_000]].map(|times| {
         let mut packet = packet(times, 0);
         packet.drain(8..16);
@@ -148,10 +149,10 @@ fn a_window_goes_on_behind_one_late_event() {
         packet[24..32].copy_from_slice(&size);
         packet
     });
-    fs::write(folder.join("stream"), packets.concat()).unwrap();
-    let whole = run(&folder, "cat", &["--format=jsonl"]);
+    fs::write(directory.join("stream"), packets.concat()).unwrap();
+    let whole = run(&directory, "cat", &["--format=jsonl"]);
     assert_eq!(times(&whole.out), [1_000, BEYOND, 3_000, 4_000, 5_000, 6_000, 20_000, 30_000]);
-    let cat = run(&folder, "cat", &["--format=jsonl", "--end=@1000000000000010000"]);
+    let cat = run(&directory, "cat", &["--format=jsonl", "--end=@1000000000000010000"]);
     assert_eq!(times(&cat.out), [1_000, 3_000, 4_000, 5_000, 6_000]);
 }
 
@@ -159,20 +160,20 @@ fn a_window_goes_on_behind_one_late_event() {
 #[test]
 fn stale_indexes() {
     let _transcript = transcript!();
-    let folder = beside(&packet(&[2_000, 4_000], 0));
-    fs::create_dir(folder.join("index")).unwrap();
+    let directory = beside(&packet(&[2_000, 4_000], 0));
+    fs::create_dir(directory.join("index")).unwrap();
     // Of the first packet only.
     let size = packet(&[1_000, 3_000], 0).len() as u64;
     let mut index: Vec<u8> = [0xc1f1_dcc1u32, 1, 0, 56].iter().flat_map(|n| n.to_be_bytes()).collect();
     index.extend([0, size * 8, size * 8, 1_000, 3_000, 0, 0].iter().flat_map(|n: &u64| n.to_be_bytes()));
-    fs::write(folder.join("index/good.idx"), &index).unwrap();
+    fs::write(directory.join("index/good.idx"), &index).unwrap();
     let reported = ["index/good.idx", "the packet index is not used: it ends at byte "];
-    let cat = run(&folder, "cat", &["--format=jsonl", "-v"]).expect(0, &reported);
+    let cat = run(&directory, "cat", &["--format=jsonl", "-v"]).expect(0, &reported);
     assert_eq!(times(&cat.out), [1000, 2000, 3000, 4000, 5000, 7000]);
-    run(&folder, "check", &[]).prints(&["warning", reported[0], reported[1]]);
-    run(&folder, "check", &["--strict"]).prints(&reported);
-    run(&folder, "info", &[]).prints(&reported);
-    let json = run(&folder, "check", &["--json"]).json();
+    run(&directory, "check", &[]).prints(&["warning", reported[0], reported[1]]);
+    run(&directory, "check", &["--strict"]).prints(&reported);
+    run(&directory, "info", &[]).prints(&reported);
+    let json = run(&directory, "check", &["--json"]).json();
     assert_eq!((&json["warnings"], &json["findings"][0]["kind"]), (&1.into(), &"index".into()));
 }
 
@@ -184,12 +185,12 @@ fn a_packet_that_was_copied_is_read_once() {
     let expected = [1000, 2000, 3000, 4000, 5000, 6000, 7000, 8000];
     for bad in [[&*one, &one, &next].concat(), [&*one, &next, &one].concat(), [&*one, &next, &next].concat()]
     {
-        let folder = beside(&bad);
+        let directory = beside(&bad);
         let copy = "the packet is a copy of the one at byte ";
-        let cat = run(&folder, "cat", &["--format=jsonl"]).expect(3, &["bad: byte ", copy]);
+        let cat = run(&directory, "cat", &["--format=jsonl"]).expect(3, &["bad: byte ", copy]);
         assert_eq!(times(&cat.out), expected);
         assert!(!cat.err.contains("clock"), "{}", cat.err);
-        run(&folder, "check", &[]).prints(&[copy, "remedy: the packet was copied", "read once"]);
+        run(&directory, "check", &[]).prints(&[copy, "help: the packet was copied", "read once"]);
     }
     // As long as one byte is another one, they are two packets.
     let mut other = one.clone();
@@ -205,18 +206,18 @@ fn a_packet_that_was_copied_is_read_once() {
 #[test]
 fn a_recorded_packet_that_was_copied_is_read_once() {
     let Some(trace) = recorded("ctf/real/tracecompass/hello-lost") else { return };
-    let folder = Folder::new("hello-lost");
+    let directory = Directory::new("hello-lost");
     for file in fs::read_dir(&trace).unwrap() {
         let file = file.unwrap();
-        fs::write(folder.join(file.file_name()), fs::read(file.path()).unwrap()).unwrap();
+        fs::write(directory.join(file.file_name()), fs::read(file.path()).unwrap()).unwrap();
     }
-    let events = |folder: &Folder| run(folder, "cat", &["--format=jsonl"]);
-    let before = times(&events(&folder).out);
+    let events = |directory: &Directory| run(directory, "cat", &["--format=jsonl"]);
+    let before = times(&events(&directory).out);
     // The second packet behind itself: both have 4096 bytes.
     let stream = fs::read(trace.join("channel1_2")).unwrap();
     let (head, tail) = stream.split_at(8192);
-    fs::write(folder.join("channel1_2"), [head, &head[4096..], tail].concat()).unwrap();
-    let after = events(&folder).expect(3, &["channel1_2: byte 8192", "is a copy of the one at byte 4096"]);
+    fs::write(directory.join("channel1_2"), [head, &head[4096..], tail].concat()).unwrap();
+    let after = events(&directory).expect(3, &["channel1_2: byte 8192", "is a copy of the one at byte 4096"]);
     assert_eq!(times(&after.out), before);
     assert!(!after.err.contains("clock"), "{}", after.err);
 }

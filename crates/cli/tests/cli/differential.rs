@@ -4,11 +4,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, command, recorded, root};
+use crate::support::{Directory, command, recorded, root};
 
 /// Records a trace with the program in `examples/hello-lttng`; None (and a line that says why) if
 /// that cannot be done on this machine.
-fn record(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
+fn record(directory: &Path, arguments: &[&str]) -> Option<PathBuf> {
     let is_there = |program: &str| {
         Command::new("sh")
             .args(["-c", "command -v \"$0\"", program])
@@ -30,7 +30,7 @@ fn record(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
         eprintln!("skipped: the headers of LTTng-UST (liblttng-ust-dev) are not installed");
         return None;
     }
-    let trace = folder.join("trace");
+    let trace = directory.join("trace");
     let output = Command::new("timeout")
         .arg("120")
         .arg(root().join("examples/hello-lttng/record.sh"))
@@ -40,7 +40,7 @@ fn record(folder: &Path, arguments: &[&str]) -> Option<PathBuf> {
         .output()
         .unwrap();
     if !output.status.success() {
-        // A container may not let a session daemon run. That is nothing that ichnos can mend.
+        // A container may not let a session daemon run. ichnos cannot change that.
         let reason = String::from_utf8_lossy(&output.stderr);
         eprintln!("skipped: LTTng cannot record here: {}", reason.trim().replace('\n', "; "));
         return None;
@@ -72,8 +72,8 @@ fn same(ours: &[u8], theirs: &[u8], what: &str) {
 
 #[test]
 fn a_fresh_recording_prints_the_same() {
-    let folder = Folder::new("differential");
-    let Some(trace) = record(&folder, &["5000", "4", "64K"]) else { return };
+    let directory = Directory::new("differential");
+    let Some(trace) = record(&directory, &["5000", "4", "64K"]) else { return };
     let options: &[&[&str]] = &[
         &[],
         &["--clock-gmt", "--clock-date"],

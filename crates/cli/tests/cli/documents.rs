@@ -66,8 +66,8 @@ fn the_page_on_logs_shows_what_happens() {
 
 /// The documents of the project.
 fn documents() -> Vec<std::path::PathBuf> {
-    let folders = ["", "docs", "examples", "fuzz"].map(|folder| root().join(folder));
-    let files = folders.iter().flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    let directories = ["", "docs", "examples", "fuzz"].map(|directory| root().join(directory));
+    let files = directories.iter().flat_map(|directory| std::fs::read_dir(directory).unwrap());
     let files = files.map(|file| file.unwrap().path());
     files.filter(|file| file.extension().is_some_and(|extension| extension == "md")).collect()
 }

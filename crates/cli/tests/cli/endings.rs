@@ -4,51 +4,51 @@ use std::ffi::OsStr;
 use std::fs;
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, METADATA, Run, command, ichnos, packet, recorded, root, trace};
+use crate::support::{Directory, METADATA, Run, command, ichnos, packet, recorded, root, trace};
 use crate::transcript::transcript;
 
-fn run(verb: &str, folder: &Folder, options: &[&str]) -> Run {
-    ichnos([OsStr::new(verb), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+fn run(verb: &str, directory: &Directory, options: &[&str]) -> Run {
+    ichnos([OsStr::new(verb), directory.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
 }
 
-fn names(folder: &Folder) -> Vec<String> {
-    let items = fs::read_dir(&**folder).unwrap();
+fn names(directory: &Directory) -> Vec<String> {
+    let items = fs::read_dir(&**directory).unwrap();
     items.map(|item| item.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 /// A trace whose second packet is damaged.
-fn damaged(name: &str) -> Folder {
-    let folder = trace(name);
-    let whole = fs::read(folder.join("stream_a")).unwrap();
-    fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
-    folder
+fn damaged(name: &str) -> Directory {
+    let directory = trace(name);
+    let whole = fs::read(directory.join("stream_a")).unwrap();
+    fs::write(directory.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
+    directory
 }
 
 /// What is refused leaves the old file; what is damaged replaces it, since there is output.
 #[test]
 fn files_of_what_is_refused() {
     let _transcript = transcript!();
-    let folder = damaged("files-refused");
-    let others = Folder::new("files-refused-out");
+    let directory = damaged("files-refused");
+    let others = Directory::new("files-refused-out");
     let out = others.join("out");
     let option = format!("--output={}", out.display());
     for format in ["pretty", "jsonl", "details", "log"] {
         let format = format!("--format={format}");
         for threads in ["--threads=1", "--threads=3"] {
             fs::write(&out, "old").unwrap();
-            run("cat", &folder, &[&option, "--strict", &format, threads]);
+            run("cat", &directory, &[&option, "--strict", &format, threads]);
             assert_eq!(fs::read_to_string(&out).unwrap(), "old");
             assert_eq!(names(&others), ["out"]);
             fs::remove_file(&out).unwrap();
-            run("cat", &folder, &[&option, "--strict", &format, threads]);
+            run("cat", &directory, &[&option, "--strict", &format, threads]);
             assert!(names(&others).is_empty());
             fs::write(&out, "old").unwrap();
-            run("cat", &folder, &[&option, &format, threads]);
+            run("cat", &directory, &[&option, &format, threads]);
             assert!(fs::read_to_string(&out).unwrap().lines().count() >= 9);
         }
     }
     // On the standard output there is what comes before.
-    let run = run("cat", &folder, &["--strict"]);
+    let run = run("cat", &directory, &["--strict"]);
     assert!(run.out.lines().count() > 5, "{}", run.out);
 }
 
@@ -56,11 +56,11 @@ fn files_of_what_is_refused() {
 #[cfg(unix)]
 #[test]
 fn without_a_standard_output() {
-    let folder = trace("without-output");
+    let directory = trace("without-output");
     let run = |line: &str| {
         let script = format!("\"$0\" {line} >&-");
         let mut shell = Command::new("sh");
-        shell.args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")]).current_dir(&*folder);
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")]).current_dir(&*directory);
         let output = shell.stdin(Stdio::null()).output().unwrap();
         (output.status.code(), String::from_utf8_lossy(&output.stderr).into_owned())
     };
@@ -88,13 +88,13 @@ fn without_a_standard_output() {
         let (code, err) = run(line);
         assert_eq!(code, Some(0), "{line}: {err}");
     }
-    let _ = fs::remove_file(folder.join("../without-output.txt"));
+    let _ = fs::remove_file(directory.join("../without-output.txt"));
     // A device that is full is no output either.
     if std::path::Path::new("/dev/full").exists() {
         for verb in ["cat .", "info .", "--help"] {
             let script = format!("\"$0\" {verb} >/dev/full");
             let mut shell = Command::new("sh");
-            shell.args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")]).current_dir(&*folder);
+            shell.args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")]).current_dir(&*directory);
             assert_eq!(shell.stderr(Stdio::null()).status().unwrap().code(), Some(2), "{verb}");
         }
     }
@@ -104,15 +104,15 @@ fn without_a_standard_output() {
 #[cfg(unix)]
 #[test]
 fn readers_that_stop_early() {
-    let folder = trace("stop-early");
+    let directory = trace("stop-early");
     let times: Vec<u64> = (0..20_000).collect();
-    fs::write(folder.join("stream_a"), packet(&times, 0)).unwrap();
-    for verb in ["cat", "cat --format=jsonl", "cat --threads=3 --part-size=4K", "schema", "info"] {
+    fs::write(directory.join("stream_a"), packet(&times, 0)).unwrap();
+    for verb in ["cat", "cat --format=jsonl", "cat --threads=3 --chunk-size=4K", "schema", "info"] {
         let script = format!("(\"$0\" {verb} . ; echo code $? >&2) | head -n 1 >/dev/null");
         let mut shell = Command::new("sh");
         let output = shell
             .args(["-c", &script, env!("CARGO_BIN_EXE_ichnos")])
-            .current_dir(&*folder)
+            .current_dir(&*directory)
             .stdin(Stdio::null())
             .output()
             .unwrap();
@@ -132,9 +132,9 @@ fn signals() {
     let ignored =
         ignored.lines().find_map(|line| line.strip_prefix("SigIgn:")).unwrap_or("0").trim().to_owned();
     let ignores_hup = u64::from_str_radix(&ignored, 16).is_ok_and(|mask| mask & 1 != 0);
-    let folder = trace("signals");
+    let directory = trace("signals");
     let times: Vec<u64> = (0..20_000).collect();
-    fs::write(folder.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
+    fs::write(directory.join("stream_a"), packet(&times, 0).repeat(20)).unwrap();
     for (signal, code) in [("INT", 130), ("TERM", 143), ("HUP", 129)] {
         if signal == "HUP" && ignores_hup {
             eprintln!("skipped: SIGHUP is ignored here");
@@ -146,10 +146,10 @@ fn signals() {
         };
         let start = |more: &[&OsStr]| {
             let mut command = command();
-            command.args(["cat", "-q", "--format=jsonl"]).arg(&*folder).args(more);
+            command.args(["cat", "-q", "--format=jsonl"]).arg(&*directory).args(more);
             command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
         };
-        // It waits for somebody to read on.
+        // It waits until its output is read.
         let mut child = start(&[]);
         let mut out = BufReader::new(child.stdout.take().unwrap());
         let mut text = String::new();
@@ -161,7 +161,7 @@ fn signals() {
             serde_json::from_str::<serde_json::Value>(line).unwrap();
         }
         // A file stays as it was, and nothing is left beside it.
-        let others = Folder::new("signals-out");
+        let others = Directory::new("signals-out");
         let target = others.join("out.jsonl");
         let mut child = start(&[OsStr::new("-o"), target.as_os_str()]);
         while names(&others).is_empty() {
@@ -189,8 +189,8 @@ fn signals() {
 #[cfg(unix)]
 #[test]
 fn ignored_signals_stay_ignored() {
-    let folder = Folder::new("nohup");
-    let socket = folder.join("log.sock");
+    let directory = Directory::new("nohup");
+    let socket = directory.join("log.sock");
     let script = "trap '' HUP; exec \"$0\" \"$@\"";
     let mut child = Command::new("sh")
         .args(["-c", script, env!("CARGO_BIN_EXE_ichnos"), "cat", "--listen"])
@@ -215,8 +215,8 @@ fn ignored_signals_stay_ignored() {
 /// What the tracer discarded is no fault of the trace, but it is not kept back.
 #[test]
 fn losses_in_checks() {
-    let folder = trace("losses");
-    let check = |options: &[&str]| run("check", &folder, options);
+    let directory = trace("losses");
+    let check = |options: &[&str]| run("check", &directory, options);
     let summary =
         "no problems in what was recorded, but 7 of 17 events were discarded by the tracer: 1 trace, ";
     check(&[]).expect(0, &[]).prints(&[summary]);
@@ -233,13 +233,13 @@ fn losses_in_checks() {
     check(&["--fail-on=never,loss"]).expect(2, &["cannot be combined"]);
     check(&["--fail-on=nonsense"]).expect(2, &["possible values"]);
     // With errors, the loss is still in the summary.
-    let folder = damaged("losses-damaged");
+    let directory = damaged("losses-damaged");
     let summary = "1 error, 0 warnings, 7 of 16 events were discarded by the tracer: ";
-    run("check", &folder, &[]).expect(1, &[]).prints(&[summary]);
-    run("check", &folder, &["--fail-on", "never"]).expect(0, &[]).prints(&[summary]);
+    run("check", &directory, &[]).expect(1, &[]).prints(&[summary]);
+    run("check", &directory, &["--fail-on", "never"]).expect(0, &[]).prints(&[summary]);
     // Without any loss, nothing is said of it.
-    fs::write(folder.join("stream_a"), packet(&[1, 2], 0)).unwrap();
-    run("check", &folder, &["--fail-on", "loss"]).expect(0, &[]).prints(&["no problems: 1 trace"]);
+    fs::write(directory.join("stream_a"), packet(&[1, 2], 0)).unwrap();
+    run("check", &directory, &["--fail-on", "loss"]).expect(0, &[]).prints(&["no problems: 1 trace"]);
     let Some(trace) = recorded("ctf/real/lttng-ust/discard") else { return };
     let check = |options: &[&str]| {
         ichnos([OsStr::new("check"), trace.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
@@ -258,12 +258,12 @@ fn warnings_in_checks() {
     // Reserved bits of the second record.
     let second = usize::from(u16::from_le_bytes([bytes[0], bytes[1]]) >> 4) * 8;
     bytes[second + 6] = 1;
-    let folder = Folder::new("warnings");
-    fs::write(folder.join("a.log"), bytes).unwrap();
-    run("check", &folder, &[]);
-    run("check", &folder, &["--fail-on=warning"]);
-    run("check", &folder, &["--fail-on=damage"]);
-    run("check", &folder, &["--strict"]);
+    let directory = Directory::new("warnings");
+    fs::write(directory.join("a.log"), bytes).unwrap();
+    run("check", &directory, &[]);
+    run("check", &directory, &["--fail-on=warning"]);
+    run("check", &directory, &["--fail-on=damage"]);
+    run("check", &directory, &["--strict"]);
 }
 
 /// Faults of tracers are mentioned where they changed what was read, or to those who want to know.
@@ -275,26 +275,26 @@ fn quirks_that_matter() {
         "env { tracer_name = \"lttng-ust\"; tracer_major = 2; tracer_minor = 13; tracer_patchlevel = 0;",
     );
     let make = |name: &str, end: u64| {
-        let folder = Folder::new(name);
-        fs::write(folder.join("metadata"), &lttng).unwrap();
+        let directory = Directory::new(name);
+        fs::write(directory.join("metadata"), &lttng).unwrap();
         let mut bytes = packet(&[1_500, 2_500], 0);
         bytes[16..24].copy_from_slice(&end.to_le_bytes());
-        fs::write(folder.join("stream"), bytes).unwrap();
-        folder
+        fs::write(directory.join("stream"), bytes).unwrap();
+        directory
     };
     let note = "note: lttng-crash-packet-end: ";
     let (whole, crashed) = (make("quirk-whole", 2_500), make("quirk-crashed", 0));
-    let check = |folder: &Folder, options: &[&str]| run("check", folder, options);
+    let check = |directory: &Directory, options: &[&str]| run("check", directory, options);
     assert!(!check(&whole, &[]).out.contains(note));
     check(&whole, &["-v"]).prints(&[note]);
     check(&crashed, &[]).prints(&[note]);
-    for (folder, applied) in [(&whole, false), (&crashed, true)] {
-        let json = check(folder, &["--json"]).json();
+    for (directory, applied) in [(&whole, false), (&crashed, true)] {
+        let json = check(directory, &["--json"]).json();
         let finding = &json["findings"][0];
         assert_eq!((&finding["kind"], &finding["applied"]), (&"quirk".into(), &applied.into()));
-        let run = run("cat", folder, &[]);
+        let run = run("cat", directory, &[]);
         assert_eq!(run.err.contains("lttng-crash-packet-end: "), applied, "{}", run.err);
-        assert_eq!(ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("-q")]).err, "");
+        assert_eq!(ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("-q")]).err, "");
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 
-use crate::support::{Folder, METADATA, ichnos, ichnos_with, packet, trace};
+use crate::support::{Directory, METADATA, ichnos, ichnos_with, packet, trace};
 use crate::transcript::transcript;
 
 #[test]
@@ -26,8 +26,8 @@ fn usage() {
 #[test]
 fn nothing_there() {
     let _transcript = transcript!();
-    let folder = trace("nothing-there");
-    let typo = folder.join("stream_c");
+    let directory = trace("nothing-there");
+    let typo = directory.join("stream_c");
     ichnos([OsStr::new("info"), typo.as_os_str()]);
     for verb in ["info", "cat", "check", "schema"] {
         ichnos([verb, "/does/not/exist"]);
@@ -37,18 +37,18 @@ fn nothing_there() {
 #[test]
 fn no_trace() {
     let _transcript = transcript!();
-    let folder = Folder::new("no-trace");
-    let run = |name: &str| ichnos([OsStr::new("info"), folder.join(name).as_os_str()]);
-    fs::create_dir(folder.join("empty-folder")).unwrap();
-    run("empty-folder");
-    fs::write(folder.join("empty-file"), b"").unwrap();
+    let directory = Directory::new("no-trace");
+    let run = |name: &str| ichnos([OsStr::new("info"), directory.join(name).as_os_str()]);
+    fs::create_dir(directory.join("empty-directory")).unwrap();
+    run("empty-directory");
+    fs::write(directory.join("empty-file"), b"").unwrap();
     run("empty-file");
-    fs::write(folder.join("text"), b"hello").unwrap();
+    fs::write(directory.join("text"), b"hello").unwrap();
     run("text");
-    fs::write(folder.join("bytes"), [0xc3; 64]).unwrap();
+    fs::write(directory.join("bytes"), [0xc3; 64]).unwrap();
     run("bytes");
-    fs::create_dir(folder.join("other")).unwrap();
-    fs::write(folder.join("other/metadata.txt"), METADATA).unwrap();
+    fs::create_dir(directory.join("other")).unwrap();
+    fs::write(directory.join("other/metadata.txt"), METADATA).unwrap();
     run("other");
     let trace = trace("no-trace-stream");
     fs::create_dir(trace.join("below")).unwrap();
@@ -60,9 +60,9 @@ fn no_trace() {
 #[test]
 fn limits_and_dialects() {
     let _transcript = transcript!();
-    let folder = trace("limits");
+    let directory = trace("limits");
     let run = |option: &str, value: &str| {
-        ichnos([OsStr::new("info"), folder.as_os_str(), OsStr::new(option), OsStr::new(value)])
+        ichnos([OsStr::new("info"), directory.as_os_str(), OsStr::new(option), OsStr::new(value)])
     };
     run("--max", "metadata=16");
     run("--max", "metadata=1M");
@@ -79,38 +79,43 @@ fn limits_and_dialects() {
 #[test]
 fn metadata_of_its_own() {
     let _transcript = transcript!();
-    let folder = trace("own-metadata");
-    let metadata = folder.join("metadata");
+    let directory = trace("own-metadata");
+    let metadata = directory.join("metadata");
     let run = |path: &OsStr, metadata: &OsStr| {
         ichnos([OsStr::new("info"), path, OsStr::new("--metadata"), metadata])
     };
-    run(folder.as_os_str(), metadata.as_os_str());
+    run(directory.as_os_str(), metadata.as_os_str());
     // Deeper down, in an archive, or the file itself.
-    let above = Folder::new("own-metadata-above");
+    let above = Directory::new("own-metadata-above");
     fs::create_dir(above.join("below")).unwrap();
     fs::write(above.join("below/metadata"), METADATA).unwrap();
     run(above.as_os_str(), metadata.as_os_str());
     run(metadata.as_os_str(), metadata.as_os_str());
     let archive = above.join("trace.tar");
-    let made =
-        std::process::Command::new("tar").arg("cf").arg(&archive).arg("-C").arg(&*folder).arg(".").status();
+    let made = std::process::Command::new("tar")
+        .arg("cf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(&*directory)
+        .arg(".")
+        .status();
     if made.is_ok_and(|status| status.success()) {
         run(archive.as_os_str(), metadata.as_os_str());
     }
-    let stream = folder.join("stream_a");
+    let stream = directory.join("stream_a");
     run(stream.as_os_str(), OsStr::new("/does/not/exist"));
-    run(stream.as_os_str(), folder.as_os_str());
+    run(stream.as_os_str(), directory.as_os_str());
     run(stream.as_os_str(), stream.as_os_str());
 }
 
 #[test]
 fn damaged_archives() {
     let _transcript = transcript!();
-    let folder = Folder::new("archives");
-    fs::write(folder.join("a.gz"), b"\x1f\x8b\x08\x00").unwrap();
-    ichnos([OsStr::new("info"), folder.join("a.gz").as_os_str()]);
-    fs::write(folder.join("a.zip"), b"PK\x03\x04nonsense").unwrap();
-    ichnos([OsStr::new("info"), folder.join("a.zip").as_os_str()]);
+    let directory = Directory::new("archives");
+    fs::write(directory.join("a.gz"), b"\x1f\x8b\x08\x00").unwrap();
+    ichnos([OsStr::new("info"), directory.join("a.gz").as_os_str()]);
+    fs::write(directory.join("a.zip"), b"PK\x03\x04nonsense").unwrap();
+    ichnos([OsStr::new("info"), directory.join("a.zip").as_os_str()]);
     ichnos_with(["info", "-"], b"");
     ichnos_with(["info", "-"], &[0xc1; 1000]);
 }
@@ -118,31 +123,31 @@ fn damaged_archives() {
 #[test]
 fn bad_metadata() {
     let _transcript = transcript!();
-    let folder = Folder::new("bad-metadata");
-    let run = |verb: &str| ichnos([OsStr::new(verb), folder.as_os_str()]);
-    fs::write(folder.join("metadata"), b"").unwrap();
+    let directory = Directory::new("bad-metadata");
+    let run = |verb: &str| ichnos([OsStr::new(verb), directory.as_os_str()]);
+    fs::write(directory.join("metadata"), b"").unwrap();
     run("info");
     run("check");
-    fs::write(folder.join("metadata"), b"/* CTF 1.8 */\ntrace {\n  nonsense\n").unwrap();
+    fs::write(directory.join("metadata"), b"/* CTF 1.8 */\ntrace {\n  nonsense\n").unwrap();
     run("cat");
-    fs::write(folder.join("metadata"), b"\x1e{\"type\": \"preamble\", \"version\": 2}\n\x1e{").unwrap();
+    fs::write(directory.join("metadata"), b"\x1e{\"type\": \"preamble\", \"version\": 2}\n\x1e{").unwrap();
     run("schema");
     let twice = format!("{METADATA}event {{ id = 1; name = \"again\"; stream_id = 0; }};\n");
-    fs::write(folder.join("metadata"), twice).unwrap();
+    fs::write(directory.join("metadata"), twice).unwrap();
     run("check");
-    fs::remove_file(folder.join("metadata")).unwrap();
-    fs::create_dir(folder.join("metadata")).unwrap();
+    fs::remove_file(directory.join("metadata")).unwrap();
+    fs::create_dir(directory.join("metadata")).unwrap();
     run("info");
 }
 
 #[test]
 fn damaged_streams() {
     let _transcript = transcript!();
-    let folder = trace("damaged");
-    let path = folder.as_os_str();
+    let directory = trace("damaged");
+    let path = directory.as_os_str();
     // Cut off, a wrong magic number, a packet of another kind: the rest is read all the same.
-    let whole = fs::read(folder.join("stream_a")).unwrap();
-    fs::write(folder.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
+    let whole = fs::read(directory.join("stream_a")).unwrap();
+    fs::write(directory.join("stream_a"), &whole[..whole.len() - 5]).unwrap();
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null"), OsStr::new("--stats")]);
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null"), OsStr::new("--strict")]);
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null"), OsStr::new("-q")]);
@@ -150,13 +155,13 @@ fn damaged_streams() {
     ichnos([OsStr::new("check"), path, OsStr::new("--metadata-only")]);
     let mut wrong = packet(&[1], 0);
     wrong[0] = 0;
-    fs::write(folder.join("stream_a"), wrong).unwrap();
+    fs::write(directory.join("stream_a"), wrong).unwrap();
     ichnos([OsStr::new("check"), path]);
     let json = ichnos([OsStr::new("check"), path, OsStr::new("--json")]).json();
     assert_eq!(json["errors"], 1);
     assert_eq!(json["findings"][0]["kind"], "damage");
     assert_eq!(json["findings"][0]["byte"], 0);
-    fs::write(folder.join("stream_a"), b"").unwrap();
+    fs::write(directory.join("stream_a"), b"").unwrap();
     ichnos([OsStr::new("cat"), path, OsStr::new("--format=null")]);
 }
 
@@ -164,8 +169,8 @@ fn damaged_streams() {
 #[test]
 fn no_data_streams() {
     let _transcript = transcript!();
-    let folder = trace("no-data-streams");
-    let alone = Folder::new("no-data-streams-alone");
+    let directory = trace("no-data-streams");
+    let alone = Directory::new("no-data-streams-alone");
     let metadata = alone.join("metadata");
     fs::write(&metadata, METADATA).unwrap();
     for verb in ["info", "cat", "check"] {
@@ -173,9 +178,9 @@ fn no_data_streams() {
         assert_eq!(ichnos([OsStr::new(verb), OsStr::new("-q"), metadata.as_os_str()]).err, "");
     }
     // What is there but cannot be read is reported as that.
-    fs::remove_file(folder.join("stream_a")).unwrap();
-    fs::write(folder.join("stream_b"), [0x55; 64]).unwrap();
-    let run = ichnos([OsStr::new("cat"), folder.as_os_str()]);
+    fs::remove_file(directory.join("stream_a")).unwrap();
+    fs::write(directory.join("stream_b"), [0x55; 64]).unwrap();
+    let run = ichnos([OsStr::new("cat"), directory.as_os_str()]);
     assert!(!run.err.contains("no data streams"), "{}", run.err);
 }
 
@@ -183,18 +188,18 @@ fn no_data_streams() {
 #[test]
 fn clocks_apart() {
     let _transcript = transcript!();
-    let folder = Folder::new("clocks-apart");
+    let directory = Directory::new("clocks-apart");
     let clock = METADATA.lines().find(|line| line.starts_with("clock {")).unwrap();
     let clockless =
         METADATA.replace(clock, "").replace("map = clock.mono.value;", "").replace("timestamp", "stamp");
     let other = METADATA.replace("absolute = true", "absolute = false");
     for (name, metadata) in [("a", METADATA), ("b", &other), ("c", &clockless)] {
-        fs::create_dir(folder.join(name)).unwrap();
-        fs::write(folder.join(name).join("metadata"), metadata).unwrap();
-        fs::write(folder.join(name).join("stream"), packet(&[1, 2, 3], 0)).unwrap();
+        fs::create_dir(directory.join(name)).unwrap();
+        fs::write(directory.join(name).join("metadata"), metadata).unwrap();
+        fs::write(directory.join(name).join("stream"), packet(&[1, 2, 3], 0)).unwrap();
     }
     let run = |verb: &str, names: &[&str], more: &[&str]| {
-        let paths = names.iter().map(|name| folder.join(name).into_os_string());
+        let paths = names.iter().map(|name| directory.join(name).into_os_string());
         let more = more.iter().map(|option| OsStr::new(option).to_owned());
         ichnos([OsStr::new(verb).to_owned()].into_iter().chain(paths).chain(more))
     };
@@ -212,14 +217,14 @@ fn clocks_apart() {
 #[test]
 fn no_permission() {
     use std::os::unix::fs::PermissionsExt;
-    let folder = trace("permission");
-    let forbidden = folder.join("stream_a");
+    let directory = trace("permission");
+    let forbidden = directory.join("stream_a");
     fs::set_permissions(&forbidden, fs::Permissions::from_mode(0o000)).unwrap();
     if fs::read(&forbidden).is_ok() {
         eprintln!("skipped: this user may read everything");
         return;
     }
-    ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("--format=null")])
+    ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("--format=null")])
         .expect(3, &["stream_a", "ermission denied"]);
     ichnos([OsStr::new("info"), forbidden.as_os_str()]).expect(2, &["no permission to read"]);
 }
@@ -227,22 +232,22 @@ fn no_permission() {
 #[cfg(unix)]
 #[test]
 fn special_files() {
-    let folder = trace("special");
+    let directory = trace("special");
     ichnos(["info", "/dev/null"]).expect(2, &["found a device"]);
-    let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status();
+    let made = std::process::Command::new("mkfifo").arg(directory.join("pipe")).status();
     if !made.is_ok_and(|status| status.success()) {
         eprintln!("skipped: mkfifo is missing");
         return;
     }
     // A pipe among the data streams is reported, and never waited for.
-    ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("--format=null")]).expect(3, &["a pipe"]);
+    ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("--format=null")]).expect(3, &["a pipe"]);
 }
 
 #[test]
 fn outputs() {
     let _transcript = transcript!();
-    let folder = trace("outputs");
-    let to = |path: &OsStr| ichnos([OsStr::new("cat"), folder.as_os_str(), OsStr::new("--output"), path]);
-    to(folder.as_os_str());
+    let directory = trace("outputs");
+    let to = |path: &OsStr| ichnos([OsStr::new("cat"), directory.as_os_str(), OsStr::new("--output"), path]);
+    to(directory.as_os_str());
     to(OsStr::new("/does/not/exist/out"));
 }

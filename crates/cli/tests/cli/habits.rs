@@ -1,32 +1,32 @@
 //! What people write who are used to `babeltrace2`: it works, or the message says how ichnos does it.
 
-use crate::support::{Folder, Run, command, ichnos, ichnos_in, trace};
+use crate::support::{Directory, Run, command, ichnos, ichnos_in, trace};
 use crate::transcript::transcript;
 
-/// Runs in the folder above a trace called `t`.
-fn run(folder: &Folder, line: &str) -> Run {
-    ichnos_in(folder, line.split_whitespace())
+/// Runs in the directory above a trace called `t`.
+fn run(directory: &Directory, line: &str) -> Run {
+    ichnos_in(directory, line.split_whitespace())
 }
 
-fn folder(name: &str) -> Folder {
+fn directory(name: &str) -> Directory {
     let trace = trace(name);
-    let folder = Folder::new(name);
-    std::fs::create_dir(folder.join("t")).unwrap();
+    let directory = Directory::new(name);
+    std::fs::create_dir(directory.join("t")).unwrap();
     for file in ["metadata", "stream_a", "stream_b"] {
-        std::fs::copy(trace.join(file), folder.join("t").join(file)).unwrap();
+        std::fs::copy(trace.join(file), directory.join("t").join(file)).unwrap();
     }
-    folder
+    directory
 }
 
 #[test]
 fn a_path_without_a_verb() {
-    let folder = folder("without-verb");
-    let expected = run(&folder, "cat t").expect(0, &[]).out;
+    let directory = directory("without-verb");
+    let expected = run(&directory, "cat t").expect(0, &[]).out;
     assert_eq!(expected.lines().count(), 10);
     for line in ["t", "./t", "t --no-quirks", "--no-quirks t", "-q t", "--color never t", "-- t"] {
-        assert_eq!(run(&folder, line).expect(0, &[]).out, expected, "{line}");
+        assert_eq!(run(&directory, line).expect(0, &[]).out, expected, "{line}");
     }
-    let expected = run(&folder, "cat t --begin +1s -n 2 --names none").expect(0, &[]).out;
+    let expected = run(&directory, "cat t --begin +1s -n 2 --names none").expect(0, &[]).out;
     assert_eq!(expected.lines().count(), 2);
     for line in [
         "--begin +1s -n 2 --names none t",
@@ -34,31 +34,31 @@ fn a_path_without_a_verb() {
         "--begin=+1s --limit 2 cat t --names none",
         "t --begin +1s -n 2 --names none",
     ] {
-        assert_eq!(run(&folder, line).expect(0, &[]).out, expected, "{line}");
+        assert_eq!(run(&directory, line).expect(0, &[]).out, expected, "{line}");
     }
     // Verbs stay verbs, and where there is nothing to read it is said.
-    run(&folder, "info t").expect(0, &[]).prints(&["environment"]);
+    run(&directory, "info t").expect(0, &[]).prints(&["environment"]);
     for line in ["nothing", "--begin 5 nothing"] {
-        run(&folder, line).expect(2, &["`nothing` is neither a command nor an existing path"]);
+        run(&directory, line).expect(2, &["`nothing` is neither a command nor an existing path"]);
     }
-    run(&folder, "./nothing").expect(2, &["no such file or directory"]);
-    run(&folder, "--format jsonl").expect(2, &["<PATH>"]);
-    run(&folder, "chekc t").expect(2, &["did you mean `check`?"]);
+    run(&directory, "./nothing").expect(2, &["no such file or directory"]);
+    run(&directory, "--format jsonl").expect(2, &["<PATH>"]);
+    run(&directory, "chekc t").expect(2, &["did you mean `check`?"]);
     // What is there is read, even if it is called like a verb of another program.
-    std::fs::rename(folder.join("t"), folder.join("convert")).unwrap();
-    assert_eq!(run(&folder, "convert").expect(0, &[]).out.lines().count(), 10);
-    std::fs::rename(folder.join("convert"), folder.join("t")).unwrap();
-    run(&folder, "t --help").expect(0, &[]).prints(&["--begin <TIME>"]);
+    std::fs::rename(directory.join("t"), directory.join("convert")).unwrap();
+    assert_eq!(run(&directory, "convert").expect(0, &[]).out.lines().count(), 10);
+    std::fs::rename(directory.join("convert"), directory.join("t")).unwrap();
+    run(&directory, "t --help").expect(0, &[]).prints(&["--begin <TIME>"]);
 }
 
 #[test]
 fn options_that_work() {
     let _transcript = transcript!();
-    let folder = folder("options-that-work");
+    let directory = directory("options-that-work");
     let same = |theirs: &str, ours: &str| {
-        let ours = run(&folder, ours).out;
+        let ours = run(&directory, ours).out;
         assert!(!ours.is_empty());
-        assert_eq!(run(&folder, theirs).out, ours, "{theirs}");
+        assert_eq!(run(&directory, theirs).out, ours, "{theirs}");
     };
     same("t --names=args", "cat t --names payload");
     same("t --names=arg,ctx", "cat t --names payload,context");
@@ -67,15 +67,15 @@ fn options_that_work() {
     same("-i ctf t", "cat t --from ctf");
     same("--input-format=ctf t", "cat t --from ctf");
     same("t --clock-force-correlate --clock-offset-ns=5", "cat t --clock-offset-ns 5");
-    run(&folder, "t -w out");
-    assert_eq!(std::fs::read_to_string(folder.join("out")).unwrap().lines().count(), 10);
+    run(&directory, "t -w out");
+    assert_eq!(std::fs::read_to_string(directory.join("out")).unwrap().lines().count(), 10);
 }
 
 /// `-o` is the file to write, and no file is called like a format by mistake.
 #[test]
 fn formats_of_output() {
     let _transcript = transcript!();
-    let folder = folder("formats-of-output");
+    let directory = directory("formats-of-output");
     for (format, help) in [
         ("text", "--format pretty"),
         ("dummy", "--format null"),
@@ -84,19 +84,20 @@ fn formats_of_output() {
     ] {
         for line in ["t -o", "-o", "cat t -o"] {
             let line = format!("{line} {format} t");
-            run(&folder, &line).expect(2, &["`-o` is the file to write", help, &format!("`-o ./{format}`")]);
+            run(&directory, &line)
+                .expect(2, &["`-o` is the file to write", help, &format!("`-o ./{format}`")]);
         }
-        run(&folder, &format!("t --output-format={format}")).expect(2, &[help]);
-        assert!(!folder.join(format).exists());
-        run(&folder, &format!("t -o ./{format}"));
-        assert_eq!(std::fs::read_to_string(folder.join(format)).unwrap().lines().count(), 10);
+        run(&directory, &format!("t --output-format={format}")).expect(2, &[help]);
+        assert!(!directory.join(format).exists());
+        run(&directory, &format!("t -o ./{format}"));
+        assert_eq!(std::fs::read_to_string(directory.join(format)).unwrap().lines().count(), 10);
     }
 }
 
 #[test]
 fn options_with_an_answer() {
     let _transcript = transcript!();
-    let folder = folder("options-with-answer");
+    let directory = directory("options-with-answer");
     for (line, help) in [
         ("t -c sink.text.details", "`ichnos cat --format details PATH`"),
         ("t --component=sink.text.pretty", "`ichnos cat PATH`"),
@@ -129,7 +130,7 @@ fn options_with_an_answer() {
         ("list-plugins", "`ichnos formats`"),
         ("help sink.text.pretty", "`ichnos formats`"),
     ] {
-        let run = run(&folder, line).expect(2, &[help]);
+        let run = run(&directory, line).expect(2, &[help]);
         assert!(!run.err.contains("to pass '"), "{line}: {}", run.err);
         // What is only spelled alike is no answer.
         assert!(!run.err.contains("similar"), "{line}: {}", run.err);
@@ -144,9 +145,9 @@ fn unknown_options() {
     let run = ichnos(["cat", "x", "--nonsense"]);
     assert!(!run.err.contains("as a value"), "{}", run.err);
     ichnos(["cat", "x", "--evnt=y"]);
-    // A folder that is called like one can still be read.
-    let folder = folder("called-like-options");
-    std::fs::rename(folder.join("t"), folder.join("--pid")).unwrap();
-    let output = command().args(["cat", "--", "--pid"]).current_dir(&*folder).output().unwrap();
+    // A directory that is called like one can still be read.
+    let directory = directory("called-like-options");
+    std::fs::rename(directory.join("t"), directory.join("--pid")).unwrap();
+    let output = command().args(["cat", "--", "--pid"]).current_dir(&*directory).output().unwrap();
     assert_eq!(output.status.code(), Some(0));
 }

@@ -11,13 +11,15 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::support::{Files, Folder, METADATA, gzip, overlapping_zip, packet, root, spec2, tar, trace, tsdl};
+use crate::support::{
+    Directory, Files, METADATA, gzip, overlapping_zip, packet, root, spec2, tar, trace, tsdl,
+};
 use crate::{archives, logs, terminal, threads, trees};
 
 /// One row of the table.
 struct Case {
     name: &'static str,
-    /// Writes the files into a folder.
+    /// Writes the files into a directory.
     make: fn(&Path),
     /// What the shell runs there.
     line: &'static str,
@@ -52,9 +54,9 @@ fn case(
     Case { name, make, line, place, code, says, most }
 }
 
-fn write(folder: &Path, files: &[(&str, Vec<u8>)]) {
+fn write(directory: &Path, files: &[(&str, Vec<u8>)]) {
     for (name, bytes) in files {
-        let path = folder.join(name);
+        let path = directory.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, bytes).unwrap();
     }
@@ -62,8 +64,8 @@ fn write(folder: &Path, files: &[(&str, Vec<u8>)]) {
 
 /// A trace of two data streams, ten events in all.
 fn ten_events() -> Files {
-    let folder = trace("hostile-ten");
-    ["metadata", "stream_a", "stream_b"].map(|name| (name, fs::read(folder.join(name)).unwrap())).to_vec()
+    let directory = trace("hostile-ten");
+    ["metadata", "stream_a", "stream_b"].map(|name| (name, fs::read(directory.join(name)).unwrap())).to_vec()
 }
 
 /// A trace with one data stream.
@@ -87,7 +89,7 @@ fn header(name: &str, len: usize) -> Vec<u8> {
     header.as_bytes().to_vec()
 }
 
-/// An archive of a trace whose metadata have a part many times.
+/// An archive of a trace whose metadata repeats a block many times.
 fn metadata(first: &str, middle: &str, count: usize, last: &str) -> Files {
     let len = first.len() + middle.len() * count + last.len();
     let begin = [&header("t/metadata", len)[..], first.as_bytes()].concat();
@@ -104,7 +106,7 @@ fn packets(count: u64, events: u64) -> Vec<u8> {
 }
 
 /// An archive of a trace of one packet, most of it padding, of the given size in MiB.
-fn padded(folder: &Path, mebibytes: usize) {
+fn padded(directory: &Path, mebibytes: usize) {
     const BLOCK: usize = 16 << 10;
     let len = mebibytes << 20;
     let mut stream = packet(&[1, 2, 3], 0);
@@ -113,7 +115,7 @@ fn padded(folder: &Path, mebibytes: usize) {
     let mut text = METADATA.as_bytes().to_vec();
     text.resize(text.len().next_multiple_of(512), b' ');
     let first = [header("t/metadata", text.len()), text, header("t/stream", len), stream].concat();
-    write(folder, &[("t.tar.gz", packed(&first, &[0; BLOCK], len / BLOCK - 1, &[0; 1024]))]);
+    write(directory, &[("t.tar.gz", packed(&first, &[0; BLOCK], len / BLOCK - 1, &[0; 1024]))]);
 }
 
 /// Names of five letters.
@@ -123,12 +125,12 @@ fn names(count: usize, part: impl Fn(&str) -> String) -> String {
     (0..count).map(|n| part(&format!("x{}", String::from_iter(name(n))))).collect()
 }
 
-/// A trace with a sparse file of a terabyte that has packets at these places; nothing, not even the folder,
+/// A trace with a sparse file of a terabyte that has packets at these places; nothing, not even the directory,
 /// where files cannot have holes.
-fn terabyte(folder: &Path, places: &[u64]) {
-    write(folder, &[("metadata", METADATA.into())]);
-    if trees::sparse(&folder.join("stream"), places, TERABYTE).is_none() {
-        fs::remove_dir_all(folder).unwrap();
+fn terabyte(directory: &Path, places: &[u64]) {
+    write(directory, &[("metadata", METADATA.into())]);
+    if trees::sparse(&directory.join("stream"), places, TERABYTE).is_none() {
+        fs::remove_dir_all(directory).unwrap();
     }
 }
 
@@ -140,181 +142,181 @@ const EVENTS: &str = "ichnos cat --format=null --stats .";
 fn cases() -> Vec<Case> {
     vec![
         // Archives.
-        case("40 MB of zeros in 40 kB of gzip", |folder| {
+        case("40 MB of zeros in 40 kB of gzip", |directory| {
             let zeros = vec![0; 4 << 20];
-            write(folder, &[("t.gz", packed(&[], &zeros, 10, &[]))]);
+            write(directory, &[("t.gz", packed(&[], &zeros, 10, &[]))]);
         }, (Pipes, "ichnos cat t.gz"), (2, "packed bytes become more than the limit of"), (200, 50)),
-        case("a packet of 200 MB in 600 kB of gzip", |folder| padded(folder, 200),
+        case("a packet of 200 MB in 600 kB of gzip", |directory| padded(directory, 200),
             (Pipes, "ichnos cat --format=null --stats t.tar.gz"), (0, "3 events in"), (1000, 100)),
-        case("320 MB of zeros in 10 kB of Zstandard", |folder| {
+        case("320 MB of zeros in 10 kB of Zstandard", |directory| {
             let block = [2, 0, 16, 0].repeat(2_500);
-            write(folder, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
+            write(directory, &[("t.zst", [&[0x28, 0xb5, 0x2f, 0xfd, 0, 0x50][..], &block].concat())]);
         }, (Pipes, "ichnos cat t.zst"), (2, "packed bytes become more than the limit of"), (100, 16)),
-        case("300 MB of zeros in 60 kB of xz", |folder| {
+        case("300 MB of zeros in 60 kB of xz", |directory| {
             let mut encoder = liblzma::write::XzEncoder::new(Vec::new(), 0);
             encoder.write_all(&vec![0; 5 << 20]).unwrap();
-            write(folder, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
+            write(directory, &[("t.tar.xz", encoder.finish().unwrap().repeat(60))]);
         }, (Pipes, "ichnos cat t.tar.xz"), (2, "packed bytes become more than the limit of"), (500, 80)),
-        case("a zip archive whose members are the same bytes", |folder| {
-            write(folder, &[("t.zip", overlapping_zip())]);
+        case("a zip archive whose members are the same bytes", |directory| {
+            write(directory, &[("t.zip", overlapping_zip())]);
         }, (Pipes, "ichnos cat t.zip"), (2, "packed bytes become more than the limit of"), (100, 16)),
-        case("an archive in an archive in an archive", |folder| {
+        case("an archive in an archive in an archive", |directory| {
             let inner = gzip(&tar(&ten_events()));
             let middle = gzip(&tar(&[("inner.tar.gz", inner)]));
-            write(folder, &[("t.tar.gz", gzip(&tar(&[("middle.tar.gz", middle)])))]);
+            write(directory, &[("t.tar.gz", gzip(&tar(&[("middle.tar.gz", middle)])))]);
         }, (Pipes, "ichnos cat t.tar.gz"), (2, "no trace found"), (100, 16)),
-        case("a `tar.gz` that is cut off", |folder| {
+        case("a `tar.gz` that is cut off", |directory| {
             let bytes = gzip(&tar(&stream(&packets(300, 3))));
-            write(folder, &[("t.tar.gz", bytes[..bytes.len() / 2].to_vec())]);
+            write(directory, &[("t.tar.gz", bytes[..bytes.len() / 2].to_vec())]);
         }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated: it ends at byte"), (100, 16)),
-        case("2,000 data stream files in an archive", |folder| {
+        case("2,000 data stream files in an archive", |directory| {
             let mut archive = tar::Builder::new(Vec::new());
             archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
             (0..2_000).for_each(|i| archives::add(&mut archive, &format!("t/stream_{i}"), &packet(&[i, i + 9], 0)));
-            write(folder, &[("t.tar", archive.into_inner().unwrap())]);
+            write(directory, &[("t.tar", archive.into_inner().unwrap())]);
         }, (Pipes, "ichnos cat --format=null --stats t.tar"), (0, "4,000 events in"), (100, 24)),
-        case("links in an archive that lead out of it", |folder| {
+        case("links in an archive that lead out of it", |directory| {
             let mut archive = tar::Builder::new(Vec::new());
             archives::add(&mut archive, "t/metadata", METADATA.as_bytes());
             archives::link(&mut archive, "t/stream", "../../../etc/passwd");
             archives::add(&mut archive, "t/stream_a", &packet(&[1, 2], 0));
-            write(folder, &[("t.tar", archive.into_inner().unwrap())]);
+            write(directory, &[("t.tar", archive.into_inner().unwrap())]);
         }, (Pipes, "ichnos cat t.tar"), (3, "it leads out of the archive"), (100, 16)),
         // Metadata.
-        case("450,000 environment entries", |folder| {
+        case("450,000 environment entries", |directory| {
             let entries = names(450_000, |name| format!("{name}=1;"));
-            write(folder, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
+            write(directory, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
         }, (Pipes, "ichnos check ."), (1, "the description takes more than"), (500, 64)),
-        case("2 MB of labels of an enumeration in an archive of 20 kB", |folder| {
+        case("2 MB of labels of an enumeration in an archive of 20 kB", |directory| {
             let labels = names(1_000, |name| format!("{name},"));
             let first = format!("{HEAD}stream{{}};event{{fields:=struct{{enum:u{{");
-            write(folder, &metadata(&first, &labels, 350, "x}e;};};"));
+            write(directory, &metadata(&first, &labels, 350, "x}e;};};"));
         }, (Pipes, "ichnos check t.tar.gz"), (0, "no problems"), (500, 50)),
-        case("10 MB of members of JSON objects in an archive", |folder| {
+        case("10 MB of members of JSON objects in an archive", |directory| {
             let first = "\u{1e}{\"type\":\"preamble\",\"version\":2,\"attributes\":{\"a\":[";
-            write(folder, &metadata(first, &names(1_000, |name| format!("{{\"{name}\":1}},")), 700, "0]}}\n"));
+            write(directory, &metadata(first, &names(1_000, |name| format!("{{\"{name}\":1}},")), 700, "0]}}\n"));
         }, (Pipes, "ichnos info t.tar.gz"), (2, "the description takes more than"), (500, 128)),
-        case("a byte order mark before the metadata", |folder| {
-            write(folder, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
+        case("a byte order mark before the metadata", |directory| {
+            write(directory, &[("metadata", format!("\u{feff}{METADATA}").into()), ("stream", packet(&[1, 2], 0))]);
         }, (Pipes, "ichnos check ."), (0, "a byte order mark (U+FEFF) is in front of the metadata: it is skipped"), (100, 16)),
-        case("integers of 65,536 bits", |folder| {
-            write(folder, &tsdl("stream{};event{fields:=struct{integer{size=65536;align=1;}a;};};", &[0xa5; 1 << 16]));
+        case("integers of 65,536 bits", |directory| {
+            write(directory, &tsdl("stream{};event{fields:=struct{integer{size=65536;align=1;}a;};};", &[0xa5; 1 << 16]));
         }, (Pipes, EVENTS), (0, "8 events in"), (100, 16)),
-        case("an integer of 2^60 bits", |folder| {
+        case("an integer of 2^60 bits", |directory| {
             let class = r#"{"type":"fixed-length-unsigned-integer","length":1152921504606846976,"byte-order":"little-endian"}"#;
-            write(folder, &spec2(&format!(r#"{{"type":"structure","member-classes":[{{"name":"a","field-class":{class}}}]}}"#), &[7]));
+            write(directory, &spec2(&format!(r#"{{"type":"structure","member-classes":[{{"name":"a","field-class":{class}}}]}}"#), &[7]));
         }, (Pipes, "ichnos cat ."), (2, "--max integer"), (100, 16)),
-        case("a label of all numbers of 128 bits", |folder| {
+        case("a label of all numbers of 128 bits", |directory| {
             let class = format!(r#"{{"field-type": "enum", "size": 128, "members": {{"most": [{{"lower": 2, "upper": {}}}]}}}}"#, u128::MAX);
             let text = format!(
                 r#"["CTF 2", {{"fragment": "trace-class", "default-byte-order": "le"}}, {{"fragment": "data-stream-class"}},
                 {{"fragment": "event-record-class", "payload-field-type": {{"field-type": "struct", "fields": [
                 {{"name": "e", "field-type": {class}}}]}}}}]"#
             );
-            write(folder, &[("metadata", text.into()), ("stream", vec![0xff; 16])]);
+            write(directory, &[("metadata", text.into()), ("stream", vec![0xff; 16])]);
         }, (Pipes, "ichnos schema ."), (0, "most = 2..340282366920938463463374607431768211455"), (100, 16)),
-        case("structures in structures, 100,000 deep", |folder| {
-            write(folder, &tsdl(&format!("stream{{}};event{{fields:={}", "struct{".repeat(100_000)), &[7]));
+        case("structures in structures, 100,000 deep", |directory| {
+            write(directory, &tsdl(&format!("stream{{}};event{{fields:={}", "struct{".repeat(100_000)), &[7]));
         }, (Pipes, "ichnos cat ."), (2, "--max depth"), (100, 16)),
         // Data.
-        case("a string without its NUL", |folder| {
-            write(folder, &tsdl("stream{};event{fields:=struct{string s;};};", &b"abc".repeat(100_000)));
+        case("a string without its NUL", |directory| {
+            write(directory, &tsdl("stream{};event{fields:=struct{string s;};};", &b"abc".repeat(100_000)));
         }, (Pipes, "ichnos cat ."), (3, "the string is not terminated within its packet"), (100, 16)),
-        case("a length of 2^64 - 1", |folder| {
-            write(folder, &tsdl("stream{};event{fields:=struct{integer{size=64;}n;integer{size=8;}q[n];};};", &[0xff; 10]));
+        case("a length of 2^64 - 1", |directory| {
+            write(directory, &tsdl("stream{};event{fields:=struct{integer{size=64;}n;integer{size=8;}q[n];};};", &[0xff; 10]));
         }, (Pipes, "ichnos cat ."), (3, "a length of 18446744073709551615 elements does not fit in the 16 bits left"), (100, 16)),
-        case("a packet that is copied behind itself", |folder| {
-            write(folder, &stream(&[packet(&[1, 2], 0), packet(&[3, 4], 0), packet(&[3, 4], 0), packet(&[5, 6], 0)].concat()));
+        case("a packet that is copied behind itself", |directory| {
+            write(directory, &stream(&[packet(&[1, 2], 0), packet(&[3, 4], 0), packet(&[3, 4], 0), packet(&[5, 6], 0)].concat()));
         }, (Pipes, EVENTS), (3, "the packet is a copy of the one at byte"), (100, 16)),
-        case("one byte of 500 log records removed", |folder| {
+        case("one byte of 500 log records removed", |directory| {
             let mut bytes = logs::records(500).concat();
             bytes.remove(12_345);
-            write(folder, &[("a.log", bytes)]);
+            write(directory, &[("a.log", bytes)]);
         }, (Pipes, "ichnos cat --format=null --stats a.log"), (3, "499 events in"), (100, 16)),
-        case("a sparse file of 1 TB, a hole behind the packets", |folder| terabyte(folder, &[0]),
+        case("a sparse file of 1 TB, a hole behind the packets", |directory| terabyte(directory, &[0]),
             (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
-        case("a sparse file of 1 TB, holes between the packets", |folder| terabyte(folder, &[0, TERABYTE / 2, TERABYTE - 4096]),
+        case("a sparse file of 1 TB, holes between the packets", |directory| terabyte(directory, &[0, TERABYTE / 2, TERABYTE - 4096]),
             (Pipes, EVENTS), (3, "9 events in"), (100, 16)),
-        case("a sparse file of 1 TB, a hole before the packets", |folder| terabyte(folder, &[TERABYTE / 4 + 77]),
+        case("a sparse file of 1 TB, a hole before the packets", |directory| terabyte(directory, &[TERABYTE / 4 + 77]),
             (Pipes, EVENTS), (3, "3 events in"), (100, 16)),
-        case("a sparse file of 1 TB, a hole in a packet", |folder| {
-            terabyte(folder, &[0, TERABYTE - 4096]);
-            let Ok(mut file) = File::options().write(true).open(folder.join("stream")) else { return };
+        case("a sparse file of 1 TB, a hole in a packet", |directory| {
+            terabyte(directory, &[0, TERABYTE - 4096]);
+            let Ok(mut file) = File::options().write(true).open(directory.join("stream")) else { return };
             file.seek(SeekFrom::Start(8 + 3 * 8)).unwrap();
             file.write_all(&((TERABYTE - 4096) * 8).to_le_bytes()).unwrap();
         }, (Pipes, EVENTS), (3, "6 events in"), (100, 16)),
-        // Folders.
-        case("folders that are links to folders above them", |folder| {
-            write(folder, &ten_events());
-            fs::create_dir_all(folder.join("a/b")).unwrap();
+        // Directories.
+        case("directories that are links to directories above them", |directory| {
+            write(directory, &ten_events());
+            fs::create_dir_all(directory.join("a/b")).unwrap();
             for (target, name) in [(".", "here"), ("..", "a/up"), ("../..", "a/b/up")] {
-                symlink(target, folder.join(name)).unwrap();
+                symlink(target, directory.join(name)).unwrap();
             }
         }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
-        case("links to themselves and to each other", |folder| {
-            write(folder, &ten_events());
+        case("links to themselves and to each other", |directory| {
+            write(directory, &ten_events());
             for (target, name) in [("self", "self"), ("b", "a"), ("a", "b")] {
-                symlink(target, folder.join(name)).unwrap();
+                symlink(target, directory.join(name)).unwrap();
             }
         }, (Pipes, EVENTS), (3, "broken symbolic link: Too many levels of symbolic links"), (100, 16)),
-        case("40 folders, each with links to all of them", |folder| {
-            write(folder, &ten_events());
+        case("40 directories, each with links to all of them", |directory| {
+            write(directory, &ten_events());
             for from in 0..40 {
-                fs::create_dir(folder.join(format!("d{from}"))).unwrap();
-                (0..40).for_each(|to| symlink(format!("../d{to}"), folder.join(format!("d{from}/l{to}"))).unwrap());
+                fs::create_dir(directory.join(format!("d{from}"))).unwrap();
+                (0..40).for_each(|to| symlink(format!("../d{to}"), directory.join(format!("d{from}/l{to}"))).unwrap());
             }
         }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
-        case("a data stream file that is a link to one beside the trace", |folder| {
-            write(folder, &ten_events());
-            fs::create_dir(folder.join("real")).unwrap();
-            fs::rename(folder.join("stream_a"), folder.join("real/stream_a")).unwrap();
-            symlink("real/stream_a", folder.join("stream_a")).unwrap();
+        case("a data stream file that is a link to one beside the trace", |directory| {
+            write(directory, &ten_events());
+            fs::create_dir(directory.join("real")).unwrap();
+            fs::rename(directory.join("stream_a"), directory.join("real/stream_a")).unwrap();
+            symlink("real/stream_a", directory.join("stream_a")).unwrap();
         }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
-        case("a trace in a hidden folder", |folder| {
+        case("a trace in a hidden directory", |directory| {
             for (name, bytes) in ten_events() {
-                write(folder, &[(&format!(".hidden/t/{name}"), bytes)]);
+                write(directory, &[(&format!(".hidden/t/{name}"), bytes)]);
             }
         }, (Pipes, EVENTS), (0, "10 events in"), (100, 16)),
-        case("folders 100 deep", |folder| {
-            write(folder, &ten_events());
-            fs::create_dir_all(folder.join("d/".repeat(100))).unwrap();
-        }, (Pipes, EVENTS), (3, "it is more than 64 folders deep"), (100, 16)),
-        case("a pipe in a trace", |folder| {
-            write(folder, &ten_events());
-            assert!(Command::new("mkfifo").arg(folder.join("pipe")).status().unwrap().success());
+        case("directories 100 deep", |directory| {
+            write(directory, &ten_events());
+            fs::create_dir_all(directory.join("d/".repeat(100))).unwrap();
+        }, (Pipes, EVENTS), (3, "it is more than 64 directories deep"), (100, 16)),
+        case("a pipe in a trace", |directory| {
+            write(directory, &ten_events());
+            assert!(Command::new("mkfifo").arg(directory.join("pipe")).status().unwrap().success());
         }, (Pipes, EVENTS), (3, "this is a pipe, not a file: it is skipped"), (100, 16)),
         // What the system refuses.
-        case("no further threads", |folder| write(folder, &stream(&packets(200, 3))),
-            (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --part-size=500 ."),
+        case("no further threads", |directory| write(directory, &stream(&packets(200, 3))),
+            (OtherUser, "prlimit --nproc=1 ichnos cat -v --threads=8 --chunk-size=500 ."),
             (0, "the system refuses further threads"), (100, 16)),
-        case("70 MB to unpack, and less memory", |folder| padded(folder, 70),
+        case("70 MB to unpack, and less memory", |directory| padded(directory, 70),
             (Pipes, "ulimit -v 80000; ichnos info t.tar.gz"), (2, "there is not enough memory to hold"), (500, 80)),
-        case("a million environment entries, and less memory", |folder| {
+        case("a million environment entries, and less memory", |directory| {
             let entries = names(1_000_000, |name| format!("{name}=1;"));
-            write(folder, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
+            write(directory, &tsdl(&format!("env{{{entries}}};stream{{}};event{{}};"), &[]));
         }, (Pipes, "ulimit -v 100000; ichnos info ."), (2, "there is not enough memory for the description"), (500, 80)),
-        case("70 MB to unpack, and a full disk", |folder| padded(folder, 70),
+        case("70 MB to unpack, and a full disk", |directory| padded(directory, 70),
             (Pipes, "trap '' XFSZ; ulimit -f 100; ichnos info t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in"), (500, 80)),
-        case("70 MB to unpack, and no folder for it", |folder| padded(folder, 70),
+        case("70 MB to unpack, and no directory for it", |directory| padded(directory, 70),
             (Pipes, "ichnos info --temp-dir=/dev/null t.tar.gz"), (2, "unpacked data cannot be kept in a temporary file in /dev/null"), (500, 80)),
-        case("a standard output that is closed", |folder| write(folder, &ten_events()),
+        case("a standard output that is closed", |directory| write(directory, &ten_events()),
             (Pipes, "ichnos cat . >&-"), (2, "the standard output is closed"), (100, 16)),
-        case("a standard output that is full", |folder| write(folder, &ten_events()),
+        case("a standard output that is full", |directory| write(directory, &ten_events()),
             (Pipes, "ichnos cat . >/dev/full"), (2, "No space left on device"), (100, 16)),
-        case("SIGTERM while a file is written", |folder| write(folder, &stream(&packets(300, 1_000))),
+        case("SIGTERM while a file is written", |directory| write(directory, &stream(&packets(300, 1_000))),
             (Pipes, "ichnos cat -q --format=jsonl -o out . & until test -n \"$(find . -name '*out*')\"; do :; done; kill $!; wait $!"),
             (143, ""), (200, 24)),
         // Terminals.
-        case("escape sequences in names and values", |folder| { terminal::ctf_2(folder); },
+        case("escape sequences in names and values", |directory| { terminal::ctf_2(directory); },
             (Terminal, "ichnos cat ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
-        case("escape sequences and new lines in a log", |folder| { terminal::ctf_2(folder); },
+        case("escape sequences and new lines in a log", |directory| { terminal::ctf_2(directory); },
             (Pipes, "ichnos cat --format=log ."), (3, r"\x1b]0;title\x07\nFORGED"), (100, 16)),
     ]
 }
 
-/// The names in a folder.
-fn contents(folder: &Path) -> Vec<OsString> {
-    let mut names: Vec<_> = fs::read_dir(folder).unwrap().map(|item| item.unwrap().file_name()).collect();
+/// The names in a directory.
+fn contents(directory: &Path) -> Vec<OsString> {
+    let mut names: Vec<_> = fs::read_dir(directory).unwrap().map(|item| item.unwrap().file_name()).collect();
     names.sort();
     names
 }
@@ -323,8 +325,8 @@ const MEASURED: &str = "ICHNOS_TEST_HOSTILE_INPUT";
 
 /// Runs one case in a process of its own, which is small and has no other children; None where this cannot
 /// be done here.
-fn run(case: &Case, folder: &Path, bin: &Path) -> Option<Value> {
-    let input = folder.join("input");
+fn run(case: &Case, directory: &Path, bin: &Path) -> Option<Value> {
+    let input = directory.join("input");
     fs::create_dir_all(&input).unwrap();
     (case.make)(&input);
     if !input.exists() {
@@ -346,11 +348,11 @@ fn run(case: &Case, folder: &Path, bin: &Path) -> Option<Value> {
         .status();
     assert!(status.unwrap().success(), "{}", case.name);
     assert_eq!(contents(&input), before, "{}: files are left behind", case.name);
-    let result = fs::read(folder.join("result.json")).ok()?;
+    let result = fs::read(directory.join("result.json")).ok()?;
     Some(serde_json::from_slice(&result).unwrap())
 }
 
-/// Runs the case that [`MEASURED`] names, in the folder in which it is started.
+/// Runs the case that [`MEASURED`] names, in the directory in which it is started.
 #[test]
 fn measured() {
     use nix::sys::resource::{UsageWho, getrusage};
@@ -397,7 +399,7 @@ fn measured() {
 /// Each row holds: what it says is what happens, and costs no more.
 #[test]
 fn hostile_inputs_do_what_the_page_says() {
-    let bin = Folder::new("hostile-bin");
+    let bin = Directory::new("hostile-bin");
     let program = bin.join("ichnos");
     if fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {
         fs::copy(env!("CARGO_BIN_EXE_ichnos"), &program).unwrap();
@@ -427,12 +429,12 @@ fn hostile_inputs_do_what_the_page_says() {
             case.name, case.line, case.code
         )
         .unwrap();
-        let folder = Folder::new("hostile-input");
+        let directory = Directory::new("hostile-input");
         if has_sanitizer && case.line.contains("ulimit -v") {
             eprintln!("skipped: {}: the address sanitizer takes memory for itself", case.name);
             continue;
         }
-        let Some(result) = run(&case, &folder, &bin) else { continue };
+        let Some(result) = run(&case, &directory, &bin) else { continue };
         let text = result["text"].as_str().unwrap();
         // Counts are all of a number, not the end of a larger one.
         let is_said = match case.says.starts_with(|c: char| c.is_ascii_digit()) {

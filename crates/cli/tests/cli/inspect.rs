@@ -5,22 +5,22 @@ use std::fs;
 use std::io::Read;
 use std::process::Stdio;
 
-use crate::support::{Folder, OFFSET, command, ichnos, ichnos_with, trace};
+use crate::support::{Directory, OFFSET, command, ichnos, ichnos_with, trace};
 use crate::transcript::transcript;
 
 #[test]
 fn info_as_text() {
     let _transcript = transcript!();
-    let folder = trace("info-text");
-    ichnos([OsStr::new("info"), folder.as_os_str(), OsStr::new("--count")]);
+    let directory = trace("info-text");
+    ichnos([OsStr::new("info"), directory.as_os_str(), OsStr::new("--count")]);
 }
 
 #[test]
 fn info_as_json() {
     let _transcript = transcript!();
-    let folder = trace("info-json");
+    let directory = trace("info-json");
     let run = |more: &[&str]| {
-        let arguments = [OsStr::new("info"), folder.as_os_str(), OsStr::new("--json")];
+        let arguments = [OsStr::new("info"), directory.as_os_str(), OsStr::new("--json")];
         ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new))).json()
     };
     let json = run(&["--count"]);
@@ -39,15 +39,15 @@ fn info_as_json() {
 
 #[test]
 fn archives_and_pipes() {
-    let folder = trace("archives");
-    let tar = std::process::Command::new("tar").arg("-C").arg(&*folder).args(["-czf", "-", "."]).output();
+    let directory = trace("archives");
+    let tar = std::process::Command::new("tar").arg("-C").arg(&*directory).args(["-czf", "-", "."]).output();
     let Ok(tar) = tar else {
         eprintln!("skipped: tar is missing");
         return;
     };
     let json = ichnos_with(["info", "--json", "--count", "-"], &tar.stdout).expect(0, &[]).json();
     assert_eq!(json["events"], 10);
-    let file = folder.join("trace.bin");
+    let file = directory.join("trace.bin");
     fs::write(&file, &tar.stdout).unwrap();
     let json = ichnos([OsStr::new("info"), OsStr::new("--json"), file.as_os_str()]).expect(0, &[]).json();
     assert_eq!(json["packets"], 3);
@@ -56,14 +56,14 @@ fn archives_and_pipes() {
 #[test]
 fn a_single_data_stream() {
     let _transcript = transcript!();
-    let folder = trace("single");
+    let directory = trace("single");
     let run = ichnos([
         OsStr::new("info"),
         OsStr::new("--json"),
         OsStr::new("--count"),
-        folder.join("stream_b").as_os_str(),
+        directory.join("stream_b").as_os_str(),
         OsStr::new("--metadata"),
-        folder.join("metadata").as_os_str(),
+        directory.join("metadata").as_os_str(),
     ]);
     assert_eq!(run.json()["events"], 4);
 }
@@ -71,9 +71,9 @@ fn a_single_data_stream() {
 #[test]
 fn schema() {
     let _transcript = transcript!();
-    let folder = trace("schema");
-    ichnos([OsStr::new("schema"), folder.as_os_str()]);
-    let json = ichnos([OsStr::new("schema"), OsStr::new("--json"), folder.as_os_str()]).json();
+    let directory = trace("schema");
+    ichnos([OsStr::new("schema"), directory.as_os_str()]);
+    let json = ichnos([OsStr::new("schema"), OsStr::new("--json"), directory.as_os_str()]).json();
     let payload = &json["traces"][0]["data_stream_classes"][0]["event_record_classes"][0]["payload"];
     assert_eq!(payload["members"][1]["class"]["length"], "null-terminated");
 }
@@ -81,8 +81,8 @@ fn schema() {
 #[test]
 fn check_finds_nothing() {
     let _transcript = transcript!();
-    let folder = trace("check");
-    ichnos([OsStr::new("check"), folder.as_os_str()]);
+    let directory = trace("check");
+    ichnos([OsStr::new("check"), directory.as_os_str()]);
 }
 
 #[test]
@@ -94,17 +94,17 @@ fn the_program_itself() {
     }
     ichnos(["man"]).expect(0, &[]).prints(&[".TH ichnos 1"]);
     ichnos(["man", "cat"]).expect(0, &[]).prints(&[".TH ichnos-cat 1", "\"ichnos 0.", "\\-\\-begin"]);
-    let folder = Folder::new("man");
-    ichnos([OsStr::new("man"), OsStr::new("--folder"), folder.as_os_str()]).expect(0, &[]);
-    assert!(folder.join("ichnos-info.1").is_file());
+    let directory = Directory::new("man");
+    ichnos([OsStr::new("man"), OsStr::new("--directory"), directory.as_os_str()]).expect(0, &[]);
+    assert!(directory.join("ichnos-info.1").is_file());
 }
 
 #[test]
 fn colors() {
-    let folder = trace("colors");
+    let directory = trace("colors");
     let run = |arguments: &[&str], variable: Option<&str>| {
         let mut command = command();
-        command.arg("info").arg(&*folder).args(arguments);
+        command.arg("info").arg(&*directory).args(arguments);
         if let Some(variable) = variable {
             command.env(variable, "1");
         }
@@ -119,13 +119,13 @@ fn colors() {
 
 #[test]
 fn broken_pipes_are_quiet() {
-    let folder = trace("pipes");
+    let directory = trace("pipes");
     for arguments in [
-        vec![OsStr::new("info"), folder.as_os_str()],
-        vec![OsStr::new("schema"), folder.as_os_str()],
-        vec![OsStr::new("check"), folder.as_os_str()],
+        vec![OsStr::new("info"), directory.as_os_str()],
+        vec![OsStr::new("schema"), directory.as_os_str()],
+        vec![OsStr::new("check"), directory.as_os_str()],
         vec![OsStr::new("completions"), OsStr::new("zsh")],
-        vec![OsStr::new("cat"), OsStr::new("-q"), folder.as_os_str()],
+        vec![OsStr::new("cat"), OsStr::new("-q"), directory.as_os_str()],
     ] {
         let (reader, writer) = std::io::pipe().unwrap();
         drop(reader);

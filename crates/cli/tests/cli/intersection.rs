@@ -4,12 +4,12 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet, recorded};
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded};
 use crate::transcript::transcript;
 
-/// A trace in a folder, with a data stream for each list of packets.
-fn trace(folder: &Path, name: &str, streams: &[&[&[u64]]]) {
-    let trace = folder.join(name);
+/// A trace in a directory, with a data stream for each list of packets.
+fn trace(directory: &Path, name: &str, streams: &[&[&[u64]]]) {
+    let trace = directory.join(name);
     fs::create_dir(&trace).unwrap();
     fs::write(trace.join("metadata"), METADATA).unwrap();
     for (i, packets) in streams.iter().enumerate() {
@@ -18,34 +18,34 @@ fn trace(folder: &Path, name: &str, streams: &[&[&[u64]]]) {
     }
 }
 
-fn traces(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    trace(&folder, "common", &[&[&[1_000, 3_000], &[5_000]], &[&[2_000, 4_000], &[6_000, 7_000]]]);
-    trace(&folder, "touching", &[&[&[1_000, 3_000]], &[&[3_000, 6_000]]]);
-    trace(&folder, "apart", &[&[&[1_000, 3_000]], &[&[4_000, 6_000]]]);
-    trace(&folder, "alone", &[&[&[1_000, 3_000]]]);
-    trace(&folder, "with-empty", &[&[&[1_000, 3_000]], &[&[2_000, 4_000]], &[]]);
-    folder
+fn traces(name: &str) -> Directory {
+    let directory = Directory::new(name);
+    trace(&directory, "common", &[&[&[1_000, 3_000], &[5_000]], &[&[2_000, 4_000], &[6_000, 7_000]]]);
+    trace(&directory, "touching", &[&[&[1_000, 3_000]], &[&[3_000, 6_000]]]);
+    trace(&directory, "apart", &[&[&[1_000, 3_000]], &[&[4_000, 6_000]]]);
+    trace(&directory, "alone", &[&[&[1_000, 3_000]]]);
+    trace(&directory, "with-empty", &[&[&[1_000, 3_000]], &[&[2_000, 4_000]], &[]]);
+    directory
 }
 
-fn cat(folder: &Folder, names: &[&str], options: &[&str]) -> Run {
-    let paths = names.iter().map(|name| folder.join(name).to_str().unwrap().to_owned());
+fn cat(directory: &Directory, names: &[&str], options: &[&str]) -> Run {
+    let paths = names.iter().map(|name| directory.join(name).to_str().unwrap().to_owned());
     let options = options.iter().map(|option| (*option).to_owned());
     let words = ["cat", "--stream-intersection", "-q"].map(str::to_owned);
     ichnos(words.into_iter().chain(paths).chain(options))
 }
 
 /// Nanoseconds since the clock's beginning of all events.
-fn times(folder: &Folder, names: &[&str], options: &[&str]) -> Vec<u64> {
-    let run = cat(folder, names, &[&["--clock-cycles", "--no-delta"], options].concat()).expect(0, &[]);
+fn times(directory: &Directory, names: &[&str], options: &[&str]) -> Vec<u64> {
+    let run = cat(directory, names, &[&["--clock-cycles", "--no-delta"], options].concat()).expect(0, &[]);
     run.out.lines().map(|line| line[1..21].parse().unwrap()).collect()
 }
 
 #[test]
 fn of_each_trace() {
     let _transcript = transcript!();
-    let folder = traces("intersection");
-    let times = |names: &[&str], options: &[&str]| times(&folder, names, options);
+    let directory = traces("intersection");
+    let times = |names: &[&str], options: &[&str]| times(&directory, names, options);
     assert_eq!(times(&["common"], &[]), [2_000, 3_000, 4_000, 5_000]);
     assert_eq!(times(&["touching"], &[]), [3_000, 3_000]);
     assert_eq!(times(&["alone"], &[]), [1_000, 3_000]);
@@ -55,15 +55,15 @@ fn of_each_trace() {
     // Beside a window of time, and of all data streams, wanted or not.
     assert_eq!(times(&["common"], &["--begin", "1000000000.000003"]), [3_000, 4_000, 5_000]);
     assert_eq!(times(&["common"], &["--stream", "stream_0"]), [3_000, 5_000]);
-    cat(&folder, &["common"], &["--begin", "1000000000.000006"]);
+    cat(&directory, &["common"], &["--begin", "1000000000.000006"]);
 }
 
 #[test]
 fn nothing_in_common() {
     let _transcript = transcript!();
-    let folder = traces("nothing-in-common");
-    cat(&folder, &["apart"], &[]);
-    cat(&folder, &["common", "apart"], &[]);
+    let directory = traces("nothing-in-common");
+    cat(&directory, &["apart"], &[]);
+    cat(&directory, &["common", "apart"], &[]);
     let logs = crate::support::root().join("examples/hello-fuchsia");
     ichnos(["cat", "--stream-intersection", logs.to_str().unwrap()]);
     ichnos(["cat", "--stream-intersection", "--listen", "unixgram:x"]);
@@ -72,7 +72,7 @@ fn nothing_in_common() {
 /// What is printed does not depend on the number of threads.
 #[test]
 fn on_several_threads() {
-    let folder = Folder::new("intersection-threads");
+    let directory = Directory::new("intersection-threads");
     let packets = |first: u64| -> Vec<Vec<u64>> {
         (0..40).map(|i| (0..100).map(|j| first + i * 10_000 + j * 100).collect()).collect()
     };
@@ -81,13 +81,13 @@ fn on_several_threads() {
         let streams: Vec<Vec<&[u64]>> =
             lists[i..i + 2].iter().map(|list| list.iter().map(Vec::as_slice).collect()).collect();
         let streams: Vec<&[&[u64]]> = streams.iter().map(Vec::as_slice).collect();
-        trace(&folder, name, &streams);
+        trace(&directory, name, &streams);
     }
-    let print = |options: &[&str]| cat(&folder, &["a", "b"], options).expect(0, &[]).out;
+    let print = |options: &[&str]| cat(&directory, &["a", "b"], options).expect(0, &[]).out;
     let one = print(&["--threads=1"]);
     assert!(one.lines().count() > 8_000, "{}", one.lines().count());
     for size in ["1K", "3000", "20K"] {
-        assert_eq!(print(&["--threads=3", "--part-size", size]), one, "{size}");
+        assert_eq!(print(&["--threads=3", "--chunk-size", size]), one, "{size}");
     }
 }
 
@@ -111,8 +111,8 @@ fn as_babeltrace_does_it() {
         let paths = paths.iter().map(|path| path.to_str().unwrap());
         ichnos(["cat", "--stream-intersection", "--clock-seconds", "-q"].into_iter().chain(paths))
     };
-    let folder = traces("as-babeltrace");
-    let path = |name: &str| folder.join(name);
+    let directory = traces("as-babeltrace");
+    let path = |name: &str| directory.join(name);
     for name in ["common", "touching", "alone", "with-empty"] {
         let (is_ok, text) = theirs(&[&path(name)]);
         assert!(is_ok, "{name}");

@@ -31,12 +31,12 @@ fn as_strings(json: &Value, is_quoted: &dyn Fn(i128) -> bool) -> Value {
 
 #[test]
 fn integers_are_strings_where_wanted() {
-    let folder = trace("integers");
-    let path = folder.to_str().unwrap();
+    let directory = trace("integers");
+    let path = directory.to_str().unwrap();
     let commands: [&[&str]; 7] = [
         &["cat", "--format", "jsonl", "--packets", path],
         &["cat", "--format", "log-json", path],
-        &["cat", "--format", "log-json", "--threads", "3", "--part-size", "64", path],
+        &["cat", "--format", "log-json", "--threads", "3", "--chunk-size", "64", path],
         &["info", "--json", "--count", path],
         &["check", "--json", path],
         &["schema", "--json", path],
@@ -67,8 +67,8 @@ fn integers_are_strings_where_wanted() {
 
 #[test]
 fn times_have_dates_where_wanted() {
-    let folder = trace("dates");
-    let path = folder.to_str().unwrap();
+    let directory = trace("dates");
+    let path = directory.to_str().unwrap();
     let first = |arguments: &[&str]| {
         let run = ichnos([&["cat", path], arguments].concat()).expect(0, &[]);
         let lines: Vec<Value> = run.out.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

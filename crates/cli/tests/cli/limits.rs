@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use ichnos::io::IoLimits;
 use ichnos::model::Limits;
 
-use crate::support::{Files, Folder, Run, command, gzip, ichnos, overlapping_zip, root, spec2, tar, tsdl};
+use crate::support::{Directory, Files, Run, command, gzip, ichnos, overlapping_zip, root, spec2, tar, tsdl};
 use crate::transcript::transcript;
 
 /// The rows of a table of docs/limits.md: names of limits, each with its flag and its default.
@@ -79,11 +79,11 @@ fn the_page_has_all_limits() {
 }
 
 fn run(verb: &str, files: &[(&str, Vec<u8>)], arguments: &[&str]) -> Run {
-    let folder = Folder::new("limits");
+    let directory = Directory::new("limits");
     for (name, bytes) in files {
-        std::fs::write(folder.join(name), bytes).unwrap();
+        std::fs::write(directory.join(name), bytes).unwrap();
     }
-    ichnos([verb, folder.to_str().unwrap()].iter().chain(arguments))
+    ichnos([verb, directory.to_str().unwrap()].iter().chain(arguments))
 }
 
 fn cat(files: &[(&str, Vec<u8>)], arguments: &[&str]) -> Run {
@@ -128,9 +128,9 @@ fn each_flag_sets_its_limit() {
                    event.header:=struct{integer{size=8;}id;};};event{id=9;};";
     let files = tsdl(unknown, &[16, 1].repeat(5));
     let all = cat(&files, &[]).expect(3, &[]).err;
-    assert_eq!(all.matches("no event record class 1").count(), 5);
+    assert_eq!(all.matches("unknown event record class 1 ").count(), 5);
     let few = cat(&files, &["--max", "damage=3"]).expect(3, &["2 more damaged places"]).err;
-    assert_eq!(few.matches("no event record class 1").count(), 3);
+    assert_eq!(few.matches("unknown event record class 1 ").count(), 3);
     let few = run("check", &files, &["--max", "damage=3", "--json"]).expect(1, &[]).json();
     assert_eq!((few["errors"].as_u64(), few["left_out"].as_u64()), (Some(5), Some(2)));
     assert_eq!(few["findings"].as_array().unwrap().len(), 3);
@@ -139,14 +139,14 @@ fn each_flag_sets_its_limit() {
     cat(&files, &["--max", "damage=0"]).expect(2, &["at least 1"]);
     // What is unpacked, and what lies where.
     let of = |files: Files, given: &str, code: i32, part: &str| {
-        let folder = Folder::new("limits");
+        let directory = Directory::new("limits");
         for (name, bytes) in files {
-            let path = folder.join(name);
+            let path = directory.join(name);
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(path, bytes).unwrap();
         }
-        let archive = folder.join("t.tar.gz");
-        let path = if archive.exists() { &archive } else { &*folder };
+        let archive = directory.join("t.tar.gz");
+        let path = if archive.exists() { &archive } else { &*directory };
         ichnos(["info", path.to_str().unwrap(), "--max", given]).expect(code, &[part]);
     };
     let archive = |packets| vec![("t.tar.gz", gzip(&tar(&tsdl(PACKETS, &vec![8; packets]))))];
@@ -159,8 +159,8 @@ fn each_flag_sets_its_limit() {
     of(tsdl(PACKETS, &[8]), "files=2", 0, "");
     of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files is more than the limit of 1");
     let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
-    of(deep(), "folders=2", 0, "");
-    of(deep(), "folders=1", 3, "left out, it is more than 1 folders deep");
+    of(deep(), "directories=2", 0, "");
+    of(deep(), "directories=1", 3, "left out, it is more than 1 directories deep");
 }
 
 /// Whichever limit is reached, the message names the option that raises it.
@@ -208,15 +208,15 @@ fn a_limit_names_its_option() {
         named("check", &files, 1, given);
     }
     let deep: Files = tsdl(PACKETS, &[8]);
-    let folder = Folder::new("limits");
+    let directory = Directory::new("limits");
     for (name, bytes) in &deep {
-        std::fs::write(folder.join(name), bytes).unwrap();
+        std::fs::write(directory.join(name), bytes).unwrap();
     }
-    std::fs::create_dir_all(folder.join("a/b/c")).unwrap();
-    let path = folder.to_str().unwrap();
+    std::fs::create_dir_all(directory.join("a/b/c")).unwrap();
+    let path = directory.to_str().unwrap();
     let advice = |option: &str| format!("raise the limit with {option}");
-    ichnos(["info", path, "--max", "folders=1"]).expect(3, &[&advice("--max folders=VALUE")]);
-    ichnos(["check", path, "--max", "folders=1"]).prints(&[&advice("--max folders=VALUE")]);
+    ichnos(["info", path, "--max", "directories=1"]).expect(3, &[&advice("--max directories=VALUE")]);
+    ichnos(["check", path, "--max", "directories=1"]).prints(&[&advice("--max directories=VALUE")]);
     ichnos(["info", path, "--max", "files=1"]).expect(2, &[&advice("--max files=VALUE")]);
 }
 
@@ -239,8 +239,8 @@ fn much_of_what_could_be_heavy_is_read() {
     // A small archive of many events.
     let files =
         tsdl("stream{};event{fields:=struct{integer{size=32;}a;string b;};};", &b"abcdefg\0".repeat(10_000));
-    let folder = Folder::new("limits");
-    let archive = folder.join("t.tar.xz");
+    let directory = Directory::new("limits");
+    let archive = directory.join("t.tar.xz");
     std::fs::write(&archive, xz(&tar(&files))).unwrap();
     let count = ichnos(["cat", archive.to_str().unwrap()]).expect(0, &[]).out.lines().count();
     assert_eq!(count, 10_000);
@@ -575,33 +575,33 @@ fn a_kilobyte_costs_little() {
         eprintln!("skipped: the address sanitizer takes memory for itself");
         return;
     }
-    let folder = Folder::new("hostile");
+    let directory = Directory::new("hostile");
     for (name, files) in hostile() {
         let size: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
         assert!(size <= 1024, "{name}: {size}");
-        std::fs::create_dir(folder.join(name)).unwrap();
+        std::fs::create_dir(directory.join(name)).unwrap();
         for (file, bytes) in &files {
-            std::fs::write(folder.join(name).join(file), bytes).unwrap();
+            std::fs::write(directory.join(name).join(file), bytes).unwrap();
         }
     }
     // A process of its own, which is small and has no other children.
     let test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::measured", "--nocapture"])
-        .env(MEASURED, &*folder)
+        .env(MEASURED, &*directory)
         .status();
     assert!(test.unwrap().success());
 }
 
 const MEASURED: &str = "ICHNOS_TEST_MEASURED";
 
-/// Runs each verb on each of the inputs in the folder that [`MEASURED`] names.
+/// Runs each verb on each of the inputs in the directory that [`MEASURED`] names.
 #[cfg(target_os = "linux")]
 #[test]
 fn measured() {
     use nix::sys::resource::{UsageWho, getrusage};
     use nix::sys::time::TimeVal;
 
-    let Some(folder) = std::env::var_os(MEASURED) else { return };
+    let Some(directory) = std::env::var_os(MEASURED) else { return };
     // The most memory of any child so far in kB, and processor time of all in seconds.
     let spent = || {
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).unwrap();
@@ -611,7 +611,7 @@ fn measured() {
     // Without optimization, programs take some twenty times as long.
     let most_seconds = if cfg!(debug_assertions) { 20.0 } else { 1.0 };
     let mut worst = (0.0, String::new());
-    for case in std::fs::read_dir(folder).unwrap() {
+    for case in std::fs::read_dir(directory).unwrap() {
         let case = case.unwrap().path();
         let files: Vec<_> = std::fs::read_dir(&case).unwrap().map(|file| file.unwrap().path()).collect();
         let path = match &files[..] {
@@ -724,27 +724,27 @@ fn metadata_take_no_more_than_twelve_times_their_size() {
         eprintln!("skipped: the address sanitizer takes memory for itself");
         return;
     }
-    let folder = Folder::new("greedy");
+    let directory = Directory::new("greedy");
     for (name, text) in greedy(GREEDY) {
-        std::fs::create_dir(folder.join(name)).unwrap();
-        std::fs::write(folder.join(name).join("metadata"), text).unwrap();
-        std::fs::write(folder.join(name).join("s"), [1; 8]).unwrap();
+        std::fs::create_dir(directory.join(name)).unwrap();
+        std::fs::write(directory.join(name).join("metadata"), text).unwrap();
+        std::fs::write(directory.join(name).join("s"), [1; 8]).unwrap();
     }
     // A process of its own, which is small and has no other children.
     let test = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "limits::greedy_measured", "--nocapture"])
-        .env(MEASURED, &*folder)
+        .env(MEASURED, &*directory)
         .status();
     assert!(test.unwrap().success());
 }
 
-/// Runs a verb on each of the texts in the folder that [`MEASURED`] names, which are all of one size.
+/// Runs a verb on each of the texts in the directory that [`MEASURED`] names, which are all of one size.
 #[cfg(target_os = "linux")]
 #[test]
 fn greedy_measured() {
     use nix::sys::resource::{UsageWho, getrusage};
 
-    let Some(folder) = std::env::var_os(MEASURED) else { return };
+    let Some(directory) = std::env::var_os(MEASURED) else { return };
     let measure = |case: &std::path::Path| {
         let begin = std::time::Instant::now();
         let mut command = command();
@@ -760,10 +760,10 @@ fn greedy_measured() {
     };
     // How much of the program itself is in memory depends on how the system reads its file: more of one that
     // was just written.
-    let little = Folder::new("little");
+    let little = Directory::new("little");
     std::fs::write(little.join("metadata"), greedy(1)[0].1.as_bytes()).unwrap();
     let program = measure(&little);
-    for case in std::fs::read_dir(folder).unwrap() {
+    for case in std::fs::read_dir(directory).unwrap() {
         let case = case.unwrap().path();
         let kilobytes = measure(&case) - program;
         assert!(kilobytes * 1024 <= 23 * GREEDY / 2, "{}: {kilobytes} kB", case.display());

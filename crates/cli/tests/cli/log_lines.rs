@@ -6,7 +6,7 @@ use std::path::Path;
 use ichnos::fuchsia::log::{Encoder, Event};
 use serde_json::Value as Json;
 
-use crate::support::{Folder, Run, ichnos, recorded, root, trace};
+use crate::support::{Directory, Run, ichnos, recorded, root, trace};
 use crate::transcript::transcript;
 
 /// The example of the logger, which logs through `tracing` and `log`.
@@ -43,8 +43,8 @@ fn extended(event: &Event<'_>, rolled_out: u64, moniker: &str, url: &str) -> Vec
 fn conformance_of_log_lines() {
     let Some(golden) = recorded("fuchsia/goldens/log_record_golden.json") else { return };
     let golden: Json = serde_json::from_slice(&std::fs::read(golden).unwrap()).unwrap();
-    let folder = Folder::new("log-golden");
-    let file = folder.join("log");
+    let directory = Directory::new("log-golden");
+    let file = directory.join("log");
 
     let app = Event {
         severity: 0x30,
@@ -88,24 +88,24 @@ fn conformance_of_log_lines() {
 #[test]
 fn tags_that_are_the_component_are_left_out() {
     let _transcript = transcript!();
-    let folder = Folder::new("log-tags");
+    let directory = Directory::new("log-tags");
     let event = Event {
         severity: 0x40,
         message: Some("m"),
         tags: &["moniker", "bar", "moniker"],
         ..Event::default()
     };
-    std::fs::write(folder.join("log"), extended(&event, 0, "moniker", "url")).unwrap();
-    let run = cat(folder.join("log"), &["--format=log"]);
+    std::fs::write(directory.join("log"), extended(&event, 0, "moniker", "url")).unwrap();
+    let run = cat(directory.join("log"), &["--format=log"]);
     assert_eq!(run.out, "[00000.000000][0][0][moniker][bar] WARN: m\n");
-    let json = objects(&cat(folder.join("log"), &["--format=log-json"]));
+    let json = objects(&cat(directory.join("log"), &["--format=log-json"]));
     assert_eq!(json[0]["metadata"]["tags"], serde_json::json!(["moniker", "bar", "moniker"]));
 }
 
 #[test]
 fn what_the_example_logs_is_printed() {
-    let folder = Folder::new("log-oven");
-    let file = folder.join("oven.log");
+    let directory = Directory::new("log-oven");
+    let file = directory.join("oven.log");
     oven::bake(&file).unwrap();
     let run = cat(&file, &["--format=log"]).expect(0, &[]);
     let pid = std::process::id();
@@ -139,8 +139,8 @@ fn what_is_logged_to_a_socket_is_printed() {
     use ichnos::fuchsia::logger::{DatagramSocket, Logger, LoggerOptions};
     use tracing_subscriber::layer::SubscriberExt;
 
-    let folder = Folder::new("log-socket");
-    let path = folder.join("socket");
+    let directory = Directory::new("log-socket");
+    let path = directory.join("socket");
     let listen = format!("unixgram:{}", path.display());
     let cat = crate::support::command()
         .args(["cat", "--format=log", "--limit=2", "--listen", &listen])
@@ -194,8 +194,8 @@ fn events_with_a_log_level_are_lines() {
 #[test]
 fn events_without_a_level_and_losses_are_lines() {
     let _transcript = transcript!();
-    let folder = trace("log-plain");
-    let run = cat(&*folder, &["--format=log"]);
+    let directory = trace("log-plain");
+    let run = cat(&*directory, &["--format=log"]);
     assert_eq!(run.out.lines().count(), 11);
     assert!(
         run.out.starts_with("[1000000000.000001][][][] demo:tick value=0 text=hello\\x1b[31m\n"),
@@ -205,9 +205,9 @@ fn events_without_a_level_and_losses_are_lines() {
     let loss = "WARN: the tracer discarded 7 events in the data stream ";
     assert!(run.out.contains(loss) && run.out.contains(" [dropped=7]\n"), "{}", run.out);
     assert!(!run.err.contains("discarded"), "{}", run.err);
-    let run = cat(&*folder, &["--format=log", "--color=always", "-q"]);
+    let run = cat(&*directory, &["--format=log", "--color=always", "-q"]);
     assert!(run.out.contains("\x1b[33m[1000000003.000000][][][] WARN: "), "{:?}", run.out);
-    assert_eq!(objects(&cat(&*folder, &["--format=log-json"])).len(), 11);
+    assert_eq!(objects(&cat(&*directory, &["--format=log-json"])).len(), 11);
 }
 
 /// Messages of LTTng's own `tracelog`, and levels of all kinds of tracers; and nothing of it depends on the
@@ -230,7 +230,7 @@ fn recorded_traces_are_logs() {
         levels +=
             text.out.lines().filter(|line| line.contains("] DEBUG: ") || line.contains("] INFO: ")).count();
         objects(&json);
-        for many in [["--threads=2", "--part-size=1"], ["--threads=3", "--part-size=20000"]] {
+        for many in [["--threads=2", "--chunk-size=1"], ["--threads=3", "--chunk-size=20000"]] {
             let more = cat(&path, &[&["--format=log", "-q"], &many[..]].concat());
             assert!(more.out == text.out && more.code == text.code, "{}: {many:?}", path.display());
             let more = cat(&path, &[&["--format=log-json", "-q"], &many[..]].concat());

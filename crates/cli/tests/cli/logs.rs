@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use ichnos_fuchsia::log::Encoder;
 use serde_json::{Value, json};
 
-use crate::support::{Folder, Run, command, ichnos, ichnos_with, recorded, root};
+use crate::support::{Directory, Run, command, ichnos, ichnos_with, recorded, root};
 use crate::transcript::transcript;
 
 /// The log that is part of the project.
@@ -121,8 +121,8 @@ fn options_of_formats() {
     ichnos(["info", "-O", "fuchsia-log.clock=sun", log]);
     ichnos(["info", "-O", "fuchsia-log.moon=full", log]);
     ichnos(["info", "-O", "boot", log]);
-    let folder = Folder::new("options-of-formats");
-    let text = folder.join("text");
+    let directory = Directory::new("options-of-formats");
+    let text = directory.join("text");
     fs::write(&text, "This is no log.\n").unwrap();
     ichnos(["info", path(&text)]);
     ichnos(["info", "--count", "--from", "fuchsia-log", path(&text)]);
@@ -133,8 +133,8 @@ fn options_of_formats() {
 #[test]
 fn damage_and_rules() {
     let _transcript = transcript!();
-    let folder = Folder::new("logs");
-    let file = folder.join("a.log");
+    let directory = Directory::new("logs");
+    let file = directory.join("a.log");
     let mut bytes = fs::read(example()).unwrap();
     // The type of the first argument of the first record, and reserved bits of the second record.
     bytes[16] |= 0xf;
@@ -177,8 +177,8 @@ pub fn records(count: u64) -> Vec<Vec<u8>> {
 /// multiples of 8 bytes.
 #[test]
 fn a_missing_byte_loses_one_record() {
-    let folder = Folder::new("cut");
-    let file = folder.join("a.log");
+    let directory = Directory::new("cut");
+    let file = directory.join("a.log");
     let records = records(500);
     let begin: usize = records[..100].iter().map(Vec::len).sum();
     let whole = records.concat();
@@ -186,7 +186,7 @@ fn a_missing_byte_loses_one_record() {
         let mut bytes = whole.clone();
         bytes.remove(at);
         fs::write(&file, bytes).unwrap();
-        let run = ichnos(["cat", "-fjsonl", path(&file)]).expect(3, &["in record 101"]);
+        let run = ichnos(["cat", "-fjsonl", path(&file)]).expect(3, &["record 101 breaks"]);
         let times: Vec<u64> =
             events(&run).iter().map(|event| event["payload"]["bar"].as_u64().unwrap()).collect();
         let expected: Vec<u64> = (0..500).filter(|index| *index != 100).collect();
@@ -208,8 +208,8 @@ fn classes_of_records_take_little_memory() {
         eprintln!("skipped: the address sanitizer takes memory for itself");
         return;
     }
-    let folder = Folder::new("classes");
-    let file = folder.join("a.log");
+    let directory = Directory::new("classes");
+    let file = directory.join("a.log");
     let write = |distinct: usize| {
         let mut buffer = vec![0; 512];
         let mut bytes = Vec::new();
@@ -259,8 +259,8 @@ fn a_socket_is_listened_to() {
     use std::process::{Command, Stdio};
     use std::time::Duration;
 
-    let folder = Folder::new("listen");
-    let socket = folder.join("log.sock");
+    let directory = Directory::new("listen");
+    let socket = directory.join("log.sock");
     let address = format!("unixgram:{}", path(&socket));
     let mut child = command()
         .args(["cat", "-fjsonl", "--listen", &address])
@@ -310,7 +310,7 @@ fn a_socket_is_listened_to() {
 fn vectors_of_the_reference() {
     let Some(file) = recorded("fuchsia/vectors/vectors.json") else { return };
     let vectors: Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-    let folder = Folder::new("vectors");
+    let directory = Directory::new("vectors");
     let good = [0x29, 0, 0, 0, 0, 0, 0, 0x30, 1, 0, 0, 0, 0, 0, 0, 0];
     let mut count = 0;
     for vector in vectors.as_array().unwrap() {
@@ -322,7 +322,7 @@ fn vectors_of_the_reference() {
         let hex = vector["hex"].as_str().unwrap();
         let bytes: Vec<u8> =
             (0..hex.len()).step_by(2).map(|i| u8::from_str_radix(&hex[i..i + 2], 16).unwrap()).collect();
-        let file = folder.join(name);
+        let file = directory.join(name);
         let datagram = |bytes: &[u8]| [&(bytes.len() as u32).to_le_bytes()[..], bytes].concat();
         fs::write(&file, [datagram(&good), datagram(&bytes), datagram(&good)].concat()).unwrap();
         let run = ichnos(["cat", "-fjsonl", path(&file)]);
@@ -403,14 +403,14 @@ fn vectors_of_the_reference() {
 #[test]
 fn a_log_that_is_named_twice_is_read_once() {
     let _transcript = transcript!();
-    let folder = Folder::new("log-twice");
-    let (log, link) = (folder.join("boot.log"), folder.join("hard.log"));
+    let directory = Directory::new("log-twice");
+    let (log, link) = (directory.join("boot.log"), directory.join("hard.log"));
     fs::copy(example(), &log).unwrap();
-    let (log, link, folder) = (path(&log), path(&link), path(&folder));
+    let (log, link, directory) = (path(&log), path(&link), path(&directory));
     let count = |paths: &[&str]| ichnos([&["cat", "-fnull", "--stats"], paths].concat());
     let twice = "boot.log: this file is given more than once: it is read once";
-    count(&[folder, log]).expect(0, &["8 events in", twice]);
-    count(&[log, folder]).expect(0, &["8 events in", twice]);
+    count(&[directory, log]).expect(0, &["8 events in", twice]);
+    count(&[log, directory]).expect(0, &["8 events in", twice]);
     count(&[log, log]);
     fs::hard_link(log, link).unwrap();
     count(&[link, log]);

@@ -2,20 +2,20 @@
 
 use std::ffi::OsStr;
 
-use crate::support::{Folder, Run, ichnos, root, trace};
+use crate::support::{Directory, Run, ichnos, root, trace};
 use crate::transcript::transcript;
 
 const FORMATS: [&str; 6] = ["pretty", "details", "jsonl", "log", "log-json", "null"];
 
-fn cat(folder: &Folder, options: &[&str]) -> Run {
-    ichnos([OsStr::new("cat"), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+fn cat(directory: &Directory, options: &[&str]) -> Run {
+    ichnos([OsStr::new("cat"), directory.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
 }
 
 /// Each option with each format: no option changes nothing without an error.
 #[test]
 fn each_with_each_format() {
-    let folder = trace("each-option");
-    let others = Folder::new("each-option-out");
+    let directory = trace("each-option");
+    let others = Directory::new("each-option-out");
     let out = others.join("out");
     let out = format!("--output={}", out.display());
     let all = &FORMATS[..];
@@ -38,11 +38,11 @@ fn each_with_each_format() {
         ("--stream-intersection", all),
         ("--limit=3", all),
         ("--threads=2", all),
-        ("--part-size=1M", all),
+        ("--chunk-size=1M", all),
         ("--stats", all),
     ] {
         for format in FORMATS {
-            let run = cat(&folder, &["--format", format, option]);
+            let run = cat(&directory, &["--format", format, option]);
             if formats.contains(&format) {
                 run.expect(0, &[]);
                 continue;
@@ -60,12 +60,12 @@ fn each_with_each_format() {
 #[test]
 fn time_zones_are_for_times() {
     let _transcript = transcript!();
-    let folder = trace("zones");
-    cat(&folder, &["--json", "--clock-gmt", "--begin=01:46"]);
-    cat(&folder, &["--time=iso"]);
-    cat(&folder, &["--json", "--clock-gmt"]);
+    let directory = trace("zones");
+    cat(&directory, &["--json", "--clock-gmt", "--begin=01:46"]);
+    cat(&directory, &["--time=iso"]);
+    cat(&directory, &["--json", "--clock-gmt"]);
     let info = |options: &[&str]| {
-        ichnos([OsStr::new("info"), folder.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
+        ichnos([OsStr::new("info"), directory.as_os_str()].into_iter().chain(options.iter().map(OsStr::new)))
     };
     info(&["--clock-gmt"]);
     info(&["--clock-gmt", "--json"]);
@@ -74,8 +74,8 @@ fn time_zones_are_for_times() {
 #[test]
 fn all_that_do_not_apply_are_named() {
     let _transcript = transcript!();
-    let folder = trace("all-named");
-    cat(&folder, &["--json", "--fields=all", "--clock-date", "--details=compact"]);
+    let directory = trace("all-named");
+    cat(&directory, &["--json", "--fields=all", "--clock-date", "--details=compact"]);
 }
 
 /// What is said about traces of a format that is not there.

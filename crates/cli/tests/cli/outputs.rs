@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::support::{Folder, ichnos, ichnos_in, root};
+use crate::support::{Directory, ichnos, ichnos_in, root};
 use crate::transcript::transcript;
 
 const VERBS: [&str; 7] = ["info", "cat", "check", "schema", "formats", "completions", "man"];
@@ -36,10 +36,10 @@ fn topics_of_help() {
     ichnos(["formats", "--json"]);
 }
 
-/// What each verb and each sink prints of a trace in a folder.
-fn print_all(folder: &Path, path: &str, more: &[&str]) {
+/// What each verb and each sink prints of a trace in a directory.
+fn print_all(directory: &Path, path: &str, more: &[&str]) {
     let run = |arguments: &[&str]| {
-        ichnos_in(folder, [&arguments[..1], &[path], &arguments[1..]].concat());
+        ichnos_in(directory, [&arguments[..1], &[path], &arguments[1..]].concat());
     };
     for format in ["pretty", "details", "jsonl", "log", "log-json", "null"] {
         run(&[&["cat", "--format", format][..], more].concat());
@@ -90,21 +90,21 @@ fn several_families() {
 }
 
 /// A copy of an example.
-fn copy(name: &str, files: &[&str]) -> Folder {
-    let folder = Folder::new(name);
+fn copy(name: &str, files: &[&str]) -> Directory {
+    let directory = Directory::new(name);
     for file in files {
-        let target = folder.join(file);
+        let target = directory.join(file);
         fs::create_dir_all(target.parent().unwrap()).unwrap();
         fs::write(target, fs::read(root().join("examples").join(file)).unwrap()).unwrap();
     }
-    folder
+    directory
 }
 
 #[test]
 fn damaged_ctf() {
     let _transcript = transcript!();
-    let folder = copy("damaged-ctf", &["hello-ctf2/trace/metadata", "hello-ctf2/trace/thermometer"]);
-    let stream = folder.join("hello-ctf2/trace/thermometer");
+    let directory = copy("damaged-ctf", &["hello-ctf2/trace/metadata", "hello-ctf2/trace/thermometer"]);
+    let stream = directory.join("hello-ctf2/trace/thermometer");
     let mut bytes = fs::read(&stream).unwrap();
     // The total length of the second packet is wrong, and the end is missing.
     let magic = bytes[..4].to_vec();
@@ -112,24 +112,24 @@ fn damaged_ctf() {
     bytes[second] ^= 0xff;
     bytes.truncate(bytes.len() - 3);
     fs::write(&stream, bytes).unwrap();
-    print_all(&folder, "hello-ctf2", &[]);
+    print_all(&directory, "hello-ctf2", &[]);
 }
 
 #[test]
 fn damaged_metadata() {
     let _transcript = transcript!();
-    let folder = copy("damaged-metadata", &["hello-ctf2/trace/metadata", "hello-ctf2/trace/thermometer"]);
-    let path = folder.join("hello-ctf2/trace/metadata");
+    let directory = copy("damaged-metadata", &["hello-ctf2/trace/metadata", "hello-ctf2/trace/thermometer"]);
+    let path = directory.join("hello-ctf2/trace/metadata");
     let text = fs::read_to_string(&path).unwrap();
     fs::write(&path, text.replacen("structure", "strukture", 1)).unwrap();
-    print_all(&folder, "hello-ctf2", &[]);
+    print_all(&directory, "hello-ctf2", &[]);
 }
 
 #[test]
 fn damaged_log() {
     let _transcript = transcript!();
-    let folder = copy("damaged-log", &["hello-fuchsia/boot.log"]);
-    let log = folder.join("hello-fuchsia/boot.log");
+    let directory = copy("damaged-log", &["hello-fuchsia/boot.log"]);
+    let log = directory.join("hello-fuchsia/boot.log");
     let mut bytes = fs::read(&log).unwrap();
     // The type of the first argument of the first record, reserved bits of the second record, and the end.
     bytes[16] |= 0xf;
@@ -137,5 +137,5 @@ fn damaged_log() {
     bytes[second + 6] = 1;
     bytes.truncate(bytes.len() - 5);
     fs::write(&log, bytes).unwrap();
-    print_all(&folder, "hello-fuchsia", &[]);
+    print_all(&directory, "hello-fuchsia", &[]);
 }

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::fs;
 
-use crate::support::{Folder, Run, ichnos, packet, trace};
+use crate::support::{Directory, Run, ichnos, packet, trace};
 use crate::transcript::transcript;
 
 fn run(verb: &str, paths: &[&OsStr], options: &[&str]) -> Run {
@@ -14,8 +14,8 @@ fn run(verb: &str, paths: &[&OsStr], options: &[&str]) -> Run {
 /// What cannot be read is said, and the others are read.
 #[test]
 fn one_of_several() {
-    let folder = trace("one-of-several");
-    let others = Folder::new("one-of-several-others");
+    let directory = trace("one-of-several");
+    let others = Directory::new("one-of-several-others");
     let missing = others.join("missing").into_os_string();
     let text = others.join("text").into_os_string();
     fs::write(&text, "hello").unwrap();
@@ -23,7 +23,7 @@ fn one_of_several() {
     fs::write(&archive, b"PK\x03\x04nonsense").unwrap();
     let empty = others.join("empty").into_os_string();
     fs::create_dir(&empty).unwrap();
-    let good = folder.as_os_str();
+    let good = directory.as_os_str();
     let alone = run("cat", &[good], &[]).expect(0, &[]).out;
     for (bad, expected) in [
         (&missing, "missing: no such file or directory"),
@@ -50,8 +50,7 @@ fn one_of_several() {
     // Nothing was read: what is wrong with each.
     for verb in ["cat", "info", "schema", "check"] {
         let run = run(verb, &[&missing, &text, &empty], &[]);
-        let run =
-            run.expect(2, &["missing: there is no such", "text: no trace found", "empty: no trace found"]);
+        let run = run.expect(2, &["missing: no such", "text: no trace found", "empty: no trace found"]);
         assert_eq!(run.err.matches("error: ").count(), 3, "{}", run.err);
     }
 }
@@ -74,10 +73,10 @@ fn paths_in_any_order() {
 #[test]
 fn refused_and_missing() {
     let _transcript = transcript!();
-    let folder = Folder::new("refused-and-missing");
-    fs::write(folder.join("metadata"), "/* CTF 1.8 */ nonsense").unwrap();
-    let missing = folder.join("missing").into_os_string();
-    let paths = [folder.as_os_str(), &missing];
+    let directory = Directory::new("refused-and-missing");
+    fs::write(directory.join("metadata"), "/* CTF 1.8 */ nonsense").unwrap();
+    let missing = directory.join("missing").into_os_string();
+    let paths = [directory.as_os_str(), &missing];
     run("cat", &paths, &[]);
     run("check", &paths, &[]);
 }
@@ -86,7 +85,7 @@ fn refused_and_missing() {
 #[test]
 fn known_files() {
     let _transcript = transcript!();
-    let folder = Folder::new("known-files");
+    let directory = Directory::new("known-files");
     let mut elf = b"\x7fELF\x02\x01\x01".to_vec();
     elf.resize(64, 0);
     let mut core = elf.clone();
@@ -116,18 +115,18 @@ fn known_files() {
         ("pdf", b"%PDF-1.7", "a PDF document"),
         ("zeros", &[0; 64], "a file of zeros"),
     ] {
-        let path = folder.join(name);
+        let path = directory.join(name);
         fs::write(&path, bytes).unwrap();
         for verb in ["info", "cat"] {
             let run = run(verb, &[path.as_os_str()], &[]);
             run.expect(2, &[&format!("no trace found: this is {what}"), "which ichnos does not read"]);
         }
     }
-    fs::write(folder.join("nothing"), b"").unwrap();
-    run("info", &[folder.join("nothing").as_os_str()], &[]);
-    fs::write(folder.join("stream"), packet(&[1, 2], 0)).unwrap();
+    fs::write(directory.join("nothing"), b"").unwrap();
+    run("info", &[directory.join("nothing").as_os_str()], &[]);
+    fs::write(directory.join("stream"), packet(&[1, 2], 0)).unwrap();
     // Among other files, a recording is worth mentioning; compressed ones are unpacked before.
-    let among = Folder::new("known-among");
+    let among = Directory::new("known-among");
     fs::write(among.join("readme"), "text").unwrap();
     fs::write(among.join("x.pcap"), b"\xd4\xc3\xb2\xa1\x02\0\x04\0").unwrap();
     run("info", &[among.as_os_str()], &[]);
@@ -138,19 +137,19 @@ fn known_files() {
     run("info", &[packed.as_os_str()], &[]);
 }
 
-/// What is wrong with a folder stops a strict reader, too.
+/// What is wrong with a directory stops a strict reader, too.
 #[cfg(unix)]
 #[test]
-fn problems_of_folders() {
+fn problems_of_directories() {
     let _transcript = transcript!();
-    let folder = trace("problems-of-folders");
-    let mut deep = folder.to_path_buf();
+    let directory = trace("problems-of-directories");
+    let mut deep = directory.to_path_buf();
     for _ in 0..3 {
         deep.push("d");
     }
     fs::create_dir_all(&deep).unwrap();
-    let path: OsString = folder.as_os_str().to_owned();
-    let options = ["--max", "folders=1"];
+    let path: OsString = directory.as_os_str().to_owned();
+    let options = ["--max", "directories=1"];
     run("cat", &[&path], &options);
     run("cat", &[&path], &[&options[..], &["--strict"]].concat());
 }

@@ -6,13 +6,13 @@ use std::fs;
 
 use serde_json::Value;
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet};
+use crate::support::{Directory, METADATA, Run, ichnos, packet};
 use crate::transcript::transcript;
 
 /// A trace of this tracer, of [`METADATA`] but for these replacements. Each packet: begin, end, and
 /// times of its events.
-fn trace(name: &str, tracer: &str, packets: &[(u64, u64, &[u64])], changes: &[(&str, &str)]) -> Folder {
-    let folder = Folder::new(name);
+fn trace(name: &str, tracer: &str, packets: &[(u64, u64, &[u64])], changes: &[(&str, &str)]) -> Directory {
+    let directory = Directory::new(name);
     let (tracer, version) = tracer.split_once(' ').unwrap();
     let numbers: Vec<&str> = version.split('.').collect();
     let environment = format!(
@@ -24,7 +24,7 @@ fn trace(name: &str, tracer: &str, packets: &[(u64, u64, &[u64])], changes: &[(&
         assert!(metadata.contains(from));
         metadata = metadata.replace(from, to);
     }
-    fs::write(folder.join("metadata"), metadata).unwrap();
+    fs::write(directory.join("metadata"), metadata).unwrap();
     let mut bytes = Vec::new();
     for (begin, end, times) in packets {
         let mut packet = packet(times, 0);
@@ -32,30 +32,31 @@ fn trace(name: &str, tracer: &str, packets: &[(u64, u64, &[u64])], changes: &[(&
         packet[16..24].copy_from_slice(&end.to_le_bytes());
         bytes.extend(packet);
     }
-    fs::write(folder.join("stream"), bytes).unwrap();
-    folder
+    fs::write(directory.join("stream"), bytes).unwrap();
+    directory
 }
 
-fn run(verb: &str, folder: &Folder, more: &[&str]) -> Run {
-    let arguments = [OsStr::new(verb), folder.as_os_str()];
+fn run(verb: &str, directory: &Directory, more: &[&str]) -> Run {
+    let arguments = [OsStr::new(verb), directory.as_os_str()];
     ichnos(arguments.into_iter().chain(more.iter().map(OsStr::new)))
 }
 
 /// The quirks that `info` names.
-fn named(folder: &Folder, more: &[&str]) -> Vec<String> {
-    let run = run("info", folder, &[&["--json"], more].concat());
+fn named(directory: &Directory, more: &[&str]) -> Vec<String> {
+    let run = run("info", directory, &[&["--json"], more].concat());
     let quirks = run.json()["traces"][0]["quirks"].as_array().unwrap().clone();
     quirks.iter().map(|quirk| quirk["name"].as_str().unwrap().to_owned()).collect()
 }
 
 /// Nanoseconds since the clock's beginning of all lines of a kind, where nothing is wrong.
-fn times(folder: &Folder, kind: &str, more: &[&str]) -> Vec<i128> {
-    times_with(folder, kind, more, 0, &[])
+fn times(directory: &Directory, kind: &str, more: &[&str]) -> Vec<i128> {
+    times_with(directory, kind, more, 0, &[])
 }
 
 /// The same where this is the exit code, and all of these are complained about.
-fn times_with(folder: &Folder, kind: &str, more: &[&str], code: i32, reported: &[&str]) -> Vec<i128> {
-    let run = run("cat", folder, &[&["--format=jsonl", "--packets"], more].concat()).expect(code, reported);
+fn times_with(directory: &Directory, kind: &str, more: &[&str], code: i32, reported: &[&str]) -> Vec<i128> {
+    let run =
+        run("cat", directory, &[&["--format=jsonl", "--packets"], more].concat()).expect(code, reported);
     let lines = run.out.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let of_kind = lines.filter(|line| line["type"] == kind);
     let time = |line: Value| line["ts"].to_string().parse::<i128>().unwrap();
@@ -63,15 +64,15 @@ fn times_with(folder: &Folder, kind: &str, more: &[&str], code: i32, reported: &
 }
 
 /// Checks that a quirk is named where it is in use, and can be switched off by its name and with all.
-fn check(folder: &Folder, quirk: &str) {
-    assert!(named(folder, &[]).contains(&quirk.to_owned()));
-    assert!(!named(folder, &["--no-quirk", quirk]).contains(&quirk.to_owned()));
-    assert!(named(folder, &["--no-quirks"]).is_empty());
-    run("info", folder, &[]).prints(&["known faults", &format!("{quirk}: ")]);
-    let json = run("check", folder, &["--json"]).json();
+fn check(directory: &Directory, quirk: &str) {
+    assert!(named(directory, &[]).contains(&quirk.to_owned()));
+    assert!(!named(directory, &["--no-quirk", quirk]).contains(&quirk.to_owned()));
+    assert!(named(directory, &["--no-quirks"]).is_empty());
+    run("info", directory, &[]).prints(&["known bugs", &format!("{quirk}: ")]);
+    let json = run("check", directory, &["--json"]).json();
     let findings = json["findings"].as_array().unwrap();
     assert!(findings.iter().any(|finding| finding["kind"] == "quirk" && finding["name"] == quirk));
-    let found = run("cat", folder, &["--no-quirks", "--no-quirk", quirk]);
+    let found = run("cat", directory, &["--no-quirks", "--no-quirk", quirk]);
     found.expect(2, &["cannot be used with"]);
 }
 
@@ -85,24 +86,30 @@ fn events_after_their_packet() {
         ("lttng-modules 2.10.10", false),
         ("lttng-modules 2.10.9", true),
     ] {
-        let folder = trace("after-packet", tracer, &PACKETS, &[]);
-        let ends = |more: &[&str]| times(&folder, "packet-end", more);
+        let directory = trace("after-packet", tracer, &PACKETS, &[]);
+        let ends = |more: &[&str]| times(&directory, "packet-end", more);
         // What is no fault of the tracer is damage.
         let reported = |kind: &str, more: &[&str]| {
-            times_with(&folder, kind, more, 3, &["an event at 3500 cycles, but its packet ends at 3000"])
+            times_with(
+                &directory,
+                kind,
+                more,
+                3,
+                &["the event is at 3500 cycles, after the end of its packet at 3000"],
+            )
         };
         assert_eq!(reported("packet-end", &["--no-quirks"]), [3000, 6000]);
         assert_eq!(reported("event", &["--no-quirks"]), [1500, 3500, 4500, 5500]);
         if is_faulty {
-            assert_eq!(times(&folder, "event", &[]), [1500, 3500, 4500, 5500]);
-            check(&folder, "lttng-event-after-packet");
+            assert_eq!(times(&directory, "event", &[]), [1500, 3500, 4500, 5500]);
+            check(&directory, "lttng-event-after-packet");
             assert_eq!(ends(&[]), [3500, 6000]);
             assert_eq!(reported("packet-end", &["--no-quirk=lttng-event-after-packet"]), [3000, 6000]);
             // No event is lost to a window that begins behind the end that the packet says.
-            assert_eq!(times(&folder, "event", &["--begin=@1000000000000003200"]), [3500, 4500, 5500]);
+            assert_eq!(times(&directory, "event", &["--begin=@1000000000000003200"]), [3500, 4500, 5500]);
         } else {
             assert_eq!(reported("packet-end", &[]), [3000, 6000]);
-            assert!(!named(&folder, &[]).contains(&"lttng-event-after-packet".to_owned()));
+            assert!(!named(&directory, &[]).contains(&"lttng-event-after-packet".to_owned()));
         }
     }
 }
@@ -111,19 +118,19 @@ fn events_after_their_packet() {
 fn packets_that_a_crash_left_without_an_end() {
     const PACKETS: [(u64, u64, &[u64]); 2] = [(1000, 3000, &[1500, 2500]), (4000, 0, &[4500, 5500])];
     for tracer in ["lttng-ust 2.13.0", "lttng-modules 2.12.3"] {
-        let folder = trace("crash", tracer, &PACKETS, &[]);
-        check(&folder, "lttng-crash-packet-end");
-        assert_eq!(times(&folder, "packet-end", &[]), [3000, 5500]);
-        let info = run("info", &folder, &["--json"]).expect(0, &[]).json();
+        let directory = trace("crash", tracer, &PACKETS, &[]);
+        check(&directory, "lttng-crash-packet-end");
+        assert_eq!(times(&directory, "packet-end", &[]), [3000, 5500]);
+        let info = run("info", &directory, &["--json"]).expect(0, &[]).json();
         // Such a packet does not end before all others begin.
         assert_eq!(info["traces"][0]["begin_ns"].to_string(), "1000000000000001000");
         let damage = "the packet ends at 0 cycles, before it begins at 4000 cycles";
-        run("cat", &folder, &["--no-quirk=lttng-crash-packet-end"]).expect(3, &[damage]);
-        run("cat", &folder, &["--no-quirk=lttng-event-after-packet"]).expect(0, &[]);
+        run("cat", &directory, &["--no-quirk=lttng-crash-packet-end"]).expect(3, &[damage]);
+        run("cat", &directory, &["--no-quirk=lttng-event-after-packet"]).expect(0, &[]);
     }
     // No other tracer may.
-    let folder = trace("crash-of-others", "barectf 3.1.0", &PACKETS, &[]);
-    run("cat", &folder, &[]).expect(3, &["ends at 0 cycles"]);
+    let directory = trace("crash-of-others", "barectf 3.1.0", &PACKETS, &[]);
+    run("cat", &directory, &[]).expect(3, &["ends at 0 cycles"]);
 }
 
 #[test]
@@ -132,12 +139,13 @@ fn monotonic_clocks() {
     let of_lttng =
         [("absolute = true;", ""), ("\"mono\"", "\"monotonic\""), ("clock.mono.", "clock.monotonic.")];
     let packets: [(u64, u64, &[u64]); 1] = [(1000, 3000, &[1500, 2500])];
-    let folder = trace("monotonic", "lttng-ust 2.13.0", &packets, &of_lttng);
-    check(&folder, "lttng-monotonic-clock");
+    let directory = trace("monotonic", "lttng-ust 2.13.0", &packets, &of_lttng);
+    check(&directory, "lttng-monotonic-clock");
     // A clock that says that it counts from the epoch.
     let other = trace("epoch", "other 1.0.0", &[(2000, 2000, &[2000])], &[]);
-    let both =
-        |more: &[&str]| run("cat", &folder, &[&[other.to_str().unwrap(), "--clock-seconds"], more].concat());
+    let both = |more: &[&str]| {
+        run("cat", &directory, &[&[other.to_str().unwrap(), "--clock-seconds"], more].concat())
+    };
     let printed = both(&[]).out;
     let seconds: Vec<&str> = printed.lines().map(|line| &line[11..21]).collect();
     assert_eq!(seconds, [".000001500", ".000002000", ".000002500"], "{printed}");
@@ -151,20 +159,26 @@ fn monotonic_clocks() {
 #[test]
 fn events_before_their_packet() {
     const PACKETS: [(u64, u64, &[u64]); 2] = [(2000, 3000, &[1500, 2500]), (4500, 6000, &[4000, 5500])];
-    let folder = trace("before-packet", "barectf 2.3.0", &PACKETS, &[]);
-    check(&folder, "barectf-event-before-packet");
-    assert_eq!(times(&folder, "packet-begin", &[]), [1500, 4000]);
-    let reported = |folder: &Folder, more: &[&str]| {
-        times_with(folder, "packet-begin", more, 3, &["the clock goes backwards, from 2000 to 1500 cycles"])
+    let directory = trace("before-packet", "barectf 2.3.0", &PACKETS, &[]);
+    check(&directory, "barectf-event-before-packet");
+    assert_eq!(times(&directory, "packet-begin", &[]), [1500, 4000]);
+    let reported = |directory: &Directory, more: &[&str]| {
+        times_with(
+            directory,
+            "packet-begin",
+            more,
+            3,
+            &["the clock goes backwards, from 2000 to 1500 cycles"],
+        )
     };
-    assert_eq!(reported(&folder, &["--no-quirk=barectf-event-before-packet"]), [2000, 4500]);
+    assert_eq!(reported(&directory, &["--no-quirk=barectf-event-before-packet"]), [2000, 4500]);
     assert_eq!(
-        times(&folder, "event", &["--begin=@1000000000000003500", "--end=@1000000000000004200"]),
+        times(&directory, "event", &["--begin=@1000000000000003500", "--end=@1000000000000004200"]),
         [4000]
     );
-    let folder = trace("not-before-packet", "barectf 2.3.1", &PACKETS, &[]);
-    assert_eq!(reported(&folder, &[]), [2000, 4500]);
-    assert!(named(&folder, &[]).is_empty());
+    let directory = trace("not-before-packet", "barectf 2.3.1", &PACKETS, &[]);
+    assert_eq!(reported(&directory, &[]), [2000, 4500]);
+    assert!(named(&directory, &[]).is_empty());
 }
 
 #[test]

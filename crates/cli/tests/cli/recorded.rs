@@ -58,7 +58,7 @@ mod threads_and_chunks_do_not_show {
                 (run.code, lines.map(str::to_owned).collect::<Vec<_>>(), run.out)
             };
             let one = run(&["--threads=1"]);
-            for many in [["--threads=2", "--part-size=1"], ["--threads=5", "--part-size=20000"]] {
+            for many in [["--threads=2", "--chunk-size=1"], ["--threads=5", "--chunk-size=20000"]] {
                 assert!(run(&many) == one, "{path} {options:?} {many:?}");
             }
         }

@@ -276,13 +276,13 @@ fn licences_are_welcome() {
 
 /// The sources of a crate: their paths, and their lines that are neither comments nor tests, with numbers.
 fn sources(krate: &str) -> Vec<(PathBuf, Vec<(usize, String)>)> {
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")];
+    let mut directories = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(krate).join("src")];
     let mut sources = Vec::new();
-    while let Some(folder) = folders.pop() {
-        for item in std::fs::read_dir(&folder).unwrap() {
+    while let Some(directory) = directories.pop() {
+        for item in std::fs::read_dir(&directory).unwrap() {
             let path = item.unwrap().path();
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
             } else if path.extension().is_some_and(|extension| extension == "rs")
                 && path.file_name().is_some_and(|name| name != "tests.rs" && name != "testing.rs")
             {
@@ -454,7 +454,7 @@ fn circles(mut uses: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTr
 /// or by way of others, uses it.
 #[test]
 fn no_circles_between_files_of_the_command() {
-    // A folder is a part of the module of its name.
+    // A directory is a part of the module of its name.
     let module = |name: &str| name.split("::").next().unwrap_or_default().to_owned();
     let mut modules: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
     for (name, used) in uses("cli") {
@@ -561,7 +561,7 @@ fn traits_say_how_to_implement_them() {
 #[test]
 fn libraries_do_not_speak_of_options_of_the_command() {
     /// What other programs understand.
-    const OTHERS: &[&str] = &["`perf data convert --to-ctf FOLDER`"];
+    const OTHERS: &[&str] = &["`perf data convert --to-ctf DIR`"];
     let crates = ["model", "io", "flow", "export", "ichnos"].map(str::to_owned).into_iter();
     let formats = formats();
     let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());

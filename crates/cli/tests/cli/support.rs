@@ -10,16 +10,16 @@ use tempfile::TempDir;
 
 use crate::transcript;
 
-/// A folder of its own that goes away with it.
-pub struct Folder(TempDir);
+/// A directory of its own that goes away with it.
+pub struct Directory(TempDir);
 
-impl Folder {
+impl Directory {
     pub fn new(name: &str) -> Self {
         Self(tempfile::Builder::new().prefix(&format!("ichnos-cli-{name}-")).tempdir().unwrap())
     }
 }
 
-impl Deref for Folder {
+impl Deref for Directory {
     type Target = Path;
 
     fn deref(&self) -> &Path {
@@ -73,9 +73,9 @@ pub fn ichnos<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>) -> Run {
     run(Path::new("."), arguments, None)
 }
 
-/// Runs the command with these arguments in a folder.
-pub fn ichnos_in<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>) -> Run {
-    run(folder, arguments, None)
+/// Runs the command with these arguments in a directory.
+pub fn ichnos_in<A: AsRef<OsStr>>(directory: &Path, arguments: impl IntoIterator<Item = A>) -> Run {
+    run(directory, arguments, None)
 }
 
 /// Runs the command with bytes on its standard input.
@@ -83,10 +83,14 @@ pub fn ichnos_with<A: AsRef<OsStr>>(arguments: impl IntoIterator<Item = A>, inpu
     run(Path::new("."), arguments, Some(input))
 }
 
-fn run<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>, input: Option<&[u8]>) -> Run {
+fn run<A: AsRef<OsStr>>(
+    directory: &Path,
+    arguments: impl IntoIterator<Item = A>,
+    input: Option<&[u8]>,
+) -> Run {
     let arguments: Vec<OsString> = arguments.into_iter().map(|argument| argument.as_ref().into()).collect();
     let mut command = command();
-    command.args(&arguments).current_dir(folder);
+    command.args(&arguments).current_dir(directory);
     command.stdin(if input.is_some() { Stdio::piped() } else { Stdio::null() });
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     if let (Some(mut stdin), Some(input)) = (child.stdin.take(), input) {
@@ -103,7 +107,7 @@ fn run<A: AsRef<OsStr>>(folder: &Path, arguments: impl IntoIterator<Item = A>, i
     run
 }
 
-/// The folder of the project.
+/// The directory of the project.
 pub fn root() -> &'static Path {
     Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
@@ -176,15 +180,15 @@ pub fn packet(times: &[u64], discarded: u64) -> Vec<u8> {
     packet
 }
 
-/// A folder with a trace: two data streams, ten events.
-pub fn trace(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    std::fs::write(folder.join("metadata"), METADATA).unwrap();
+/// A directory with a trace: two data streams, ten events.
+pub fn trace(name: &str) -> Directory {
+    let directory = Directory::new(name);
+    std::fs::write(directory.join("metadata"), METADATA).unwrap();
     let mut one = packet(&[1_000, 3_000, 5_000], 0);
     one.extend(packet(&[1_000_000_000, 2_000_000_000, 3_000_000_000], 7));
-    std::fs::write(folder.join("stream_a"), one).unwrap();
-    std::fs::write(folder.join("stream_b"), packet(&[2_000, 4_000, 6_000, 1_500_000_000], 0)).unwrap();
-    folder
+    std::fs::write(directory.join("stream_a"), one).unwrap();
+    std::fs::write(directory.join("stream_b"), packet(&[2_000, 4_000, 6_000, 1_500_000_000], 0)).unwrap();
+    directory
 }
 
 /// Contents of files by their names.

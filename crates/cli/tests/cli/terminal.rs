@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use nix::pty::openpty;
 use nix::sys::termios::{SetArg, cfmakeraw, tcgetattr, tcsetattr};
 
-use crate::support::{Folder, METADATA, command, ichnos, packet};
+use crate::support::{Directory, METADATA, command, ichnos, packet};
 
 /// In names and values: a colour, a title of the window, a line that is forged, C1 controls, changes of
 /// direction, and what has no width.
@@ -79,8 +79,8 @@ fn shown(code: i32, arguments: &[&str]) -> String {
 }
 
 /// A CTF 2 trace in which all names and texts are hostile, with a string that is no UTF-8.
-pub fn ctf_2(folder: &Path) -> PathBuf {
-    let path = folder.join(format!("trace {}", HOSTILE.replace('/', "")));
+pub fn ctf_2(directory: &Path) -> PathBuf {
+    let path = directory.join(format!("trace {}", HOSTILE.replace('/', "")));
     fs::create_dir(&path).unwrap();
     let name = serde_json::to_string(HOSTILE).unwrap();
     let class =
@@ -123,8 +123,8 @@ pub fn ctf_2(folder: &Path) -> PathBuf {
 
 #[test]
 fn every_verb_and_format_escapes_what_is_not_printable() {
-    let folder = Folder::new("terminal");
-    let path = ctf_2(&folder);
+    let directory = Directory::new("terminal");
+    let path = ctf_2(&directory);
     let path = path.to_str().unwrap();
     for format in ["pretty", "details", "log", "jsonl", "log-json", "null"] {
         let text = shown(3, &["cat", "--format", format, path]);
@@ -175,8 +175,8 @@ fn every_verb_and_format_escapes_what_is_not_printable() {
 
 #[test]
 fn messages_escape_what_is_not_printable() {
-    let folder = Folder::new("messages");
-    let hostile = |name: &str| folder.join(format!("{name} {HOSTILE}")).to_str().unwrap().to_owned();
+    let directory = Directory::new("messages");
+    let hostile = |name: &str| directory.join(format!("{name} {HOSTILE}")).to_str().unwrap().to_owned();
     // Events and packets that were discarded, in files with such names.
     let trace = hostile("lost");
     fs::create_dir(&trace).unwrap();
@@ -188,7 +188,7 @@ fn messages_escape_what_is_not_printable() {
         assert!(text.contains(r"\u{202e}") || text.contains(r"\u202e"), "{text}");
     }
     // On several threads, parts of lines are joined.
-    let threads = |count: &str| shown(0, &["cat", "--threads", count, "--part-size", "64", &trace]);
+    let threads = |count: &str| shown(0, &["cat", "--threads", count, "--chunk-size", "64", &trace]);
     assert_eq!(threads("3"), threads("1"));
     // Metadata that are wrong, and texts of them in what is said about it.
     let wrong = hostile("wrong");
@@ -226,14 +226,14 @@ fn messages_escape_what_is_not_printable() {
     usage(&["cat", "--begin", HOSTILE, "x"]);
     usage(&["cat", "--stream", &format!("{{{HOSTILE}"), "x"]);
     usage(&["info", "--max", HOSTILE, "x"]);
-    usage(&["cat", "--output", &hostile("no/such/folder"), &trace]);
+    usage(&["cat", "--output", &hostile("no/such/directory"), &trace]);
 }
 
 /// Into files and pipes text comes as it is, with colours or without; only logs escape what could forge lines.
 #[test]
 fn only_terminals_are_special() {
-    let folder = Folder::new("pipes");
-    let path = ctf_2(&folder);
+    let directory = Directory::new("pipes");
+    let path = ctf_2(&directory);
     let path = path.to_str().unwrap();
     let raw = |arguments: &[&str]| {
         let output = command().args(arguments).arg(path).stdin(Stdio::null()).output().unwrap();
@@ -241,7 +241,7 @@ fn only_terminals_are_special() {
     };
     let has = |text: &[u8], part: &[u8]| text.windows(part.len()).any(|window| window == part);
     for color in ["always", "never", "auto"] {
-        let file = folder.join("out");
+        let file = directory.join("out");
         for format in ["pretty", "details"] {
             let text = raw(&["cat", "--format", format, "--color", color]);
             assert!(has(&text, HOSTILE.as_bytes()) && has(&text, b"broken \xff\xc3( \xe2\x80"));

@@ -4,15 +4,15 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet};
+use crate::support::{Directory, METADATA, Run, ichnos, packet};
 
 /// A trace of many packets, which can be cut into many parts.
-fn trace() -> Folder {
-    let folder = Folder::new("threads");
+fn trace() -> Directory {
+    let directory = Directory::new("threads");
     let packets = (0..200).flat_map(|i| packet(&[i * 1000, i * 1000 + 1, i * 1000 + 2], 0));
-    std::fs::write(folder.join("metadata"), METADATA).unwrap();
-    std::fs::write(folder.join("stream"), packets.collect::<Vec<u8>>()).unwrap();
-    folder
+    std::fs::write(directory.join("metadata"), METADATA).unwrap();
+    std::fs::write(directory.join("stream"), packets.collect::<Vec<u8>>()).unwrap();
+    directory
 }
 
 /// Runs the program that is added as a user who has no other processes: limits of them do not hold for root,
@@ -26,12 +26,12 @@ pub fn other_user() -> Command {
 
 /// Runs a copy of the command that may make `most` processes and threads, itself among them, as a user
 /// who has none besides; None (and a line that says why) where that cannot be done.
-fn limited(folder: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
-    let program = folder.join("ichnos");
+fn limited(directory: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
+    let program = directory.join("ichnos");
     if !program.exists() && std::fs::hard_link(env!("CARGO_BIN_EXE_ichnos"), &program).is_err() {
         std::fs::copy(env!("CARGO_BIN_EXE_ichnos"), &program).unwrap();
     }
-    std::fs::set_permissions(folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    std::fs::set_permissions(directory, std::fs::Permissions::from_mode(0o755)).unwrap();
     let mut command = other_user();
     command.arg("prlimit").arg(format!("--nproc={most}")).arg(&program).args(arguments);
     let output = command.env("TZ", "UTC").stdin(Stdio::null()).output();
@@ -52,9 +52,9 @@ fn limited(folder: &Path, most: u32, arguments: &[&str]) -> Option<Run> {
 fn reading_goes_on_with_the_threads_that_there_are() {
     let trace = trace();
     let path = trace.to_str().unwrap();
-    let program = Folder::new("program");
+    let program = Directory::new("program");
     for format in ["pretty", "details", "jsonl", "log", "null"] {
-        let arguments = ["cat", "--format", format, "--threads", "8", "--part-size", "500", "-v", path];
+        let arguments = ["cat", "--format", format, "--threads", "8", "--chunk-size", "500", "-v", path];
         let all = ichnos(arguments).expect(0, &[]);
         assert!(!all.err.contains("refuses"), "{}", all.err);
         for most in [1, 3, 5] {

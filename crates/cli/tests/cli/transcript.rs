@@ -123,7 +123,7 @@ fn is_duration(text: &str) -> bool {
     text.trim_end().strip_suffix(" s").is_some_and(|number| number.parse::<f64>().is_ok())
 }
 
-/// Folders of tests are `/tmp/NAME`, wherever they are and whatever else is in their names.
+/// Directories of tests are `/tmp/NAME`, wherever they are and whatever else is in their names.
 fn without_random_names(text: &str) -> String {
     const PREFIX: &str = "ichnos-cli-";
     let text = text.replace(std::env::temp_dir().join(PREFIX).to_str().unwrap(), &format!("/tmp/{PREFIX}"));

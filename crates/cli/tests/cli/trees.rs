@@ -1,4 +1,4 @@
-//! Which files of a folder are read: links, hidden names, what is no file, holes, and paths within a trace.
+//! Which files of a directory are read: links, hidden names, what is no file, holes, and paths within a trace.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -7,7 +7,7 @@ use std::path::Path;
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-use crate::support::{Folder, METADATA, Run, ichnos, packet, recorded, trace};
+use crate::support::{Directory, METADATA, Run, ichnos, packet, recorded, trace};
 use crate::transcript::transcript;
 
 /// Counts the events of a path; the exit code must be this one.
@@ -25,7 +25,7 @@ fn notes(run: &Run) -> Vec<&str> {
 }
 
 /// `t` with `metadata` and `stream_b`, `real` with `stream_a`: together the ten events of a trace.
-fn parted(name: &str) -> Folder {
+fn parted(name: &str) -> Directory {
     let whole = trace(name);
     for (from, to) in [("metadata", "t/metadata"), ("stream_b", "t/stream_b"), ("stream_a", "real/stream_a")]
     {
@@ -39,29 +39,29 @@ fn parted(name: &str) -> Folder {
 #[test]
 fn a_linked_stream_file_belongs_where_the_link_stands() {
     use std::os::unix::fs::symlink;
-    let folder = parted("tree-link");
-    symlink("../real/stream_a", folder.join("t/stream_a")).unwrap();
-    for path in [folder.join("."), folder.join("t")] {
+    let directory = parted("tree-link");
+    symlink("../real/stream_a", directory.join("t/stream_a")).unwrap();
+    for path in [directory.join("."), directory.join("t")] {
         let (events, run) = count(&path, 0);
         assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
     }
     // As real tracers write it.
     let Some(recorded) = recorded("ctf/real/lttng-ust/discard/ust/uid/0/64-bit") else { return };
-    let folder = Folder::new("tree-link-recorded");
-    fs::create_dir(folder.join("t")).unwrap();
-    fs::create_dir(folder.join("real")).unwrap();
+    let directory = Directory::new("tree-link-recorded");
+    fs::create_dir(directory.join("t")).unwrap();
+    fs::create_dir(directory.join("real")).unwrap();
     for (from, to) in [("metadata", "t/metadata"), ("chan_1", "t/chan_1"), ("chan_0", "real/chan_0")] {
-        fs::copy(recorded.join(from), folder.join(to)).unwrap();
+        fs::copy(recorded.join(from), directory.join(to)).unwrap();
     }
-    symlink("../real/chan_0", folder.join("t/chan_0")).unwrap();
-    assert_eq!(count(&folder, 0).0, 5_618);
-    // Its index, too, where the folder of that is a link.
-    fs::create_dir(folder.join("elsewhere")).unwrap();
-    fs::copy(recorded.join("index/chan_0.idx"), folder.join("elsewhere/chan_0.idx")).unwrap();
-    symlink("../elsewhere", folder.join("t/index")).unwrap();
-    assert_eq!(count(&folder, 0).0, 5_618);
-    fs::write(folder.join("elsewhere/chan_0.idx"), b"no index").unwrap();
-    let run = ichnos([OsStr::new("info"), folder.as_os_str()]).expect(0, &[]);
+    symlink("../real/chan_0", directory.join("t/chan_0")).unwrap();
+    assert_eq!(count(&directory, 0).0, 5_618);
+    // Its index, too, where the directory of that is a link.
+    fs::create_dir(directory.join("elsewhere")).unwrap();
+    fs::copy(recorded.join("index/chan_0.idx"), directory.join("elsewhere/chan_0.idx")).unwrap();
+    symlink("../elsewhere", directory.join("t/index")).unwrap();
+    assert_eq!(count(&directory, 0).0, 5_618);
+    fs::write(directory.join("elsewhere/chan_0.idx"), b"no index").unwrap();
+    let run = ichnos([OsStr::new("info"), directory.as_os_str()]).expect(0, &[]);
     run.prints(&["elsewhere/chan_0.idx: ", "the packet index is not used"]);
 }
 
@@ -70,65 +70,65 @@ fn a_linked_stream_file_belongs_where_the_link_stands() {
 fn what_is_met_twice_is_read_once_and_said() {
     let _transcript = transcript!();
     use std::os::unix::fs::symlink;
-    let folder = trace("tree-twice");
-    fs::create_dir(folder.join("t")).unwrap();
+    let directory = trace("tree-twice");
+    fs::create_dir(directory.join("t")).unwrap();
     for name in ["metadata", "stream_a", "stream_b"] {
-        fs::rename(folder.join(name), folder.join("t").join(name)).unwrap();
+        fs::rename(directory.join(name), directory.join("t").join(name)).unwrap();
     }
     // A loop says nothing.
-    symlink("..", folder.join("t/up")).unwrap();
-    let (events, run) = count(&folder, 0);
+    symlink("..", directory.join("t/up")).unwrap();
+    let (events, run) = count(&directory, 0);
     assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
     let once = |name: &str, sentence: &str| {
-        let (events, run) = count(&folder, 0);
+        let (events, run) = count(&directory, 0);
         assert_eq!(events, 10, "{}", run.err);
         assert_eq!(notes(&run).len(), 1, "{}", run.err);
         assert!(run.err.contains(sentence), "{}", run.err);
-        let quiet = ichnos([OsStr::new("check"), OsStr::new("-q"), folder.as_os_str()]);
+        let quiet = ichnos([OsStr::new("check"), OsStr::new("-q"), directory.as_os_str()]);
         assert_eq!(quiet.err, "");
-        let path = folder.join(name);
+        let path = directory.join(name);
         if path.is_dir() && !path.is_symlink() {
             fs::remove_dir_all(path).unwrap();
         } else {
             fs::remove_file(path).unwrap();
         }
     };
-    symlink("t", folder.join("again")).unwrap();
-    once("again", "again: this leads to the same folder as");
-    symlink("stream_b", folder.join("t/stream_c")).unwrap();
+    symlink("t", directory.join("again")).unwrap();
+    once("again", "again: this leads to the same directory as");
+    symlink("stream_b", directory.join("t/stream_c")).unwrap();
     once("t/stream_c", "stream_c: this is the same file as");
-    fs::hard_link(folder.join("t/stream_b"), folder.join("t/stream_d")).unwrap();
+    fs::hard_link(directory.join("t/stream_b"), directory.join("t/stream_d")).unwrap();
     once("t/stream_d", "stream_d: this is the same file as");
     // A trace of nothing but links.
-    fs::create_dir(folder.join("copy")).unwrap();
+    fs::create_dir(directory.join("copy")).unwrap();
     for name in ["metadata", "stream_a"] {
-        symlink(Path::new("../t").join(name), folder.join("copy").join(name)).unwrap();
+        symlink(Path::new("../t").join(name), directory.join("copy").join(name)).unwrap();
     }
     once("copy", "copy: this is the same trace as");
     // One metadata file for several recordings is nothing that is there twice.
-    fs::create_dir(folder.join("other")).unwrap();
-    symlink("../t/metadata", folder.join("other/metadata")).unwrap();
-    fs::write(folder.join("other/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
-    let (events, run) = count(&folder, 0);
+    fs::create_dir(directory.join("other")).unwrap();
+    symlink("../t/metadata", directory.join("other/metadata")).unwrap();
+    fs::write(directory.join("other/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
+    let (events, run) = count(&directory, 0);
     assert_eq!((events, notes(&run).len()), (12, 0), "{}", run.err);
 }
 
 #[test]
-fn a_hidden_folder_may_hold_a_trace() {
+fn a_hidden_directory_may_hold_a_trace() {
     let _transcript = transcript!();
-    let folder = trace("tree-hidden");
-    fs::create_dir_all(folder.join(".git/objects")).unwrap();
-    fs::write(folder.join(".git/config"), b"[core]\n").unwrap();
-    fs::write(folder.join(".gitignore"), b"*.o\n").unwrap();
-    let (events, run) = count(&folder, 0);
+    let directory = trace("tree-hidden");
+    fs::create_dir_all(directory.join(".git/objects")).unwrap();
+    fs::write(directory.join(".git/config"), b"[core]\n").unwrap();
+    fs::write(directory.join(".gitignore"), b"*.o\n").unwrap();
+    let (events, run) = count(&directory, 0);
     assert_eq!((events, notes(&run).len()), (10, 0), "{}", run.err);
-    fs::create_dir_all(folder.join(".old/t")).unwrap();
-    fs::write(folder.join(".old/t/metadata"), METADATA).unwrap();
-    fs::write(folder.join(".old/t/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
-    assert_eq!(count(&folder, 0).0, 12);
+    fs::create_dir_all(directory.join(".old/t")).unwrap();
+    fs::write(directory.join(".old/t/metadata"), METADATA).unwrap();
+    fs::write(directory.join(".old/t/stream_a"), packet(&[7_000, 8_000], 0)).unwrap();
+    assert_eq!(count(&directory, 0).0, 12);
     // Hidden files are no part of a trace, but are not passed over in silence if they look like one.
-    fs::write(folder.join(".stream_c"), packet(&[9_000], 0)).unwrap();
-    let (events, run) = count(&folder, 0);
+    fs::write(directory.join(".stream_c"), packet(&[9_000], 0)).unwrap();
+    let (events, run) = count(&directory, 0);
     assert_eq!(events, 12);
     assert!(run.err.contains(".stream_c: this looks like a data stream file"), "{}", run.err);
 }
@@ -137,21 +137,21 @@ fn a_hidden_folder_may_hold_a_trace() {
 #[test]
 fn a_part_of_a_trace_stands_for_it() {
     let _transcript = transcript!();
-    let folder = trace("tree-part");
+    let directory = trace("tree-part");
     // Another trace below is none of it.
-    fs::create_dir_all(folder.join("index/deep")).unwrap();
-    fs::create_dir(folder.join("below")).unwrap();
+    fs::create_dir_all(directory.join("index/deep")).unwrap();
+    fs::create_dir(directory.join("below")).unwrap();
     for name in ["metadata", "stream_a"] {
-        fs::copy(folder.join(name), folder.join("below").join(name)).unwrap();
+        fs::copy(directory.join(name), directory.join("below").join(name)).unwrap();
     }
-    fs::write(folder.join("index/stream_a.idx"), b"no index").unwrap();
+    fs::write(directory.join("index/stream_a.idx"), b"no index").unwrap();
     for (path, sentence) in [
         ("metadata", "this describes the trace"),
         ("index", "this is the packet index of the trace"),
         ("index/stream_a.idx", "this is the packet index of the trace"),
         ("stream_a", "this is a file of the trace"),
     ] {
-        let (events, run) = count(&folder.join(path), 0);
+        let (events, run) = count(&directory.join(path), 0);
         assert_eq!((events, notes(&run).len()), (10, 1), "{path}: {}", run.err);
         assert!(run.err.contains(sentence) && !run.err.contains("no data streams"), "{path}: {}", run.err);
     }
@@ -160,21 +160,21 @@ fn a_part_of_a_trace_stands_for_it() {
         OsStr::new("info"),
         OsStr::new("--count"),
         OsStr::new("--from=ctf"),
-        folder.join("stream_a").as_os_str(),
+        directory.join("stream_a").as_os_str(),
     ]);
     assert!(named.out.contains("10 events"));
     // As they are written from within the index.
     for path in [".", "stream_a.idx", "../index"] {
         let mut within = crate::support::command();
-        within.args(["info", "--count", path]).current_dir(folder.join("index"));
+        within.args(["info", "--count", path]).current_dir(directory.join("index"));
         let output = within.output().unwrap();
         let err = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(0), "{path}: {err}");
         assert!(err.contains("this is the packet index of the trace .."), "{path}: {err}");
     }
-    // Several of them are the same trace, and so is the folder.
+    // Several of them are the same trace, and so is the directory.
     let cat = |paths: &[&str], more: &[&OsStr]| {
-        let paths = paths.iter().map(|path| folder.join(path).into_os_string());
+        let paths = paths.iter().map(|path| directory.join(path).into_os_string());
         let options = ["cat", "--format=null", "--stats"].map(Into::into);
         ichnos(options.into_iter().chain(paths).chain(more.iter().map(|&option| option.into())))
     };
@@ -182,24 +182,25 @@ fn a_part_of_a_trace_stands_for_it() {
     cat(&["stream_a", "below"], &[]);
     // From within the index.
     for path in [".", "stream_a.idx"] {
-        let run = crate::support::command().current_dir(folder.join("index")).args(["info", path]).output();
+        let run =
+            crate::support::command().current_dir(directory.join("index")).args(["info", path]).output();
         let run = run.unwrap();
         let said = String::from_utf8_lossy(&run.stderr);
         assert!(run.status.success(), "{path}: {said}");
         assert!(said.contains("this is the packet index of the trace .., which is read"), "{path}: {said}");
     }
     // This file alone: as the note says.
-    let metadata = folder.join("metadata");
+    let metadata = directory.join("metadata");
     let run = cat(&["stream_b"], &[OsStr::new("--metadata"), metadata.as_os_str()]);
     assert_eq!(notes(&run).len(), 0);
     // Times that are added to a part are added to the trace.
     let line = |more: &[&str]| {
-        let path = folder.join("stream_a").into_os_string();
+        let path = directory.join("stream_a").into_os_string();
         let options = ["cat", "--clock-seconds", "--limit=1"].map(Into::into);
         let run = ichnos(options.into_iter().chain([path]).chain(more.iter().map(Into::into)));
         run.out
     };
-    let offset = format!("--offset={}=5", folder.join("stream_a").display());
+    let offset = format!("--offset={}=5", directory.join("stream_a").display());
     assert!(line(&[]).starts_with("[1000000000.000001000]"), "{}", line(&[]));
     assert!(line(&[&offset]).starts_with("[1000000005.000001000]"), "{}", line(&[&offset]));
 }
@@ -209,21 +210,21 @@ fn a_part_of_a_trace_stands_for_it() {
 fn what_is_no_file_is_called_what_it_is() {
     use std::os::unix::fs::symlink;
     use std::os::unix::net::UnixListener;
-    let folder = trace("tree-special");
-    let _socket = UnixListener::bind(folder.join("socket")).unwrap();
-    symlink("/dev/null", folder.join("device")).unwrap();
-    let made = std::process::Command::new("mkfifo").arg(folder.join("pipe")).status();
+    let directory = trace("tree-special");
+    let _socket = UnixListener::bind(directory.join("socket")).unwrap();
+    symlink("/dev/null", directory.join("device")).unwrap();
+    let made = std::process::Command::new("mkfifo").arg(directory.join("pipe")).status();
     if !made.is_ok_and(|status| status.success()) {
         eprintln!("skipped: mkfifo is missing");
         return;
     }
-    let (events, run) = count(&folder, 3);
+    let (events, run) = count(&directory, 3);
     assert_eq!(events, 10);
     for found in ["a pipe", "a socket", "a device"] {
         assert!(run.err.contains(&format!("this is {found}, not a file: it is skipped")), "{}", run.err);
     }
-    let run = ichnos([OsStr::new("check"), folder.as_os_str()]).expect(1, &[]);
-    assert!(!run.out.contains("mode") && run.out.contains("remove it from the folder"), "{}", run.out);
+    let run = ichnos([OsStr::new("check"), directory.as_os_str()]).expect(1, &[]);
+    assert!(!run.out.contains("mode") && run.out.contains("remove it from the directory"), "{}", run.out);
 }
 
 /// Packets at these places of a file that is as long as this, with holes between.
@@ -266,14 +267,14 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
         ("between", &[0, TERABYTE / 2, TERABYTE - 4096], 9),
         ("before", &[TERABYTE / 4 + 77], 3),
     ] {
-        let folder = Folder::new("tree-sparse");
-        fs::write(folder.join("metadata"), METADATA).unwrap();
-        let Some(size) = sparse(&folder.join("stream"), places, TERABYTE) else { return };
+        let directory = Directory::new("tree-sparse");
+        fs::write(directory.join("metadata"), METADATA).unwrap();
+        let Some(size) = sparse(&directory.join("stream"), places, TERABYTE) else { return };
         let before = cpu_time_of_children();
-        let path = folder.as_os_str();
+        let path = directory.as_os_str();
         let first = ichnos([OsStr::new("cat"), path, OsStr::new("--limit=1")]);
         assert_eq!(first.out.lines().count(), 1, "{name}: {}", first.err);
-        let (found, run) = count(&folder, 3);
+        let (found, run) = count(&directory, 3);
         assert_eq!(found, events, "{name}: {}", run.err);
         let holes: Vec<&str> = run.err.lines().filter(|line| line.contains("never written")).collect();
         // The rest of the last block is no hole.
@@ -294,17 +295,17 @@ fn a_hole_of_a_terabyte_is_one_damaged_place() {
 #[cfg(target_os = "linux")]
 #[test]
 fn a_hole_within_a_packet_is_no_damage() {
-    let folder = Folder::new("tree-padding");
-    fs::write(folder.join("metadata"), METADATA).unwrap();
+    let directory = Directory::new("tree-padding");
+    fs::write(directory.join("metadata"), METADATA).unwrap();
     // A packet of 64 MiB, of which all but the beginning is padding, and one behind it.
     const SIZE: u64 = 64 << 20;
-    let Some(content) = sparse(&folder.join("stream"), &[0, SIZE], SIZE + 4096) else { return };
-    let mut file = File::options().write(true).open(folder.join("stream")).unwrap();
+    let Some(content) = sparse(&directory.join("stream"), &[0, SIZE], SIZE + 4096) else { return };
+    let mut file = File::options().write(true).open(directory.join("stream")).unwrap();
     file.seek(SeekFrom::Start(8 + 3 * 8)).unwrap();
     file.write_all(&(SIZE * 8).to_le_bytes()).unwrap();
     file.set_len(SIZE + content).unwrap();
     drop(file);
-    let (events, run) = count(&folder, 0);
+    let (events, run) = count(&directory, 0);
     assert_eq!(events, 6, "{}", run.err);
 }
 
@@ -331,8 +332,8 @@ fn member(name: &str, content: &[u8]) -> Vec<u8> {
 #[test]
 fn very_many_data_streams() {
     const COUNT: u64 = 12_000;
-    let folder = Folder::new("tree-many");
-    let path = folder.join("many.tar");
+    let directory = Directory::new("tree-many");
+    let path = directory.join("many.tar");
     let mut archive = member("t/metadata", METADATA.as_bytes());
     for i in 0..COUNT {
         let times = [i * 10, COUNT * 10 + i * 10];

@@ -4,31 +4,31 @@ use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read};
 use std::process::Stdio;
 
-use crate::support::{Folder, METADATA, command, packet};
+use crate::support::{Directory, METADATA, command, packet};
 
 /// 2,000 packets of 1,000 events: text of far more than what the pipe and all buffers hold, so that the
 /// command still has most of it to read when the first line was read here.
 const PACKETS: u64 = 2_000;
 
-fn trace(name: &str) -> Folder {
-    let folder = Folder::new(name);
-    fs::write(folder.join("metadata"), METADATA).unwrap();
+fn trace(name: &str) -> Directory {
+    let directory = Directory::new(name);
+    fs::write(directory.join("metadata"), METADATA).unwrap();
     let mut bytes = Vec::new();
     for i in 0..PACKETS {
         let times: Vec<u64> = (i * 1_000..(i + 1) * 1_000).collect();
         bytes.extend(packet(&times, 0));
     }
-    fs::write(folder.join("stream_a"), bytes).unwrap();
-    folder
+    fs::write(directory.join("stream_a"), bytes).unwrap();
+    directory
 }
 
 /// Shortens the file after the first line of output to `len` bytes; gives the number of events that
 /// were printed, and what was reported.
-fn print(folder: &Folder, options: &[&str], len: u64) -> (u64, String) {
+fn print(directory: &Directory, options: &[&str], len: u64) -> (u64, String) {
     let mut child = command()
         .arg("cat")
         .args(options)
-        .arg(&**folder)
+        .arg(&**directory)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
@@ -36,7 +36,7 @@ fn print(folder: &Folder, options: &[&str], len: u64) -> (u64, String) {
         .unwrap();
     let mut out = BufReader::new(child.stdout.take().unwrap());
     out.read_line(&mut String::new()).unwrap();
-    File::options().write(true).open(folder.join("stream_a")).unwrap().set_len(len).unwrap();
+    File::options().write(true).open(directory.join("stream_a")).unwrap().set_len(len).unwrap();
     let mut events = 1;
     let mut line = String::new();
     while out.read_line(&mut line).unwrap() > 0 {
@@ -58,8 +58,8 @@ fn is_damage() {
         (&["--threads", "1", "--format", "jsonl"], 5_000),
         (&["--threads", "1", "--format", "details"], 5_000),
     ] {
-        let folder = trace("truncated");
-        let (events, err) = print(&folder, options, len);
+        let directory = trace("truncated");
+        let (events, err) = print(&directory, options, len);
         let lost: Vec<&str> =
             err.lines().filter(|line| line.contains("has become shorter since it was opened")).collect();
         assert!((1..=4).contains(&lost.len()), "{options:?}: {err}");

@@ -12,8 +12,8 @@ fn cat(path: &OsStr, options: &[&str]) -> Run {
 #[test]
 fn events() {
     let _transcript = transcript!();
-    let folder = trace("unmatched-events");
-    let path = folder.as_os_str();
+    let directory = trace("unmatched-events");
+    let path = directory.as_os_str();
     let expected = ["no event record class matches `--event demo:tik`", "help: did you mean `demo:tick`"];
     cat(path, &["--event", "demo:tik"]).expect(1, &expected);
     cat(path, &["--event", "*:TICK"]);
@@ -31,10 +31,10 @@ fn events() {
 #[test]
 fn classes_without_events() {
     let _transcript = transcript!();
-    let folder = trace("unmatched-class");
+    let directory = trace("unmatched-class");
     let metadata = format!("{METADATA}event {{ id = 7; name = \"demo:small\"; stream_id = 0; }};\n");
-    std::fs::write(folder.join("metadata"), metadata).unwrap();
-    let path = folder.as_os_str();
+    std::fs::write(directory.join("metadata"), metadata).unwrap();
+    let path = directory.as_os_str();
     cat(path, &["--event", "demo:smal"]);
     cat(path, &["--event", "demo:small"]);
     cat(path, &["--event", "demo:small", "--begin=+1s"]);
@@ -43,8 +43,8 @@ fn classes_without_events() {
 #[test]
 fn data_streams() {
     let _transcript = transcript!();
-    let folder = trace("unmatched-streams");
-    let path = folder.as_os_str();
+    let directory = trace("unmatched-streams");
+    let path = directory.as_os_str();
     let expected =
         ["no data stream matches `--stream stream_x`", "help: did you mean `stream_a` or `stream_b`?"];
     cat(path, &["--stream", "stream_x"]).expect(1, &expected);
@@ -58,8 +58,8 @@ fn data_streams() {
 #[test]
 fn times() {
     let _transcript = transcript!();
-    let folder = trace("unmatched-times");
-    let path = folder.as_os_str();
+    let directory = trace("unmatched-times");
+    let path = directory.as_os_str();
     cat(path, &["--clock-gmt", "--begin", "23:00"]);
     cat(path, &["--end", "2000-01-01"]);
     cat(path, &["--timerange", "2000-01-01,2000-01-02"]);

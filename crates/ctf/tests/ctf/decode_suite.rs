@@ -481,8 +481,9 @@ fn every_element_of_every_case() {
     let mut failed = Vec::new();
     let mut passed = 0;
     for dialect in ["ctf-1", "ctf-2"] {
-        let folder = traces.join("ctf/decode").join(dialect);
-        let mut cases: Vec<_> = std::fs::read_dir(folder).unwrap().map(|case| case.unwrap().path()).collect();
+        let directory = traces.join("ctf/decode").join(dialect);
+        let mut cases: Vec<_> =
+            std::fs::read_dir(directory).unwrap().map(|case| case.unwrap().path()).collect();
         cases.sort();
         for case in cases {
             match run_case(&case) {

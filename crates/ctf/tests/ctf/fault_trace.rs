@@ -402,7 +402,7 @@ impl<'a> FaultInjector<'a> {
         true
     }
 
-    /// Changes bytes of packet `n`: which packets are hit, and whether anybody can see it.
+    /// Changes bytes of packet `n`: which packets are hit, and whether that can be detected.
     fn change(
         &mut self,
         n: usize,
@@ -489,7 +489,7 @@ impl<'a> FaultInjector<'a> {
         Some((hit, is_visible))
     }
 
-    /// Whether anybody can see that a layer of packet `n`, which is as long as before, is not what was
+    /// Whether it can be detected that a layer of packet `n`, which is as long as before, is not what was
     /// written.
     fn is_visible(&self, n: usize, layer: Layer) -> bool {
         let packets = &self.packets;

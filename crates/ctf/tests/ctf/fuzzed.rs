@@ -1,4 +1,4 @@
-//! What fuzzing found (see the folder `fuzz` of the project), as small as it gets.
+//! What fuzzing found (see the directory `fuzz` of the project), as small as it gets.
 
 use crate::reading::{Observed, damage, events, observed, trace};
 

@@ -144,16 +144,16 @@ fn metadata_that_is_none() {
         assert_eq!(opened.traces.len() + opened.errors.len(), 1, "{text:?}");
         assert!(opened.errors.iter().all(|error| !error.diagnostics.is_empty()), "{text:?}");
     }
-    let folder = tempfile::tempdir().unwrap();
-    let folder = folder.path();
+    let directory = tempfile::tempdir().unwrap();
+    let directory = directory.path();
     for name in ["directory/metadata", "dangling"] {
-        std::fs::create_dir_all(folder.join(name)).unwrap();
+        std::fs::create_dir_all(directory.join(name)).unwrap();
     }
-    std::fs::write(folder.join("directory/stream"), Small::new(0, 0).bytes()).unwrap();
+    std::fs::write(directory.join("directory/stream"), Small::new(0, 0).bytes()).unwrap();
     #[cfg(unix)]
-    std::os::unix::fs::symlink("nowhere", folder.join("dangling/metadata")).unwrap();
+    std::os::unix::fs::symlink("nowhere", directory.join("dangling/metadata")).unwrap();
     let read = |name: &str| {
-        let tree = Tree::open(&folder.join(name), &IoLimits::default()).unwrap();
+        let tree = Tree::open(&directory.join(name), &IoLimits::default()).unwrap();
         open(&[&tree], &OpenOptions::default())
     };
     let directory = read("directory");

@@ -16,13 +16,13 @@ use ichnos_model::{
 
 type Parse = fn(&[u8], &Limits, &mut Problems) -> Option<TraceClass>;
 
-fn folder(name: &str) -> PathBuf {
+fn directory(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
 }
 
 fn fixture(dialect: &str, name: &str) -> TraceClass {
     let parse: Parse = if dialect == "prop1" { parse_prop1 } else { parse_prop2 };
-    let text = fs::read(folder(dialect).join(format!("{name}.json"))).unwrap();
+    let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
     let mut problems = Problems::new(&limits);
     let trace = parse(&text, &limits, &mut problems);
@@ -41,7 +41,7 @@ fn payload(trace: &TraceClass) -> &FieldClass {
 
 /// What `expected.txt` says of one file.
 fn say(dialect: &str, parse: Parse, name: &str) -> String {
-    let text = fs::read(folder(dialect).join(format!("{name}.json"))).unwrap();
+    let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
     let limits = Limits::default();
     let mut problems = Problems::new(&limits);
     let mut said = format!("{name}:");
@@ -69,14 +69,14 @@ fn say(dialect: &str, parse: Parse, name: &str) -> String {
 }
 
 fn check(dialect: &str, parse: Parse, least: usize) {
-    let mut names: Vec<String> = fs::read_dir(folder(dialect))
+    let mut names: Vec<String> = fs::read_dir(directory(dialect))
         .unwrap()
         .filter_map(|entry| Some(entry.unwrap().file_name().to_str()?.strip_suffix(".json")?.to_owned()))
         .collect();
     names.sort();
     assert!(names.len() >= least, "{}", names.len());
     let actual: String = names.iter().map(|name| say(dialect, parse, name)).collect();
-    let expected = folder(dialect).join("expected.txt");
+    let expected = directory(dialect).join("expected.txt");
     if std::env::var_os("ICHNOS_BLESS").is_some() {
         fs::write(&expected, &actual).unwrap();
     }
@@ -213,7 +213,7 @@ fn auxiliary_streams_tell_the_environment() {
     let mut problems = Problems::new(&limits);
     let streams: Vec<(String, Value)> = ["aux-environment", "aux-number", "aux-number"]
         .into_iter()
-        .map(|name| fs::read(folder("prop2").join(format!("{name}.json"))).unwrap())
+        .map(|name| fs::read(directory("prop2").join(format!("{name}.json"))).unwrap())
         .filter_map(|text| parse_aux_stream(&text, &limits, &mut problems))
         .collect();
     let mut trace = TraceClass::default();
@@ -230,7 +230,7 @@ fn no_bytes_make_the_readers_panic() {
     let limits = Limits::default();
     for (dialect, name) in [("prop1", "warning-whole-stream"), ("prop2", "data-stream-class")] {
         let parse: Parse = if dialect == "prop1" { parse_prop1 } else { parse_prop2 };
-        let text = fs::read(folder(dialect).join(format!("{name}.json"))).unwrap();
+        let text = fs::read(directory(dialect).join(format!("{name}.json"))).unwrap();
         for at in (0..text.len()).step_by(2) {
             parse(&text[..at], &limits, &mut Problems::new(&limits));
             for byte in [b'"', b'{', b']', b',', b'9', 0xff, 0] {

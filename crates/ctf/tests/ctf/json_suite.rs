@@ -44,9 +44,9 @@ fn wide_integers_are_read_unless_limited() {
     );
 }
 
-fn metadata_files(folder: &Path, files: &mut Vec<PathBuf>) {
+fn metadata_files(directory: &Path, files: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+        fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
     entries.sort();
     for path in entries {
         if path.is_dir() {
@@ -66,8 +66,8 @@ fn metadata_of_real_traces_is_read() {
     let mut read = 0;
     let mut candidates = 0;
     let mut with_warnings = Vec::new();
-    for folder in ["ctf/real", "ctf/decode/ctf-2"] {
-        let root = traces.join(folder);
+    for directory in ["ctf/real", "ctf/decode/ctf-2"] {
+        let root = traces.join(directory);
         let mut files = Vec::new();
         metadata_files(&root, &mut files);
         for file in files {

@@ -47,9 +47,9 @@ fn verdicts_and_places() {
     };
     let mut wrong = Vec::new();
     for (dialect, count) in [("ctf-1", 217), ("ctf-2", 171)] {
-        let folder = traces.join("ctf/metadata").join(dialect);
+        let directory = traces.join("ctf/metadata").join(dialect);
         let mut cases: Vec<PathBuf> =
-            fs::read_dir(folder).unwrap().map(|case| case.unwrap().path()).collect();
+            fs::read_dir(directory).unwrap().map(|case| case.unwrap().path()).collect();
         cases.sort();
         assert_eq!(cases.len(), count);
         let (mut passed, mut places, mut failing, mut legal) = (0, 0, 0, 0);

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// The folder of real traces: `ICHNOS_TRACES`, or `../shared/traces` from the project's root.
+/// The directory of real traces: `ICHNOS_TRACES`, or `../shared/traces` from the project's root.
 /// None where it is absent: the test that asks says so by name and skips.
 pub fn traces() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -11,8 +11,8 @@ fn first_error(diagnostics: &[Diagnostic]) -> Option<&Diagnostic> {
     diagnostics.iter().find(|problem| problem.severity == Severity::Error)
 }
 
-fn cases(folder: &Path) -> Vec<(String, PathBuf)> {
-    let mut cases: Vec<_> = std::fs::read_dir(folder)
+fn cases(directory: &Path) -> Vec<(String, PathBuf)> {
+    let mut cases: Vec<_> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap())
         .map(|entry| (entry.file_name().into_string().unwrap(), entry.path()))
@@ -29,12 +29,12 @@ fn every_real_trace() {
     };
     let limits = Limits::default();
     let root = traces.join("ctf/real");
-    let mut folders = vec![root.clone()];
+    let mut directories = vec![root.clone()];
     let (mut read, mut refused) = (0, Vec::new());
-    while let Some(folder) = folders.pop() {
-        for (name, path) in cases(&folder) {
+    while let Some(directory) = directories.pop() {
+        for (name, path) in cases(&directory) {
             if path.is_dir() {
-                folders.push(path);
+                directories.push(path);
                 continue;
             }
             if name != "metadata" {
@@ -50,7 +50,7 @@ fn every_real_trace() {
             }
             let trace = tsdl::parse(&text, &limits, &mut problems);
             let diagnostics = problems.into_diagnostics();
-            let name = folder.strip_prefix(&root).unwrap().display().to_string();
+            let name = directory.strip_prefix(&root).unwrap().display().to_string();
             for problem in &diagnostics {
                 println!("{name}: {problem}");
             }

@@ -63,11 +63,11 @@ fn are_exact_with_and_without_indexes() {
         eprintln!("skipped: no real traces");
         return;
     };
-    for folder in ["lttng-ust", "lttng-live-relayd", "babeltrace", "barectf", "ctf2"] {
-        let tree = match Tree::open(&traces.join("ctf/real").join(folder), &IoLimits::default()) {
+    for directory in ["lttng-ust", "lttng-live-relayd", "babeltrace", "barectf", "ctf2"] {
+        let tree = match Tree::open(&traces.join("ctf/real").join(directory), &IoLimits::default()) {
             Ok(tree) => tree,
             Err(error) => {
-                eprintln!("skipped {folder}: {error}");
+                eprintln!("skipped {directory}: {error}");
                 continue;
             }
         };
@@ -75,7 +75,7 @@ fn are_exact_with_and_without_indexes() {
             let mut options = OpenOptions::default();
             options.lttng_index = lttng_index;
             let compared = compare(&open(&[&tree], &options));
-            eprintln!("{folder}: {compared} windows");
+            eprintln!("{directory}: {compared} windows");
         }
     }
 }

@@ -12,8 +12,8 @@ use crate::resume::{ResumableSink, StreamOrder};
 impl<W> Details<W> {
     /// The index of the trace of a data stream that has begun before, and the id of the data stream.
     pub(super) fn begun(&mut self, stream: &DataStream) -> (usize, u128) {
-        match self.begun.as_ref().and_then(|order| order.place(stream)) {
-            Some(place) => (place.trace as usize, stream.id.unwrap_or(place.without_id.into())),
+        match self.begun.as_ref().and_then(|order| order.rank(stream)) {
+            Some(rank) => (rank.trace as usize, stream.id.unwrap_or(rank.without_id.into())),
             None => {
                 self.must_rewrite = true;
                 (0, 0)

@@ -8,7 +8,7 @@ use std::collections::HashSet;
 
 use ichnos_model::DataStream;
 
-use super::{JsonLines, StreamPart};
+use super::{JsonLines, StreamState};
 use crate::output::{Output, TextWriter};
 use crate::resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 
@@ -110,11 +110,11 @@ pub(super) struct Resumed {
 impl Resumed {
     /// The number of a data stream that has begun before, and what was introduced of it.
     pub(super) fn begun(&mut self, stream: &DataStream) -> (u64, Introduced) {
-        let Some(place) = self.order.place(stream) else {
+        let Some(rank) = self.order.rank(stream) else {
             self.must_rewrite = true;
             return (0, Introduced::default());
         };
-        let number = u64::from(place.number);
+        let number = u64::from(rank.number);
         let introduced = self.state.as_mut().map(|state| std::mem::take(state.of_stream(number)));
         (number, introduced.unwrap_or_default())
     }
@@ -168,7 +168,7 @@ impl<W: TextWriter> ResumableSink for JsonLines<W> {
             Some(Resumed { state: Some(state), .. }) => state.clone(),
             None => JsonLinesState::default(),
         };
-        for StreamPart { number, introduced, .. } in self.streams.parts() {
+        for StreamState { number, introduced, .. } in self.streams.states() {
             *state.of_stream(*number) = introduced.clone();
         }
         state

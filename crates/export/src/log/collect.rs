@@ -135,7 +135,7 @@ impl<V: Visitor> Collector<'_, V> {
 }
 
 /// Reports `pairs` what belongs to a pair.
-macro_rules! hand_on {
+macro_rules! pass_pairs {
     ($($name:ident($($argument:ident: $kind:ty),*);)*) => {
         $(fn $name(&mut self, field: Field<'_> $(, $argument: $kind)*) {
             if self.is_pair(field) {
@@ -173,7 +173,7 @@ impl<V: Visitor> Visitor for Collector<'_, V> {
         }
     }
 
-    hand_on! {
+    pass_pairs! {
         wide(value: Wide<'_>);
         boolean(value: bool, bits: u64);
         bit_array(bits: u64);

@@ -78,7 +78,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// `keeps_bytes`: bytes of texts that are no UTF-8 stay as they are, for who escapes them later.
+    /// `keeps_bytes`: bytes of texts that are no UTF-8 stay as they are, for callers that escape them later.
     pub(super) fn new(keeps_bytes: bool) -> Self {
         Self { keeps_bytes, ..Self::default() }
     }

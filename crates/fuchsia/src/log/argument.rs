@@ -27,7 +27,7 @@ pub(crate) const fn size_words(header: u64) -> usize {
 }
 
 /// The value of an argument.
-// In the layout of C, all values begin at the same place, so that they are moved in one piece.
+// In the layout of C, all values begin at the same position, so that they are moved in one piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 #[non_exhaustive]
@@ -201,14 +201,14 @@ impl<'a> Argument<'a> {
     #[inline(never)]
     fn examine(
         words: &'a [Word],
-        place: Place<'_>,
+        position: ArgumentPosition<'_>,
         report: &mut dyn FnMut(LogError),
     ) -> Option<(Self, usize)> {
         let (header, behind) = words.split_first()?;
         let header = load(header);
         let mut report = |rule: Rule, at: u64, expected: u64, found: u64| {
-            let begin = place.record.offset();
-            report(LogError::new(rule, begin, begin + u64::from(place.word) * 8 + at, expected, found));
+            let begin = position.record.offset();
+            report(LogError::new(rule, begin, begin + u64::from(position.word) * 8 + at, expected, found));
             !rule.is_fatal()
         };
 
@@ -285,7 +285,7 @@ impl<'a> Argument<'a> {
                 if let Err(error) = core::str::from_utf8(bytes) {
                     let byte = error.valid_up_to();
                     let found = bytes.get(byte).copied().unwrap_or(0);
-                    let is_message = name.as_bytes() == MESSAGE && !place.follows_message();
+                    let is_message = name.as_bytes() == MESSAGE && !position.follows_message();
                     let rule = if is_message { Rule::MessageUtf8 } else { Rule::ValueUtf8 };
                     report(rule, value_at + byte as u64, 0, found.into()).then_some(())?;
                 }
@@ -297,7 +297,7 @@ impl<'a> Argument<'a> {
             }
             _ => Value::Null,
         };
-        Some((Self { name, value, word: place.word }, size))
+        Some((Self { name, value, word: position.word }, size))
     }
 
     /// The argument that `header` begins and `own` ends, if it breaks no rule and has only ASCII in
@@ -367,13 +367,13 @@ fn padding(words: &[Word], length: usize) -> u64 {
 
 /// Where an argument is.
 #[derive(Clone, Copy)]
-struct Place<'r> {
+struct ArgumentPosition<'r> {
     record: &'r Record<'r>,
     /// Where it begins in the record.
     word: u16,
 }
 
-impl Place<'_> {
+impl ArgumentPosition<'_> {
     /// Whether there is a message before it.
     fn follows_message(self) -> bool {
         // All arguments before have been read, so that their sizes are right.
@@ -434,8 +434,8 @@ impl<'a> Arguments<'a> {
 
     /// Like `next`, but reports each rule that is broken.
     pub(crate) fn next_examined(&mut self, report: &mut dyn FnMut(LogError)) -> Option<Argument<'a>> {
-        let place = Place { record: &self.record, word: self.word() };
-        let Some((argument, size)) = Argument::examine(self.words, place, report) else {
+        let position = ArgumentPosition { record: &self.record, word: self.word() };
+        let Some((argument, size)) = Argument::examine(self.words, position, report) else {
             self.words = &[];
             return None;
         };

@@ -2,7 +2,7 @@
 
 use super::argument::{Argument, Meaning, Value};
 use super::error::{LogError, Rule};
-use super::printf::{self, ProblemPlace, Role};
+use super::printf::{self, ProblemPosition, Role};
 use super::record::Record;
 
 /// What a check takes as right.
@@ -60,9 +60,9 @@ impl Record<'_> {
         }
         let (format, offset) = format.map_or((&b""[..], 0), |(text, offset)| (text.as_bytes(), offset));
         printf::check(self, format, &mut |problem| {
-            let at = match problem.place {
-                ProblemPlace::Format(at) => offset + at,
-                ProblemPlace::Record(at) => at,
+            let at = match problem.position {
+                ProblemPosition::Format(at) => offset + at,
+                ProblemPosition::Record(at) => at,
             };
             let (expected, found) = (problem.expected, problem.found);
             report(LogError::new(problem.rule, begin, begin + at as u64, expected, found));

@@ -204,7 +204,7 @@ impl fmt::Display for Statement {
 impl fmt::Display for LogError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { rule, record, at, .. } = *self;
-        write!(f, "byte {at}, in the record at {record}: {} ({rule})", self.statement())
+        write!(f, "byte {at}: the record at {record} breaks the rule {rule}: {}", self.statement())
     }
 }
 
@@ -231,7 +231,7 @@ mod tests {
         let error = LogError::new(Rule::RecordType, 96, 96, 9, 4);
         assert_eq!(
             error.to_string(),
-            "byte 96, in the record at 96: the type of a log record is 9: expected 9, found 4 (record-type)"
+            "byte 96: the record at 96 breaks the rule record-type: the type of a log record is 9: expected 9, found 4"
         );
         let error = LogError::new(Rule::ArgumentReserved, 0, 16, 0, 0x100);
         assert!(error.to_string().contains("expected 0x0, found 0x100"), "{error}");

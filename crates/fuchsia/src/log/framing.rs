@@ -31,7 +31,7 @@ const MAX_RUN: usize = 64 << 10;
 pub struct Damage {
     /// Where it begins, in bytes from the beginning of the input.
     pub offset: u64,
-    /// How many bytes are skipped from there to the next good place.
+    /// How many bytes are skipped from there to where reading resumes.
     pub skipped: u64,
     /// What is wrong there.
     pub error: LogError,
@@ -70,7 +70,7 @@ pub struct Framer {
     budget: Budget,
 }
 
-/// A place that could not be read, from where on the next good place is looked for.
+/// Bytes that cannot be read; what can be read again is searched for behind them.
 #[derive(Clone, Copy, Debug)]
 struct Lost {
     offset: u64,
@@ -344,7 +344,7 @@ impl Framer {
         }
     }
 
-    /// Does what is paid for, but for nothing where it takes more bytes.
+    /// Does what the budget allows; it is not charged where more bytes are needed.
     fn paid<T>(&mut self, work: impl FnOnce(&Self, &mut Budget) -> Verdict<T>) -> Verdict<T> {
         let mut budget = self.budget;
         let verdict = work(self, &mut budget);
@@ -354,7 +354,7 @@ impl Framer {
         verdict
     }
 
-    /// Whether the sizes of what cannot be read lead from one to the next up to a good place.
+    /// Whether the sizes of what cannot be read lead from one to the next up to what can be read.
     fn follow_neighbours(&mut self, doubt: &mut Doubt, input: &[u8], is_last: bool) -> Verdict {
         while !doubt.is_run_good {
             let at = doubt.run;
@@ -510,7 +510,7 @@ impl Framer {
         }
     }
 
-    /// Whether a message that proves so much by itself is one, if this is where it ends.
+    /// Whether what is a message with this degree of certainty is one, if this is where it ends.
     fn with_follower(
         &self,
         budget: &mut Budget,
@@ -538,7 +538,7 @@ impl Framer {
         }
     }
 
-    /// Looks for the next good place.
+    /// Searches for what can be read again.
     #[cold]
     fn search<'a>(&mut self, input: &'a [u8], is_last: bool) -> Step<'a> {
         let Some(Lost { offset, error }) = self.lost else {

@@ -155,7 +155,7 @@ fn is_like_datagram(bytes: &[u8; LENGTH + 8]) -> bool {
 /// How much may still be looked at without getting anywhere.
 ///
 /// Each place of a file can look like the beginning of a message that turns out to be none only at its
-/// end. So what is looked at in vain is paid for by going on: with some bytes for each byte of the way.
+/// end. So looking ahead without a result has a budget, which grows by some bytes with each byte that is passed.
 /// Where it is used up, places are passed by.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Budget {
@@ -167,7 +167,7 @@ impl Budget {
     const MOST: i32 = 256 << 10;
     /// What a byte of the way gives.
     const GAIN: usize = 4;
-    /// What is looked at without being paid for, at each place.
+    /// What can be looked at in each position without a budget.
     const FREE: i32 = 64;
 
     pub(super) const fn new() -> Self {
@@ -190,7 +190,7 @@ impl Budget {
         self.left = self.left.saturating_sub(cost).max(-Self::MOST);
     }
 
-    /// Does what is paid for but for what is free at each place.
+    /// Does what the budget allows, but for what needs none in each position.
     pub(super) fn of_place<T>(&mut self, work: impl FnOnce(&mut Self) -> T) -> T {
         let before = self.left;
         let done = work(self);
@@ -198,7 +198,7 @@ impl Budget {
         done
     }
 
-    /// As [`Unit::read`], which is paid for unless more bytes are needed.
+    /// As [`Unit::read`], which the budget is charged for unless more bytes are needed.
     pub(super) fn read<'a>(
         &mut self,
         framing: Framing,

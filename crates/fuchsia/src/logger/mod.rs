@@ -15,8 +15,8 @@
 //! use tracing_subscriber::layer::SubscriberExt;
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let folder = tempfile::tempdir()?;
-//! # let path = folder.path().join("app.log");
+//! # let directory = tempfile::tempdir()?;
+//! # let path = directory.path().join("app.log");
 //! // 10 MB, and the three files before.
 //! let file = RotatingFile::open(&path, 10_000_000, 3)?;
 //! let logger = Logger::new(file, LoggerOptions::default());

@@ -3,7 +3,7 @@
 //! | format | model |
 //! |---|---|
 //! | file | data stream |
-//! | folder or file that is opened | trace |
+//! | directory or file that is opened | trace |
 //! | message: record, packet | event record |
 //! | list of the names and types of a record's arguments | event record class, made when it is met first |
 //! | header of a record | specific context: `severity`, and `tag` where there is one |
@@ -35,7 +35,7 @@ mod shape;
 mod text;
 
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Place;
+use std::collections::hash_map::Entry as MapEntry;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_io::{Bytes, Datagrams, Entry, FileId, Tree};
@@ -98,15 +98,15 @@ impl Default for OpenOptions {
 /// Whether a tree has files of log messages.
 #[must_use]
 pub fn probe(tree: &Tree, options: &OpenOptions) -> bool {
-    /// How many files are looked at in a folder of which nothing is known.
+    /// How many files are looked at in a directory of which nothing is known.
     const LOOKED_AT: usize = 1_000;
-    /// In a folder of more files than this, only the first bytes of each are looked at.
+    /// In a directory of more files than this, only the first bytes of each are looked at.
     const FEW: usize = 32;
     const FIRST: usize = 2 << 10;
     let most = if tree.entries.len() > FEW { FIRST } else { PROBED + 1 };
     let is_log =
         |entry: &&Entry| entry.beginning(most).is_ok_and(|bytes| recognise(&bytes, options).is_some());
-    // What has a hidden name comes last: it sorts first, and is hardly what the folder is for.
+    // What has a hidden name comes last: it sorts first, and is hardly what the directory is for.
     let is_hidden = |entry: &&Entry| entry.path.split('/').any(|name| name.starts_with('.'));
     let shown = tree.entries.iter().filter(|entry| !is_hidden(entry));
     let all = shown.chain(tree.entries.iter().filter(is_hidden));
@@ -243,7 +243,7 @@ impl LogTrace {
             {
                 if let Some(identity) = identity {
                     match read.names.entry(identity) {
-                        Place::Occupied(first) => {
+                        MapEntry::Occupied(first) => {
                             let first = first.get();
                             notices.push(match *first == name {
                                 true => format!("{name}: this file is given more than once: it is read once"),
@@ -251,7 +251,7 @@ impl LogTrace {
                             });
                             continue;
                         }
-                        Place::Vacant(place) => drop(place.insert(name)),
+                        MapEntry::Vacant(place) => drop(place.insert(name)),
                     }
                 }
                 files.push(LogFile { stream: Arc::new(stream), bytes, framing });

@@ -152,7 +152,7 @@ fn how_damage_is_skipped() {
     // Two that are broken, one behind the other: their sizes lead to one that is not.
     let broken = |offset: u64| (offset, 40, Some(Rule::ArgumentTypeReserved));
     assert_eq!(read(&[wrong_type, wrong_type, good]), [broken(0), broken(40), record(80)]);
-    // The second one's size leads nowhere: nothing can be believed.
+    // The second one's size leads to no message: nothing can be believed.
     assert_eq!(
         read(&[wrong_type, "word:3000000000000089 word:0000000000000008 word:0000000000000011", good]),
         [(0, 64, Some(Rule::ArgumentTypeReserved)), record(64)]

@@ -265,19 +265,19 @@ fn messages(path: impl AsRef<std::path::Path>) -> Vec<String> {
 
 #[test]
 fn files_rotate() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
     // 16 + 4 * 24 bytes: four records go into a file.
     let file = RotatingFile::open(&path, 5 * 112 - 1, 2).unwrap();
     let logger = Logger::new(file, LoggerOptions::default());
     let say = |number: u32| to_log(&logger, log::Level::Info, format_args!("{number:02}"), &[]);
     (0..18).for_each(say);
     let numbers = |range: std::ops::Range<u32>| range.map(|n| format!("{n:02}")).collect::<Vec<_>>();
-    let old = |number| folder.path().join(format!("app.log.{number}"));
+    let old = |number| directory.path().join(format!("app.log.{number}"));
     assert_eq!(messages(&path), numbers(16..18));
     assert_eq!(messages(old(1)), numbers(12..16));
     assert_eq!(messages(old(2)), numbers(8..12));
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 3);
 
     // What is there is continued, also behind a record that was cut short.
     drop(logger);
@@ -292,14 +292,14 @@ fn files_rotate() {
 
 #[test]
 fn files_without_old_ones_are_emptied() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 0).unwrap(), LoggerOptions::default());
     for number in 0..5 {
         to_log(&logger, log::Level::Info, format_args!("{number}"), &[]);
     }
     assert_eq!(messages(&path), ["4"]);
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     // A record that is larger than a file may be has one of its own.
     to_log(&logger, log::Level::Info, format_args!("{}", "x".repeat(1_000)), &[]);
     assert_eq!(messages(&path), ["x".repeat(1_000)]);
@@ -307,18 +307,18 @@ fn files_without_old_ones_are_emptied() {
 
 #[test]
 fn files_that_cannot_be_renamed_grow() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("app.log");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("app.log");
     let logger = Logger::new(RotatingFile::open(&path, 250, 1).unwrap(), LoggerOptions::default());
-    // A folder that is not empty is in the way.
-    fs::create_dir_all(folder.path().join("app.log.1/x")).unwrap();
+    // A directory that is not empty is in the way.
+    fs::create_dir_all(directory.path().join("app.log.1/x")).unwrap();
     let say = |number: u32| to_log(&logger, log::Level::Info, format_args!("{number}"), &[]);
     (0..5).for_each(say);
     assert_eq!(messages(&path), ["0", "1", "2", "3", "4"]);
-    fs::remove_dir_all(folder.path().join("app.log.1")).unwrap();
+    fs::remove_dir_all(directory.path().join("app.log.1")).unwrap();
     (5..9).for_each(say);
     assert_eq!(logger.dropped(), 0);
-    assert!(folder.path().join("app.log.1").is_file());
+    assert!(directory.path().join("app.log.1").is_file());
 }
 
 #[cfg(unix)]
@@ -362,8 +362,8 @@ mod sockets {
 
     #[test]
     fn a_reader_that_comes_back_is_found() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("log");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
         assert!(DatagramSocket::connect(&path).is_err());
         let first = UnixDatagram::bind(&path).unwrap();
         let logger = Logger::new(DatagramSocket::connect(&path).unwrap(), LoggerOptions::default());

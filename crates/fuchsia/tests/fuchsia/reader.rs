@@ -591,8 +591,8 @@ fn other_files_are_left_alone() {
     let log = record(1, "a", 1u64.into());
     assert!(probe(&tree(&log), &OpenOptions::default()));
     let entries = vec![Entry::of_bytes("notes.txt", text.to_vec()), Entry::of_bytes("b/x", log)];
-    let folder = Tree { name: "f".to_owned(), entries, problems: Vec::new() };
-    let trace = LogTrace::open(&folder, &OpenOptions::default()).unwrap();
+    let directory = Tree { name: "f".to_owned(), entries, problems: Vec::new() };
+    let trace = LogTrace::open(&directory, &OpenOptions::default()).unwrap();
     let streams = trace.streams();
     assert_eq!(streams.iter().map(|stream| &*stream.stream.name).collect::<Vec<_>>(), ["f/b/x"]);
 }
@@ -609,7 +609,7 @@ fn programs_are_no_logs() {
     assert!(probe(&tree(&log), &OpenOptions::default()));
 }
 
-/// More datagrams arrive than may wait, before anybody reads: each is an event, or one that was dropped.
+/// More datagrams arrive than may wait, before they are read: each is an event, or one that was dropped.
 #[cfg(unix)]
 #[test]
 fn datagrams_that_were_dropped_are_told() {
@@ -618,8 +618,8 @@ fn datagrams_that_were_dropped_are_told() {
 
     static STOP: AtomicBool = AtomicBool::new(false);
     const SENT: u64 = 4_096 + 200;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("socket");
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("socket");
     let datagrams = ichnos_io::Datagrams::at_unix_socket(&path, &STOP).unwrap();
     let sender = UnixDatagram::unbound().unwrap();
     let mut buffer = [0; 64];

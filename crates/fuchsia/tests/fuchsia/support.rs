@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ichnos_fuchsia::log::{CheckOptions, LogError, Message, Record, Rule};
 
-/// The folder of vectors: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None where
+/// The directory of vectors: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None where
 /// it is absent: the test that asks says so by name and skips.
 pub fn vectors() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");

@@ -5,10 +5,10 @@ use std::process::Command;
 
 /// Runs an example on a trace that comes with the project.
 fn run(example: &str, arguments: &[&str]) -> String {
-    // Beside the folder of this test.
+    // Beside the directory of this test.
     let test = std::env::current_exe().unwrap();
-    let folder = test.parent().and_then(Path::parent).unwrap().join("examples");
-    let program: PathBuf = folder.join(example).with_extension(std::env::consts::EXE_EXTENSION);
+    let directory = test.parent().and_then(Path::parent).unwrap().join("examples");
+    let program: PathBuf = directory.join(example).with_extension(std::env::consts::EXE_EXTENSION);
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let output = Command::new(&program)
         .args(arguments)

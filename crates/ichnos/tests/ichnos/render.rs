@@ -33,8 +33,8 @@ event { name = even; id = 0; }; event { name = odd; id = 1; };";
 
 /// Two data streams of packets with three events each.
 fn trace() -> tempfile::TempDir {
-    let folder = tempfile::tempdir().unwrap();
-    std::fs::write(folder.path().join("metadata"), METADATA).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    std::fs::write(directory.path().join("metadata"), METADATA).unwrap();
     for stream in 0..2u64 {
         let mut bytes = Vec::new();
         for packet in 0..20u64 {
@@ -47,9 +47,9 @@ fn trace() -> tempfile::TempDir {
                 bytes.extend(time(event).to_le_bytes());
             }
         }
-        std::fs::write(folder.path().join(format!("stream_{stream}")), bytes).unwrap();
+        std::fs::write(directory.path().join(format!("stream_{stream}")), bytes).unwrap();
     }
-    folder
+    directory
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn any_number_of_threads_writes_the_same() {
     let trace = trace();
     let session = ichnos::open([trace.path()], &OpenOptions::default()).unwrap();
     let reader = session.reader(Window::default(), |_| true).unwrap();
-    assert!(!reader.parts(1).is_empty());
+    assert!(!reader.chunks(1).is_empty());
     let json = |writer| JsonLines::new(writer, JsonLinesOptions::default());
     let pretty = |writer| Pretty::new(writer, PrettyOptions::default());
     let details = |writer| Details::new(writer, DetailsOptions::default());

@@ -1,5 +1,5 @@
 //! The text sinks against what the widely used reader of CTF printed, over the real traces that lie
-//! beside the project: in the folder `ICHNOS_TRACES`, or `../shared/traces` from the project's
+//! beside the project: in the directory `ICHNOS_TRACES`, or `../shared/traces` from the project's
 //! root. Without it the tests say so and do nothing.
 
 use std::io::{Read, Write};
@@ -18,14 +18,14 @@ const STALE: &str = "there, an empty string is printed as the string of that fie
 
 pub(crate) fn traces() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let folder =
+    let directory =
         std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
-    let folder = folder.join("ctf");
-    let found = folder.join("real.json").is_file();
+    let directory = directory.join("ctf");
+    let found = directory.join("real.json").is_file();
     if !found {
-        eprintln!("skipped: there are no traces in {}", folder.display());
+        eprintln!("skipped: there are no traces in {}", directory.display());
     }
-    found.then_some(folder)
+    found.then_some(directory)
 }
 
 fn print(path: &Path, kind: &str) -> Vec<u8> {
@@ -50,11 +50,11 @@ fn print(path: &Path, kind: &str) -> Vec<u8> {
 }
 
 /// Says at which line two outputs part, if the expected one lies there.
-fn first_difference(folder: &Path, expected: &Value, actual: &[u8]) -> String {
+fn first_difference(directory: &Path, expected: &Value, actual: &[u8]) -> String {
     let Some(file) = expected["file"].as_str() else {
         return format!("{} lines, {} expected", lines(actual), expected["lines"]);
     };
-    let file = std::fs::File::open(folder.join(file)).unwrap();
+    let file = std::fs::File::open(directory.join(file)).unwrap();
     let mut text = Vec::new();
     flate2::read::GzDecoder::new(file).read_to_end(&mut text).unwrap();
     let (expected, actual) = (String::from_utf8_lossy(&text), String::from_utf8_lossy(actual));
@@ -72,10 +72,10 @@ fn lines(text: &[u8]) -> usize {
 }
 
 fn compare(kind: &str) {
-    let Some(folder) = traces() else {
+    let Some(directory) = traces() else {
         return;
     };
-    let index = std::fs::read(folder.join("real.json")).unwrap();
+    let index = std::fs::read(directory.join("real.json")).unwrap();
     let index: Value = serde_json::from_slice(&index).unwrap();
     let mut wrong = Vec::new();
     let mut compared = 0;
@@ -86,7 +86,7 @@ fn compare(kind: &str) {
             continue;
         }
         compared += 1;
-        let actual = print(&folder.join("real").join(trace), kind);
+        let actual = print(&directory.join("real").join(trace), kind);
         let same = sha256(&actual) == expected["sha256"].as_str().unwrap();
         let known = DIFFERENT.iter().find(|known| (known.0, known.1) == (kind, trace));
         match (same, known) {
@@ -94,7 +94,7 @@ fn compare(kind: &str) {
             (false, Some((.., reason))) => eprintln!("{trace} differs as expected: {reason}"),
             (true, Some(_)) => wrong.push(format!("{trace} does not differ any more")),
             (false, None) => {
-                wrong.push(format!("{trace} differs: {}", first_difference(&folder, expected, &actual)));
+                wrong.push(format!("{trace} differs: {}", first_difference(&directory, expected, &actual)));
             }
         }
     }

@@ -90,12 +90,12 @@ fn write(output: &str, as_values: bool, feed: &mut dyn FnMut(&mut dyn Sink)) -> 
 fn recorded_traces_are_written_alike() {
     use ichnos::prelude::*;
 
-    let Some(folder) = crate::text_output::traces() else { return };
+    let Some(directory) = crate::text_output::traces() else { return };
     let index: serde_json::Value =
-        serde_json::from_slice(&std::fs::read(folder.join("real.json")).unwrap()).unwrap();
+        serde_json::from_slice(&std::fs::read(directory.join("real.json")).unwrap()).unwrap();
     let mut compared = 0;
     for entry in index.as_array().unwrap() {
-        let path = folder.join("real").join(entry["trace"].as_str().unwrap());
+        let path = directory.join("real").join(entry["trace"].as_str().unwrap());
         let Ok(session) = ichnos::open([&path], &OpenOptions::default()) else { continue };
         if session.traces().iter().flat_map(|trace| trace.streams()).any(|stream| stream.bytes > 256 << 10) {
             // Slow without optimisation, and no other classes.

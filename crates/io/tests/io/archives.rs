@@ -56,15 +56,15 @@ fn zip(files: &[(&str, &[u8])], method: CompressionMethod) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
-fn is_empty(folder: &TempDir) -> bool {
-    std::fs::read_dir(folder.path()).unwrap().next().is_none()
+fn is_empty(directory: &TempDir) -> bool {
+    std::fs::read_dir(directory.path()).unwrap().next().is_none()
 }
 
 /// Keeps no more than a MiB in memory.
-fn little_memory(folder: &TempDir) -> TreeOptions {
+fn little_memory(directory: &TempDir) -> TreeOptions {
     let mut options = TreeOptions::default();
     options.memory_bytes = 1 << 20;
-    options.temp_dir = Some(folder.path().to_owned());
+    options.temp_dir = Some(directory.path().to_owned());
     options
 }
 
@@ -79,19 +79,19 @@ fn kind(tree: &Tree, entry: usize) -> String {
 
 #[test]
 fn much_is_kept_in_a_temporary_file() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let (large, small) = (noise(3 << 20), noise(1000));
     let files = [("a/large", &large[..]), ("a/small", &small[..]), ("b/large", &large[..])];
     let expected: Vec<(&str, Vec<u8>)> = files.iter().map(|(path, bytes)| (*path, bytes.to_vec())).collect();
     let tar = tar(&files);
     let packed = [gzip(&tar), xz(&tar), zstd(&tar), zip(&files, CompressionMethod::Deflated), tar];
     for bytes in packed {
-        let tree = Tree::from_reader_with("-", &bytes[..], &little_memory(&folder)).unwrap();
+        let tree = Tree::from_reader_with("-", &bytes[..], &little_memory(&directory)).unwrap();
         assert_eq!(tree.problems, []);
         assert!(read(&tree) == expected);
         assert!(kind(&tree, 0).contains("mapped"), "{}", kind(&tree, 0));
         // It has no name, so that nothing is left behind however the process ends.
-        assert!(is_empty(&folder));
+        assert!(is_empty(&directory));
         let tree = Tree::from_reader("-", &bytes[..], &IoLimits::default()).unwrap();
         assert!(kind(&tree, 0).contains("owned"), "{}", kind(&tree, 0));
     }
@@ -100,12 +100,12 @@ fn much_is_kept_in_a_temporary_file() {
 #[test]
 fn stored_members_are_read_where_they_lie() {
     ichnos_io::handle_bus_errors().unwrap();
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let large = noise(200_000);
     let files = [("a", &large[..]), ("b", &b"small"[..])];
     for bytes in [zip(&files, CompressionMethod::Stored), tar(&files)] {
-        std::fs::write(folder.path().join("archive"), &bytes).unwrap();
-        let tree = Tree::open(&folder.path().join("archive"), &IoLimits::default()).unwrap();
+        std::fs::write(directory.path().join("archive"), &bytes).unwrap();
+        let tree = Tree::open(&directory.path().join("archive"), &IoLimits::default()).unwrap();
         assert_eq!(read(&tree), [("a", large.clone()), ("b", b"small".to_vec())]);
         assert!((0..2).all(|entry| kind(&tree, entry).contains("mapped")));
     }
@@ -118,13 +118,16 @@ fn stored_members_are_read_where_they_lie() {
 }
 
 #[test]
-fn a_temporary_folder_that_cannot_be_used_is_named() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut options = little_memory(&folder);
-    options.temp_dir = Some(folder.path().join("missing"));
+fn a_temporary_directory_that_cannot_be_used_is_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = little_memory(&directory);
+    options.temp_dir = Some(directory.path().join("missing"));
     let packed = gzip(&noise(3 << 20));
     let error = Tree::from_reader_with("-", &packed[..], &options).unwrap_err();
-    assert!(matches!(&error, IoError::Temporary { folder, .. } if folder.ends_with("missing")), "{error}");
+    assert!(
+        matches!(&error, IoError::Temporary { directory, .. } if directory.ends_with("missing")),
+        "{error}"
+    );
     assert!(error.to_string().contains("/missing: "), "{error}");
     // Nothing is written where a limit is reached first.
     options.limits.decompressed_bytes = 1 << 20;
@@ -255,7 +258,7 @@ fn unpacking_reports_how_far_it_is() {
 /// What is kept of an archive if only the beginnings are wanted.
 #[test]
 fn beginnings_are_read_where_no_more_is_wanted() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let large = noise(500_000);
     let files = [("a", &large[..]), ("b", &b"small"[..]), ("c", &large[..])];
     let mut options = TreeOptions::default();
@@ -266,8 +269,8 @@ fn beginnings_are_read_where_no_more_is_wanted() {
     let archives =
         [gzip(&tar), gzip(&padded), zstd(&tar), xz(&tar), zip(&files, CompressionMethod::Deflated)];
     for (i, bytes) in archives.iter().enumerate() {
-        std::fs::write(folder.path().join("archive"), bytes).unwrap();
-        let tree = Tree::open_with(&folder.path().join("archive"), &options).unwrap();
+        std::fs::write(directory.path().join("archive"), bytes).unwrap();
+        let tree = Tree::open_with(&directory.path().join("archive"), &options).unwrap();
         let read: Vec<_> = tree.entries.iter().map(|entry| (entry.goes_on(), entry.len)).collect();
         assert_eq!(read, [(true, Some(500_000)), (false, Some(5)), (true, Some(500_000))], "{i}");
         for (entry, (path, content)) in tree.entries.iter().zip(files) {
@@ -275,21 +278,21 @@ fn beginnings_are_read_where_no_more_is_wanted() {
             assert_eq!(&*entry.read().unwrap(), &content[..content.len().min(1000)]);
         }
         // Damaged ones are looked at as a whole.
-        std::fs::write(folder.path().join("archive"), &bytes[..bytes.len() * 2 / 3]).unwrap();
-        let tree = Tree::open_with(&folder.path().join("archive"), &options).unwrap();
+        std::fs::write(directory.path().join("archive"), &bytes[..bytes.len() * 2 / 3]).unwrap();
+        let tree = Tree::open_with(&directory.path().join("archive"), &options).unwrap();
         assert!(!tree.problems.is_empty(), "{i}: {:?}", tree.entries);
     }
-    std::fs::write(folder.path().join("plain.gz"), gzip(&large)).unwrap();
-    let tree = Tree::open_with(&folder.path().join("plain.gz"), &options).unwrap();
+    std::fs::write(directory.path().join("plain.gz"), gzip(&large)).unwrap();
+    let tree = Tree::open_with(&directory.path().join("plain.gz"), &options).unwrap();
     assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (true, Some(1000)));
-    let tree = Tree::open(&folder.path().join("plain.gz"), &IoLimits::default()).unwrap();
+    let tree = Tree::open(&directory.path().join("plain.gz"), &IoLimits::default()).unwrap();
     assert_eq!((tree.entries[0].goes_on(), tree.entries[0].len), (false, Some(500_000)));
 }
 
 /// Whatever is wrong with an archive, wanting its beginnings gives no more than wanting all of it.
 #[test]
 fn beginnings_survive_any_damage() {
-    let folder = tempfile::tempdir().unwrap();
+    let directory = tempfile::tempdir().unwrap();
     let large = noise(3000);
     let files = [("a", &large[..]), ("b", &b"small"[..]), ("c", &large[..])];
     let mut limits = IoLimits::default();
@@ -301,9 +304,9 @@ fn beginnings_survive_any_damage() {
         for at in (0..bytes.len()).step_by(29) {
             let mut damaged = bytes.clone();
             damaged[at] ^= 0x41;
-            std::fs::write(folder.path().join("archive"), &damaged).unwrap();
-            let Ok(begun) = Tree::open_with(&folder.path().join("archive"), &options) else { continue };
-            let Ok(whole) = Tree::open(&folder.path().join("archive"), &limits) else { continue };
+            std::fs::write(directory.path().join("archive"), &damaged).unwrap();
+            let Ok(begun) = Tree::open_with(&directory.path().join("archive"), &options) else { continue };
+            let Ok(whole) = Tree::open(&directory.path().join("archive"), &limits) else { continue };
             let of = |tree: &Tree, path: &str| {
                 tree.entries.iter().find(|entry| entry.path == path).and_then(|entry| entry.read().ok())
             };

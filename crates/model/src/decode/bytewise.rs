@@ -228,7 +228,7 @@ fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u
 }
 
 /// Visits an array: `bytes` is all of it.
-// Most visitors have so much to do with an element that calling this is nothing.
+// What most visitors do with an element takes much longer than this call.
 #[inline(never)]
 fn array_of<V: Visitor>(visitor: &mut V, array: Field<'_>, length: u64, elements: Elements, bytes: &[u8]) {
     visitor.begin_array(array, length);

@@ -1,4 +1,4 @@
-//! Why a field location leads nowhere.
+//! Why a field location cannot be resolved.
 
 use super::steps::{NodeId, Plan};
 use crate::{FieldKind, Member, TextPosition};

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// A field that needs another one, and where that is.
-struct Found {
+struct Dependency {
     /// Index of the event record class, if the field is of one.
     event: Option<usize>,
     /// Scope of the field that needs the other one.
@@ -28,7 +28,7 @@ struct Found {
     choices: Option<Vec<RangeSet>>,
 }
 
-impl Found {
+impl Dependency {
     /// Notes the slot in the field that needs it.
     fn connect(&self, plan: &mut Plan, slot: Slot) {
         match &self.choices {
@@ -72,7 +72,7 @@ pub(super) fn assign_slots(
     let scopes = [packet_header.as_deref(), None, None, None, None, None];
     let names = MemberNames::new(most);
     find(&names, &scopes, Scope::PacketHeader, None, &[], &mut in_header, &mut problems);
-    let streams: Vec<Vec<Found>> = trace
+    let streams: Vec<Vec<Dependency>> = trace
         .data_streams
         .iter()
         .zip(&*data_streams)
@@ -118,7 +118,7 @@ pub(super) fn assign_slots(
     Ok(problems.broken_rules)
 }
 
-impl Found {
+impl Dependency {
     /// Whether the field that is needed is of an event record class.
     fn is_of_event(&self) -> bool {
         matches!(self.scope, Scope::SpecificContext | Scope::Payload)
@@ -154,7 +154,7 @@ impl SlotNumbers {
 
     /// The number of what is needed. If it is a new one, the fields of `plan` that it is of save
     /// their values from now on.
-    fn of(&mut self, found: &Found, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
+    fn of(&mut self, found: &Dependency, plan: Option<&mut Plan>) -> Result<Slot, PlanError> {
         let key = (found.scope, found.targets.clone());
         if let Some(slot) = self.by_targets.get(&key) {
             return Ok(*slot);
@@ -176,7 +176,7 @@ fn find_in_stream(
     stream: &DataStreamPlans,
     header: Option<&Plan>,
     problems: &mut Problems<'_>,
-) -> Vec<Found> {
+) -> Vec<Dependency> {
     let mut all = Vec::new();
     let shared = [
         header,
@@ -209,7 +209,7 @@ fn find(
     scope: Scope,
     event: Option<usize>,
     within: &[String],
-    all: &mut Vec<Found>,
+    all: &mut Vec<Dependency>,
     problems: &mut Problems<'_>,
 ) {
     let Some(plan) = scopes[scope as usize] else { return };
@@ -221,7 +221,7 @@ fn find(
         let search = Search { names, scopes, scope, plan, dependent: id, location, need };
         match search.run() {
             Ok((target_scope, targets)) => {
-                let found = |targets, choices| Found {
+                let found = |targets, choices| Dependency {
                     event,
                     own_scope: scope,
                     dependent: id,

@@ -35,7 +35,7 @@ use super::Dialect;
 ///
 /// * `[` and a string: PROP-1.0, whose array begins with the string "CTF 2".
 /// * `[` otherwise: PROP-2.0, an array of fragments.
-/// * The record separator of RFC 7464, or `{` where somebody left it out: SPEC-2.0.
+/// * The record separator of RFC 7464, or `{` where it is missing: SPEC-2.0.
 ///
 /// ```
 /// use ichnos_ctf::metadata::{Dialect, json::recognise};

@@ -16,7 +16,7 @@ use super::ast::{
     ArrayLength, ClockBlock, Compound, Document, EventBlock, IntegerType, Location, StreamBlock, Type,
     TypeKind,
 };
-use super::lookup::{Found, Frame, View};
+use super::lookup::{Frame, Resolved, View};
 use super::parser::{Read, Stop};
 
 /// Classes that lookups may visit, for each field class that the limits allow.
@@ -530,7 +530,7 @@ impl<'a> Builder<'a> {
 
     fn variant(&mut self, body: &Compound, tag: Option<&Location>, at: TextPosition) -> Read<FieldKind> {
         let Some(tag) = tag else { return Err(self.error(at, "a variant is used without a tag")) };
-        let Found { location: selector, classes } = self.locate(tag)?;
+        let Resolved { location: selector, classes } = self.locate(tag)?;
         let tags: Vec<&Mappings> = classes.iter().filter_map(|class| mappings_of(class)).collect();
         if let (Some(class), true) = (classes.first(), tags.is_empty()) {
             let message = format!("the tag of a variant is not an enumeration, but a {}", class.describe());
@@ -640,7 +640,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Where the field is that a location names.
-    fn locate(&mut self, location: &Location) -> Read<Found> {
+    fn locate(&mut self, location: &Location) -> Read<Resolved> {
         if super::lookup::absolute(&location.names).is_some_and(|(_, rest)| rest.is_empty()) {
             let message = format!("`{}` is a root field, not a field in one", location.names.join("."));
             return Err(self.error(location.at, message));

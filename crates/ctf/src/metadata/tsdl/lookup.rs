@@ -30,7 +30,7 @@ pub(super) struct View<'a> {
 }
 
 /// Where a located field is, and what is there.
-pub(super) struct Found {
+pub(super) struct Resolved {
     pub(super) location: FieldLocation,
     /// What a location leads to: several classes if it goes through variants; none if there is no
     /// such field (which is reported when the whole trace class is checked).
@@ -56,7 +56,7 @@ pub(super) fn absolute(names: &[String]) -> Option<(Scope, &[String])> {
 impl View<'_> {
     /// Looks a location up. None: a relative location whose first name is not known here.
     /// `budget` is the number of classes that may still be visited.
-    pub(super) fn find(&self, location: &Location, budget: &mut u64) -> Option<Found> {
+    pub(super) fn find(&self, location: &Location, budget: &mut u64) -> Option<Resolved> {
         let (scope, path, classes) = match absolute(&location.names) {
             Some((scope, rest)) => {
                 let (path, classes) = self.find_absolute(scope, rest, budget);
@@ -73,7 +73,7 @@ impl View<'_> {
             any_option: false,
             declared_at: location.at.into(),
         };
-        Some(Found { location, classes })
+        Some(Resolved { location, classes })
     }
 
     fn find_absolute(

@@ -155,13 +155,13 @@ impl fmt::Display for RecordText<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Problem {
     pub(super) rule: Rule,
-    pub(super) place: ProblemPlace,
+    pub(super) position: ProblemPosition,
     pub(super) expected: u64,
     pub(super) found: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum ProblemPlace {
+pub(super) enum ProblemPosition {
     /// Offset in the format string.
     Format(usize),
     /// Offset in the record.
@@ -195,8 +195,8 @@ impl<'a, 'p> Printf<'a, 'p> {
     fn argument(&mut self, at: usize) -> Option<Argument<'a>> {
         let next = self.roles.find(|(role, _)| *role == Role::Positional);
         if next.is_none() {
-            let place = ProblemPlace::Format(at);
-            (self.problem)(Problem { rule: Rule::PrintfArgumentMissing, place, expected: 1, found: 0 });
+            let position = ProblemPosition::Format(at);
+            (self.problem)(Problem { rule: Rule::PrintfArgumentMissing, position, expected: 1, found: 0 });
         }
         next.map(|(_, argument)| argument)
     }
@@ -216,23 +216,23 @@ impl<'a, 'p> Printf<'a, 'p> {
     }
 
     fn unknown(&mut self, at: usize, letter: u8) {
-        let place = ProblemPlace::Format(at);
+        let position = ProblemPosition::Format(at);
         let rule = Rule::PrintfConversion;
-        (self.problem)(Problem { rule, place, expected: 0, found: letter.into() });
+        (self.problem)(Problem { rule, position, expected: 0, found: letter.into() });
     }
 
     /// The arguments that are left over.
     fn extra(&mut self, out: &mut Bounded<'_>) -> fmt::Result {
         let mut count = 0;
-        let mut place = None;
+        let mut position = None;
         for (_, argument) in self.roles.by_ref().filter(|(role, _)| *role == Role::Positional) {
-            place.get_or_insert(ProblemPlace::Record(argument.offset()));
+            position.get_or_insert(ProblemPosition::Record(argument.offset()));
             out.write_str(if count == 0 { "%!(EXTRA " } else { ", " })?;
             write_typed(&argument, out)?;
             count += 1;
         }
-        let Some(place) = place else { return Ok(()) };
-        (self.problem)(Problem { rule: Rule::PrintfArgumentExtra, place, expected: 0, found: count });
+        let Some(position) = position else { return Ok(()) };
+        (self.problem)(Problem { rule: Rule::PrintfArgumentExtra, position, expected: 0, found: count });
         out.write_str(")")
     }
 
@@ -265,10 +265,10 @@ impl<'a, 'p> Printf<'a, 'p> {
     }
 
     fn wrong_type(&mut self, argument: &Argument<'_>, expected: u8) {
-        let place = ProblemPlace::Record(argument.offset());
+        let position = ProblemPosition::Record(argument.offset());
         let found = argument.value.kind();
         let (rule, expected, found) = (Rule::PrintfArgumentType, expected.into(), found.into());
-        (self.problem)(Problem { rule, place, expected, found });
+        (self.problem)(Problem { rule, position, expected, found });
     }
 
     fn conversion(&mut self, conversion: &Conversion, at: usize, out: &mut Bounded<'_>) -> fmt::Result {
