@@ -38,6 +38,7 @@ mod resume;
 pub mod rule;
 mod seek;
 mod small_cursor;
+mod stream_builder;
 pub mod stream_input;
 #[cfg(test)]
 mod test_stream;

@@ -1,34 +1,24 @@
 //! CTF traces where they lie: directories with a file `metadata` and data stream files.
 
 use std::collections::BTreeMap;
-use std::collections::btree_map::Entry as MapEntry;
 use std::fmt;
 use std::sync::Arc;
 
-use ichnos_io::{Bytes, Entry, FileId, ScanProgress, ScanStep, Tree};
-use ichnos_model::decode::DecodeLimits;
+use ichnos_io::{Bytes, Entry, FileId, ScanProgress, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, ClockArithmetic, Cost, Damage, DamageKind, DataStream, Diagnostic, FastCursor,
-    FileDiagnostic, FileRole, Limits, SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput,
-    TracerQuirk, Value, Window,
+    BoxedCursor, ClockArithmetic, Damage, DataStream, Diagnostic, FastCursor, FileDiagnostic, Limits,
+    SplitPoint, StreamSummary, TextPosition, Trace, TraceClass, TraceInput, TracerQuirk, Value, Window,
 };
 
-use crate::event_class::{Allowed, EventRecords};
-use crate::index::{self, ScannedPacket, TooMany};
+use crate::event_class::Allowed;
 use crate::log_role::add_log_roles;
-use crate::lost_files::lost;
-use crate::lttng_index;
 use crate::metadata::{self, Dialect, MetadataOptions};
-use crate::packet::{Clocks, PacketDecoder};
-use crate::packet_entry::PacketEntry;
-use crate::packet_order::PacketOrder;
-use crate::packet_times::most_cycles;
-use crate::quirks::{AppliedQuirks, Quirk};
+use crate::quirks::Quirk;
 use crate::repeated::{Notices, hidden_data, linked_files, note_links, read_files_once, without_repetition};
-use crate::seek::packets_stand_alone;
 use crate::small_cursor::{Shared, SmallCursor};
-use crate::stream_input::{StreamFile, StreamInput, StreamRules};
+use crate::stream_builder::StreamBuilder;
+use crate::stream_input::StreamInput;
 
 /// How to open CTF traces.
 #[derive(Clone, Debug)]
@@ -440,31 +430,7 @@ impl<'a> Described<'a> {
             .iter()
             .map(|directory| self.limits.fields(directory.bytes, directory.packed_data));
         let allowed = Allowed { bits: bytes.saturating_mul(8), fields: fields.fold(0, u64::saturating_add) };
-        let classes = &trace.class.data_streams;
-        let packets: Vec<Cost> = classes.iter().map(|stream| Cost::of_packet(&trace.class, stream)).collect();
-        let events = classes.iter().flat_map(|stream| Cost::of_event_records(&trace.class, stream));
-        let empty_elements = packets.iter().copied().chain(events);
-        let empty_elements = empty_elements.map(|cost| cost.empty_elements(allowed.fields)).min();
-        let most_packets = packets.iter().map(|cost| cost.instances_in(allowed.bits)).max();
-        let mut builder = Builder {
-            trace: &trace,
-            limits: DecodeLimits::from(&self.limits),
-            packet_limits: DecodeLimits::from(&self.limits),
-            allowed,
-            empty_elements: empty_elements.unwrap_or(0),
-            refused: packets.iter().find_map(|cost| allowed.too_many(*cost, "packets")),
-            streams: BTreeMap::new(),
-            damage: Vec::new(),
-            diagnostics: Vec::new(),
-            packets: 0,
-            most_packets: options.limits.packets,
-            strict: options.strict,
-            empty: None,
-            small: None,
-            files: 0,
-            progress: &options.progress,
-        };
-        builder.packet_limits = builder.limits_of_each(most_packets.unwrap_or(0));
+        let mut builder = StreamBuilder::new(&trace, &self.limits, allowed, options);
         for directory in &self.directories {
             for entry in &directory.files {
                 let name = shown(directory.tree, &entry.path);
@@ -547,243 +513,6 @@ fn extends(more: &TraceClass, less: &TraceClass) -> bool {
                     }
             })
         })
-}
-
-/// Number of packets after which the progress of the search for packets is reported again.
-const STRIDE: u64 = 1 << 12;
-
-/// Which data stream a packet belongs to: its class id, and its id or else the number of its file.
-type StreamKey = (u128, Option<u128>, u64);
-
-struct Builder<'a> {
-    trace: &'a Arc<Trace>,
-    limits: DecodeLimits,
-    /// For their headers and contexts, before it is known how many they are.
-    packet_limits: DecodeLimits,
-    allowed: Allowed,
-    /// How many array elements without bits all packets may have.
-    empty_elements: u64,
-    /// Why packets are not read, if they are not.
-    refused: Option<DamageKind>,
-    streams: BTreeMap<StreamKey, Stream>,
-    damage: Vec<Damage>,
-    diagnostics: Vec<FileDiagnostic>,
-    /// How many packets there are, and how many there may be.
-    packets: u64,
-    most_packets: u64,
-    /// Whether what documents forbid is reported even if nothing is lost by it.
-    strict: bool,
-    /// The first data stream file without any byte, and how many there are.
-    empty: Option<(String, u64)>,
-    /// The file of the first packet of 8 bits at most, and where it is.
-    small: Option<(String, u64)>,
-    /// How many files are done.
-    files: u64,
-    progress: &'a ScanProgress,
-}
-
-#[derive(Default)]
-struct Stream {
-    class: usize,
-    files: Vec<StreamFile>,
-    packets: Vec<PacketEntry>,
-    rest: Vec<Damage>,
-}
-
-impl Builder<'_> {
-    /// Adds a data stream file, with the index that LTTng wrote for it and the name of that.
-    fn add(&mut self, name: String, entry: &Entry, lttng_index: Option<(String, &Entry)>) {
-        let bytes = match entry.read() {
-            Ok(bytes) => bytes,
-            Err(error) => {
-                let kind = match entry.special() {
-                    Some(found) => DamageKind::NotAFile(found),
-                    None => DamageKind::Unreadable(error.to_string()),
-                };
-                let size = entry.status().map_or(0, |status| status.size);
-                let skipped = size.saturating_mul(8);
-                self.damage.push(Damage { file: name, stream: None, bit: 0, kind, skipped });
-                return;
-            }
-        };
-        if bytes.is_empty() {
-            self.empty.get_or_insert((name.clone(), 0)).1 += 1;
-        }
-        if let Some(kind) = self.refused.clone() {
-            self.damage.push(Damage {
-                file: name,
-                stream: None,
-                bit: 0,
-                kind,
-                skipped: bytes.len() as u64 * 8,
-            });
-            return;
-        }
-        let decoder =
-            PacketDecoder { class: &self.trace.class, plans: &self.trace.plans, limits: self.packet_limits };
-        let (progress, files) = (self.progress, self.files);
-        let step = |bytes: usize| ScanStep::Indexed { files, bytes: bytes as u64 };
-        progress.report(step(0));
-        self.files += 1;
-        let mut last: Option<StreamKey> = None;
-        // An index says where packets are that were not asked for.
-        let from_index = match lttng_index.filter(|_| !bytes.is_empty() && !entry.goes_on()) {
-            Some((name, index)) => self.indexed_packets(&decoder, &bytes, name, index),
-            None => None,
-        };
-        let rest = match from_index {
-            Some(packets) => {
-                packets.into_iter().for_each(|found| self.push(found, &name, &bytes, &mut last));
-                None
-            }
-            None => index::scan(&decoder, &name, &bytes, &|bytes| progress.report(step(bytes)), |found| {
-                if self.packets % STRIDE == 0 {
-                    progress.report(step(found.entry.offset as usize));
-                }
-                if self.packets >= self.most_packets {
-                    return Err(TooMany(self.most_packets));
-                }
-                self.push(found, &name, &bytes, &mut last);
-                Ok(())
-            }),
-        };
-        bytes.release();
-        // Zeros in the place of what is missing now are nothing to complain of.
-        let rest = lost(&name, &bytes).or(rest);
-        if let Some(rest) = rest {
-            match last.and_then(|key| self.streams.get_mut(&key)) {
-                Some(stream) => stream.rest.push(rest),
-                None => self.damage.push(rest),
-            }
-        }
-    }
-
-    /// The packets of a file by the index that LTTng wrote, if that is true.
-    fn indexed_packets(
-        &mut self,
-        decoder: &PacketDecoder<'_>,
-        bytes: &[u8],
-        name: String,
-        index: &Entry,
-    ) -> Option<Vec<ScannedPacket>> {
-        let error = match index.read() {
-            Ok(index) => match lttng_index::packets(decoder, bytes, &index) {
-                Ok(packets) => return packets,
-                Err(error) => error.to_string(),
-            },
-            Err(error) => error.to_string(),
-        };
-        let message =
-            format!("the packet index is not used: {error}; packets are found by their own headers");
-        let diagnostic = Diagnostic::warning(TextPosition::default(), message);
-        self.diagnostics.push(FileDiagnostic::new(name, diagnostic).with_role(FileRole::Index));
-        None
-    }
-
-    fn push(&mut self, found: ScannedPacket, name: &str, bytes: &Bytes, last: &mut Option<StreamKey>) {
-        let class_id = self.trace.class.data_streams[found.class].id;
-        // Mostly all packets of a file are of one stream.
-        let key = match last.take() {
-            Some(last) if (last.0, last.1) == (class_id, found.stream_id) => last,
-            _ => {
-                let file = if found.stream_id.is_some() { 0 } else { self.files };
-                let key = (class_id, found.stream_id, file);
-                let stream = self.streams.entry(key).or_default();
-                stream.class = found.class;
-                if stream.files.last().is_none_or(|file| *file.name != *name) {
-                    make_room(&mut stream.files);
-                    stream.files.push(StreamFile { name: name.into(), bytes: bytes.clone() });
-                }
-                key
-            }
-        };
-        if let Some(stream) = self.streams.get_mut(&key) {
-            let mut entry = found.entry;
-            let size = entry.total().unwrap_or(8 * entry.available(bytes.len() as u64));
-            if self.small.is_none() && size <= 8 {
-                self.small = Some((name.to_owned(), entry.offset));
-            }
-            entry.file = stream.files.len() as u32 - 1;
-            make_room(&mut stream.packets);
-            stream.packets.push(entry);
-            self.packets += 1;
-        }
-        *last = Some(key);
-    }
-
-    /// Reports what documents forbid though all can be read.
-    fn note_flaws(&mut self, dialect: Dialect) {
-        let mut warning = |file: String, message: String| {
-            let diagnostic = Diagnostic::warning(TextPosition::default(), message);
-            self.diagnostics.push(FileDiagnostic::new(file, diagnostic));
-        };
-        // Tracers leave empty files behind where nothing happened: only strict reading reports them.
-        if let Some((file, count)) = self.empty.take().filter(|_| self.strict) {
-            let more = if count > 1 { format!("; so are {} more files", count - 1) } else { String::new() };
-            warning(file, format!("the data stream is empty, but must have a packet at least{more}"));
-        }
-        if let Some((file, byte)) = self.small.take().filter(|_| self.strict && dialect == Dialect::Prop1) {
-            warning(file, format!("the packet at byte {byte} has 8 bits, but must have more in PROP-1.0"));
-        }
-    }
-
-    /// The limits of each packet where there are `packets` of them.
-    fn limits_of_each(&self, packets: u64) -> DecodeLimits {
-        let most = self.empty_elements / packets.max(1);
-        DecodeLimits { zero_size_elements: self.limits.zero_size_elements.min(most), ..self.limits }
-    }
-
-    fn finish(self, quirks: &[Quirk], clock_arithmetic: ClockArithmetic) -> Vec<Arc<StreamInput>> {
-        let mut limits = self.limits_of_each(self.packets);
-        // What was read is read again.
-        limits.zero_size_elements = limits.zero_size_elements.max(self.packet_limits.zero_size_elements);
-        let mut streams: Vec<Arc<StreamInput>> = Vec::with_capacity(self.streams.len());
-        let mut rules: BTreeMap<usize, Arc<StreamRules>> = BTreeMap::new();
-        let order = PacketOrder {
-            has_times: !Clocks::of(&self.trace.class).go_on,
-            has_ends: !quirks.contains(&Quirk::LttngEventAfterPacket),
-        };
-        for ((_, id, _), mut found) in self.streams {
-            found.rest.append(&mut order.apply(&mut found.packets, &found.files));
-            let name = found.files.first().map(|file| file.name.clone()).unwrap_or_default();
-            let Some(stream) = DataStream::new(Arc::clone(self.trace), found.class, id, name) else {
-                continue;
-            };
-            let rules = match rules.entry(found.class) {
-                MapEntry::Occupied(known) => Arc::clone(known.get()),
-                MapEntry::Vacant(unknown) => {
-                    let Some(records) = EventRecords::of(self.trace, found.class, &self.allowed) else {
-                        continue;
-                    };
-                    let most_cycles = most_cycles(stream.clock());
-                    let quirks = quirks.into();
-                    let rules = StreamRules { records, quirks, limits, clock_arithmetic, most_cycles };
-                    Arc::clone(unknown.insert(Arc::new(rules)))
-                }
-            };
-            streams.push(Arc::new(StreamInput {
-                packets_stand_alone: packets_stand_alone(&stream, &found.packets, quirks),
-                stream: Arc::new(stream),
-                rules,
-                files: found.files.into(),
-                packets: found.packets.into(),
-                rest: found.rest.into(),
-                applied_quirks: AppliedQuirks::default(),
-            }));
-        }
-        // Those of a class by their ids, and those without by their files, which come directory by directory.
-        let key = |stream: &StreamInput| (stream.stream.class().id, stream.stream.id);
-        streams.sort_by(|a, b| key(a).cmp(&key(b)).then_with(|| a.stream.name.cmp(&b.stream.name)));
-        streams
-    }
-}
-
-/// Lets a list grow in such steps that one of a single item, as most are where there are very many, has no
-/// room for more.
-fn make_room<T>(list: &mut Vec<T>) {
-    if list.is_empty() {
-        list.reserve_exact(1);
-    }
 }
 
 impl CtfTrace {

@@ -107,7 +107,7 @@ impl Reader<'_> {
 
     /// The messages from `begin` on, merged by time, as far as that can be known without reading
     /// what lies before: compare [`Merge::checkpoints`] with those where reading what lies before has
-    /// paused. `begin` must be one of [`Reader::parts`].
+    /// paused. `begin` must be one of [`Reader::chunks`].
     #[must_use]
     pub fn cursor_from(&self, begin: i128) -> Merged {
         let mut cursors: Vec<BoxedCursor> = Vec::new();

@@ -13,6 +13,7 @@ mod parser;
 mod scopes;
 #[cfg(test)]
 mod tests;
+mod type_attributes;
 mod types;
 
 use ichnos_model::memory::size;
