@@ -47,7 +47,7 @@ use exit::{Exit, Failure};
 use report::Report;
 
 fn main() -> ExitCode {
-    // Where the system refuses, files are read instead of mapped.
+    // A system that refuses this refuses nothing else: files that are not shortened are read all the same.
     let _ = ichnos::io::handle_bus_errors();
     let args = match command_line::parse() {
         Ok(args) => args,

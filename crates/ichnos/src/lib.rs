@@ -11,11 +11,11 @@
 //! # Ok::<(), ichnos::OpenError>(())
 //! ```
 //!
-//! # Large traces
-//! By default, files are read into memory, up to 1 GiB of them at the same time. A program that reads more calls
-//! [`io::handle_bus_errors`] once, before it opens a trace: then files are mapped, which is also faster. On Unix
-//! this installs a handler of the signal `SIGBUS` for the whole process, which a library should not do unasked;
-//! [`io`] says what for.
+//! # Files that other programs shorten
+//! Files are mapped into memory. On Unix, a mapped file that another program shortens while it is read ends the
+//! process, unless the program has called [`io::handle_bus_errors`]: then the reader reports the missing bytes as
+//! damage. That installs a handler of the signal `SIGBUS` for the whole process, which a library should not do
+//! unasked.
 //!
 //! # Features
 //! There is one for each format, with the name of the format: `ctf` and `fuchsia-log`, both on by default.

@@ -7,7 +7,6 @@ use std::ops::{Deref, Range};
 use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::mapping::Mapping;
 
@@ -15,17 +14,11 @@ use crate::mapping::Mapping;
 /// a limited number of them.
 const READ_UP_TO: u64 = 64 << 10;
 
-/// How many bytes of files larger than that are in memory at the same time in a process that has no handler
-/// of bus errors, and so may not map them.
-pub(crate) const MOST_IN_MEMORY: u64 = 1 << 30;
-
 /// Bytes of a file, mapped or owned. Clones share them.
 ///
-/// Files of more than 64 KiB are mapped, on Unix only in a program that has called
-/// [`handle_bus_errors`](crate::handle_bus_errors): in others they are read into memory.
-///
-/// A mapped file that becomes shorter while it is read is zeros from there on. [`Bytes::lost`] says
-/// whether that has happened.
+/// Files of more than 64 KiB are mapped. In a program that has called
+/// [`handle_bus_errors`](crate::handle_bus_errors), a mapped file that becomes shorter while it is read is zeros
+/// from there on, and [`Bytes::lost`] says whether that has happened; on Unix, it ends other programs.
 #[derive(Clone)]
 pub struct Bytes {
     /// Where the bytes are: a part of what `storage` owns, found once so that looking at them,
@@ -38,11 +31,6 @@ pub struct Bytes {
 enum Storage {
     Mapped(Mapping),
     Owned(Vec<u8>),
-    /// Would be mapped if that were allowed.
-    InMemory {
-        bytes: Vec<u8>,
-        _room: Room,
-    },
 }
 
 // SAFETY: the bytes are only ever read, and they belong to `storage`, which both threads keep
@@ -56,8 +44,7 @@ impl Bytes {
     ///
     /// # Errors
     /// If it cannot be opened, is a directory, a pipe or a device, or says that it is larger than both
-    /// the address space and the memory. Where it is not mapped: if more than 1 GiB of such files were in
-    /// memory at the same time in this process.
+    /// the address space and the memory.
     pub fn of_file(path: &Path) -> io::Result<Self> {
         // Before it is opened: to open a pipe may wait forever.
         plain(&std::fs::metadata(path)?)?;
@@ -65,9 +52,7 @@ impl Bytes {
         let metadata = file.metadata()?;
         plain(&metadata)?;
         let len = metadata.len();
-        let is_large = len > READ_UP_TO;
-        let room = (is_large && !may_be_mapped()).then(|| Room::take(len)).transpose()?;
-        if is_large && room.is_none() {
+        if len > READ_UP_TO {
             // Some file systems cannot map, and a process may have no mapping left: then read.
             if let Ok(mapped) = Mapping::new(&file, path, &metadata) {
                 return Ok(Self::of_storage(Storage::Mapped(mapped)));
@@ -76,10 +61,7 @@ impl Bytes {
         let mut bytes = room_for(len)?;
         // Not more than the file had: a tracer may be writing faster than this reads.
         Read::by_ref(&mut file).take(len).read_to_end(&mut bytes)?;
-        Ok(Self::of_storage(match room {
-            Some(room) => Storage::InMemory { bytes, _room: room },
-            None => Storage::Owned(bytes),
-        }))
+        Ok(Self::of_storage(Storage::Owned(bytes)))
     }
 
     /// The first bytes of a plain file, at most `most`: for looking at what it is.
@@ -99,7 +81,7 @@ impl Bytes {
         let storage = Arc::new(storage);
         let all: &[u8] = match &*storage {
             Storage::Mapped(mapped) => mapped,
-            Storage::Owned(owned) | Storage::InMemory { bytes: owned, .. } => owned,
+            Storage::Owned(owned) => owned,
         };
         Self { begin: NonNull::from(all).cast(), len: all.len(), storage }
     }
@@ -184,43 +166,6 @@ impl Bytes {
     }
 }
 
-/// Whether files may be mapped that other processes can shorten.
-fn may_be_mapped() -> bool {
-    #[cfg(unix)]
-    return crate::bus_error::are_handled();
-    // The system does not let mapped files become shorter.
-    #[cfg(not(unix))]
-    return true;
-}
-
-/// A part of [`MOST_IN_MEMORY`], given back when it is dropped.
-struct Room(u64);
-
-/// How much of it is taken.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
-
-impl Room {
-    fn take(len: u64) -> io::Result<Self> {
-        let fits = |taken: u64| taken.checked_add(len).filter(|sum| *sum <= MOST_IN_MEMORY);
-        match TAKEN.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fits) {
-            Ok(_) => Ok(Self(len)),
-            Err(taken) => {
-                let message = format!(
-                    "{len} bytes beside the {taken} bytes of other files in memory are more than {MOST_IN_MEMORY} \
-                     bytes: a program that calls `handle_bus_errors` of ichnos-io maps large files"
-                );
-                Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
-            }
-        }
-    }
-}
-
-impl Drop for Room {
-    fn drop(&mut self) {
-        TAKEN.fetch_sub(self.0, Ordering::Relaxed);
-    }
-}
-
 /// The length of a sparse file can be anything: what memory does not have is an error, no abort.
 fn room_for(len: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
@@ -274,7 +219,7 @@ impl fmt::Debug for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let kind = match &*self.storage {
             Storage::Mapped(_) => "mapped",
-            Storage::Owned(_) | Storage::InMemory { .. } => "owned",
+            Storage::Owned(_) => "owned",
         };
         write!(f, "Bytes({kind}, {} bytes)", self.len())
     }
@@ -287,7 +232,6 @@ mod tests {
 
     #[test]
     fn maps_large_and_reads_small_files() {
-        crate::handle_bus_errors().unwrap();
         let directory = Directory::new("bytes");
         let large: Vec<u8> = (0..200_000u32).map(|i| (i % 251) as u8).collect();
         std::fs::write(directory.join("large"), &large).unwrap();

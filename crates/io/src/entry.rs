@@ -102,8 +102,7 @@ impl Entry {
         Self { path, len: None, packed: None, source, is_link: false }
     }
 
-    /// The content. A large plain file is mapped, which is quick no matter how long it is, where the program asks
-    /// for that: see [`handle_bus_errors`](crate::handle_bus_errors).
+    /// The content. A large plain file is mapped, which is quick no matter how long it is.
     ///
     /// # Errors
     /// If the file cannot be read, or is no plain file.

@@ -11,18 +11,12 @@
 //! # Files that change while they are read
 //! Of files that grow, as those of a running tracer do, what was there when they were opened is read.
 //!
-//! Large files are best mapped into memory. But on Unix, a program that reads a mapped file which another
-//! process has shortened, or whose device fails, gets the signal `SIGBUS`, which ends it. To prevent that
-//! takes a handler of the signal, of which a process has only one: no library should install it unasked.
-//! So there are two ways:
-//!
-//! - A program that calls [`handle_bus_errors`], as the command `ichnos` does when it starts, has its large
-//!   files mapped. Of a file that becomes shorter, what is missing is read as zeros, and [`Bytes::lost`] says so.
-//! - In a program that does not call it, no signal is touched, and files are read into memory when they are
-//!   opened, up to 1 GiB of them at the same time. What happens to a file later does not matter.
-//!
-//! What is unpacked to temporary files without a name, which no other process can shorten, is mapped either
-//! way. Systems other than Unix do not let mapped files become shorter: there, large files are always mapped.
+//! Large files are mapped into memory. On Unix, a program that reads a mapped file which another process has
+//! shortened, or whose device fails, gets the signal `SIGBUS`, which ends it. To prevent that takes a handler of
+//! the signal, of which a process has only one: no library should install it unasked. So a program that reads
+//! files which others may shorten calls [`handle_bus_errors`] once, as the command `ichnos` does when it starts.
+//! Then, what is missing is read as zeros, and [`Bytes::lost`] says so. Systems other than Unix do not let mapped
+//! files become shorter.
 #![deny(unsafe_op_in_unsafe_fn)]
 
 mod archive;
@@ -68,8 +62,8 @@ pub use scan::{ScanProgress, ScanStep};
 pub use signals::ignores_signal;
 pub use tree::{Tree, TreeOptions};
 
-/// Handles mapped files that become shorter while they are read, so that large files are mapped from now on
-/// rather than read into memory: for programs that read large traces.
+/// Handles mapped files that become shorter while they are read, which else ends the process: for programs that
+/// read files which other programs may shorten.
 ///
 /// On Unix this installs a handler of the signal `SIGBUS` for the whole process. It takes care of the mappings of
 /// this crate only; all else goes to the handler that was there before. A program that installs its own one
@@ -82,7 +76,7 @@ pub use tree::{Tree, TreeOptions};
 /// ```
 ///
 /// # Errors
-/// If the system refuses. Files are read into memory then.
+/// If the system refuses.
 pub fn handle_bus_errors() -> std::io::Result<()> {
     #[cfg(unix)]
     bus_error::handle_bus_errors()?;

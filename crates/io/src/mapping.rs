@@ -27,7 +27,7 @@ pub(crate) struct Mapping {
 }
 
 impl Mapping {
-    /// Maps all of `file`, which is at `path`. On Unix, bus errors should be handled: see `bus_error`.
+    /// Maps all of `file`, which is at `path`.
     pub(crate) fn new(file: &File, path: &Path, metadata: &Metadata) -> io::Result<Self> {
         Self::at(file, Some((path.to_owned(), identity(metadata))), is_sparse(metadata))
     }
@@ -42,7 +42,8 @@ impl Mapping {
         // nothing changes the bytes meanwhile. No process can promise that for another one; all
         // readers of this workspace therefore check what they load each time, keep no assumption
         // about bytes that they looked at before, and never read beyond the length taken here. Pages
-        // that go away are replaced by zeros where that is asked for, see `bus_error`, and else end the process.
+        // that go away are replaced by zeros where the program asks for that, see `bus_error`; else reading them
+        // ends the process.
         let bytes = unsafe { Mmap::map(file) }?;
         Ok(Self {
             #[cfg(unix)]
