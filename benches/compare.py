@@ -67,15 +67,15 @@ def memory_bandwidth():
     return size / min(times) / 1e9
 
 
-def without_indexes(trace, folder):
-    for at, folders, files in os.walk(trace):
+def without_indexes(trace, directory):
+    for at, directories, files in os.walk(trace):
         if os.path.basename(at) == "index":
             continue
-        to = os.path.join(folder, os.path.relpath(at, trace))
+        to = os.path.join(directory, os.path.relpath(at, trace))
         os.makedirs(to, exist_ok=True)
         for file in files:
             os.link(os.path.join(at, file), os.path.join(to, file))
-    return folder
+    return directory
 
 
 def main():
@@ -88,13 +88,13 @@ def main():
     print(f"{size / 1e6:.1f} MB; copying memory: {memory_bandwidth():.1f} GB/s read and as much written")
     table(PEER, ("ichnos, 1 thread: wall (CPU)", "babeltrace2: wall (CPU)"), trace, runs, window)
     table(ALONE, ("this: wall (CPU)", "all, 1 thread: wall (CPU)"), trace, runs, window)
-    folder = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(trace)))
+    directory = tempfile.mkdtemp(dir=os.path.dirname(os.path.abspath(trace)))
     try:
-        bare = without_indexes(trace, folder)
+        bare = without_indexes(trace, directory)
         print("\nThe same without LTTng's packet indexes:")
         table({name: ALONE[name] for name in list(ALONE)[3:]}, ("this", "all, 1 thread"), bare, runs, window)
     finally:
-        shutil.rmtree(folder)
+        shutil.rmtree(directory)
 
 
 main()

@@ -42,11 +42,11 @@ def main():
     if not shutil.which("valgrind"):
         return print("skipped: instruction counts: `valgrind` is not installed")
     compiler = subprocess.check_output(["rustc", "--version"], text=True).strip()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as directory:
         inputs = {}
         for kind, (script, *arguments) in INPUTS.items():
             for events in (EVENTS, 2 * EVENTS):
-                path = inputs[kind, events] = os.path.join(folder, f"{kind}{events}")
+                path = inputs[kind, events] = os.path.join(directory, f"{kind}{events}")
                 arguments_now = [argument.format(path, events=events) for argument in arguments]
                 subprocess.check_call([sys.executable, os.path.join(HERE, script), *arguments_now])
         # The difference of the two has no starting up in it.

@@ -98,10 +98,10 @@ class Stream:
 
 
 def main():
-    folder, streams, events = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    os.makedirs(folder)
-    open(os.path.join(folder, "metadata"), "w").write(METADATA)
-    all = [Stream(os.path.join(folder, f"chan_{i}"), i) for i in range(streams)]
+    directory, streams, events = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+    os.makedirs(directory)
+    open(os.path.join(directory, "metadata"), "w").write(METADATA)
+    all = [Stream(os.path.join(directory, f"chan_{i}"), i) for i in range(streams)]
     for i in range(events):
         all[i % streams].add(i)
     for stream in all:

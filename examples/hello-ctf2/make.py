@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes a small CTF 2 trace (SPEC-2.0) of a thermometer: make.py FOLDER"""
+"""Makes a small CTF 2 trace (SPEC-2.0) of a thermometer: make.py DIR"""
 import json, struct, sys, pathlib
 
 u8, u64 = ({"type": "fixed-length-unsigned-integer", "length": n, "byte-order": "little-endian", "alignment": 8} for n in (8, 64))
@@ -26,10 +26,10 @@ fragments = [
                "flags": {"battery-low": [[0, 0]], "lid-open": [[3, 4]]}},
         peer={"type": "static-length-blob", "length": 6})},
 ]
-folder = pathlib.Path(sys.argv[1])
-folder.mkdir()
-(folder / "metadata").write_text("".join("\x1e" + json.dumps(fragment) + "\n" for fragment in fragments))
-with open(folder / "thermometer", "wb") as stream:
+directory = pathlib.Path(sys.argv[1])
+directory.mkdir()
+(directory / "metadata").write_text("".join("\x1e" + json.dumps(fragment) + "\n" for fragment in fragments))
+with open(directory / "thermometer", "wb") as stream:
     for packet in range(3):
         times = [packet * 60_000 + i * 10_000 for i in range(6)]
         records = b"".join(

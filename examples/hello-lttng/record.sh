@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Records a trace of hello.c with LTTng-UST:
-#     record.sh FOLDER [EVENTS THREADS SUBBUF_SIZE]
-# FOLDER must not exist. Needs gcc, lttng-tools and liblttng-ust-dev.
+#     record.sh DIR [EVENTS THREADS SUBBUF_SIZE]
+# DIR must not exist. Needs gcc, lttng-tools and liblttng-ust-dev.
 #
 # A session daemon of its own does it, which has nothing to do with any other on this machine and
 # is gone afterwards. As root there can be only one of those, so root becomes `nobody` for this.
 set -euo pipefail
 umask 022
 here=$(cd "$(dirname "$0")" && pwd)
-folder=$1 events=${2:-40} threads=${3:-2} subbuf=${4:-4K}
+directory=$1 events=${2:-40} threads=${3:-2} subbuf=${4:-4K}
 scratch=$(mktemp -d)
 as=()
 if [ "$(id -u)" = 0 ]; then
@@ -42,4 +42,4 @@ run start
 LTTNG_UST_ALLOW_BLOCKING=1 LTTNG_UST_REGISTER_TIMEOUT=10000 "${as[@]}" "$scratch/hello" "$events" "$threads"
 run stop
 run destroy
-cp -r --no-preserve=mode,ownership "$scratch/trace" "$folder"
+cp -r --no-preserve=mode,ownership "$scratch/trace" "$directory"

@@ -126,7 +126,7 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         if !known.iter().any(|format| has(format)) {
             let option = if reading.no_quirks { "--no-quirks" } else { "--no-quirk" };
             report.notice(&format!(
-                "`{option}` changes nothing: faults of tracers are only known of traces of the format {}",
+                "`{option}` changes nothing: bugs of tracers are only known of traces of the format {}",
                 list(known.iter().copied())
             ));
         }

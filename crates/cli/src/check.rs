@@ -260,7 +260,7 @@ impl Findings {
         }
     }
 
-    /// The known faults of tracers, once all has been read: those that changed nothing are minor.
+    /// The known bugs of tracers, once all has been read: those that changed nothing are minor.
     fn quirks(&mut self, session: &Session) {
         let applied = session.applied_quirks();
         for (i, trace) in session.traces().iter().enumerate() {

@@ -92,15 +92,14 @@ impl Format for Ctf {
     fn conflict(&self, tree: &Tree, options: &ReadOptions) -> Option<OptionConflict> {
         let (given, _) = options.formats.file(self, METADATA)?;
         let own = tree.entries.iter().find(|entry| entry.name() == METADATA)?;
-        let message =
-            format!("this has metadata of its own (`{}`): those of {given} would not be used", own.path);
+        let message = format!("the trace has its own metadata (`{}`): {given} would not be used", own.path);
         let help = "name a data stream file, or a directory without `metadata`";
         Some(OptionConflict::new(METADATA_OPTION, message, help))
     }
 
     fn describe_file(&self, beginning: &[u8]) -> Option<Hint> {
-        const STREAM: &str = "a data stream file of CTF without its metadata";
-        const DESCRIBED: &str = "a trace is a directory in which they are called `metadata`";
+        const STREAM: &str = "a CTF data stream file without its metadata";
+        const DESCRIBED: &str = "a trace is a directory with a file called `metadata`";
         let has_magic = |magics: &[[u8; 4]]| magics.iter().any(|magic| beginning.starts_with(magic));
         if has_magic(&[[0xc1, 0x1f, 0xfc, 0xc1], [0xc1, 0xfc, 0x1f, 0xc1]]) {
             let option = OptionHint::new(METADATA_OPTION, "FILE", "names its metadata");
@@ -122,8 +121,8 @@ impl Format for Ctf {
     fn why_unrecognised(&self, tree: &Tree) -> Option<Hint> {
         Some(match tree.entries.len() {
             0 => return None,
-            1 => Hint::new("a single data stream file of CTF is read with its metadata only")
-                .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names them")),
+            1 => Hint::new("a single CTF data stream file can only be read with its metadata")
+                .with_option(OptionHint::new(METADATA_OPTION, "FILE", "names it")),
             files => Hint::new(format!(
                 "none of its {files} files is called `metadata`, as that of a CTF trace is"
             )),
@@ -140,7 +139,7 @@ impl Format for Ctf {
                 "reads this file alone",
             )
             .for_path(path.to_string_lossy());
-            let message = format!("the file lies in a trace: all of it is `{}`", shown(above));
+            let message = format!("the file is part of the trace `{}`", shown(above));
             return Some(Hint::new(message).with_option(option));
         }
         Some(Hint::new(match (similar_metadata(path), above) {
@@ -304,8 +303,8 @@ mod tests {
     #[test]
     fn parts_by_their_beginnings() {
         let what = |bytes: &[u8]| Ctf.describe_file(bytes).map(|hint| hint.message).unwrap_or_default();
-        assert!(what(b"\xc1\x1f\xfc\xc1").starts_with("a data stream file of CTF"));
-        assert!(what(b"\xc1\xfc\x1f\xc1\xff").starts_with("a data stream file of CTF"));
+        assert!(what(b"\xc1\x1f\xfc\xc1").starts_with("a CTF data stream file"));
+        assert!(what(b"\xc1\xfc\x1f\xc1\xff").starts_with("a CTF data stream file"));
         assert!(what(b"\x57\x1d\xd1\x75").starts_with("metadata of CTF 1.8 in packets"));
         assert!(what(b"\xc1\xf1\xdc\xc1").starts_with("a packet index of LTTng"));
         assert!(what(b"/* CTF 1.8 */\ntrace {").starts_with("metadata of CTF 1.8;"));

@@ -101,7 +101,7 @@ struct Held {
 
 impl Held {
     /// From where on to look for a packet within it: also in its context, which may be what another
-    /// packet begins with if this one is cut off there.
+    /// packet begins with if this one is truncated there.
     fn inside(&self) -> usize {
         self.found.entry.offset as usize + 1
     }

@@ -6,7 +6,7 @@ use ichnos_model::{ClockOrigin, TraceClass, TracerQuirk, Value};
 
 use crate::metadata::Dialect;
 
-/// A known fault of a tracer that changes how its traces are read.
+/// A known bug of a tracer that changes how its traces are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Quirk {

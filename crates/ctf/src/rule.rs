@@ -60,7 +60,7 @@ pub enum Rule {
     #[error("the packet's total length of {0} bits is not a multiple of 8")]
     PartialByte(u64),
     /// A packet is in its file once.
-    #[error("the packet is a copy of the one at byte {0} of the file: it is left out")]
+    #[error("the packet is a copy of the one at byte {0} of the file")]
     Copy(u64),
     /// Packets of a file are in the order of their times.
     #[error(

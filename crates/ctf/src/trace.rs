@@ -30,7 +30,7 @@ pub struct OpenOptions {
     pub strict: bool,
     /// What is refused because it is too much.
     pub limits: Limits,
-    /// Known faults of tracers that are not to be taken into account.
+    /// Known bugs of tracers that are not worked around.
     pub without_quirks: Vec<Quirk>,
     /// Use the packet indexes that LTTng writes beside its data streams, where they are true.
     pub lttng_index: bool,
@@ -175,7 +175,7 @@ pub(crate) struct Directory<'a> {
     metadata: std::io::Result<Bytes>,
     /// Why there is only the beginning of the metadata, if that is so.
     cut_off: Option<String>,
-    /// Where the metadata was packed: size of all in the tree, and of what they were packed in.
+    /// Where the metadata was packed: size of all in the tree, and of what it was packed in.
     packed: Option<(u64, u64)>,
     /// The same for all that is not metadata.
     packed_data: Option<(u64, u64)>,

@@ -105,7 +105,7 @@ struct StreamState {
 
 /// What is known of a data stream class.
 #[derive(Debug)]
-struct StreamClassPart {
+struct StreamClassState {
     packet: Hidden,
     common: Hidden,
     has_clock: bool,
@@ -150,7 +150,7 @@ pub struct Details<W> {
     palette: Palette,
     scratch: Scratch,
     traces: Vec<TraceState>,
-    streams: StreamTable<StreamState, StreamClassPart, ClassState>,
+    streams: StreamTable<StreamState, StreamClassState, ClassState>,
     beginnings: Vec<Beginning>,
     written: bool,
     /// The data streams that have begun before, if the sink was resumed.
@@ -253,7 +253,7 @@ impl<W: TextWriter> Details<W> {
         };
         self.streams.insert(stream, StreamState { trace: index, tag: tag.into() }, || {
             let (plans, features) = (stream.plans(), classes::StreamFeatures::of(class));
-            StreamClassPart {
+            StreamClassState {
                 packet: Hidden::of(plans.packet_context.as_ref()),
                 common: Hidden::of(plans.common_context.as_ref()),
                 has_clock: class.default_clock.is_some(),

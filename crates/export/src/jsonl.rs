@@ -70,7 +70,7 @@ struct StreamState {
 
 /// What is known of a data stream class.
 #[derive(Debug)]
-struct StreamClassPart {
+struct StreamClassState {
     time: TimeWriter,
     /// The keys of event record headers, if they have more than what all events are printed with.
     header: Option<Keys>,
@@ -115,7 +115,7 @@ pub struct JsonLines<W> {
     output: Output<W>,
     options: JsonLinesOptions,
     scratch: Scratch,
-    streams: StreamTable<StreamState, StreamClassPart, ClassState>,
+    streams: StreamTable<StreamState, StreamClassState, ClassState>,
     next_stream: u64,
     openings: Openings,
     /// None: nothing was written before.
@@ -179,7 +179,7 @@ impl<W: TextWriter> JsonLines<W> {
         };
         self.streams.insert(stream, part, || {
             let header = plans.event_record_header.as_ref().filter(|plan| property::has_plain_field(plan));
-            StreamClassPart {
+            StreamClassState {
                 time: TimeWriter::new(self.options.time, stream.clock()),
                 header: header.map(|plan| Keys::of(Some(plan))),
                 common: Keys::of(plans.common_context.as_ref()),

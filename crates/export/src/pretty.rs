@@ -196,7 +196,7 @@ struct ClassState {
 
 /// What is known of a data stream class.
 #[derive(Debug)]
-struct StreamClassPart {
+struct StreamClassState {
     packet: Labels,
     common: Labels,
 }
@@ -234,7 +234,7 @@ pub struct Pretty<W> {
     palette: Palette,
     clock: ClockDisplay,
     scratch: Scratch,
-    streams: StreamTable<StreamState, StreamClassPart, ClassState>,
+    streams: StreamTable<StreamState, StreamClassState, ClassState>,
     past: PrettyState,
     /// As it was for an event not long before.
     stamp: Option<Stamp>,
@@ -308,7 +308,7 @@ impl<W: TextWriter> Pretty<W> {
             let labels = |plan: &Option<Plan>| {
                 Labels::of(plan.as_ref(), &self.palette, self.options.names.context, self.options.color)
             };
-            StreamClassPart { packet: labels(&plans.packet_context), common: labels(&plans.common_context) }
+            StreamClassState { packet: labels(&plans.packet_context), common: labels(&plans.common_context) }
         });
     }
 

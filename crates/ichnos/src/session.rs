@@ -366,7 +366,7 @@ impl Session {
         })
     }
 
-    /// Known faults of tracers that have changed what was read up to now, with the indexes of their traces.
+    /// Known bugs of tracers that have changed what was read up to now, with the indexes of their traces.
     #[must_use]
     pub fn applied_quirks(&self) -> Vec<(usize, TracerQuirk)> {
         let is_related = self.is_related_by_quirks();
@@ -379,7 +379,7 @@ impl Session {
         traces.flat_map(|(i, trace)| of(trace.as_ref()).into_iter().map(move |quirk| (i, quirk))).collect()
     }
 
-    /// Whether clocks of several traces stand on one timeline because of faults of tracers only.
+    /// Whether clocks of several traces stand on one timeline because of bugs of tracers only.
     fn is_related_by_quirks(&self) -> bool {
         if self.traces.len() < 2 || self.assume_correlated {
             return false;

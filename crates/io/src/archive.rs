@@ -71,7 +71,7 @@ impl Members {
             Sanitised::Root => {}
             Sanitised::Outside => {
                 self.add_problem(|| {
-                    format!("left out the member {path:?}: its path leads out of the archive")
+                    format!("skipped the member {path:?}: its path leads out of the archive")
                 });
             }
         }

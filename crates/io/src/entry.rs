@@ -74,7 +74,7 @@ impl Entry {
             Content::Broken(problem) => (None, EntrySource::Broken(problem.into())),
             // Those were put in place when all members were known.
             Content::Unpacked(_) | Content::Link(_) | Content::Linked(_) => {
-                (None, EntrySource::Broken("broken symbolic link".to_owned()))
+                (None, EntrySource::Broken("it is a link to no file".to_owned()))
             }
         };
         let packed = packed.filter(|_| len.is_some());
@@ -82,7 +82,7 @@ impl Entry {
     }
 
     /// Why there is only the beginning of the content, if that is so: the archive or the compressed file
-    /// that it comes from is cut off or damaged.
+    /// that it comes from is truncated or damaged.
     #[must_use]
     pub fn cut_off(&self) -> Option<&str> {
         match &self.source {

@@ -37,7 +37,7 @@ pub trait Format: Send + Sync {
         &[]
     }
 
-    /// The known faults of tracers that reading takes into account, unless
+    /// The known bugs of tracers that reading works around, unless
     /// [`ReadOptions::without_quirks`] names them.
     fn quirks(&self) -> &'static [TracerQuirk] {
         &[]
@@ -106,7 +106,7 @@ pub struct ReadOptions {
     pub clock_offset: i128,
     /// How cycles become nanoseconds.
     pub clock_arithmetic: ClockArithmetic,
-    /// Names of known faults of tracers that are not to be taken into account; see [`Format::quirks`].
+    /// Names of known bugs of tracers that are not worked around; see [`Format::quirks`].
     pub without_quirks: Vec<&'static str>,
     /// Takes how far the opening is.
     pub progress: ScanProgress,

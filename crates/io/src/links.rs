@@ -68,7 +68,7 @@ impl Members {
             (path, Content::Link(link)) => (path.clone(), link.target.clone()),
             _ => return None,
         };
-        self.add_problem(|| format!("left out the link {path:?} to {:?}: {reason}", beginning(&target)));
+        self.add_problem(|| format!("skipped the link {path:?} to {:?}: {reason}", beginning(&target)));
         None
     }
 }
@@ -220,8 +220,8 @@ mod tests {
         );
         assert!(files.is_empty(), "{files:?}");
         assert_eq!(problems.len(), 6, "{problems:?}");
-        assert_eq!(problems[0], "left out the link \"a/x\" to \"../../x\": it leads out of the archive");
-        assert_eq!(problems[2], "left out the link \"c\" to \"d\": it leads in a circle");
+        assert_eq!(problems[0], "skipped the link \"a/x\" to \"../../x\": it leads out of the archive");
+        assert_eq!(problems[2], "skipped the link \"c\" to \"d\": it leads in a circle");
     }
 
     #[test]

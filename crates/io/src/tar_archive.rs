@@ -130,7 +130,7 @@ pub(crate) fn members(bytes: &Bytes, is_unpacked: bool, budget: &mut Budget<'_>)
 /// The members of a compressed tar archive, no more than the first `beginning` bytes of each: all is
 /// unpacked, since there is no other way to the later members, but nothing else is kept. What follows the
 /// beginning of the last member is left out where its size (see [`said_size`]) says that it is the last
-/// one. None if anything is unusual, damaged or cut off: then all of the archive has to be looked at.
+/// one. None if anything is unusual, damaged or truncated: then all of the archive has to be looked at.
 pub(crate) fn beginnings(
     bytes: &[u8],
     packing: Packing,
@@ -219,7 +219,7 @@ pub(crate) fn beginnings(
 /// What is wrong where no header of a member can be read.
 fn broken_off(at: u64, len: u64, is_unpacked: bool, last: &str, error: &io::Error) -> String {
     let unpacked = if is_unpacked { " of what was unpacked" } else { "" };
-    // A header can be several blocks; the last of them is cut off.
+    // A header can be several blocks; the last of them is truncated.
     let error = if at.saturating_add(BLOCK) > len || error.kind() == io::ErrorKind::UnexpectedEof {
         format!("it is truncated: it ends at byte {len}{unpacked}, within the header of a member")
     } else {

@@ -157,7 +157,7 @@ impl<'a> Walk<'a> {
         if depth > self.limits.depth {
             let limit = self.limits.depth;
             let problem =
-                TreeProblem::new(format!("{shown}: left out, it is more than {limit} directories deep"));
+                TreeProblem::new(format!("{shown}: skipped, it is more than {limit} directories deep"));
             self.problems.push(problem.at_limit("depth"));
             return Ok(None);
         }

@@ -60,7 +60,7 @@ pub enum DamageKind {
     /// A field cannot be decoded.
     #[error("{0}")]
     Field(#[from] DecodeErrorKind),
-    /// A packet is cut off by the end of its file.
+    /// A packet is truncated by the end of its file.
     #[error("the packet of {total} bits is truncated after {available} bits")]
     CutOff {
         /// Size of the packet in bits.

@@ -13,7 +13,7 @@ pub struct Window {
     pub end: Option<i128>,
 }
 
-/// A known fault of a tracer that changes how its traces are read.
+/// A known bug of a tracer that changes how its traces are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct TracerQuirk {
     /// Short name that stays the same, for instance `lttng-event-after-packet`.
@@ -95,7 +95,7 @@ pub trait TraceInput: Send + Sync {
     /// Warnings and notes of its description.
     fn diagnostics(&self) -> &[FileDiagnostic];
 
-    /// Known faults of the tracer that are taken into account.
+    /// Known bugs of the tracer that are worked around.
     fn quirks(&self) -> Vec<TracerQuirk>;
 
     /// Those of them that have changed what was read of its data streams up to now: the tracer did what

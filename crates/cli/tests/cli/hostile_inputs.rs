@@ -165,7 +165,7 @@ fn cases() -> Vec<Case> {
             let middle = gzip(&tar(&[("inner.tar.gz", inner)]));
             write(directory, &[("t.tar.gz", gzip(&tar(&[("middle.tar.gz", middle)])))]);
         }, (Pipes, "ichnos cat t.tar.gz"), (2, "no trace found"), (100, 16)),
-        case("a `tar.gz` that is cut off", |directory| {
+        case("a truncated `tar.gz`", |directory| {
             let bytes = gzip(&tar(&stream(&packets(300, 3))));
             write(directory, &[("t.tar.gz", bytes[..bytes.len() / 2].to_vec())]);
         }, (Pipes, "ichnos cat t.tar.gz"), (3, "the file is truncated: it ends at byte"), (100, 16)),

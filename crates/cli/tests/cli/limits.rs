@@ -160,7 +160,7 @@ fn each_flag_sets_its_limit() {
     of(tsdl(PACKETS, &[8]), "files=1", 2, "the number of files is more than the limit of 1");
     let deep = || tsdl(PACKETS, &[8]).into_iter().chain([("a/b/c", vec![8])]).collect();
     of(deep(), "directories=2", 0, "");
-    of(deep(), "directories=1", 3, "left out, it is more than 1 directories deep");
+    of(deep(), "directories=1", 3, "skipped, it is more than 1 directories deep");
 }
 
 /// Whichever limit is reached, the message names the option that raises it.

@@ -1,4 +1,4 @@
-//! Known faults of tracers: each named where it is taken into account, and read as it is written where
+//! Known faults of tracers: each named where it is worked around, and read as it is written where
 //! it is not to be.
 
 use std::ffi::OsStr;
@@ -88,7 +88,7 @@ fn events_after_their_packet() {
     ] {
         let directory = trace("after-packet", tracer, &PACKETS, &[]);
         let ends = |more: &[&str]| times(&directory, "packet-end", more);
-        // What is no fault of the tracer is damage.
+        // What is no bug of the tracer is damage.
         let reported = |kind: &str, more: &[&str]| {
             times_with(
                 &directory,

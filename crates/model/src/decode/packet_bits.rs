@@ -5,7 +5,7 @@
 pub struct PacketBits<'a> {
     /// The bytes from the beginning of the packet on.
     pub data: &'a [u8],
-    /// Size of the content in bits; the data may end before (then the packet is cut off).
+    /// Size of the content in bits; the data may end before (then the packet is truncated).
     pub content: u64,
 }
 

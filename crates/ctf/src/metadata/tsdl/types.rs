@@ -217,7 +217,7 @@ impl Parser<'_> {
 
     fn too_deep(&mut self, at: TextPosition) -> Stop {
         let most = self.limits.depth;
-        self.problems.limit(at, "depth", format!("types are nested more than {most} levels deep"));
+        self.problems.limit(at, "depth", format!("the nesting of types exceeds the limit of {most} levels"));
         Stop
     }
 
@@ -226,7 +226,7 @@ impl Parser<'_> {
         let at = self.at();
         if self.depth >= self.limits.depth {
             let most = self.limits.depth;
-            let message = format!("types are nested more than {most} levels deep");
+            let message = format!("the nesting of types exceeds the limit of {most} levels");
             return Err(self.give_up_at_limit(at, "depth", message));
         }
         self.depth += 1;
