@@ -293,17 +293,10 @@ impl Mappings {
 
     /// The same for a bit map of more than 64 bits.
     pub fn flags_of_wide<'a>(&'a self, bits: Wide<'a>) -> impl Iterator<Item = &'a str> {
-        let is_set = move |flag: &Mapping<'_>| {
-            flag.ranges.iter().any(|range| {
-                // Only the words that the range reaches.
-                let end = i128::try_from(bits.words.len()).unwrap_or(i128::MAX);
-                let first = (range.lower / 64).clamp(0, end) as usize;
-                let behind = (range.upper.div_euclid(64).saturating_add(1)).clamp(0, end) as usize;
-                let words = bits.words.iter().enumerate().take(behind).skip(first);
-                words.into_iter().any(|(i, word)| has_bit_in(*word, range, i as i128 * 64))
-            })
-        };
-        self.iter().filter(is_set).map(|flag| flag.name)
+        let set = SetBits::of(bits.words);
+        self.iter()
+            .filter(move |flag| flag.ranges.iter().any(|range| set.has_any_in(range)))
+            .map(|flag| flag.name)
     }
 
     /// The ranges of the first mapping called `name`.
@@ -411,6 +404,44 @@ impl MappingsBuilder {
     }
 }
 
+/// Which bits of a wide value are 1. Made so that a range is looked up in a few steps, since there can be many
+/// ranges for many bits.
+struct SetBits<'w> {
+    words: &'w [u64],
+    /// Which of the first words are not 0, a bit each.
+    not_zero: [u64; 16],
+}
+
+impl<'w> SetBits<'w> {
+    fn of(words: &'w [u64]) -> Self {
+        let mut not_zero = [0; 16];
+        for (mask, words) in not_zero.iter_mut().zip(words.chunks(64)) {
+            *mask = words.iter().rev().fold(0, |mask, word| mask << 1 | u64::from(*word != 0));
+        }
+        Self { words, not_zero }
+    }
+
+    fn has_any_in(&self, range: IntegerRange) -> bool {
+        let end = i128::try_from(self.words.len()).unwrap_or(i128::MAX).saturating_mul(64);
+        let (lower, upper) = (range.lower.max(0), range.upper.min(end - 1));
+        if lower > upper {
+            return false;
+        }
+        let (first, last) = ((lower / 64) as usize, (upper / 64) as usize);
+        let has = |index: usize| has_bit_in(self.words[index], range, index as i128 * 64);
+        if has(first) || has(last) {
+            return true;
+        }
+        // Of the words between, all bits are in the range.
+        let known = self.not_zero.len() * 64;
+        let between = IntegerRange { lower: first as i128 + 1, upper: last as i128 - 1 };
+        let masks = self.not_zero.iter().enumerate().skip(first / 64).take(last / 64 + 1 - first / 64);
+        let beyond = || self.words.get(known.max(first + 1)..last).unwrap_or_default();
+        masks.into_iter().any(|(i, mask)| has_bit_in(*mask, between, i as i128 * 64))
+            || beyond().iter().any(|word| *word != 0)
+    }
+}
+
 /// Whether a bit of a word is 1 and in the range; the first bit of the word has the number `begin`.
 fn has_bit_in(word: u64, range: IntegerRange, begin: i128) -> bool {
     let lower = range.lower.saturating_sub(begin).clamp(0, 64) as u32;
@@ -492,6 +523,42 @@ mod tests {
         for bit in 0..64 {
             let bits = 1 << bit;
             assert_eq!(wide(&[bits]), flags.flags_of(bits).collect::<Vec<_>>(), "{bit}");
+        }
+    }
+
+    #[test]
+    fn flags_of_very_wide_bit_maps() {
+        // More words than are known by masks.
+        let length = 1200;
+        let bounds = [
+            0,
+            1,
+            63,
+            64,
+            65,
+            4095,
+            4096,
+            4097,
+            65_535,
+            65_536,
+            65_600,
+            length * 64 - 1,
+            length * 64,
+            1 << 70,
+        ];
+        let mut words = vec![0; length as usize];
+        for bit in [0, 64, 4096, 4200, 65_535, 65_536, 70_000, length * 64 - 1] {
+            words[bit as usize / 64] |= 1 << (bit % 64);
+            let set = SetBits::of(&words);
+            for lower in bounds {
+                for upper in bounds {
+                    let is_set = |at: i128| words[at as usize / 64] >> (at % 64) & 1 == 1;
+                    let expected = (lower..(upper + 1).min(length * 64)).any(is_set);
+                    let range = IntegerRange { lower, upper };
+                    assert_eq!(set.has_any_in(range), expected, "{lower}..={upper} with {bit}");
+                }
+            }
+            words.fill(0);
         }
     }
 }
