@@ -420,7 +420,7 @@ impl Findings {
         let mut json = Object::default();
         json.put("kind", "damage");
         json.append(&mut crate::info::damage_json(damage));
-        let (place, message) = (crate::damage::place(damage), crate::damage::message(damage));
+        let (place, message) = (damage.location(), crate::damage::message(damage));
         let remedy = Some(remedy(&damage.kind).into());
         let level = match &damage.kind {
             DamageKind::Rule(rule) if !rule.fatal => Level::Warning,

@@ -29,16 +29,7 @@ impl Damages {
     }
 }
 
-/// Where something cannot be read: the file, and how far from its beginning.
-pub(crate) fn place(damage: &Damage) -> String {
-    let mut place = format!("{}: byte {}", damage.file, damage.bit / 8);
-    if damage.bit % 8 != 0 {
-        let _ = write!(place, ", bit {}", damage.bit % 8);
-    }
-    place
-}
-
-/// What is wrong there, and what is skipped because of it.
+/// What is wrong, and what is skipped because of it.
 pub(crate) fn message(damage: &Damage) -> String {
     let mut message = damage.kind.to_string();
     if damage.skipped > 0 {
@@ -57,7 +48,7 @@ pub(crate) fn message(damage: &Damage) -> String {
 
 /// Both in one line.
 pub(crate) fn line(damage: &Damage) -> String {
-    let line = format!("{}: {}", place(damage), message(damage));
+    let line = format!("{}: {}", damage.location(), message(damage));
     match limits::of_damage(&damage.kind) {
         Some(remedy) => format!("{line}; {remedy}"),
         None => line,

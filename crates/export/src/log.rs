@@ -390,7 +390,7 @@ impl<W: TextWriter> Log<W> {
         self.begin_message();
         self.write_loss();
         self.sorter.parts.clear();
-        let message = format!("{}: byte {}: {}", damage.file, damage.bit / 8, damage.kind);
+        let message = format!("{}: {}", damage.location(), damage.kind);
         self.say(None, false, LogLevel::Error, &message);
         self.output.flush_if_full()
     }

@@ -37,15 +37,19 @@ impl Damage {
     pub fn skipping(self, bits: u64) -> Self {
         Self { skipped: bits, ..self }
     }
+
+    /// Where it is: the file, and how far from its beginning, `FILE: byte N` or `FILE: byte N, bit M`.
+    #[must_use]
+    pub fn location(&self) -> String {
+        let (byte, bit) = (self.bit / 8, self.bit % 8);
+        let bit = if bit == 0 { String::new() } else { format!(", bit {bit}") };
+        format!("{}: byte {byte}{bit}", self.file)
+    }
 }
 
 impl fmt::Display for Damage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: byte {}", self.file, self.bit / 8)?;
-        if !self.bit.is_multiple_of(8) {
-            write!(f, ", bit {}", self.bit % 8)?;
-        }
-        write!(f, ": {}", self.kind)?;
+        write!(f, "{}: {}", self.location(), self.kind)?;
         if self.skipped > 0 {
             write!(f, "; skipped {} bytes", self.skipped.div_ceil(8))?;
         }
