@@ -428,7 +428,9 @@ impl<'w> SetBits<'w> {
             return false;
         }
         let (first, last) = ((lower / 64) as usize, (upper / 64) as usize);
-        let has = |index: usize| has_bit_in(self.words[index], range, index as i128 * 64);
+        let has = |index: usize| {
+            self.words.get(index).is_some_and(|word| has_bit_in(*word, range, index as i128 * 64))
+        };
         if has(first) || has(last) {
             return true;
         }
