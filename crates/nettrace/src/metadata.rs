@@ -1,0 +1,250 @@
+//! Rows of metadata: descriptions of events.
+
+use crate::wire::Wire;
+use crate::{Field, FieldType};
+
+/// What a row of metadata says of an event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Metadata {
+    /// What rows of events refer to.
+    pub id: u32,
+    /// Name of the provider.
+    pub provider: String,
+    /// Number of the event within its provider.
+    pub event_id: u32,
+    /// Name of the event; native events of the runtime have none.
+    pub name: String,
+    /// The groups that the event belongs to: bits that the provider defines.
+    pub keywords: u64,
+    /// Version of the event.
+    pub version: u32,
+    /// From 1 (critical) to 5 (verbose); 0: always.
+    pub level: u8,
+    /// What the event is in a sequence: 1 begins something, 2 ends it; None if that is not said.
+    pub opcode: Option<u8>,
+    /// The fields of its payload; none if they are not described, though there may be some.
+    pub fields: Vec<Field>,
+    /// Whether the description of the fields could not be understood.
+    pub has_unknown_fields: bool,
+    /// A text with places for fields, as its producer wrote it (version 6).
+    pub message_template: Option<String>,
+    /// A text for people (version 6).
+    pub description: Option<String>,
+    /// The GUID of the provider (version 6).
+    pub provider_guid: Option<[u8; 16]>,
+    /// What else its producer says (version 6).
+    pub properties: Vec<(String, String)>,
+}
+
+// Type codes.
+const OBJECT: u32 = 1;
+const ARRAY: u32 = 19;
+
+// Tags behind the fields, up to version 5.
+const TAG_OPCODE: u8 = 1;
+const TAG_V2_PARAMS: u8 = 2;
+
+/// How deep types can be nested: as much as [`Limits`](ichnos_model::Limits) allows field classes to be, or less.
+const DEPTH: u32 = 32;
+
+impl Metadata {
+    /// Reads the payload of a row of metadata of versions 3 to 5; None if it is not even complete up to its level.
+    #[must_use]
+    pub fn read(payload: &[u8]) -> Option<Self> {
+        let mut wire = Wire::new(payload);
+        let mut metadata = Self {
+            id: wire.u32()?,
+            provider: wire.utf16_string()?,
+            event_id: wire.u32()?,
+            name: wire.utf16_string()?,
+            keywords: wire.u64()?,
+            version: wire.u32()?,
+            level: u8::try_from(wire.u32()?).unwrap_or(u8::MAX),
+            ..Self::default()
+        };
+        if wire.is_at_end() {
+            return Some(metadata);
+        }
+        match fields(&mut wire, Order::TypeFirst, DEPTH) {
+            Some(fields) => metadata.fields = fields,
+            None => {
+                metadata.has_unknown_fields = true;
+                return Some(metadata);
+            }
+        }
+        while let Some(size) = wire.length()
+            && let Some(kind) = wire.u8()
+        {
+            let Some(tag) = wire.take(size) else { break };
+            let mut tag = Wire::new(tag);
+            match kind {
+                TAG_OPCODE => metadata.opcode = tag.u8().or(metadata.opcode),
+                TAG_V2_PARAMS => match fields(&mut tag, Order::NameFirst, DEPTH) {
+                    Some(fields) => metadata.fields = fields,
+                    None => metadata.has_unknown_fields = true,
+                },
+                // Newer versions have more.
+                _ => {}
+            }
+        }
+        Some(metadata)
+    }
+
+    /// Reads a row of metadata of version 6, without its size; None if it is not complete.
+    #[must_use]
+    pub fn read_v6(row: &[u8]) -> Option<Self> {
+        let mut wire = Wire::new(row);
+        let mut metadata = Self {
+            id: wire.varuint32()?,
+            provider: wire.string()?,
+            event_id: wire.varuint32()?,
+            name: wire.string()?,
+            ..Self::default()
+        };
+        // Fields that are not understood cannot be skipped: they have no size of their own.
+        match fields_v6(&mut wire, DEPTH) {
+            Some(fields) => metadata.fields = fields,
+            None => {
+                metadata.has_unknown_fields = true;
+                return Some(metadata);
+            }
+        }
+        if let Some(size) = wire.u16()
+            && let Some(optional) = wire.take(size.into())
+        {
+            // Of an unknown kind, the size is not known, so nothing behind it can be read.
+            let mut optional = Wire::new(optional);
+            while metadata.read_optional(&mut optional).is_some() {}
+        }
+        Some(metadata)
+    }
+
+    fn read_optional(&mut self, wire: &mut Wire<'_>) -> Option<()> {
+        match wire.u8()? {
+            1 => self.opcode = Some(wire.u8()?),
+            3 => self.keywords = wire.u64()?,
+            4 => self.message_template = Some(wire.string()?),
+            5 => self.description = Some(wire.string()?),
+            6 => self.properties.push((wire.string()?, wire.string()?)),
+            7 => self.provider_guid = Some(wire.guid()?),
+            8 => self.level = wire.u8()?,
+            9 => self.version = wire.u8()?.into(),
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// Reads the content of a metadata block of version 6: `row` takes each row, and where it begins in the content.
+    /// Gives where what cannot be read begins, if there is such.
+    pub fn read_block_v6(content: &[u8], mut row: impl FnMut(usize, Option<Self>)) -> Option<usize> {
+        let mut wire = Wire::new(content);
+        let header = wire.u16().and_then(|size| wire.take(size.into()));
+        if header.is_none() {
+            return Some(0);
+        }
+        while !wire.is_at_end() {
+            let begin = wire.position();
+            let Some(bytes) = wire.u16().and_then(|size| wire.take(size.into())) else { return Some(begin) };
+            row(begin, Self::read_v6(bytes));
+        }
+        None
+    }
+}
+
+/// Whether the name of a field is behind its type or before it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Order {
+    TypeFirst,
+    NameFirst,
+}
+
+/// The fields of an event or an object of versions 3 to 5.
+fn fields(wire: &mut Wire<'_>, order: Order, depth: u32) -> Option<Vec<Field>> {
+    let depth = depth.checked_sub(1)?;
+    let count = wire.length()?;
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        fields.push(match order {
+            Order::TypeFirst => {
+                let kind = field_type(wire, order, depth)?;
+                Field::new(wire.utf16_string()?, kind)
+            }
+            Order::NameFirst => {
+                let begin = wire.position();
+                let size = wire.length()?;
+                let name = wire.utf16_string()?;
+                let kind = field_type(wire, order, depth)?;
+                // Newer versions may have more behind the type.
+                let read = wire.position() - begin;
+                wire.take(size.checked_sub(read)?)?;
+                Field::new(name, kind)
+            }
+        });
+    }
+    Some(fields)
+}
+
+fn field_type(wire: &mut Wire<'_>, order: Order, depth: u32) -> Option<FieldType> {
+    let depth = depth.checked_sub(1)?;
+    Some(match wire.u32()? {
+        OBJECT => FieldType::Object(fields(wire, order, depth)?),
+        ARRAY if order == Order::NameFirst => FieldType::Array(Box::new(field_type(wire, order, depth)?)),
+        code => scalar(code, false)?,
+    })
+}
+
+/// The fields of an event or an object of version 6.
+fn fields_v6(wire: &mut Wire<'_>, depth: u32) -> Option<Vec<Field>> {
+    let depth = depth.checked_sub(1)?;
+    let count = wire.u16()?;
+    let mut fields = Vec::new();
+    for _ in 0..count {
+        let size = wire.u16()?;
+        let mut field = Wire::new(wire.take(size.into())?);
+        fields.push(Field::new(field.string()?, type_v6(&mut field, depth)?));
+    }
+    Some(fields)
+}
+
+fn type_v6(wire: &mut Wire<'_>, depth: u32) -> Option<FieldType> {
+    let depth = depth.checked_sub(1)?;
+    let element = |wire: &mut Wire<'_>| type_v6(wire, depth).map(Box::new);
+    Some(match wire.u8()? {
+        1 => FieldType::Object(fields_v6(wire, depth)?),
+        19 => FieldType::Array(element(wire)?),
+        22 => {
+            let element = element(wire)?;
+            FieldType::FixedLengthArray(element, wire.u16()?)
+        }
+        24 => FieldType::RelLoc(element(wire)?),
+        25 => FieldType::DataLoc(element(wire)?),
+        code => scalar(code.into(), true)?,
+    })
+}
+
+fn scalar(code: u32, is_v6: bool) -> Option<FieldType> {
+    Some(match code {
+        3 => FieldType::Boolean32,
+        4 => FieldType::Char,
+        5 => FieldType::I8,
+        6 => FieldType::U8,
+        7 => FieldType::I16,
+        8 => FieldType::U16,
+        9 => FieldType::I32,
+        10 => FieldType::U32,
+        11 => FieldType::I64,
+        12 => FieldType::U64,
+        13 => FieldType::F32,
+        14 => FieldType::F64,
+        15 => FieldType::Decimal,
+        16 => FieldType::FileTime,
+        17 => FieldType::Guid,
+        18 => FieldType::Utf16String,
+        20 if is_v6 => FieldType::VarInt,
+        21 if is_v6 => FieldType::VarUInt,
+        23 if is_v6 => FieldType::Utf8CodeUnit,
+        26 if is_v6 => FieldType::Boolean8,
+        _ => return None,
+    })
+}
+

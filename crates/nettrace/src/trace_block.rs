@@ -1,0 +1,117 @@
+//! The trace block: what is known of the whole trace.
+
+use crate::Version;
+use crate::wire::Wire;
+
+/// What the trace block says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TraceBlock {
+    /// Date and time in UTC when the clock had the value `sync_ticks`, to the millisecond.
+    pub sync_time: SystemTime,
+    /// Value of the clock then.
+    pub sync_ticks: u64,
+    /// Ticks per second.
+    pub frequency: u64,
+    /// Size of a pointer in bytes: 4 or 8.
+    pub pointer_size: u32,
+    /// The process that was traced, if it is one.
+    pub process_id: Option<u64>,
+    /// How many processors the machine has.
+    pub processors: Option<u64>,
+    /// Nanoseconds between two samples of the call stacks, as it was asked for.
+    pub sampling_interval: Option<u64>,
+    /// What else is known (version 6).
+    pub properties: Vec<(String, String)>,
+}
+
+/// A date and time as Windows has it in the structure `SYSTEMTIME`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct SystemTime {
+    pub year: u16,
+    pub month: u16,
+    pub day_of_week: u16,
+    pub day: u16,
+    pub hour: u16,
+    pub minute: u16,
+    pub second: u16,
+    pub millisecond: u16,
+}
+
+impl SystemTime {
+    /// Nanoseconds since 1970; None if this is no date. Parts of the time that are too great count as what they
+    /// say: runtimes have written more than 999 milliseconds.
+    #[must_use]
+    pub fn since_unix_epoch(self) -> Option<i128> {
+        let (year, month, day) = (i64::from(self.year), i64::from(self.month), i64::from(self.day));
+        if !(1601..=30827).contains(&year) || !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+            return None;
+        }
+        // Days of the proleptic Gregorian calendar, in years that begin with March.
+        let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
+        let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1 - 719_468;
+        let [hour, minute, second] = [self.hour, self.minute, self.second].map(i64::from);
+        let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
+        Some(i128::from(seconds) * 1_000_000_000 + i128::from(self.millisecond) * 1_000_000)
+    }
+}
+
+impl TraceBlock {
+    /// Reads the content of the block; None if it is not complete.
+    #[must_use]
+    pub fn read(content: &[u8], version: Version) -> Option<Self> {
+        let mut wire = Wire::new(content);
+        let sync_time = SystemTime {
+            year: wire.u16()?,
+            month: wire.u16()?,
+            day_of_week: wire.u16()?,
+            day: wire.u16()?,
+            hour: wire.u16()?,
+            minute: wire.u16()?,
+            second: wire.u16()?,
+            millisecond: wire.u16()?,
+        };
+        let (sync_ticks, frequency, pointer_size) = (wire.u64()?, wire.u64()?, wire.u32()?);
+        let mut trace = Self { sync_time, sync_ticks, frequency, pointer_size, ..Self::default() };
+        if !matches!(version, Version::V6(_)) {
+            trace.process_id = Some(wire.u32()?.into());
+            trace.processors = Some(wire.u32()?.into());
+            trace.sampling_interval = Some(wire.u32()?.into());
+            return Some(trace);
+        }
+        for _ in 0..wire.u32()? {
+            let (key, value) = (wire.string()?, wire.string()?);
+            let number = value.parse().ok();
+            match &*key {
+                "ProcessId" if number.is_some() => trace.process_id = number,
+                "HardwareThreadCount" if number.is_some() => trace.processors = number,
+                "ExpectedCPUSamplingRate" if number.is_some() => trace.sampling_interval = number,
+                _ => trace.properties.push((key, value)),
+            }
+        }
+        Some(trace)
+    }
+
+    /// Whether pointers have 4 bytes.
+    #[must_use]
+    pub fn has_short_pointers(&self) -> bool {
+        self.pointer_size == 4
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates() {
+        let time = |year, month, day, hour, millisecond| {
+            SystemTime { year, month, day, hour, millisecond, ..SystemTime::default() }.since_unix_epoch()
+        };
+        assert_eq!(time(1970, 1, 1, 0, 0), Some(0));
+        assert_eq!(time(2000, 3, 1, 1, 5), Some(951_872_400_005_000_000));
+        assert_eq!(time(2024, 2, 29, 0, 1000), Some(1_709_164_801_000_000_000));
+        assert_eq!(time(1601, 1, 1, 0, 0), Some(-11_644_473_600_000_000_000));
+        assert_eq!((time(2024, 13, 1, 0, 0), time(0, 1, 1, 0, 0)), (None, None));
+    }
+}
