@@ -1,6 +1,7 @@
 //! Call stacks: each of them once, however many events have it.
 
 use std::collections::HashMap;
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A frame of a call stack: where a function was when it was interrupted or called the next one.
@@ -13,6 +14,8 @@ pub struct Frame {
     pub symbol: Option<Arc<str>>,
     /// Name of the module that has the function: a library, an executable, an assembly.
     pub module: Option<Arc<str>>,
+    /// The address space that the address is in, a process for instance; 0 if there is only one.
+    pub address_space: u32,
 }
 
 impl Frame {
@@ -26,6 +29,12 @@ impl Frame {
     #[must_use]
     pub fn named(symbol: impl Into<Arc<str>>) -> Self {
         Self { symbol: Some(symbol.into()), ..Self::default() }
+    }
+
+    /// The same in this address space.
+    #[must_use]
+    pub fn in_space(self, address_space: u32) -> Self {
+        Self { address_space, ..self }
     }
 
     /// The same with the name of its function.
@@ -67,10 +76,14 @@ pub struct StackTable {
 #[derive(Debug, Default)]
 struct Inner {
     frames: Vec<Frame>,
+    /// The frames that are an address space and an address, and nothing else.
+    by_address: HashMap<(u32, u64), u32, MixState>,
+    /// The others.
     by_frame: HashMap<Frame, u32>,
     /// Caller, or [`NO_CALLER`], and frame of each stack.
     stacks: Vec<(u32, u32)>,
-    by_top: HashMap<(u32, u32), u32>,
+    /// The same as keys: the caller in the upper half.
+    by_top: HashMap<u64, u32, MixState>,
 }
 
 const NO_CALLER: u32 = u32::MAX;
@@ -100,23 +113,13 @@ impl StackTable {
             Some(_) => return None,
             None => NO_CALLER,
         };
-        let number = match inner.by_frame.get(&frame) {
-            Some(number) => *number,
-            None => {
-                let number = self.next(inner.frames.len())?;
-                inner.frames.push(frame.clone());
-                inner.by_frame.insert(frame, number);
-                number
+        let frame = match frame {
+            Frame { address: Some(address), symbol: None, module: None, address_space } => {
+                inner.address(address_space, address, self.limit)?
             }
+            frame => inner.frame(frame, self.limit)?,
         };
-        let top = (caller, number);
-        if let Some(stack) = inner.by_top.get(&top) {
-            return Some(*stack);
-        }
-        let stack = self.next(inner.stacks.len())?;
-        inner.stacks.push(top);
-        inner.by_top.insert(top, stack);
-        Some(stack)
+        inner.push(caller, frame, self.limit)
     }
 
     /// The stack of these frames, the outermost one first. None if there are none, or the table is full.
@@ -128,25 +131,29 @@ impl StackTable {
         stack
     }
 
+    /// The stack of the frames at these addresses, the innermost one first, of an address space (0 if
+    /// there is only one): what [`StackTable::intern`] gives for them, but faster. None if there are none,
+    /// or the table is full.
+    pub fn intern_addresses(&self, space: u32, addresses: &[u64]) -> Option<u32> {
+        let mut inner = self.lock();
+        let mut stack = None;
+        for address in addresses.iter().rev() {
+            let frame = inner.address(space, *address, self.limit)?;
+            stack = Some(inner.push(stack.unwrap_or(NO_CALLER), frame, self.limit)?);
+        }
+        stack
+    }
+
     /// The frames of a stack, the innermost one first; none if there is no such stack.
     #[must_use]
     pub fn frames(&self, stack: u32) -> Vec<Frame> {
-        let inner = self.lock();
-        let mut frames = Vec::new();
-        let mut next = stack;
-        // Callers come before those that they call, so this ends.
-        while let Some((caller, frame)) = inner.stacks.get(next as usize) {
-            frames.extend(inner.frames.get(*frame as usize).cloned());
-            next = *caller;
-        }
-        frames
+        self.view().frames(stack).map(|(_, frame)| frame.clone()).collect()
     }
 
     /// The stack of the caller of the innermost frame; None if it has none.
     #[must_use]
     pub fn caller(&self, stack: u32) -> Option<u32> {
-        let caller = self.lock().stacks.get(stack as usize)?.0;
-        (caller != NO_CALLER).then_some(caller)
+        self.view().caller(stack)
     }
 
     /// How many stacks there are, those of callers included: their numbers are those below this.
@@ -161,8 +168,11 @@ impl StackTable {
         self.len() == 0
     }
 
-    fn next(&self, len: usize) -> Option<u32> {
-        u32::try_from(len).ok().filter(|number| *number < self.limit)
+    /// All stacks, to look at many of them without waiting for each. As long as this exists, all others who
+    /// use the table wait: do not keep it, and do not use the table in the meantime.
+    #[must_use]
+    pub fn view(&self) -> StackView<'_> {
+        StackView { inner: self.lock() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Inner> {
@@ -170,8 +180,160 @@ impl StackTable {
     }
 }
 
+/// All stacks of a [`StackTable`] at a time.
+#[derive(Debug)]
+pub struct StackView<'a> {
+    inner: MutexGuard<'a, Inner>,
+}
+
+impl StackView<'_> {
+    /// How many stacks there are, those of callers included: their numbers are those below this.
+    #[must_use]
+    pub fn stack_count(&self) -> usize {
+        self.inner.stacks.len()
+    }
+
+    /// How many different frames they consist of: their numbers are those below this.
+    #[must_use]
+    pub fn frame_count(&self) -> usize {
+        self.inner.frames.len()
+    }
+
+    /// The number of the innermost frame of a stack, and the stack of its caller, which is less than
+    /// the number of the stack.
+    #[inline]
+    #[must_use]
+    pub fn top(&self, stack: u32) -> Option<(u32, Option<u32>)> {
+        let (caller, frame) = *self.inner.stacks.get(stack as usize)?;
+        Some((frame, (caller != NO_CALLER).then_some(caller)))
+    }
+
+    /// The stack of the caller of the innermost frame; None if it has none.
+    #[inline]
+    #[must_use]
+    pub fn caller(&self, stack: u32) -> Option<u32> {
+        self.top(stack)?.1
+    }
+
+    /// The frame of a number.
+    #[inline]
+    #[must_use]
+    pub fn frame(&self, number: u32) -> Option<&Frame> {
+        self.inner.frames.get(number as usize)
+    }
+
+    /// The frames of a stack with their numbers, the innermost one first; none if there is no such stack.
+    pub fn frames(&self, stack: u32) -> impl Iterator<Item = (u32, &Frame)> {
+        let mut next = Some(stack);
+        // Callers come before those that they call, so this ends.
+        std::iter::from_fn(move || {
+            let (number, caller) = self.top(next?)?;
+            next = caller;
+            Some((number, self.frame(number)?))
+        })
+    }
+}
+
+impl Inner {
+    /// The number of the frame at an address.
+    #[inline]
+    fn address(&mut self, space: u32, address: u64, limit: u32) -> Option<u32> {
+        if let Some(number) = self.by_address.get(&(space, address)) {
+            return Some(*number);
+        }
+        let number = next(self.frames.len(), limit)?;
+        self.frames.push(Frame::at(address).in_space(space));
+        self.by_address.insert((space, address), number);
+        Some(number)
+    }
+
+    /// The number of a frame that is more than an address.
+    fn frame(&mut self, frame: Frame, limit: u32) -> Option<u32> {
+        if let Some(number) = self.by_frame.get(&frame) {
+            return Some(*number);
+        }
+        let number = next(self.frames.len(), limit)?;
+        self.frames.push(frame.clone());
+        self.by_frame.insert(frame, number);
+        Some(number)
+    }
+
+    /// The number of the stack of a frame above a caller's stack.
+    #[inline]
+    fn push(&mut self, caller: u32, frame: u32, limit: u32) -> Option<u32> {
+        let top = u64::from(caller) << 32 | u64::from(frame);
+        if let Some(stack) = self.by_top.get(&top) {
+            return Some(*stack);
+        }
+        let stack = next(self.stacks.len(), limit)?;
+        self.stacks.push((caller, frame));
+        self.by_top.insert(top, stack);
+        Some(stack)
+    }
+}
+
+fn next(len: usize, limit: u32) -> Option<u32> {
+    // The greatest number is none: it stands for no caller.
+    u32::try_from(len).ok().filter(|number| *number < limit.min(NO_CALLER))
+}
+
+/// Hashes integers in a few steps: each of them is mixed in with a multiplication to twice the width, of
+/// which both halves count. The keys are random, so that nobody can choose integers whose hashes collide.
+#[derive(Clone, Copy, Debug)]
+struct MixState {
+    keys: [u64; 2],
+}
+
+impl Default for MixState {
+    fn default() -> Self {
+        let random = RandomState::new();
+        // A factor is odd, so that nothing of the other one is lost.
+        Self { keys: [random.hash_one(0), random.hash_one(1) | 1] }
+    }
+}
+
+impl BuildHasher for MixState {
+    type Hasher = Mix;
+
+    #[inline]
+    fn build_hasher(&self) -> Mix {
+        Mix { state: self.keys[0], factor: self.keys[1] }
+    }
+}
+
+struct Mix {
+    state: u64,
+    factor: u64,
+}
+
+impl Hasher for Mix {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    #[inline]
+    fn write_u32(&mut self, value: u32) {
+        self.write_u64(value.into());
+    }
+
+    #[inline]
+    fn write_u64(&mut self, value: u64) {
+        let product = u128::from(self.state ^ value) * u128::from(self.factor);
+        self.state = product as u64 ^ (product >> 64) as u64;
+    }
+
+    #[inline]
+    fn finish(&self) -> u64 {
+        self.state
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use ichnos_testing::{Random, in_cpu_time};
+
     use super::*;
 
     #[test]
@@ -186,6 +348,41 @@ mod tests {
         assert_eq!(stacks.caller(stacks.caller(ac).unwrap()), None);
         assert_ne!(stacks.intern([b.with_module("x")]), None);
         assert_eq!(stacks.len(), 4);
+    }
+
+    #[test]
+    fn addresses_are_interned_as_frames_are() {
+        let stacks = StackTable::default();
+        let stack = stacks.intern_addresses(3, &[10, 20, 30]).unwrap();
+        let frames = [30, 20, 10].map(|address| Frame::at(address).in_space(3));
+        assert_eq!((stacks.intern(frames.clone()), stacks.len()), (Some(stack), 3));
+        assert_eq!(stacks.intern_addresses(3, &[20, 30]), stacks.caller(stack));
+        assert_ne!(stacks.intern_addresses(4, &[20, 30]), stacks.caller(stack));
+        assert_eq!(stacks.intern_addresses(3, &[]), None);
+        let view = stacks.view();
+        assert_eq!((view.stack_count(), view.frame_count()), (5, 5));
+        assert!(view.frames(stack).map(|(_, frame)| frame).eq(frames.iter().rev()));
+        assert_eq!(view.frame(view.top(stack).unwrap().0), Some(&frames[2]));
+        assert!(view.top(5).is_none() && view.frame(5).is_none());
+    }
+
+    #[test]
+    fn many_stacks_are_interned_quickly() {
+        let mut random = Random::new(1);
+        let addresses: Vec<u64> = (0..3_000).map(|_| random.number()).collect();
+        // Like those of a program: most callers are shared.
+        let mut stack = vec![0; 30];
+        let stacks: Vec<Vec<u64>> = (0..12_000)
+            .map(|_| {
+                let changed = random.index(12);
+                stack[..changed].fill_with(|| addresses[random.index(addresses.len())]);
+                stack.clone()
+            })
+            .collect();
+        let table = StackTable::default();
+        in_cpu_time(Duration::from_secs(2), "360,000 frames", || {
+            stacks.iter().for_each(|stack| assert!(table.intern_addresses(0, stack).is_some()));
+        });
     }
 
     #[test]

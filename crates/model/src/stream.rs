@@ -3,10 +3,14 @@
 use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use crate::plan::{DataStreamPlans, PlanError, TracePlans};
-use crate::{ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Limits, StackTable, TraceClass};
+use crate::{
+    ClockClass, DataStreamClass, DynamicClasses, EventRecordClass, Frame, Limits, StackTable, Symbols,
+    TraceClass,
+};
 
 /// A trace: its class, compiled, and what it is called.
 #[derive(Debug)]
@@ -23,6 +27,8 @@ pub struct Trace {
     dynamic: Vec<DynamicClasses>,
     /// Its call stacks: fields with the meaning [`Stack`](crate::Meaning::Stack) have their numbers.
     pub stacks: StackTable,
+    /// What the addresses of these stacks stand for.
+    symbols: SymbolSource,
     /// Of its data streams.
     keys: StreamKeys,
 }
@@ -39,7 +45,8 @@ impl Trace {
         let dynamic = dynamic.collect();
         let keys = StreamKeys::default();
         let stacks = StackTable::default();
-        Ok(Self { class, plans, name: name.into(), path: String::new(), dynamic, stacks, keys })
+        let symbols = SymbolSource::default();
+        Ok(Self { class, plans, name: name.into(), path: String::new(), dynamic, stacks, symbols, keys })
     }
 
     /// The event record classes of a data stream class that are met while reading, by the index of the
@@ -77,6 +84,55 @@ impl Trace {
             stream.event_records.extend(dynamic);
         }
         Cow::Owned(class)
+    }
+
+    /// Sets what finds out the names of its code addresses, which can mean to read the whole trace. It is
+    /// called once, at the first call of [`Trace::symbols`]. Only the first call of `set_symbols` counts.
+    pub fn set_symbols(&self, load: impl Fn() -> Symbols + Send + Sync + 'static) {
+        // A second one is dropped.
+        let _ = self.symbols.load.set(Box::new(load));
+    }
+
+    /// The names of its code addresses; none if its reader knows none.
+    pub fn symbols(&self) -> &Symbols {
+        let load = || self.symbols.load.get().map_or_else(Symbols::default, |load| load());
+        self.symbols.loaded.get_or_init(load)
+    }
+
+    /// The frames of a stack of its stack table, the innermost one first, with the names of functions and
+    /// modules at a time, in nanoseconds from the origin of the clock; None as the time: at the end
+    /// of the trace.
+    #[must_use]
+    pub fn frames(&self, stack: u32, time: Option<i128>) -> Vec<Frame> {
+        let mut frames = self.stacks.frames(stack);
+        for frame in &mut frames {
+            if let Some(address) = frame.address
+                && (frame.symbol.is_none() || frame.module.is_none())
+                && let Some(resolved) =
+                    self.symbols().resolve(frame.address_space, address, time.unwrap_or(i128::MAX))
+            {
+                if frame.symbol.is_none() {
+                    frame.symbol.clone_from(&resolved.symbol.name);
+                }
+                if frame.module.is_none() {
+                    frame.module = resolved.module.cloned();
+                }
+            }
+        }
+        frames
+    }
+}
+
+/// Finds out symbols when they are needed.
+#[derive(Default)]
+struct SymbolSource {
+    load: OnceLock<Box<dyn Fn() -> Symbols + Send + Sync>>,
+    loaded: OnceLock<Symbols>,
+}
+
+impl fmt::Debug for SymbolSource {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SymbolSource").field("loaded", &self.loaded).finish_non_exhaustive()
     }
 }
 
@@ -174,7 +230,36 @@ impl DataStream {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
+    use crate::Symbol;
+
+    #[test]
+    fn symbols_are_loaded_once_and_name_frames() {
+        let class = TraceClass::new("", [], [DataStreamClass::default()]);
+        let trace = Trace::new(class, "", &Limits::default()).unwrap();
+        let stack = trace.stacks.intern_addresses(0, &[15, 95, 7]).unwrap();
+        let loads = Arc::new(AtomicUsize::new(0));
+        let counter = Arc::clone(&loads);
+        trace.set_symbols(move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            let module = Some("lib".into());
+            let module = Symbol { begin: 10, end: 100, module, ..Symbol::default() };
+            let name = Some("f".into());
+            Symbols::new([
+                (0, Symbol { begin: 10, end: 20, from: 4, name, ..Symbol::default() }),
+                (0, module),
+            ])
+        });
+        trace.set_symbols(Symbols::default);
+        assert_eq!(loads.load(Ordering::Relaxed), 0);
+        let named = Frame::at(15).with_module("lib").with_symbol("f");
+        let rest = [Frame::at(95).with_module("lib"), Frame::at(7)];
+        assert_eq!(trace.frames(stack, None), [&[named][..], &rest].concat());
+        assert_eq!(trace.frames(stack, Some(3))[0], Frame::at(15).with_module("lib"));
+        assert_eq!(loads.load(Ordering::Relaxed), 1);
+    }
 
     #[test]
     fn keys_are_used_again_only_when_their_trace_is_gone() {
