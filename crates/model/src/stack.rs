@@ -273,8 +273,8 @@ impl Inner {
 }
 
 fn next(len: usize, limit: u32) -> Option<u32> {
-    // The greatest number is none: it stands for no caller.
-    u32::try_from(len).ok().filter(|number| *number < limit.min(NO_CALLER))
+    // So the greatest number is none: it stands for no caller.
+    u32::try_from(len).ok().filter(|number| *number < limit)
 }
 
 /// Hashes integers in a few steps: each of them is mixed in with a multiplication to twice the width, of

@@ -408,7 +408,8 @@ mod tests {
             symbol((6, 5), (0, None), "backward"),
             symbol((5, 6), (2, Some(2)), "no time"),
         ]);
-        assert!(symbols.is_empty() && symbols.len() == 0 && symbols.resolve(0, 5, 2).is_none());
+        assert_eq!((symbols.len(), symbols.resolve(0, 5, 2)), (0, None));
+        assert!(symbols.is_empty());
     }
 
     /// What [`Symbols::find`] gives, by its description and slowly.
