@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use ichnos::Session;
+use ichnos::export::rfc3339;
 use ichnos::model::*;
 use serde_json::{Value as Json, json};
 
@@ -144,6 +145,7 @@ fn event_record_json(record: &EventRecordClass, trace: &TraceClass) -> Object {
     object.put("id", record.id);
     identity(&mut object, &record.namespace, &record.name, &record.uid);
     object.put_some("log_level", record.log_level);
+    object.put_some("role", (record.role != EventRole::Instant).then(|| record.role.name()));
     object.put_some("emf_uri", record.emf_uri.as_deref());
     scope_json(&mut object, "specific_context", &record.specific_context, trace);
     scope_json(&mut object, "payload", &record.payload, trace);
@@ -211,6 +213,10 @@ pub(crate) fn field_json(class: &FieldClass, trace: &TraceClass) -> Object {
             object.put("media_type", media_type.as_str());
             object.put("alignment", *alignment);
         }
+        FieldKind::Guid { alignment } => {
+            object.put("type", "guid");
+            object.put("alignment", *alignment);
+        }
         FieldKind::Structure { members, minimum_alignment } => {
             object.put("type", "structure");
             object.put("minimum_alignment", *minimum_alignment);
@@ -273,6 +279,14 @@ fn integer_json(object: &mut Object, integer: &IntegerProperties) {
     object.put("signed", integer.signed);
     object.put("preferred_display_base", integer.preferred_base.radix());
     object.put_some("mappings", integer.mappings.as_ref().map(|_| labels_json(integer)));
+    object.put_some("wall_clock", integer.wall_clock.map(wall_clock_json));
+}
+
+fn wall_clock_json(clock: WallClock) -> Json {
+    let mut object = Object::default();
+    object.put("epoch_seconds", clock.epoch_seconds());
+    object.put("frequency", clock.frequency());
+    object.json()
 }
 
 /// What an `i128` can be of a range, which is among the others, too.
@@ -396,6 +410,9 @@ pub(crate) fn trace_tree(class: &TraceClass, title: &str, paint: Paint) -> Branc
             names(&mut text, &record.namespace, &record.name, &record.uid, paint);
             if let Some(level) = record.log_level {
                 let _ = write!(text, ", log level {level}");
+            }
+            if record.role != EventRole::Instant {
+                let _ = write!(text, ", {}", record.role);
             }
             if let Some(uri) = &record.emf_uri {
                 let _ = write!(text, ", EMF URI {}", safe(uri));
@@ -535,6 +552,7 @@ fn field_tree(label: &str, class: &FieldClass, trace: &TraceClass, paint: Paint)
             let _ = write!(text, ", {}", safe(media_type));
             alignment_text(&mut text, *alignment, 8);
         }
+        FieldKind::Guid { alignment } => alignment_text(&mut text, *alignment, 8),
         FieldKind::Structure { members, minimum_alignment } => {
             alignment_text(&mut text, *minimum_alignment, 1);
             let shown = members.iter().filter(|member| !matches!(member.class.kind, FieldKind::Padding(_)));
@@ -627,6 +645,9 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
     if integer.preferred_base != DisplayBase::Decimal {
         let _ = write!(text, ", base {}", integer.preferred_base.radix());
     }
+    if let Some(clock) = integer.wall_clock {
+        let _ = write!(text, ", {}", wall_clock_text(clock));
+    }
     if let Some(mappings) = &integer.mappings {
         if integer.wide_ranges().is_empty() {
             return mappings_tree(below, mappings, paint);
@@ -640,6 +661,16 @@ fn integer_text(text: &mut String, below: &mut Vec<Branch>, integer: &IntegerPro
             below.push(Branch::new(format!("{name} = {}", ranges.join(", "))));
         }
     }
+}
+
+/// What an integer counts that is the time of a wall clock.
+fn wall_clock_text(clock: WallClock) -> String {
+    let epoch = match rfc3339(i128::from(clock.epoch_seconds()) * 1_000_000_000) {
+        // A whole second.
+        Some(epoch) => epoch.replace(".000000000", ""),
+        None => format!("{} s after the Unix epoch", clock.epoch_seconds()),
+    };
+    format!("date at {} Hz from {epoch}", crate::style::grouped(clock.frequency()))
 }
 
 fn mappings_tree(below: &mut Vec<Branch>, mappings: &Mappings, paint: Paint) {
@@ -673,6 +704,7 @@ mod tests {
                 RangeSet(vec![IntegerRange { lower: -1, upper: i128::from(u64::MAX) }]),
             )])),
             wide_ranges: None,
+            wall_clock: None,
         };
         let location = FieldLocation {
             origin: Some(Scope::Payload),
@@ -717,6 +749,8 @@ mod tests {
             },
             FieldKind::Union { members: vec![Member::new("u", plain)], alignment: 8 },
             FieldKind::Null { alignment: 1 },
+            FieldKind::Guid { alignment: 8 },
+            FieldClass::wall_clock(false, WallClock::FILETIME).kind,
         ];
         let mut members = Vec::new();
         for (index, kind) in kinds.into_iter().enumerate() {
@@ -735,6 +769,7 @@ mod tests {
                 default_clock: Some(0),
                 event_records: vec![Arc::new(EventRecordClass {
                     name: Some("ev".into()),
+                    role: EventRole::Sample,
                     payload: Some(Arc::new(payload)),
                     ..EventRecordClass::default()
                 })],
@@ -769,13 +804,20 @@ mod tests {
                 "optional",
                 "variant",
                 "union",
-                "null"
+                "null",
+                "guid",
+                "integer"
             ]
         );
         let integer = &payload["members"][3]["class"];
         assert_eq!(integer["mappings"][0]["ranges"].to_string(), "[[-1,18446744073709551615]]");
         assert_eq!(integer["roles"][0], "default-clock-timestamp");
         assert_eq!(integer["clock"], "mono");
+        assert_eq!(
+            payload["members"][14]["class"]["wall_clock"].to_string(),
+            r#"{"epoch_seconds":-11644473600,"frequency":10000000}"#
+        );
+        assert_eq!(json["data_stream_classes"][0]["event_record_classes"][0]["role"], "sample");
         assert_eq!(payload["members"][6]["class"]["length"]["path"].to_string(), "[null,\"len\"]");
         assert!(serde_json::from_str::<Json>(&js::text(&json, ichnos::export::Integers::Number)).is_ok());
     }
@@ -793,6 +835,10 @@ mod tests {
              <default-clock-timestamp of clock mono>",
             "length from event-record-payload/../len",
             "option 0 [1]: 32-bit boolean",
+            "event record class 0 ev, sample",
+            "m13: GUID <",
+            "m14: 64-bit unsigned integer, little-endian, aligned to 8 bits, \
+             date at 10,000,000 Hz from 1601-01-01T00:00:00Z <",
         ] {
             assert!(out.contains(part), "{part} not in\n{out}");
         }

@@ -4,7 +4,7 @@ use std::io;
 use std::ops::ControlFlow;
 
 use ichnos_model::decode::first_word;
-use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Visitor, Wide};
+use ichnos_model::{ClockValue, Field, Message, Real, Scope, Sink, Text, Uuid, Visitor, Wide};
 
 use crate::output::Failures;
 use crate::resume::ResumableSink;
@@ -215,6 +215,12 @@ impl Visitor for Hash {
 
     fn blob(&mut self, _: Field<'_>, bytes: &[u8]) {
         self.add_bytes(bytes, bytes);
+    }
+
+    fn guid(&mut self, _: Field<'_>, value: Uuid) {
+        let (high, low) = value.as_u64_pair();
+        self.add(high);
+        self.add(low);
     }
 
     fn begin_array(&mut self, _: Field<'_>, length: u64) {

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use ichnos_model::Uuid;
+
 /// The digits of the numbers below 100.
 static PAIRS: [[u8; 2]; 100] = {
     let mut pairs = [[0; 2]; 100];
@@ -37,6 +39,11 @@ const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 #[inline(always)]
 fn eight_digits(number: u32) -> [u8; 8] {
     (eight_values(number) | ZEROS).to_le_bytes()
+}
+
+/// Appends a UUID: 36 characters, in lower case.
+pub(crate) fn push_uuid(out: &mut Vec<u8>, uuid: Uuid) {
+    out.extend_from_slice(uuid.hyphenated().encode_lower(&mut [0; 36]).as_bytes());
 }
 
 /// Appends an unsigned integer in decimal.

@@ -1,6 +1,6 @@
 //! Clock values as people read them, and as JSON has them.
 
-use ichnos_model::{ClockClass, ClockOrigin, ClockValue};
+use ichnos_model::{ClockClass, ClockOrigin, ClockValue, IntegerProperties};
 use jiff::tz::TimeZone;
 use jiff::{SignedDuration, Timestamp};
 
@@ -139,6 +139,18 @@ pub enum JsonTime {
 pub fn rfc3339(nanoseconds: i128) -> Option<String> {
     let mut out = Vec::new();
     Iso::default().push(&mut out, nanoseconds).then(|| String::from_utf8_lossy(&out).into_owned())
+}
+
+/// Appends the date that a value of an integer is, as RFC 3339 has it; false if it is none, or none of a year from 0
+/// to 9999.
+pub(crate) fn push_date(out: &mut Vec<u8>, integer: Option<&IntegerProperties>, value: i128) -> bool {
+    let clock = integer.and_then(IntegerProperties::date_clock);
+    clock.is_some_and(|clock| push_nanoseconds_as_date(out, clock.nanoseconds(value)))
+}
+
+#[cold]
+fn push_nanoseconds_as_date(out: &mut Vec<u8>, nanoseconds: Option<i128>) -> bool {
+    nanoseconds.is_some_and(|nanoseconds| Iso::default().push(out, nanoseconds))
 }
 
 /// Times as RFC 3339 has them.

@@ -253,6 +253,7 @@ impl CostCounter {
                 Length::Static(bytes) => bytes.saturating_mul(8),
                 Length::Dynamic(_) => 0,
             }),
+            FieldKind::Guid { .. } => Cost::field_of(128),
             FieldKind::Null { .. } => Cost::field_of(0),
             FieldKind::Structure { members, .. } => members.iter().fold(Cost::fields(1), |sum, member| {
                 sum.and(self.of(&member.class)).and(Cost::fields(name_cost(&member.name)))

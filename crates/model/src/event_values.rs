@@ -5,7 +5,7 @@ use std::ops::Range;
 use crate::decode::{DecodeError, DecodeErrorKind};
 use crate::plan::steps::{BitsKind, NodeId, Op, Plan, VariableOp};
 use crate::visitor::{Field, Visitor};
-use crate::{FieldValue, Real, Scope, StringEncoding, Text, Wide};
+use crate::{FieldValue, Real, Scope, StringEncoding, Text, Uuid, Wide};
 
 /// The values of an event's scopes, in memory that is reused from one event to the next.
 ///
@@ -60,6 +60,7 @@ enum Cell {
     Half(u16),
     Single(f32),
     Double(f64),
+    Guid(Uuid),
     /// From an index in the words on: the size of the number in bits, and whether it is signed, or a
     /// floating-point number.
     Wide {
@@ -134,6 +135,7 @@ impl EventValues {
             FieldValue::Real(Real::Half(bits)) => Cell::Half(bits),
             FieldValue::Real(Real::Single(value)) => Cell::Single(value),
             FieldValue::Real(Real::Double(value)) => Cell::Double(value),
+            FieldValue::Guid(value) => Cell::Guid(value),
             FieldValue::Real(Real::Wide(wide)) => self.add_wide(wide, true),
             FieldValue::Wide(wide) => self.add_wide(wide, false),
             FieldValue::Integer(value) => {
@@ -331,6 +333,10 @@ impl Visitor for Recorder<'_> {
         self.0.push(FieldValue::Blob(bytes));
     }
 
+    fn guid(&mut self, _: Field<'_>, value: Uuid) {
+        self.0.push(value);
+    }
+
     fn null(&mut self, _: Field<'_>) {
         self.0.push(FieldValue::Null);
     }
@@ -438,6 +444,10 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
             }
             (Op::StaticBlob(_) | Op::DynamicBlob(_), Cell::Blob { begin, length }) => {
                 self.visitor.blob(field, self.values.bytes_at(begin, length));
+                Ok(())
+            }
+            (Op::Guid, Cell::Guid(value)) => {
+                self.visitor.guid(field, value);
                 Ok(())
             }
             (Op::Structure { members, .. }, Cell::Structure { members: count }) if members.len() >= count => {
@@ -559,6 +569,7 @@ impl Cell {
             Self::Half(_) => "a floating-point number of 16 bits",
             Self::Single(_) => "a floating-point number of 32 bits",
             Self::Double(_) => "a floating-point number of 64 bits",
+            Self::Guid(_) => "a GUID",
             Self::Wide { is_real: true, .. } => "a floating-point number of more than 64 bits",
             Self::Wide { .. } => "a number of more than 64 bits",
             Self::Text { .. } => "a string",
@@ -611,6 +622,7 @@ impl Op {
             | Self::DynamicText(..)
             | Self::PrefixedText(..) => "a string",
             Self::StaticBlob(_) | Self::DynamicBlob(_) => "a BLOB",
+            Self::Guid => "a GUID",
             Self::Structure { .. } => "a structure of the members of the class",
             Self::Union { .. } => "a union of the members of the class",
             Self::StaticArray { .. } | Self::DynamicArray { .. } => "an array",

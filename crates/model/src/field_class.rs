@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use crate::wide_integer::names_of;
 use crate::{
-    Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, StringEncoding, Wide,
-    WideRange,
+    Attributes, ClockUpdate, DeclaredAt, FieldLocation, Mappings, RangeSet, Roles, StringEncoding, WallClock,
+    Wide, WideRange,
 };
 
 /// Describes fields: sequences of bits in a packet, and what they mean.
@@ -66,6 +66,20 @@ impl FieldClass {
         Self::new(FieldKind::String { encoding, length, alignment: 8 })
     }
 
+    /// A GUID, aligned to bytes.
+    #[must_use]
+    pub fn guid() -> Self {
+        Self::new(FieldKind::Guid { alignment: 8 })
+    }
+
+    /// An integer of 64 bits that is the time of a wall clock, little-endian, aligned to bytes.
+    #[must_use]
+    pub fn wall_clock(signed: bool, clock: WallClock) -> Self {
+        let bits = BitField::new(64, ByteOrder::LittleEndian, 8);
+        let integer = IntegerProperties { signed, wall_clock: Some(clock), ..IntegerProperties::default() };
+        Self::new(FieldKind::Integer { bits, integer })
+    }
+
     /// A field that may be absent, in scopes of values: those alone say whether it is there, and no other field
     /// selects it.
     #[must_use]
@@ -113,6 +127,7 @@ impl FieldClass {
             | FieldKind::String { alignment, .. }
             | FieldKind::Blob { alignment, .. }
             | FieldKind::Null { alignment } => *alignment,
+            FieldKind::Guid { alignment } => (*alignment).max(8),
             FieldKind::Structure { members, minimum_alignment } => {
                 members.iter().map(|member| of(&member.class)).fold(*minimum_alignment, u64::max)
             }
@@ -179,6 +194,7 @@ impl FieldClass {
                 StringLength::Dynamic(_) => "dynamic-length string".to_owned(),
                 StringLength::Prefixed { .. } => "length-prefixed string".to_owned(),
             },
+            FieldKind::Guid { .. } => "GUID".to_owned(),
             FieldKind::Blob { length, .. } => match length {
                 Length::Static(_) => "static-length BLOB".to_owned(),
                 Length::Dynamic(_) => "dynamic-length BLOB".to_owned(),
@@ -248,6 +264,13 @@ pub enum FieldKind {
         /// Alignment in bits, at least 8.
         alignment: u64,
     },
+    /// A globally unique identifier as Windows and .NET lay it out (MS-DTYP, 2.3.4.2 "GUID--Packet
+    /// Representation"): 16 bytes, of which the first three parts, of 4, 2 and 2 bytes, are little-endian, and
+    /// the last 8 bytes are as they are written. A UUID in the order of RFC 9562 is none: that is a BLOB.
+    Guid {
+        /// Alignment in bits; less than 8 counts as 8.
+        alignment: u64,
+    },
     /// Named fields, one after the other.
     Structure {
         /// The fields.
@@ -315,6 +338,7 @@ impl FieldKind {
             | Self::Padding(_)
             | Self::String { .. }
             | Self::Blob { .. }
+            | Self::Guid { .. }
             | Self::Null { .. } => true,
             Self::Integer { integer, .. }
             | Self::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
@@ -413,6 +437,9 @@ pub struct IntegerProperties {
     pub mappings: Option<Mappings>,
     /// The ranges of the mappings that reach beyond 128 bits with their sign, if there are any.
     pub wide_ranges: Option<Arc<Vec<WideRange>>>,
+    /// If it counts from a known date: that date. Sinks then show a value of up to 64 bits as a date, unless it
+    /// is an enumeration.
+    pub wall_clock: Option<WallClock>,
 }
 
 impl IntegerProperties {
@@ -420,6 +447,12 @@ impl IntegerProperties {
     #[must_use]
     pub fn wide_ranges(&self) -> &[WideRange] {
         self.wide_ranges.as_deref().map_or(&[], Vec::as_slice)
+    }
+
+    /// The clock by which a value is a date: none if the integer is an enumeration.
+    #[must_use]
+    pub fn date_clock(&self) -> Option<WallClock> {
+        self.wall_clock.filter(|_| self.mappings.is_none())
     }
 
     /// The names of a value of more than 64 bits, in the order of the mappings.

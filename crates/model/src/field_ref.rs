@@ -2,7 +2,7 @@
 
 use crate::decode::{DecodeError, FixedField, Plans};
 use crate::plan::steps::{NodeId, Op, Plan};
-use crate::{Event, EventValues, Field, FieldValue, MemberIndex, Real, Scope, Text, Visitor, Wide};
+use crate::{Event, EventValues, Field, FieldValue, MemberIndex, Real, Scope, Text, Uuid, Visitor, Wide};
 
 /// A field of an event record class, found once by its path: to look at the same field of many events.
 ///
@@ -334,6 +334,10 @@ impl Visitor for Finder<'_, '_> {
 
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
         self.keep(field, |finder| finder.borrowed(bytes).map(FieldValue::Blob));
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.keep(field, |_| Some(FieldValue::Guid(value)));
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -1,6 +1,6 @@
 //! A value of a field, apart from where it is stored.
 
-use crate::{Real, Wide};
+use crate::{Real, Uuid, Wide};
 
 /// A value of a field that has no fields within it, borrowed from wherever it is.
 ///
@@ -28,6 +28,8 @@ pub enum FieldValue<'a> {
     Text(&'a [u8]),
     /// A BLOB.
     Blob(&'a [u8]),
+    /// A GUID.
+    Guid(Uuid),
 }
 
 impl<'a> FieldValue<'a> {
@@ -96,6 +98,15 @@ impl<'a> FieldValue<'a> {
         }
     }
 
+    /// The value as a UUID, if it is a GUID.
+    #[must_use]
+    pub fn as_uuid(&self) -> Option<Uuid> {
+        match *self {
+            Self::Guid(uuid) => Some(uuid),
+            _ => None,
+        }
+    }
+
     /// The bytes of a string or a BLOB.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&'a [u8]> {
@@ -139,6 +150,12 @@ impl From<bool> for FieldValue<'_> {
 impl From<f64> for FieldValue<'_> {
     fn from(value: f64) -> Self {
         Self::Real(Real::Double(value))
+    }
+}
+
+impl From<Uuid> for FieldValue<'_> {
+    fn from(value: Uuid) -> Self {
+        Self::Guid(value)
     }
 }
 

@@ -21,6 +21,7 @@ mod dynamic_classes;
 mod event;
 mod event_builder;
 mod event_counts;
+mod event_role;
 mod event_values;
 mod field_class;
 mod field_ref;
@@ -46,6 +47,7 @@ mod text_position;
 mod trace_class;
 mod value;
 mod visitor;
+mod wall_clock;
 mod wide_integer;
 
 pub use attribute::{Attributes, Value};
@@ -58,6 +60,7 @@ pub use dynamic_classes::{DynamicClass, DynamicClasses};
 pub use event::{ClockValue, Event, Packet, Scopes};
 pub use event_builder::{BuildError, EventBuilder};
 pub use event_counts::EventCounts;
+pub use event_role::EventRole;
 pub use event_values::EventValues;
 pub use field_class::{
     BitField, BitOrder, ByteOrder, DisplayBase, FieldClass, FieldKind, IntegerProperties, Length, Member,
@@ -86,4 +89,5 @@ pub use trace_class::{DataStreamClass, EventRecordClass, TraceClass, UuidOf};
 pub use uuid::Uuid;
 pub use value::{Real, StringEncoding, Text, Wide};
 pub use visitor::{Field, Skip, Visitor};
+pub use wall_clock::WallClock;
 pub use wide_integer::{WideInteger, WideRange};

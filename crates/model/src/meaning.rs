@@ -29,6 +29,9 @@ pub enum Meaning {
     ProcessName,
     /// The thread: a number, or its name. The first one counts.
     Thread,
+    /// The machine that the event happened on, where it is not that of the trace: its name, or a number. The
+    /// first one counts.
+    Machine,
     /// The processor that the event happened on: a number. The first one counts.
     Processor,
     /// The number of the severity, on the scale of the [log role](crate::LogRole).
@@ -57,14 +60,20 @@ pub enum Meaning {
     RolledOut,
     /// The call stack: a number in the [stack table](crate::StackTable) of the trace.
     Stack,
-    /// The identifier of the operation that the event belongs to or begins: a number, a string, or
+    /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
     /// bytes. The first one counts.
     OperationId,
     /// The identifier of an operation that caused this one: as for [`Meaning::OperationId`]. Several
     /// causes are the normal case; elements of an array are one cause each.
     Cause(CauseKind),
-    /// The value of a counter: a number. Its name is that of the member.
+    /// The value of a counter: a number. Its name is that of the member, unless a member means
+    /// [`Meaning::CounterName`].
     CounterValue,
+    /// The name of the counter: a string. The first one counts, in place of the names of the members that are
+    /// values.
+    CounterName,
+    /// How much a sample or any other event counts, in place of once: a number. The first one counts.
+    Weight,
     /// What an event that begins something and the event that ends it have in common: all such members
     /// together are the key.
     PairKey,
@@ -86,10 +95,11 @@ pub enum CauseKind {
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 26] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
+        Self::Machine,
         Self::Processor,
         Self::Severity,
         Self::Message,
@@ -108,6 +118,8 @@ impl Meaning {
         Self::Cause(CauseKind::Predecessor),
         Self::Cause(CauseKind::Related),
         Self::CounterValue,
+        Self::CounterName,
+        Self::Weight,
         Self::PairKey,
         Self::Hidden,
     ];
@@ -119,6 +131,7 @@ impl Meaning {
             Self::Process => "process",
             Self::ProcessName => "process-name",
             Self::Thread => "thread",
+            Self::Machine => "machine",
             Self::Processor => "processor",
             Self::Severity => "severity",
             Self::Message => "message",
@@ -137,6 +150,8 @@ impl Meaning {
             Self::Cause(CauseKind::Predecessor) => "predecessor",
             Self::Cause(CauseKind::Related) => "related",
             Self::CounterValue => "counter-value",
+            Self::CounterName => "counter-name",
+            Self::Weight => "weight",
             Self::PairKey => "pair-key",
             Self::Hidden => "hidden",
         }

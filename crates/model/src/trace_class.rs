@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use uuid::Uuid;
 
-use crate::{Attributes, ByteOrder, ClockClass, DeclaredAt, FieldClass, LogRole, Meanings, Member, Value};
+use crate::{
+    Attributes, ByteOrder, ClockClass, DeclaredAt, EventRole, FieldClass, LogRole, Meanings, Member, Value,
+};
 
 /// A whole description of a trace: what a CTF metadata stream says, or what a reader of another
 /// format found out.
@@ -166,6 +168,8 @@ pub struct EventRecordClass {
     pub uid: Option<String>,
     /// Log level of the tracer, as a number (CTF 1.8 `loglevel`).
     pub log_level: Option<i64>,
+    /// What its events are to a viewer.
+    pub role: EventRole,
     /// What members of its scopes mean.
     pub meanings: Meanings,
     /// What makes its events lines of a log, if they are.

@@ -1,7 +1,7 @@
 //! How sinks get the fields of an event: one after the other, in the order they lie there.
 
 use crate::plan::steps::{Node, NodeId, Plan};
-use crate::{FieldClass, Real, Text, Wide};
+use crate::{FieldClass, Real, Text, Uuid, Wide};
 
 /// The field that a [`Visitor`] is being given.
 #[derive(Clone, Copy, Debug)]
@@ -100,6 +100,8 @@ pub trait Visitor {
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {}
     /// A BLOB.
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {}
+    /// A GUID.
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {}
     /// A null field.
     fn null(&mut self, field: Field<'_>) {}
 

@@ -147,6 +147,7 @@ impl UnionSizes {
             | FieldKind::Float(bits) => at.checked_add(bits.length),
             FieldKind::String { length: StringLength::Static(bytes), .. }
             | FieldKind::Blob { length: Length::Static(bytes), .. } => at.checked_add(bytes.checked_mul(8)?),
+            FieldKind::Guid { .. } => at.checked_add(128),
             FieldKind::Null { .. } => Some(at),
             FieldKind::Structure { members, .. } => {
                 members.iter().try_fold(at, |at, member| self.end(&member.class, at, alignment))

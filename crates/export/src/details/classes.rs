@@ -466,6 +466,7 @@ impl<'a> ClassWriter<'a> {
                 let _: &StringLength = length;
                 self.simple(lines, class, "String", "");
             }
+            FieldKind::Guid { .. } => self.simple(lines, class, "GUID", ""),
             FieldKind::Blob { length, media_type, .. } => self.blob(lines, class, length, media_type),
             FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
                 self.structure(lines, class, members, name);
@@ -560,6 +561,9 @@ impl<'a> ClassWriter<'a> {
         lines.integer(i128::from(DisplayBase::radix(integer.preferred_base)));
         if small {
             lines.push(", Expect small values");
+        }
+        if integer.date_clock().is_some() {
+            lines.push(", Date");
         }
         match &integer.mappings {
             None => {

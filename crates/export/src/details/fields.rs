@@ -1,13 +1,14 @@
 //! Fields in lines, one below the other.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide,
+    DisplayBase, Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide,
 };
 
 use super::text::push_indent;
 use crate::color::Palette;
 use crate::number;
 use crate::property::Hidden;
+use crate::time::push_date;
 
 /// What the field that is being written is in.
 #[derive(Clone, Copy, Debug)]
@@ -144,6 +145,9 @@ impl Visitor for FieldLines<'_> {
         if !self.begin_value(field) {
             return;
         }
+        if push_date(self.out, field.class().integer(), value.into()) {
+            return self.end_value();
+        }
         match base(field) {
             DisplayBase::Decimal => number::push_grouped(self.out, i128::from(value)),
             DisplayBase::Octal => number::push_grouped_octal(self.out, value),
@@ -155,6 +159,9 @@ impl Visitor for FieldLines<'_> {
     fn signed(&mut self, field: Field<'_>, value: i64) {
         if !self.begin_value(field) {
             return;
+        }
+        if push_date(self.out, field.class().integer(), value.into()) {
+            return self.end_value();
         }
         let base = base(field);
         if value < 0 && base != DisplayBase::Decimal {
@@ -255,6 +262,13 @@ impl Visitor for FieldLines<'_> {
             number::push_hex_bytes(self.out, &[*byte]);
         }
         self.push(self.palette.reset);
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        if self.begin_value(field) {
+            number::push_uuid(self.out, value);
+            self.end_value();
+        }
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -1,9 +1,10 @@
 //! Fields as JSON.
 
-use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, VariableLengthValue, Visitor, Wide};
+use ichnos_model::{Field, FieldKind, Real, StringEncoding, Text, Uuid, VariableLengthValue, Visitor, Wide};
 
 use super::keys::{Keys, mappings};
 use crate::number;
+use crate::time::push_date;
 
 /// What the value that is being written is in.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +108,19 @@ impl<'a> FieldWriter<'a> {
         self.out.push(b']');
     }
 
+    /// Appends the date that a value is as a string; false if it is none.
+    #[inline(never)]
+    fn date(&mut self, field: Field<'_>, value: i128) -> bool {
+        let begin = self.out.len();
+        self.out.push(b'"');
+        if !push_date(self.out, field.class().integer(), value) {
+            self.out.truncate(begin);
+            return false;
+        }
+        self.out.push(b'"');
+        true
+    }
+
     fn wide_value(&mut self, value: Wide<'_>) {
         self.push("{\"$int\":\"");
         value.write_decimal(self.out);
@@ -131,6 +145,7 @@ impl Visitor for FieldWriter<'_> {
             return number::push_unsigned(self.out, value);
         }
         match mappings(&field.class().kind) {
+            None if self.date(field, value.into()) => {}
             None => number::push_unsigned(self.out, value),
             Some(mappings) => {
                 self.push("{\"value\":");
@@ -149,6 +164,7 @@ impl Visitor for FieldWriter<'_> {
             return number::push_signed(self.out, value);
         }
         match mappings(&field.class().kind) {
+            None if self.date(field, value.into()) => {}
             None => number::push_signed(self.out, value),
             Some(mappings) => {
                 self.push("{\"value\":");
@@ -275,6 +291,13 @@ impl Visitor for FieldWriter<'_> {
             push_string(self.out, media_type);
         }
         self.out.push(b'}');
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.lead(field);
+        self.out.push(b'"');
+        number::push_uuid(self.out, value);
+        self.out.push(b'"');
     }
 
     fn null(&mut self, field: Field<'_>) {

@@ -1,7 +1,7 @@
 //! What is known of the fields of a scope once and for all.
 
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, FieldKind, Mappings, VariableLengthValue};
+use ichnos_model::{Field, FieldKind, IntegerProperties, Mappings, VariableLengthValue};
 
 use super::fields::push_string;
 use crate::block::Block;
@@ -11,7 +11,7 @@ use crate::block::Block;
 pub(crate) struct Key {
     /// A comma, the name of the member and a colon.
     pub(crate) lead: Block,
-    /// Whether it is an integer without names for values.
+    /// Whether it is an integer without names or dates for values.
     pub(crate) is_plain: bool,
 }
 
@@ -28,12 +28,9 @@ impl Keys {
             let mut lead = b",".to_vec();
             push_string(&mut lead, node.name.as_deref().unwrap_or_default());
             lead.push(b':');
-            let is_integer = matches!(
-                &node.class.kind,
-                FieldKind::Integer { .. }
-                    | FieldKind::VariableLength { value: VariableLengthValue::Integer(_), .. }
-            );
-            Key { lead: Block::new(&lead), is_plain: is_integer && mappings(&node.class.kind).is_none() }
+            let is_plain =
+                |integer: &IntegerProperties| integer.mappings.is_none() && integer.wall_clock.is_none();
+            Key { lead: Block::new(&lead), is_plain: node.class.integer().is_some_and(is_plain) }
         };
         Self { keys: plan.into_iter().flat_map(Plan::nodes).map(key).collect() }
     }

@@ -1,7 +1,7 @@
 //! Sorts the fields of an event: into the parts of the line, and into pairs of names and values.
 
 use ichnos_model::plan::{Node, Plan};
-use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Visitor, Wide};
+use ichnos_model::{Field, FieldKind, Meaning, Meanings, Real, Scope, Text, Uuid, Visitor, Wide};
 
 use super::parts::{Number, NumberPart, Parts, TextPart};
 use crate::property::{self, child_count};
@@ -180,6 +180,7 @@ impl<V: Visitor> Visitor for Collector<'_, V> {
         bit_map(bits: u64);
         real(value: Real<'_>);
         blob(bytes: &[u8]);
+        guid(value: Uuid);
         null();
         begin_structure();
         end_structure();

@@ -3,13 +3,14 @@
 use std::io::Write;
 
 use ichnos_model::plan::Plan;
-use ichnos_model::{Field, FieldKind, Real, Text, Visitor, Wide};
+use ichnos_model::{Field, FieldKind, Real, Text, Uuid, Visitor, Wide};
 
 use super::parts::push_utf8;
 use crate::block::Block;
 use crate::jsonl::keys::mappings;
 use crate::number;
 use crate::printable::{Escaping, escape_from};
+use crate::time::push_date;
 
 /// What stands before the fields of a scope: ` name=`.
 #[derive(Debug)]
@@ -110,12 +111,12 @@ impl<'a> PairWriter<'a> {
         any
     }
 
-    /// Appends the names that an integer has; false if it has none.
+    /// Appends the names or the date that an integer has; false if it has none.
     #[inline]
     fn label(&mut self, field: Field<'_>, value: i128) -> bool {
         match mappings(&field.class().kind) {
             Some(mappings) => self.names(mappings.names_of(value)),
-            None => false,
+            None => push_date(self.out, field.class().integer(), value),
         }
     }
 
@@ -201,6 +202,11 @@ impl Visitor for PairWriter<'_> {
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
         self.lead(field);
         number::push_hex_bytes(self.out, bytes);
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.lead(field);
+        number::push_uuid(self.out, value);
     }
 
     fn null(&mut self, field: Field<'_>) {

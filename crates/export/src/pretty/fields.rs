@@ -1,13 +1,14 @@
 //! Fields in one line: `{ a = 1, b = [ [0] = "x" ] }`.
 
 use ichnos_model::{
-    DisplayBase, Field, FieldKind, IntegerProperties, Mappings, Real, Text, VariableLengthValue, Visitor,
-    Wide,
+    DisplayBase, Field, FieldKind, IntegerProperties, Mappings, Real, Text, Uuid, VariableLengthValue,
+    Visitor, Wide,
 };
 
 use super::labels::Labels;
 use crate::color::Palette;
 use crate::number;
+use crate::time::push_date;
 
 /// What the field that is being written is in.
 #[derive(Clone, Copy, Debug)]
@@ -145,23 +146,41 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
             preferred_base: DisplayBase::Decimal,
             mappings: None,
             wide_ranges: None,
+            wall_clock: None,
         };
         let (length, integer) = match &field.class().kind {
             FieldKind::Integer { bits, integer } => (bits.length, integer),
             FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => (64, integer),
             _ => (64, &PLAIN),
         };
+        let wide = if signed { i128::from(value as i64) } else { i128::from(value) };
         match &integer.mappings {
-            None => self.number(value, signed, length, integer.preferred_base),
+            None => {
+                if integer.wall_clock.is_none() || !self.date(integer, wide) {
+                    self.number(value, signed, length, integer.preferred_base);
+                }
+            }
             Some(mappings) => {
                 self.push("( ");
-                let wide = if signed { i128::from(value as i64) } else { i128::from(value) };
                 self.labels_of(mappings, wide);
                 self.push(" : container = ");
                 self.number(value, signed, length, integer.preferred_base);
                 self.push(" )");
             }
         }
+    }
+
+    /// Writes a value that is a date; false if it is none.
+    #[cold]
+    fn date(&mut self, integer: &IntegerProperties, value: i128) -> bool {
+        let begin = self.out.len();
+        self.bold();
+        if !push_date(self.out, Some(integer), value) {
+            self.out.truncate(begin);
+            return false;
+        }
+        self.reset();
+        true
     }
 
     fn number(&mut self, value: u64, signed: bool, length: u64, base: DisplayBase) {
@@ -383,6 +402,14 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         }
         self.push(" }");
         self.reset();
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        if self.lead(field) {
+            self.bold();
+            number::push_uuid(self.out, value);
+            self.reset();
+        }
     }
 
     fn null(&mut self, field: Field<'_>) {

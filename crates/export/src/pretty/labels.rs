@@ -49,7 +49,9 @@ impl Labels {
                 _ => None,
             };
             let is_decimal = integer.is_some_and(|integer| {
-                integer.mappings.is_none() && integer.preferred_base == DisplayBase::Decimal
+                integer.mappings.is_none()
+                    && integer.wall_clock.is_none()
+                    && integer.preferred_base == DisplayBase::Decimal
             });
             Label { lead: Block::new(&lead), is_hidden: hidden.at(index), is_decimal }
         };

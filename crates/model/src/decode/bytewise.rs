@@ -1,7 +1,7 @@
 //! Runs steps that are made of whole bytes, as nearly all steps of nearly all traces are: these need no
 //! more than to be loaded.
 
-use super::scalar::{real, visit_bits};
+use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
 use crate::bits::{first_zero, read_bits, reverse};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
@@ -218,10 +218,13 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
     }
 }
 
-/// Bits of a block, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
+/// Bits or a GUID of a block, from bit `bit` of `bytes` on: they are there, and their byte order was looked at.
 #[inline(never)]
 fn bits<V: Visitor>(visitor: &mut V, slots: &Slots, field: Field<'_>, bytes: &[u8], bit: u64) {
-    let Op::Bits(bits) = field.node().op else { return };
+    let Op::Bits(bits) = field.node().op else {
+        let bytes = bytes.get((bit / 8) as usize..).unwrap_or_default();
+        return visitor.guid(field.with_length(0), guid_of(bytes));
+    };
     let value = read_bits(bytes, bit, bits.length, bits.big_endian);
     let value = if bits.reversed { reverse(value, bits.length) } else { value };
     visit_bits(visitor, slots, field.with_length(bits.length), bits, value);

@@ -1,9 +1,9 @@
 //! Values of up to 64 bits.
 
 use super::slots::{Slots, save};
-use crate::Real;
 use crate::plan::steps::{Bits, BitsKind};
 use crate::visitor::{Field, Visitor};
+use crate::{Real, Uuid};
 
 /// Passes a value of up to 64 bits to the visitor.
 #[inline]
@@ -38,6 +38,11 @@ pub(super) fn visit_bits<V: Visitor>(
         BitsKind::Real => visitor.real(field, real(value, bits.length)),
         BitsKind::Padding => {}
     }
+}
+
+/// The GUID that the first 16 bytes are; those that are not there are 0.
+pub(super) fn guid_of(bytes: &[u8]) -> Uuid {
+    Uuid::from_bytes_le(bytes.first_chunk().copied().unwrap_or_default())
 }
 
 /// The number that this many bits are.

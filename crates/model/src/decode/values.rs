@@ -2,7 +2,7 @@
 
 use super::decoder::Decoder;
 use super::error::{DecodeError, DecodeErrorKind};
-use super::scalar::visit_bits;
+use super::scalar::{guid_of, visit_bits};
 use super::slots::LEAST;
 use crate::bits::{read_bits, reverse, sign_extend, terminator};
 use crate::plan::steps::{Bits, BitsKind, TextPrefix, VariableOp};
@@ -272,6 +272,15 @@ impl<'a, V: Visitor> Decoder<'a, V> {
         }
         if V::WANTS_VALUES {
             self.visitor.text(field, Text { bytes: raw, raw, encoding });
+        }
+        Ok(())
+    }
+
+    #[inline(never)]
+    pub(super) fn guid(&mut self, field: Field<'a>) -> Result<(), DecodeError> {
+        let bytes = self.take(16)?;
+        if V::WANTS_VALUES {
+            self.visitor.guid(field, guid_of(bytes));
         }
         Ok(())
     }

@@ -160,6 +160,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
                 self.check_length(length)?;
                 self.blob(field, length)
             }
+            Op::Guid => self.guid(field),
             Op::Structure { steps, .. } => self.structure(field, steps),
             Op::StaticArray { element, length, elements } => self.array(field, *element, *length, *elements),
             Op::DynamicArray { element, length, elements } => {

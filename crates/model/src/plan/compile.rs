@@ -158,7 +158,7 @@ impl Plan {
     fn may_be_empty(&self, id: NodeId, known: &[bool]) -> bool {
         let is_empty = |id: &NodeId| known[*id as usize];
         match &self.node(id).op {
-            Op::Bits(_) | Op::Variable(_) | Op::NullTerminated(_) | Op::PrefixedText(..) => false,
+            Op::Bits(_) | Op::Variable(_) | Op::NullTerminated(_) | Op::PrefixedText(..) | Op::Guid => false,
             Op::StaticText(_, length) | Op::StaticBlob(length) => *length == 0,
             Op::StaticArray { element, length, .. } => *length == 0 || is_empty(element),
             Op::Structure { members, .. } => members.iter().all(is_empty),

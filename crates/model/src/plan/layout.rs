@@ -70,6 +70,7 @@ impl Plan {
             // Whether such a text is sound depends on what it says.
             Op::StaticText(encoding, length) if length % encoding.unit() as u64 != 0 => None,
             Op::StaticText(_, length) | Op::StaticBlob(length) => size(length.checked_mul(8)?),
+            Op::Guid => size(128),
             Op::Null => size(0),
             Op::Structure { members, .. } => {
                 let mut all = Layout::EMPTY;

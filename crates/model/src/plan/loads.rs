@@ -45,6 +45,7 @@ impl Plan {
                 (Load::of(node, bits, bit), bits.length, slot)
             }
             Op::StaticText(StringEncoding::Utf8, length) => (Load::Text, 0, u32::try_from(*length).ok()?),
+            Op::Guid if bit == 0 => (Load::Guid, 0, 0),
             Op::StaticArray { elements: Some(_), .. } if bit == 0 => (Load::Array, 0, 0),
             _ => (Load::Any, 0, 0),
         };

@@ -90,6 +90,8 @@ pub(crate) enum Op {
     PrefixedText(StringEncoding, TextPrefix),
     StaticBlob(u64),
     DynamicBlob(Slot),
+    /// In the layout of [`FieldKind::Guid`](crate::FieldKind::Guid).
+    Guid,
     Structure {
         members: Vec<NodeId>,
         steps: Vec<Step>,
@@ -379,6 +381,8 @@ pub(crate) enum Load {
     /// An array of static length, of elements that are whole bytes. Without it: count +100 %,
     /// null +27 %, pretty +6 %.
     Array,
+    /// A GUID, from a byte on.
+    Guid,
     /// Any kind of bits, up to 64 of them at any offset.
     Bits,
     /// Whatever the node says.

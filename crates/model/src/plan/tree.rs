@@ -164,6 +164,10 @@ impl Plan {
                 }
                 Op::Union { members: ids }
             }
+            FieldKind::Guid { alignment: a } => {
+                alignment = (*a).max(8);
+                Op::Guid
+            }
             FieldKind::Null { alignment: a } => {
                 alignment = *a;
                 Op::Null

@@ -11,7 +11,7 @@ use ichnos_model::plan::Plan;
 use ichnos_model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, Field, FieldClass, FieldKind,
     FieldLocation, FieldRef, FieldValue, IntegerProperties, Length, Limits, Member, Real, Scope, Scopes,
-    Skip, StringEncoding, StringLength, Text, Trace, TraceClass, Visitor, Wide,
+    Skip, StringEncoding, StringLength, Text, Trace, TraceClass, Uuid, Visitor, Wide,
 };
 use ichnos_testing::{Random, cases};
 
@@ -43,7 +43,7 @@ macro_rules! flat {
 }
 
 flat!(unsigned: u64, signed: i64, wide: Wide<'_>, bit_array: u64, bit_map: u64, real: Real<'_>,
-    text: Text<'_>, blob: &[u8], begin_array: u64);
+    text: Text<'_>, blob: &[u8], guid: Uuid, begin_array: u64);
 
 /// The values that are reported, by the node of the field.
 #[derive(Debug, Default)]
@@ -68,6 +68,9 @@ impl Visitor for ByNode {
     fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
         self.insert(field, FieldValue::Blob(bytes));
     }
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.insert(field, FieldValue::Guid(value));
+    }
 }
 
 fn class(kind: FieldKind) -> Arc<FieldClass> {
@@ -79,7 +82,11 @@ fn integer(bits: BitField, signed: bool) -> Arc<FieldClass> {
 }
 
 fn text(length: StringLength, alignment: u64) -> Arc<FieldClass> {
-    class(FieldKind::String { encoding: StringEncoding::Utf8, length, alignment })
+    text_in(StringEncoding::Utf8, length, alignment)
+}
+
+fn text_in(encoding: StringEncoding, length: StringLength, alignment: u64) -> Arc<FieldClass> {
+    class(FieldKind::String { encoding, length, alignment })
 }
 
 /// How to make classes.
@@ -134,7 +141,7 @@ impl Maker<'_> {
     }
 
     fn member(&mut self, scope: Option<Scope>, members: &[Member], depth: u32) -> Arc<FieldClass> {
-        match self.random.below(14) {
+        match self.random.below(17) {
             0..=3 if !self.is_plain => self.bits(false),
             4 => self.bits(true),
             5 => text(StringLength::NullTerminated, 8),
@@ -168,6 +175,15 @@ impl Maker<'_> {
                 }),
                 None => self.bytes(),
             },
+            13 => class(FieldKind::Guid { alignment: self.random.pick(&[1, 8, 8, 8, 32]) }),
+            14 => {
+                let length = match self.random.below(3) {
+                    0 => StringLength::Static(self.random.below(5)),
+                    _ => StringLength::NullTerminated,
+                };
+                let encoding = self.random.pick(&[StringEncoding::Utf16Le, StringEncoding::Utf16Be]);
+                text_in(encoding, length, self.random.pick(&[8, 8, 16]))
+            }
             _ => self.bytes(),
         }
     }

@@ -492,7 +492,13 @@ impl<'a> ClassReader<'a> {
                 (Some(mappings), wide)
             }
         };
-        Some(IntegerProperties { signed, preferred_base: preferred_base?, mappings, wide_ranges })
+        Some(IntegerProperties {
+            signed,
+            preferred_base: preferred_base?,
+            mappings,
+            wide_ranges,
+            wall_clock: None,
+        })
     }
 
     /// Flags of a bit map: at least one, of bit indexes.

@@ -457,6 +457,7 @@ impl<'a> StreamReader<'a> {
             name,
             uid,
             log_level: log_level(&attributes),
+            role: Default::default(),
             meanings: Default::default(),
             log: None,
             emf_uri: emf_uri(&attributes),

@@ -418,6 +418,7 @@ impl<'a> Builder<'a> {
                 preferred_base: integer.base,
                 mappings,
                 wide_ranges: None,
+                wall_clock: None,
             },
         }
     }

@@ -445,7 +445,7 @@ impl<'a> TypeReader<'a> {
             None => (None, None),
         };
         let preferred_base = base.unwrap_or_default();
-        Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges })
+        Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges, wall_clock: None })
     }
 
     /// Labels of an enumeration (CTF2-PROP-1.0, "Enumeration field type member m-value").

@@ -346,6 +346,7 @@ impl Reader<'_> {
             name,
             uid: None,
             log_level: log_level(&attributes),
+            role: Default::default(),
             meanings: Default::default(),
             log: None,
             emf_uri: emf_uri(&attributes),
