@@ -8,4 +8,6 @@ pub const FORMATS: &[&dyn Format] = &[
     &ichnos_ctf::Ctf,
     #[cfg(feature = "fuchsia-log")]
     &ichnos_fuchsia::FuchsiaLog,
+    #[cfg(feature = "nettrace")]
+    &ichnos_nettrace::Nettrace,
 ];

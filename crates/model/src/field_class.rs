@@ -84,9 +84,8 @@ impl FieldClass {
     /// selects it.
     #[must_use]
     pub fn optional(field: impl Into<Arc<Self>>) -> Self {
-        let declared_at = DeclaredAt::default();
-        let nowhere = FieldLocation { origin: None, path: Vec::new(), any_option: false, declared_at };
-        Self::new(FieldKind::Optional { field: field.into(), selector: Box::new(nowhere), ranges: None })
+        let selector = Box::new(FieldLocation::of_values());
+        Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
     }
 
     /// A structure of these members, aligned to bytes.

@@ -105,6 +105,19 @@ pub struct FieldLocation {
 }
 
 impl FieldLocation {
+    /// Of classes in scopes of values: there the values alone say how many elements there are and which fields are
+    /// there. Fields of such a class cannot be decoded from bits.
+    #[must_use]
+    pub fn of_values() -> Self {
+        Self { origin: None, path: Vec::new(), any_option: false, declared_at: DeclaredAt::default() }
+    }
+
+    /// Whether it is [`FieldLocation::of_values`].
+    #[must_use]
+    pub fn is_of_values(&self) -> bool {
+        self.origin.is_none() && self.path.is_empty() && !self.any_option
+    }
+
     /// The location of a member from a root field on.
     pub fn absolute<S: Into<String>>(origin: Scope, path: impl IntoIterator<Item = S>) -> Self {
         Self {

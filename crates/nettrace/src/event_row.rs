@@ -22,10 +22,10 @@ pub struct EventRow {
     pub stack_id: u32,
     /// The time in ticks.
     pub timestamp: u64,
-    /// The id of the activity that the event belongs to (up to version 5).
-    pub activity: [u8; 16],
-    /// The id of a related activity (up to version 5).
-    pub related_activity: [u8; 16],
+    /// Where the 16 bytes of the id of the activity are that the event belongs to; 0 if it has none (up to version 5).
+    pub activity: usize,
+    /// Where the 16 bytes of the id of a related activity are; 0 if there is none (up to version 5).
+    pub related_activity: usize,
     /// The list of labels; 0 if there is none (version 6).
     pub label_list: u32,
     /// Whether no event behind this one is earlier.
@@ -98,6 +98,12 @@ impl EventRows {
         self.at >= self.end
     }
 
+    /// How many bytes were not read yet.
+    #[must_use]
+    pub fn rest(&self) -> usize {
+        self.end.saturating_sub(self.at)
+    }
+
     /// The row that was read last.
     #[inline(always)]
     #[must_use]
@@ -146,11 +152,11 @@ impl EventRows {
             if LABELS {
                 row.label_list = wire.varuint32()?;
             } else {
-                row.activity = wire.guid()?;
+                row.activity = guid(&mut wire)?;
             }
         }
         if !LABELS && flags & 32 != 0 {
-            row.related_activity = wire.guid()?;
+            row.related_activity = guid(&mut wire)?;
         }
         row.is_sorted = flags & 64 != 0;
         let size = match flags & 128 != 0 {
@@ -181,8 +187,8 @@ impl EventRows {
         if labels {
             row.label_list = wire.u32()?;
         } else {
-            row.activity = wire.guid()?;
-            row.related_activity = wire.guid()?;
+            row.activity = guid(&mut wire)?;
+            row.related_activity = guid(&mut wire)?;
         }
         let payload = wire.length()?;
         let begin = wire.position();
@@ -200,8 +206,8 @@ impl EventRows {
         row.capture_thread = row.thread;
         row.processor = u32::MAX;
         row.timestamp = wire.u64()?;
-        row.activity = wire.guid()?;
-        row.related_activity = wire.guid()?;
+        row.activity = guid(&mut wire)?;
+        row.related_activity = guid(&mut wire)?;
         let payload = wire.length()?;
         let begin = wire.position();
         row.payload = begin..begin.checked_add(payload).filter(|payload| *payload <= end)?;
@@ -216,6 +222,13 @@ impl EventRows {
     }
 }
 
+/// Where a GUID is; 0 if it is all zeros, which stands for none.
+#[inline]
+fn guid(wire: &mut Wire<'_>) -> Option<usize> {
+    let at = wire.position();
+    Some(if wire.guid()? == [0; 16] { 0 } else { at })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -226,7 +239,8 @@ mod tests {
         let bytes = [
             0xc3, 5, 9, 77, 3, 100, 2, b'a', b'b', // all but threads and stacks
             0x00, 5, b'c', b'd', // nothing but the time
-            0x02, 1, 78, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, b'e', b'f', // earlier
+            0x02, 1, 78, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, b'e',
+            b'f', // earlier
         ];
         let mut rows = EventRows::new(RowEncoding::Compressed { labels: false }, 0..bytes.len(), 0);
         let row = rows.next(&bytes).unwrap().clone();

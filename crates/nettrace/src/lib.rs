@@ -5,6 +5,7 @@ mod container;
 mod event_row;
 mod field;
 mod metadata;
+mod reader;
 mod rule;
 mod tables;
 mod trace_block;
@@ -14,6 +15,7 @@ pub use container::{Block, BlockKind, Container, Refusal, Step, Version, recogni
 pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use field::{Field, FieldType, ValueNames};
 pub use metadata::Metadata;
+pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions};
 pub use rule::{Fault, Rule};
 pub use tables::{Label, SequencePoint, StackRows, ThreadRow, addresses};
 pub use trace_block::{SystemTime, TraceBlock};

@@ -283,6 +283,11 @@ fn problem(
 
 /// Which field the node needs, if any.
 fn needs(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
+    let (location, need) = located(plan, id)?;
+    (!location.is_of_values()).then_some((location, need))
+}
+
+fn located(plan: &Plan, id: NodeId) -> Option<(&FieldLocation, Need)> {
     match &plan.node(id).class.kind {
         FieldKind::String { length: StringLength::Dynamic(location), .. }
         | FieldKind::Blob { length: Length::Dynamic(location), .. }

@@ -1,0 +1,168 @@
+//! What threads have counted: which events are missing.
+
+use std::collections::HashMap;
+
+/// The threads that make events, and how far each has counted.
+#[derive(Debug, Default)]
+pub(crate) struct CaptureThreads {
+    threads: HashMap<u64, Counted>,
+    /// The thread of the event before, which is not in the list meanwhile.
+    current: Option<(u64, Counted)>,
+    /// Whether a thread that was not met has certainly made no event up to now.
+    is_complete: bool,
+}
+
+/// How far a thread has counted.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    /// The number of its last event.
+    sequence: u32,
+    /// When that was, in ticks; 0 if it was not seen.
+    timestamp: u64,
+}
+
+/// Events of a thread that are missing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Gap {
+    /// How many.
+    pub(crate) count: u32,
+    /// When the event before was, in ticks; 0 if there was none.
+    pub(crate) after: u64,
+}
+
+impl CaptureThreads {
+    /// No threads yet. `is_complete`: the file is read from its begin.
+    pub(crate) fn new(is_complete: bool) -> Self {
+        Self { is_complete, ..Self::default() }
+    }
+
+    /// Notes an event; gives what is missing before it.
+    #[inline(always)]
+    pub(crate) fn note(
+        &mut self,
+        thread: u64,
+        sequence: u32,
+        timestamp: u64,
+        are_ids_recycled: bool,
+    ) -> Option<Gap> {
+        match &mut self.current {
+            Some((current, counted))
+                if *current == thread && counted.sequence.wrapping_add(1) == sequence =>
+            {
+                *counted = Counted { sequence, timestamp };
+                None
+            }
+            _ => self.note_other(thread, sequence, timestamp, are_ids_recycled),
+        }
+    }
+
+    #[inline(never)]
+    fn note_other(
+        &mut self,
+        thread: u64,
+        sequence: u32,
+        timestamp: u64,
+        are_ids_recycled: bool,
+    ) -> Option<Gap> {
+        if let Some((before, counted)) = self.current.take() {
+            self.threads.insert(before, counted);
+        }
+        let known = self.threads.insert(thread, Counted { sequence, timestamp });
+        self.current = Some((thread, Counted { sequence, timestamp }));
+        let (last, after) = match known {
+            Some(counted) => (counted.sequence, counted.timestamp),
+            None if self.is_complete => (0, 0),
+            None => return None,
+        };
+        let count = sequence.wrapping_sub(last).wrapping_sub(1);
+        if count < 1 << 31 {
+            return (count > 0).then_some(Gap { count, after });
+        }
+        // It counts from 1 again: the system has used the id again for another thread. Or an event is there twice.
+        let count = if are_ids_recycled { sequence.wrapping_sub(1) } else { 0 };
+        (count > 0 && count < 1 << 31).then_some(Gap { count, after: 0 })
+    }
+
+    /// Notes that a thread had got at least this far; gives what is missing.
+    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32) -> Option<Gap> {
+        self.settle();
+        let (last, after) = match self.threads.get(&thread) {
+            Some(counted) => (counted.sequence, counted.timestamp),
+            None if self.is_complete => (0, 0),
+            None => (sequence, 0),
+        };
+        let count = sequence.wrapping_sub(last);
+        let is_behind = count < 1 << 31;
+        let sequence = if is_behind { sequence } else { last };
+        self.threads.insert(thread, Counted { sequence, timestamp: after });
+        (is_behind && count > 0).then_some(Gap { count, after })
+    }
+
+    /// Keeps only these threads: others have ended. From here on all threads are known.
+    pub(crate) fn retain(&mut self, threads: impl Iterator<Item = u64>) {
+        self.settle();
+        let kept = threads.filter_map(|thread| Some((thread, *self.threads.get(&thread)?)));
+        self.threads = kept.collect();
+        self.is_complete = true;
+    }
+
+    /// A thread has ended.
+    pub(crate) fn remove(&mut self, thread: u64) {
+        self.settle();
+        self.threads.remove(&thread);
+    }
+
+    /// Events were skipped: nothing is known.
+    pub(crate) fn forget(&mut self) {
+        self.current = None;
+        self.threads.clear();
+        self.is_complete = false;
+    }
+
+    /// A number that depends on all that is known, to compare two readers.
+    pub(crate) fn fingerprint(&self) -> u64 {
+        let current = self.current.iter().map(|(id, counted)| (*id, *counted));
+        let others = self.threads.iter().map(|(id, counted)| (*id, *counted));
+        let others = others.filter(|(id, _)| self.current.is_none_or(|(current, _)| current != *id));
+        let hash = |(id, counted): (u64, Counted)| {
+            let mixed = (id ^ u64::from(counted.sequence) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            mixed ^ mixed >> 29
+        };
+        current.chain(others).map(hash).fold(u64::from(self.is_complete), u64::wrapping_add)
+    }
+
+    fn settle(&mut self) {
+        if let Some((thread, counted)) = self.current.take() {
+            self.threads.insert(thread, counted);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn gaps_and_threads_that_begin_again() {
+        let mut threads = CaptureThreads::new(true);
+        assert_eq!(threads.note(7, 1, 10, true), None);
+        assert_eq!(threads.note(7, 2, 11, true), None);
+        assert_eq!(threads.note(8, 3, 12, true), Some(Gap { count: 2, after: 0 }));
+        assert_eq!(threads.note(7, 6, 13, true), Some(Gap { count: 3, after: 11 }));
+        assert_eq!(threads.note(7, 1, 14, true), None);
+        assert_eq!(threads.note(7, 2, 15, true), None);
+        assert_eq!(threads.note_bound(7, 5), Some(Gap { count: 3, after: 15 }));
+        assert_eq!(threads.note_bound(8, 3), None);
+        assert_eq!(threads.note_bound(9, 4), Some(Gap { count: 4, after: 0 }));
+        threads.retain([7, 8].into_iter());
+        assert_eq!(threads.note(9, 1, 20, true), None);
+        assert_eq!(threads.note(7, 6, 20, true), None);
+    }
+
+    #[test]
+    fn numbers_begin_again_at_zero_after_the_greatest() {
+        let mut threads = CaptureThreads::new(false);
+        assert_eq!(threads.note(7, u32::MAX - 1, 10, true), None);
+        assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: 1, after: 10 }));
+    }
+}

@@ -1,0 +1,571 @@
+//! Classes: metadata in the words of the model.
+
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
+    EventRole, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale,
+    LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning, Meanings,
+    Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
+};
+
+use super::outline::Outline;
+use crate::{Field, FieldType, Metadata, ValueNames, Version};
+
+/// Members of the common context: what all events have. They are always values.
+pub(super) mod context {
+    /// The thread that the event is about.
+    pub(crate) const THREAD: usize = 0;
+    pub(crate) const PROCESSOR: usize = 2;
+    pub(crate) const STACK: usize = 3;
+    pub(crate) const ACTIVITY: usize = 4;
+    pub(crate) const RELATED_ACTIVITY: usize = 5;
+    /// Of version 6 only.
+    pub(crate) const PROCESS: usize = 6;
+}
+
+/// Bits of keywords that sessions set, which say nothing of the event.
+const SESSION_KEYWORDS: u64 = 0xf000_0000_0000;
+
+/// How the payload of an event becomes fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum PayloadForm {
+    /// It is laid out as the class says.
+    Bits,
+    /// It has to be read into values.
+    Values(Vec<Field>),
+    /// It is not described: one field has all of it.
+    Raw,
+}
+
+/// A kind of event.
+#[derive(Debug)]
+pub(super) struct EventKind {
+    pub(super) class: EventRecordClass,
+    pub(super) form: PayloadForm,
+}
+
+/// The name of the field of payloads that are not described.
+const RAW: &str = "payload";
+
+/// The levels of EventSource.
+const LEVELS: LevelScale = LevelScale(&[
+    // 0 is "always".
+    LevelStep { up_to: 0, level: LogLevel::Info, exact: Some(0) },
+    LevelStep::new(1, LogLevel::Fatal),
+    LevelStep::new(2, LogLevel::Error),
+    LevelStep::new(3, LogLevel::Warn),
+    LevelStep::new(4, LogLevel::Info),
+    LevelStep::new(5, LogLevel::Debug),
+]);
+
+/// The levels of `Microsoft.Extensions.Logging`.
+const LOGGER_LEVELS: LevelScale = LevelScale(&[
+    LevelStep::new(0, LogLevel::Trace),
+    LevelStep::new(1, LogLevel::Debug),
+    LevelStep::new(2, LogLevel::Info),
+    LevelStep::new(3, LogLevel::Warn),
+    LevelStep::new(4, LogLevel::Error),
+    LevelStep::new(5, LogLevel::Fatal),
+]);
+
+/// Describes an event that its metadata describes, or the tables of well-known events.
+pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6: bool) -> EventKind {
+    let known = known::find(metadata);
+    let name = match &*metadata.name {
+        "" => {
+            known.as_ref().map_or_else(|| format!("Event{}", metadata.event_id), |known| known.name.clone())
+        }
+        name => name.to_owned(),
+    };
+    let fields = match (&known, flatten(&metadata.fields)) {
+        (Some(known), fields) if known.replaces || fields.is_empty() => Some(known.fields.clone()),
+        (_, fields) if !fields.is_empty() => Some(fields.to_vec()),
+        // An event without fields, or with fields that its provider could not describe: the payload shows.
+        _ => None,
+    };
+    let opcode = metadata.opcode.or_else(|| known.as_ref().and_then(|known| known.opcode));
+    let opcode = opcode.or_else(|| opcode_of_name(&name)).unwrap_or(0);
+    let (payload, form) = payload_class(fields.as_deref(), pointer_bits);
+    let mut meanings = context_meanings(is_v6);
+    let role = known.as_ref().and_then(|known| known.role).unwrap_or(match opcode {
+        1 => EventRole::Begin,
+        2 => EventRole::End,
+        _ => EventRole::Instant,
+    });
+    let level = known.as_ref().map_or(0, |known| known.level).max(metadata.level);
+    let log = log_role(metadata, level, fields.as_deref(), &payload, &mut meanings);
+    if let Some(known) = &known {
+        for (name, meaning) in &known.meanings {
+            insert_meaning(&mut meanings, &payload, name, *meaning);
+        }
+    }
+    let keywords = metadata.keywords & !SESSION_KEYWORDS;
+    let mut properties = vec![
+        ("provider".to_owned(), Value::Text(metadata.provider.clone())),
+        ("event-id".to_owned(), Value::Integer(metadata.event_id.into())),
+        ("version".to_owned(), Value::Integer(metadata.version.into())),
+        ("level".to_owned(), Value::Integer(level.into())),
+        ("keywords".to_owned(), Value::Text(format!("{keywords:#x}"))),
+    ];
+    if opcode != 0 {
+        properties.push(("opcode".to_owned(), Value::Integer(opcode.into())));
+    }
+    let texts = [("message-template", &metadata.message_template), ("description", &metadata.description)];
+    for (name, text) in texts {
+        properties.extend(text.iter().map(|text| (name.to_owned(), Value::Text(text.clone()))));
+    }
+    let others = metadata.properties.iter();
+    properties.extend(others.map(|(name, value)| (name.clone(), Value::Text(value.clone()))));
+    let mut class = EventRecordClass {
+        id,
+        name: Some(format!("{}/{name}", metadata.provider)),
+        payload: Some(Arc::new(payload)),
+        meanings,
+        role,
+        log: log.map(Arc::new),
+        ..EventRecordClass::default()
+    };
+    class.attributes.set("nettrace", Value::Map(properties));
+    EventKind { class, form }
+}
+
+/// Self-describing events have one field without a name around their fields.
+fn flatten(fields: &[Field]) -> &[Field] {
+    match fields {
+        [Field { name, kind: FieldType::Object(fields), .. }] if name.is_empty() => fields,
+        fields => fields,
+    }
+}
+
+/// .NET Core 3 does not write opcodes: the name of the event says what it begins or ends.
+fn opcode_of_name(name: &str) -> Option<u8> {
+    let ends_with = |suffix: &str| {
+        let begin = name.len().checked_sub(suffix.len());
+        begin.and_then(|begin| name.get(begin..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+    };
+    if ends_with("Start") {
+        Some(1)
+    } else if ends_with("Stop") {
+        Some(2)
+    } else {
+        None
+    }
+}
+
+fn insert_meaning(meanings: &mut Meanings, payload: &FieldClass, name: &str, meaning: Meaning) {
+    if let FieldKind::Structure { members, .. } = &payload.kind
+        && let Some(index) = members.iter().position(|member| member.name == name)
+    {
+        meanings.insert(Scope::Payload, index, meaning);
+    }
+}
+
+/// What makes events lines of a log: messages of EventSource itself, and those of loggers.
+fn log_role(
+    metadata: &Metadata,
+    level: u8,
+    fields: Option<&[Field]>,
+    payload: &FieldClass,
+    meanings: &mut Meanings,
+) -> Option<LogRole> {
+    let names = |name: &str| fields.is_some_and(|fields| fields.iter().any(|field| field.name == name));
+    if metadata.event_id == 0 && metadata.name == "EventSourceMessage" {
+        insert_meaning(meanings, payload, "message", Meaning::Message);
+        // An error of the provider itself.
+        return Some(LogRole::new(LogSeverity::Constant(level.clamp(2, 3).into()), LEVELS));
+    }
+    if metadata.provider == "Microsoft-Extensions-Logging" && names("FormattedMessage") {
+        let pairs = [
+            ("FormattedMessage", Meaning::Message),
+            ("LoggerName", Meaning::Tag),
+            ("Level", Meaning::Severity),
+        ];
+        for (name, meaning) in pairs {
+            insert_meaning(meanings, payload, name, meaning);
+        }
+        return Some(LogRole::new(LogSeverity::Member, LOGGER_LEVELS));
+    }
+    if metadata.message_template.is_some() {
+        return Some(LogRole::new(LogSeverity::Constant(level.into()), LEVELS));
+    }
+    None
+}
+
+/// The class of events that do not fit their own, or that have none.
+pub(super) fn raw_class(like: Option<&EventRecordClass>, id: u128, is_v6: bool) -> EventRecordClass {
+    let (payload, _) = payload_class(None, 64);
+    EventRecordClass {
+        id,
+        name: Some(like.and_then(|class| class.name.clone()).unwrap_or_else(|| "unknown event".to_owned())),
+        payload: Some(Arc::new(payload)),
+        meanings: context_meanings(is_v6),
+        attributes: like.map(|class| class.attributes.clone()).unwrap_or_default(),
+        ..EventRecordClass::default()
+    }
+}
+
+fn context_meanings(is_v6: bool) -> Meanings {
+    let mut meanings = Meanings::default();
+    let members = [
+        (context::THREAD, Meaning::Thread),
+        (context::PROCESSOR, Meaning::Processor),
+        (context::STACK, Meaning::Stack),
+        (context::ACTIVITY, Meaning::OperationId),
+        (context::RELATED_ACTIVITY, Meaning::Cause(CauseKind::Related)),
+    ];
+    for (index, meaning) in members {
+        meanings.insert(Scope::CommonContext, index, meaning);
+    }
+    if is_v6 {
+        meanings.insert(Scope::CommonContext, context::PROCESS, Meaning::Process);
+    } else {
+        meanings.insert(Scope::Resource, 0, Meaning::Process);
+    }
+    meanings
+}
+
+/// The class of the trace.
+pub(super) fn trace_class(outline: &Outline, kinds: &[EventKind], clock_offset: i128) -> Option<TraceClass> {
+    let trace = &outline.trace;
+    let is_v6 = matches!(outline.version, Version::V6(_));
+    let mut clock = ClockClass::new("ticks", trace.frequency);
+    let since = trace.sync_time.since_unix_epoch();
+    if let Some(since) = since {
+        let frequency = i128::from(trace.frequency);
+        // Dates are exact to the millisecond.
+        let cycles = since / 1_000_000 * frequency / 1_000 - i128::from(trace.sync_ticks);
+        clock.offset_seconds = i64::try_from(cycles.div_euclid(frequency)).ok()?;
+        clock.offset_cycles = u64::try_from(cycles.rem_euclid(frequency)).ok()?;
+        clock.origin = ClockOrigin::UnixEpoch;
+    }
+    clock.description = Some("the performance counter of the machine".to_owned());
+    if !clock.add_offset(clock_offset) {
+        return None;
+    }
+    let number = |value: Option<u64>| value.map(|value| Value::Integer(value.into()));
+    let environment = [
+        ("process_id", number(trace.process_id)),
+        ("processors", number(trace.processors)),
+        ("pointer_size", number(Some(trace.pointer_size.into()))),
+        ("sampling_interval_ns", number(trace.sampling_interval)),
+    ];
+    let environment = environment.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
+    let properties = trace.properties.iter().map(|(name, value)| (name.clone(), Value::Text(value.clone())));
+    let stream = DataStreamClass {
+        default_clock: Some(0),
+        common_context: Some(Arc::new(common_context(is_v6))),
+        resource: (!is_v6).then(|| {
+            let process = FieldClass::optional(FieldClass::unsigned(64));
+            Arc::new(FieldClass::structure([Member::new("process", process)]))
+        }),
+        event_records: kinds.iter().map(|kind| Arc::new(kind.class.clone())).collect(),
+        ..DataStreamClass::default()
+    };
+    Some(TraceClass {
+        dialect: match outline.version {
+            Version::V3 => "NetPerf 3".to_owned(),
+            Version::V4 => "NetTrace 4".to_owned(),
+            Version::V6(minor) => format!("NetTrace 6.{minor}"),
+        },
+        environment: environment.chain(properties).collect(),
+        clocks: vec![clock],
+        data_streams: vec![stream],
+        ..TraceClass::default()
+    })
+}
+
+/// What all events have.
+fn common_context(is_v6: bool) -> FieldClass {
+    let number = || FieldClass::unsigned(64);
+    let mut members = vec![
+        Member::new("thread", number()),
+        Member::new("capture_thread", FieldClass::optional(number())),
+        Member::new("processor", FieldClass::optional(FieldClass::unsigned(32))),
+        Member::new("stack", FieldClass::optional(FieldClass::unsigned(32))),
+        Member::new("activity", FieldClass::optional(FieldClass::guid())),
+        Member::new("related_activity", FieldClass::optional(FieldClass::guid())),
+    ];
+    if is_v6 {
+        let label = FieldClass::structure([
+            Member::new("name", FieldClass::string()),
+            Member::new("value", FieldClass::string()),
+        ]);
+        members.extend([
+            Member::new("process", FieldClass::optional(number())),
+            Member::new("thread_name", FieldClass::optional(FieldClass::string())),
+            Member::new("trace_id", FieldClass::optional(FieldClass::string())),
+            Member::new("span_id", FieldClass::optional(hexadecimal(64))),
+            Member::new("labels_length", padding(32)),
+            Member::new("labels", dynamic_array("labels_length", label)),
+        ]);
+    }
+    FieldClass::structure(members)
+}
+
+// ---------------------------------------------------------------------------------------------
+// Payloads
+
+/// The class of a payload of these fields, and how it is read; None: they are not known.
+fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, PayloadForm) {
+    let builder = Builder { pointer_bits };
+    match fields {
+        None => {
+            let length = Member::new("payload_length", padding(32));
+            (FieldClass::structure([length, Member::new(RAW, blob("payload_length"))]), PayloadForm::Raw)
+        }
+        Some(fields) => {
+            let class = FieldClass::structure(builder.members(fields));
+            match fields.iter().all(|field| is_laid_out(&field.kind)) {
+                true => (class, PayloadForm::Bits),
+                false => (class, PayloadForm::Values(fields.to_vec())),
+            }
+        }
+    }
+}
+
+/// Whether fields of a type can be read where they lie.
+fn is_laid_out(kind: &FieldType) -> bool {
+    match kind {
+        FieldType::VarInt | FieldType::RelLoc(_) | FieldType::DataLoc(_) => false,
+        FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind)),
+        FieldType::Array(element)
+        | FieldType::FixedLengthArray(element, _)
+        | FieldType::Counted { element, .. } => is_laid_out(element),
+        _ => true,
+    }
+}
+
+struct Builder {
+    pointer_bits: u64,
+}
+
+impl Builder {
+    /// The members of a structure of these fields: arrays have their length before them.
+    fn members(&self, fields: &[Field]) -> Vec<Member> {
+        let mut members: Vec<Member> = Vec::with_capacity(fields.len());
+        // By index of the field.
+        let mut names: Vec<String> = Vec::with_capacity(fields.len());
+        for field in fields {
+            let mut name = field.name.clone();
+            if name.is_empty() {
+                name = "value".to_owned();
+            }
+            while members.iter().any(|member| member.name == name) {
+                name.push('_');
+            }
+            names.push(name.clone());
+            let class = match &field.kind {
+                FieldType::Array(element) if !matches!(**element, FieldType::Utf8CodeUnit) => {
+                    let mut length = format!("{name}_length");
+                    while members.iter().any(|member| member.name == length) {
+                        length.push('_');
+                    }
+                    members.push(Member::new(length.clone(), padding(16)));
+                    dynamic_array(&length, self.class(element, None, false))
+                }
+                FieldType::Counted { element, count } => match (names.get(*count), &**element) {
+                    (Some(length), FieldType::U8) => blob(length),
+                    (Some(length), element) => dynamic_array(length, self.class(element, None, false)),
+                    (None, element) => self.class(element, None, false),
+                },
+                kind => self.class(kind, field.names.as_deref(), field.is_hexadecimal),
+            };
+            members.push(Member::new(name, class));
+        }
+        members
+    }
+
+    fn class(&self, kind: &FieldType, names: Option<&ValueNames>, is_hexadecimal: bool) -> FieldClass {
+        let integer = |length: u64, signed: bool| integer_class(length, signed, names, is_hexadecimal);
+        match kind {
+            FieldType::Boolean32 => FieldClass::new(FieldKind::Boolean(bits(32))),
+            FieldType::Boolean8 => FieldClass::new(FieldKind::Boolean(bits(8))),
+            FieldType::Char => FieldClass::new(FieldKind::String {
+                encoding: StringEncoding::Utf16Le,
+                length: StringLength::Static(2),
+                alignment: 8,
+            }),
+            FieldType::I8 => integer(8, true),
+            FieldType::U8 => integer(8, false),
+            FieldType::I16 => integer(16, true),
+            FieldType::U16 => integer(16, false),
+            FieldType::I32 => integer(32, true),
+            FieldType::U32 => integer(32, false),
+            FieldType::I64 => integer(64, true),
+            FieldType::U64 => integer(64, false),
+            FieldType::Pointer => integer_class(self.pointer_bits, false, names, true),
+            FieldType::F32 => FieldClass::float(32),
+            FieldType::F64 => FieldClass::float(64),
+            FieldType::Decimal => FieldClass::new(FieldKind::Blob {
+                length: Length::Static(16),
+                media_type: "application/octet-stream".to_owned(),
+                alignment: 8,
+            }),
+            FieldType::FileTime => FieldClass::wall_clock(true, WallClock::FILETIME),
+            FieldType::Guid => FieldClass::guid(),
+            FieldType::Utf16String => FieldClass::new(FieldKind::String {
+                encoding: StringEncoding::Utf16Le,
+                length: StringLength::NullTerminated,
+                alignment: 8,
+            }),
+            FieldType::Utf8String => FieldClass::string(),
+            FieldType::Utf8CodeUnit => FieldClass::new(FieldKind::String {
+                encoding: StringEncoding::Utf8,
+                length: StringLength::Static(1),
+                alignment: 8,
+            }),
+            FieldType::VarInt => integer(64, true),
+            FieldType::VarUInt => {
+                let value = VariableLengthValue::Integer(properties(64, false, names, is_hexadecimal));
+                FieldClass::new(FieldKind::VariableLength { value, alignment: 8 })
+            }
+            FieldType::Object(fields) => FieldClass::structure(self.members(fields)),
+            FieldType::Array(element) if matches!(**element, FieldType::Utf8CodeUnit) => {
+                FieldClass::new(FieldKind::String {
+                    encoding: StringEncoding::Utf8,
+                    length: StringLength::Prefixed { length: bits(16), gap: 0 },
+                    alignment: 8,
+                })
+            }
+            // An array in an array: its length needs a structure around both.
+            FieldType::Array(element) => FieldClass::structure([
+                Member::new("elements_length", padding(16)),
+                Member::new("elements", dynamic_array("elements_length", self.class(element, None, false))),
+            ]),
+            FieldType::FixedLengthArray(element, count) => match **element {
+                FieldType::Utf8CodeUnit => text(StringEncoding::Utf8, u64::from(*count)),
+                FieldType::Char => text(StringEncoding::Utf16Le, 2 * u64::from(*count)),
+                _ => FieldClass::new(FieldKind::Array {
+                    element: Arc::new(self.class(element, None, false)),
+                    length: Length::Static((*count).into()),
+                    minimum_alignment: 8,
+                    element_aligns: true,
+                }),
+            },
+            // Read into values.
+            FieldType::RelLoc(element) | FieldType::DataLoc(element) => match **element {
+                FieldType::Utf8CodeUnit | FieldType::Char => FieldClass::string(),
+                _ => FieldClass::structure([
+                    Member::new("elements_length", padding(32)),
+                    Member::new(
+                        "elements",
+                        dynamic_array("elements_length", self.class(element, None, false)),
+                    ),
+                ]),
+            },
+            FieldType::Counted { element, .. } => self.class(element, None, false),
+        }
+    }
+}
+
+fn text(encoding: StringEncoding, bytes: u64) -> FieldClass {
+    FieldClass::new(FieldKind::String { encoding, length: StringLength::Static(bytes), alignment: 8 })
+}
+
+fn bits(length: u64) -> BitField {
+    BitField::new(length, ByteOrder::LittleEndian, 8)
+}
+
+fn padding(length: u64) -> FieldClass {
+    FieldClass::new(FieldKind::Padding(bits(length)))
+}
+
+fn hexadecimal(length: u64) -> FieldClass {
+    integer_class(length, false, None, true)
+}
+
+fn location(name: &str) -> Box<FieldLocation> {
+    let path = vec![LocationStep::Member(name.to_owned())];
+    Box::new(FieldLocation { origin: None, path, any_option: false, declared_at: Default::default() })
+}
+
+fn dynamic_array(length: &str, element: FieldClass) -> FieldClass {
+    FieldClass::new(FieldKind::Array {
+        element: Arc::new(element),
+        length: Length::Dynamic(location(length)),
+        minimum_alignment: 8,
+        element_aligns: true,
+    })
+}
+
+fn blob(length: &str) -> FieldClass {
+    FieldClass::new(FieldKind::Blob {
+        length: Length::Dynamic(location(length)),
+        media_type: "application/octet-stream".to_owned(),
+        alignment: 8,
+    })
+}
+
+fn integer_class(length: u64, signed: bool, names: Option<&ValueNames>, is_hexadecimal: bool) -> FieldClass {
+    let bits = bits(length);
+    match names {
+        Some(names) if names.are_flags => {
+            let flags = names.names.iter().filter(|(mask, _)| mask.is_power_of_two());
+            let flags = flags.map(|(mask, name)| (u64::from(mask.trailing_zeros()), &**name));
+            FieldClass::new(FieldKind::BitMap { bits, flags: mappings(flags, length, false) })
+        }
+        _ => FieldClass::new(FieldKind::Integer {
+            bits,
+            integer: properties(length, signed, names, is_hexadecimal),
+        }),
+    }
+}
+
+fn properties(
+    length: u64,
+    signed: bool,
+    names: Option<&ValueNames>,
+    is_hexadecimal: bool,
+) -> IntegerProperties {
+    let names = names.filter(|names| !names.are_flags);
+    let pairs = |names: &ValueNames| {
+        let pairs = names.names.iter().map(|(value, name)| (*value, &**name));
+        mappings(pairs, length, signed)
+    };
+    IntegerProperties {
+        signed,
+        preferred_base: if is_hexadecimal { DisplayBase::Hexadecimal } else { DisplayBase::Decimal },
+        mappings: names.map(pairs),
+        ..IntegerProperties::default()
+    }
+}
+
+/// Names of values of an integer of this many bits.
+fn mappings<'n>(names: impl Iterator<Item = (u64, &'n str)>, length: u64, signed: bool) -> Mappings {
+    let mut mappings = MappingsBuilder::default();
+    for (value, name) in names {
+        let shift = 64 - length.clamp(1, 64);
+        let value = match signed {
+            true => i128::from((value << shift) as i64 >> shift),
+            false => i128::from(value << shift >> shift),
+        };
+        if mappings.add_name(name) {
+            mappings.add_range(IntegerRange::single(value));
+        }
+    }
+    mappings.finish()
+}
+
+/// What tables say of events that metadata does not describe.
+pub(super) mod known {
+    use ichnos_model::{EventRole, Meaning};
+
+    use crate::{Field, Metadata};
+
+    /// A well-known event.
+    pub(crate) struct Known {
+        pub(crate) name: String,
+        pub(crate) fields: Vec<Field>,
+        /// Whether its fields count, though metadata describes some.
+        pub(crate) replaces: bool,
+        pub(crate) opcode: Option<u8>,
+        pub(crate) level: u8,
+        pub(crate) role: Option<EventRole>,
+        pub(crate) meanings: Vec<(String, Meaning)>,
+    }
+
+    pub(crate) fn find(_metadata: &Metadata) -> Option<Known> {
+        None
+    }
+}

@@ -1,0 +1,897 @@
+//! Reads the events of a file in the order of time.
+
+use std::cell::Cell;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
+use ichnos_model::{
+    Checkpoint, ClockValue, Cursor, Damage, DataStream, Discarded, DynamicClass, Event, EventCounts,
+    EventValues, FastCursor, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
+};
+
+use super::TraceFile;
+use super::capture::{CaptureThreads, Gap};
+use super::class::{PayloadForm, raw_class};
+use super::outline::{EventBlockHeader, content};
+use super::payload::PayloadReader;
+use super::pending::{Entry, GAP, Pending, UNKNOWN_CLASS};
+use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable};
+use crate::{
+    Block, BlockKind, Container, EventRow, EventRows, Fault, RowEncoding, Rule, SequencePoint, Step,
+    ThreadRow, Version,
+};
+
+/// What the current message is.
+#[derive(Debug)]
+enum Current {
+    Before,
+    StreamBegin,
+    Event,
+    Discarded(u64, Option<ClockValue>),
+    Damage(Damage),
+    StreamEnd,
+    After,
+}
+
+/// Where the class of the current event is.
+#[derive(Debug)]
+enum Class {
+    Declared(usize),
+    /// The event does not fit its class, or has none.
+    Raw(Arc<DynamicClass>),
+}
+
+/// An event block that is being read.
+#[derive(Debug)]
+struct OpenBlock {
+    rows: EventRows,
+    begin: u64,
+    times: (u64, u64),
+    is_whole: bool,
+}
+
+/// Reads a file.
+pub(super) struct EventCursor {
+    file: Arc<TraceFile>,
+    stream: Arc<DataStream>,
+    container: Container,
+    open: Option<OpenBlock>,
+    /// A sequence point that was read, and is passed once what was before it has gone.
+    barrier: Option<(SequencePoint, u64)>,
+    is_file_read: bool,
+    /// Which of the rows of metadata comes next in the file.
+    next_metadata: usize,
+    /// Kind of event by id of metadata.
+    kinds: Kinds,
+    threads: ThreadTable,
+    labels: LabelTable,
+    stacks: StackBlocks,
+    capture: CaptureThreads,
+    pending: Pending,
+    is_unsorted: bool,
+    check: bool,
+    /// What has to be reported once what is ready has gone.
+    faults: VecDeque<Fault>,
+    /// How many faults of each rule were reported about single events.
+    reported: [u64; Rule::ALL.len()],
+    /// Time window in ticks.
+    wanted: (u64, u64),
+    entry: Entry,
+    clock: ClockValue,
+    has_time: bool,
+    /// The latest time that was delivered, in ticks.
+    latest: u64,
+    events: u64,
+    current: Current,
+    class: Class,
+    values: EventValues,
+    begins: [Position; 6],
+    slots: Vec<Cell<i128>>,
+    limits: DecodeLimits,
+    frames: Vec<u64>,
+}
+
+/// Kinds of events by id of metadata.
+#[derive(Debug, Default)]
+struct Kinds {
+    /// Of small ids.
+    few: Vec<u32>,
+    others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
+}
+
+impl Kinds {
+    const FEW: u32 = 1 << 12;
+
+    fn insert(&mut self, id: u32, class: u32) {
+        if id >= Self::FEW {
+            self.others.insert(id, class);
+            return;
+        }
+        let index = id as usize;
+        if self.few.len() <= index {
+            self.few.resize(index + 1, UNKNOWN_CLASS);
+        }
+        if let Some(known) = self.few.get_mut(index) {
+            *known = class;
+        }
+    }
+
+    #[inline(always)]
+    fn get(&self, id: u32) -> u32 {
+        match self.few.get(id as usize) {
+            Some(class) => *class,
+            None => self.others.get(&id).copied().unwrap_or(UNKNOWN_CLASS),
+        }
+    }
+
+    fn clear(&mut self) {
+        self.few.clear();
+        self.others.clear();
+    }
+}
+
+/// The bit of a thread of version 6 that is not in the table: the others are its index.
+const UNKNOWN_THREAD: u64 = 1 << 63;
+
+/// Problems of single events of one rule are reported this often, if all rules are to be checked; otherwise once.
+const REPORTED: u64 = 1_000;
+
+impl EventCursor {
+    /// A cursor that begins at the begin of the file, or `from` a sequence point, where its block is.
+    pub(super) fn new(
+        file: &Arc<TraceFile>,
+        stream: &Arc<DataStream>,
+        window: Window,
+        from: Option<u64>,
+    ) -> Self {
+        let clock = stream.clock();
+        let ticks = |time: Option<i128>, default: u64, up: bool| match (time, clock) {
+            (Some(time), Some(clock)) => ticks_at(clock, time, up),
+            _ => default,
+        };
+        let mut container = file.container.clone();
+        if let Some(from) = from {
+            container.seek(from);
+        }
+        let mut cursor = Self {
+            container,
+            open: None,
+            barrier: None,
+            is_file_read: false,
+            next_metadata: 0,
+            kinds: Kinds::default(),
+            threads: ThreadTable::default(),
+            labels: LabelTable::default(),
+            stacks: StackBlocks::default(),
+            capture: CaptureThreads::new(from.is_none()),
+            pending: Pending::default(),
+            is_unsorted: file.options.unsorted || file.outline.version == Version::V3,
+            check: file.options.check,
+            faults: VecDeque::new(),
+            reported: [0; Rule::ALL.len()],
+            wanted: (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false)),
+            entry: Entry::default(),
+            clock: ClockValue { nanoseconds: 0, cycles: 0 },
+            has_time: false,
+            latest: 0,
+            events: 0,
+            current: Current::Before,
+            class: Class::Declared(0),
+            values: EventValues::default(),
+            begins: [Position::default(); 6],
+            slots: vec![Cell::new(UNKNOWN); stream.trace.plans.slots()],
+            limits: (&file.options.limits).into(),
+            frames: Vec::new(),
+            file: Arc::clone(file),
+            stream: Arc::clone(stream),
+        };
+        if let Some(from) = from {
+            cursor.prepare(from);
+        }
+        cursor
+    }
+
+    /// Finds out what events behind a sequence point refer to in what is before it.
+    fn prepare(&mut self, from: u64) {
+        self.take_metadata(from);
+        if matches!(self.file.outline.version, Version::V6(_)) {
+            let file = Arc::clone(&self.file);
+            let mut container = file.container.clone();
+            while container.position() < from {
+                match container.next(&file.bytes, 0, true) {
+                    Step::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
+                    Step::End | Step::More => break,
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// Takes the rows of metadata before this offset in the file.
+    fn take_metadata(&mut self, until: u64) {
+        while let Some(row) = self.file.outline.metadata.get(self.next_metadata)
+            && row.offset < until
+        {
+            self.kinds.insert(row.id, row.class);
+            self.next_metadata += 1;
+        }
+    }
+
+    /// Takes a block that events refer to. `only_tables`: it is before where reading begins.
+    fn note_table(&mut self, block: &Block, only_tables: bool) {
+        let file = Arc::clone(&self.file);
+        let content = content(&file.bytes, block);
+        let begin = block.content.start;
+        match block.kind {
+            BlockKind::Thread => {
+                let rest = ThreadRow::read_block(content, |row| self.threads.add(row));
+                if let (Some(at), false, true) = (rest, only_tables, block.is_whole) {
+                    let statement = "expected a row of a thread, found none that is whole";
+                    self.faults.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
+                }
+            }
+            BlockKind::RemoveThread => {
+                let removed: Vec<_> = SequencePoint::read_removed(content).collect();
+                for (index, sequence) in removed {
+                    if !only_tables {
+                        let gap = self.capture.note_bound(index, sequence);
+                        self.push_gap(gap, index, None);
+                    }
+                    self.capture.remove(index);
+                    self.threads.remove(index);
+                }
+            }
+            BlockKind::LabelList => {
+                let rest = self.labels.add(content);
+                if let (Some(rest), false, true) = (rest, only_tables, block.is_whole) {
+                    let statement = "expected labels of known kinds, found something else: the rest of the block is \
+                                     skipped";
+                    let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
+                    self.faults.push_back(fault.skipping(rest.len() as u64));
+                }
+            }
+            BlockKind::Stack => {
+                self.stacks.add(&file.bytes, block.content.start as usize..block.content.end as usize);
+                if self.check && !only_tables {
+                    self.check_stacks(content, block);
+                }
+            }
+            BlockKind::SequencePoint if only_tables => {
+                if let Some(point) = SequencePoint::read(content, file.outline.version) {
+                    self.pass(&point);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn check_stacks(&mut self, content: &[u8], block: &Block) {
+        let Some(mut rows) = crate::StackRows::read(content) else {
+            let statement = "expected the first id and the number of stacks, found fewer bytes";
+            self.faults.push_back(Fault::new(Rule::BlockHeader, block.content.start, statement));
+            return;
+        };
+        let pointer = self.file.outline.trace.pointer_size as usize;
+        let mut found = 0u32;
+        let uneven =
+            rows.by_ref().inspect(|_| found += 1).filter(|stack| stack.len() % pointer.max(1) != 0).count();
+        let offset = block.content.start + rows.position() as u64;
+        if uneven > 0 {
+            let statement = format!("{uneven} stacks are no whole number of addresses of {pointer} bytes");
+            self.faults.push_back(Fault::new(Rule::StackSize, block.content.start, statement));
+        }
+        if found != rows.count && block.is_whole {
+            let statement = format!("expected {} stacks, found {found}", rows.count);
+            self.faults.push_back(Fault::new(Rule::RowSize, offset, statement));
+        }
+    }
+
+    /// What is behind a sequence point refers to nothing before it.
+    fn pass(&mut self, point: &SequencePoint) {
+        self.stacks.clear();
+        self.labels.clear();
+        if point.flushes_threads {
+            self.threads.clear();
+        }
+        if point.flushes_metadata {
+            self.kinds.clear();
+        }
+    }
+
+    /// Reads on until events can go; false if there is no more.
+    fn fill(&mut self) -> bool {
+        loop {
+            if self.open.is_some() {
+                if self.fill_from_block() {
+                    return true;
+                }
+                continue;
+            }
+            if let Some((point, offset)) = self.barrier.take() {
+                self.pass_barrier(&point, offset);
+                if self.pending.is_empty() {
+                    continue;
+                }
+                self.pending.release(true);
+                return true;
+            }
+            if self.is_file_read {
+                return false;
+            }
+            let file = Arc::clone(&self.file);
+            match self.container.next(&file.bytes, 0, true) {
+                Step::Block(block) => {
+                    self.note_block(&block);
+                    if !self.pending.ready().is_empty() {
+                        return true;
+                    }
+                }
+                Step::Fault(fault) => self.faults.push_back(fault),
+                Step::More | Step::End => {
+                    self.is_file_read = true;
+                    if !self.pending.is_empty() {
+                        self.pending.release(true);
+                        return true;
+                    }
+                }
+            }
+            if !self.faults.is_empty() {
+                return true;
+            }
+        }
+    }
+
+    fn note_block(&mut self, block: &Block) {
+        let file = Arc::clone(&self.file);
+        match block.kind {
+            BlockKind::Event => {
+                let version = file.outline.version;
+                let range = block.content.start as usize..block.content.end as usize;
+                let (encoding, rows, times) = match version {
+                    Version::V3 => (RowEncoding::V3, range, (0, u64::MAX)),
+                    _ => match EventBlockHeader::read(content(&file.bytes, block)) {
+                        Some(header) => {
+                            let encoding = RowEncoding::new(version, header.flags);
+                            (encoding, range.start + header.rows..range.end, header.times)
+                        }
+                        None if block.is_whole => {
+                            let statement =
+                                "expected the header of an event block, found fewer bytes than it has";
+                            let fault = Fault::new(Rule::BlockHeader, block.content.start, statement);
+                            self.faults.push_back(fault.skipping(range.len() as u64));
+                            return;
+                        }
+                        None => return,
+                    },
+                };
+                if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
+                    // Nothing of it is wanted; how far its threads count is not known then.
+                    self.capture.forget();
+                    self.take_metadata(block.content.end);
+                    return;
+                }
+                let (begin, is_whole) = (block.content.start, block.is_whole);
+                self.take_metadata(block.content.start);
+                self.open =
+                    Some(OpenBlock { rows: EventRows::new(encoding, rows, 0), begin, times, is_whole });
+            }
+            BlockKind::SequencePoint => {
+                match SequencePoint::read(content(&file.bytes, block), file.outline.version) {
+                    Some(point) => {
+                        if point.timestamp > self.wanted.1 {
+                            // All that follows is later.
+                            self.is_file_read = true;
+                        }
+                        self.barrier = Some((point, block.begin));
+                        self.pending.release(true);
+                    }
+                    None if block.is_whole => {
+                        let statement = "expected a time and threads, found fewer bytes";
+                        self.faults.push_back(Fault::new(
+                            Rule::SequencePoint,
+                            block.content.start,
+                            statement,
+                        ));
+                    }
+                    None => {}
+                }
+            }
+            _ => self.note_table(block, false),
+        }
+    }
+
+    /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
+    fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
+        self.take_metadata(offset);
+        for (thread, sequence) in &point.threads {
+            let gap = self.capture.note_bound(*thread, *sequence);
+            self.push_gap(gap, *thread, Some(point.timestamp));
+        }
+        if !matches!(self.file.outline.version, Version::V6(_)) {
+            // All threads that can make events are in the list.
+            self.capture.retain(point.threads.iter().map(|(thread, _)| *thread));
+        }
+        self.pass(point);
+    }
+
+    /// Puts a gap where its end is.
+    #[cold]
+    fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
+        if let Some(gap) = gap {
+            let timestamp = end.unwrap_or(self.latest).max(gap.after);
+            let entry = Entry {
+                timestamp,
+                capture_thread: thread,
+                payload: gap.after,
+                length: gap.count,
+                class: GAP,
+                ..Entry::default()
+            };
+            self.pending.push(entry, false);
+        }
+    }
+
+    /// Reads rows of the open block until events can go; false at its end.
+    fn fill_from_block(&mut self) -> bool {
+        let Some(mut open) = self.open.take() else { return false };
+        let file = Arc::clone(&self.file);
+        let bytes: &[u8] = &file.bytes;
+        let version = file.outline.version;
+        let (is_v6, are_numbered) = (matches!(version, Version::V6(_)), version != Version::V3);
+        while let Some(row) = open.rows.next(bytes) {
+            if row.metadata_id == 0 && !are_numbered {
+                let until = row.payload.end as u64;
+                self.take_metadata(until);
+                continue;
+            }
+            if are_numbered
+                && let Some(gap) = self.capture.note(row.capture_thread, row.sequence, row.timestamp, !is_v6)
+            {
+                let (thread, time) = (row.capture_thread, row.timestamp);
+                self.push_gap(Some(gap), thread, Some(time));
+            }
+            let entry = self.entry_of(row, is_v6, are_numbered);
+            if self.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
+                let statement = format!(
+                    "expected a time from {} to {} as the header says, found {}",
+                    open.times.0, open.times.1, row.timestamp
+                );
+                let offset = row.payload.start as u64;
+                self.note_fault(Fault::new(Rule::BlockTimes, offset, statement));
+            }
+            if self.pending.push(entry, row.is_sorted) || self.is_unsorted {
+                self.pending.release(self.is_unsorted);
+                if !self.pending.ready().is_empty() {
+                    self.open = Some(open);
+                    return true;
+                }
+            }
+        }
+        if !open.rows.is_at_end() && open.is_whole {
+            let at = open.rows.position() as u64;
+            let rest = open.rows.rest() as u64;
+            let statement = format!("expected an event, found {rest} bytes that are none: they are skipped");
+            self.faults.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
+        }
+        let _ = open.begin;
+        !self.faults.is_empty()
+    }
+
+    #[inline(always)]
+    fn entry_of(&self, row: &EventRow, is_v6: bool, are_numbered: bool) -> Entry {
+        let thread = |index: u64| match is_v6 {
+            true => self.threads.place(index).unwrap_or(index | UNKNOWN_THREAD),
+            false => index,
+        };
+        Entry {
+            timestamp: row.timestamp,
+            thread: thread(row.thread),
+            capture_thread: if row.capture_thread == row.thread {
+                thread(row.thread)
+            } else {
+                thread(row.capture_thread)
+            },
+            payload: row.payload.start as u64,
+            activity: row.activity as u64,
+            related_activity: row.related_activity as u64,
+            length: row.payload.len() as u32,
+            class: self.kinds.get(row.metadata_id),
+            processor: row.processor,
+            stack: if are_numbered { row.stack_id } else { row.stack.len() as u32 },
+            labels: row.label_list,
+        }
+    }
+
+    /// Notes a problem of a single event: not all of them, since there can be as many as events.
+    #[cold]
+    fn note_fault(&mut self, fault: Fault) {
+        let count = Rule::ALL.iter().position(|rule| *rule == fault.rule);
+        let Some(count) = count.and_then(|index| self.reported.get_mut(index)) else { return };
+        *count += 1;
+        if *count <= if self.check { REPORTED } else { 1 } {
+            self.faults.push_back(fault);
+        }
+    }
+
+    /// Moves to the next message.
+    fn read(&mut self) -> Current {
+        loop {
+            while let Some(entry) = self.pending.next() {
+                if entry.timestamp < self.wanted.0 || entry.timestamp > self.wanted.1 {
+                    continue;
+                }
+                self.set_time(entry.timestamp);
+                if entry.class == GAP {
+                    let after = (entry.payload != 0).then(|| self.clock_value(entry.payload));
+                    return Current::Discarded(entry.length.into(), after);
+                }
+                self.entry = entry;
+                self.make_event();
+                return Current::Event;
+            }
+            if let Some(fault) = self.faults.pop_front() {
+                return Current::Damage(fault.damage(&self.file.name));
+            }
+            if !self.fill() && self.faults.is_empty() && self.pending.ready().is_empty() {
+                return Current::StreamEnd;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn set_time(&mut self, ticks: u64) {
+        self.clock = self.clock_value(ticks);
+        self.has_time = true;
+        if ticks < self.latest {
+            self.note_early(ticks);
+        } else {
+            self.latest = ticks;
+        }
+    }
+
+    #[cold]
+    fn note_early(&mut self, ticks: u64) {
+        if self.check && !self.is_unsorted {
+            let statement = format!("expected a time of {} or later, found {ticks}", self.latest);
+            self.note_fault(Fault::new(Rule::EventOrder, self.entry.payload, statement));
+        }
+    }
+
+    #[inline(always)]
+    fn clock_value(&self, cycles: u64) -> ClockValue {
+        let nanoseconds = match self.file.nanoseconds {
+            // 1 GHz, which nearly all have.
+            Some(offset) => offset + i128::from(cycles),
+            None => self.stream.clock().map_or(0, |clock| clock.nanoseconds(cycles)),
+        };
+        ClockValue { nanoseconds, cycles }
+    }
+
+    /// Finds out the class of the current event and writes what is no bits of it.
+    fn make_event(&mut self) {
+        self.events += 1;
+        let file = Arc::clone(&self.file);
+        self.write_context(&file);
+        let entry = self.entry;
+        let payload = self.payload(&file);
+        let index = entry.class as usize;
+        let plans = self.stream.plans().event_records.get(index);
+        let fits = match (file.forms.get(index), plans) {
+            (Some(PayloadForm::Bits), Some(plans)) => plans.payload.as_ref().is_none_or(|plan| {
+                plan.end(payload, 0, &self.slots).is_some_and(|end| end <= 8 * payload.len() as u64)
+                    || self.fits_slowly(index, payload)
+            }),
+            (Some(PayloadForm::Values(fields)), Some(_)) => {
+                self.values.begin(Scope::Payload);
+                let mut reader = PayloadReader::new(payload, file.outline.trace.has_short_pointers());
+                reader.fields(fields, &mut self.values).is_some()
+            }
+            (Some(PayloadForm::Raw), Some(_)) => {
+                self.values.begin(Scope::Payload);
+                self.values.push(FieldValue::Blob(payload));
+                true
+            }
+            _ => false,
+        };
+        if fits {
+            self.class = Class::Declared(index);
+        } else {
+            self.make_raw(&file);
+        }
+    }
+
+    fn fits_slowly(&self, index: usize, payload: &[u8]) -> bool {
+        let plans = self.stream.plans().event_records.get(index);
+        let Some(plans) = plans else { return false };
+        let begins = [Position::default(); 6];
+        let scopes = Scopes::new(PacketBits::whole(payload), &begins, &self.slots, &self.limits);
+        Event::new(&self.stream, plans, None, scopes).visit(Scope::Payload, &mut Skip).is_ok()
+    }
+
+    /// The current event does not fit its class, or has none: all of its payload is one field.
+    #[cold]
+    fn make_raw(&mut self, file: &TraceFile) {
+        let entry = self.entry;
+        let declared =
+            self.stream.plans().event_records.get(entry.class as usize).map(|plans| Arc::clone(&plans.class));
+        let id = (1 << 32) + u128::from(entry.class);
+        let is_v6 = matches!(file.outline.version, Version::V6(_));
+        let class = self.stream.trace.dynamic_classes(self.stream.class_index).and_then(|dynamic| {
+            let key = entry.class.to_le_bytes();
+            dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
+        });
+        let fault = match &declared {
+            Some(class) => {
+                let name = class.name.as_deref().unwrap_or_default();
+                let statement =
+                    format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length);
+                Fault::new(Rule::Payload, entry.payload, statement)
+            }
+            None => {
+                let statement = "expected an event whose metadata is before it, found one without".to_owned();
+                Fault::new(Rule::MetadataId, entry.payload, statement)
+            }
+        };
+        self.note_fault(fault);
+        let Some(class) = class else { return };
+        if self.slots.len() < class.slots {
+            self.slots.resize(class.slots, Cell::new(UNKNOWN));
+        }
+        self.class = Class::Raw(class);
+        self.write_context(file);
+        self.values.begin(Scope::Payload);
+        let payload = self.payload(file);
+        self.values.push(FieldValue::Blob(payload));
+    }
+
+    #[inline(always)]
+    fn payload<'f>(&self, file: &'f TraceFile) -> &'f [u8] {
+        let begin = self.entry.payload as usize;
+        file.bytes.get(begin..begin + self.entry.length as usize).unwrap_or_default()
+    }
+
+    /// Writes the common context of the current event: see `class::common_context`.
+    #[inline(always)]
+    fn write_context(&mut self, file: &TraceFile) {
+        let entry = self.entry;
+        let stack = self.stack(file);
+        let is_v6 = matches!(file.outline.version, Version::V6(_));
+        if is_v6 {
+            return self.write_context_v6(stack);
+        }
+        let values = &mut self.values;
+        values.clear();
+        values.begin(Scope::CommonContext);
+        values.push(entry.thread);
+        push_optional(values, (entry.capture_thread != entry.thread).then_some(entry.capture_thread));
+        push_optional(values, (entry.processor != u32::MAX).then_some(entry.processor));
+        push_optional(values, stack);
+        push_optional(values, guid_at(&file.bytes, entry.activity));
+        push_optional(values, guid_at(&file.bytes, entry.related_activity));
+        values.begin(Scope::Resource);
+        push_optional(values, file.outline.trace.process_id);
+    }
+
+    #[inline(never)]
+    fn write_context_v6(&mut self, stack: Option<u32>) {
+        static NONE: Labels = Labels {
+            activity: None,
+            related_activity: None,
+            trace_id: None,
+            span_id: None,
+            others: Vec::new(),
+        };
+        let entry = self.entry;
+        if entry.thread & UNKNOWN_THREAD != 0 {
+            let index = entry.thread & !UNKNOWN_THREAD;
+            let statement = format!("expected the index of a thread, found {index}, which stands for none");
+            self.note_fault(Fault::new(Rule::ThreadIndex, entry.payload, statement));
+        }
+        if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
+            let statement = format!(
+                "expected the index of a list of labels, found {}, which stands for none",
+                entry.labels
+            );
+            self.note_fault(Fault::new(Rule::LabelListId, entry.payload, statement));
+        }
+        let id = |place: u64| match self.threads.get(place) {
+            Some(row) => row.thread_id.unwrap_or(row.index),
+            None => place & !UNKNOWN_THREAD,
+        };
+        let thread = self.threads.get(entry.thread);
+        let labels = self.labels.get(entry.labels).unwrap_or(&NONE);
+        let (own, capture) = (id(entry.thread), id(entry.capture_thread));
+        let values = &mut self.values;
+        values.clear();
+        values.begin(Scope::CommonContext);
+        values.push(own);
+        push_optional(values, (entry.capture_thread != entry.thread).then_some(capture));
+        push_optional(values, (entry.processor != u32::MAX).then_some(entry.processor));
+        push_optional(values, stack);
+        push_optional(values, labels.activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
+        push_optional(values, labels.related_activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
+        push_optional(values, thread.and_then(|thread| thread.process_id));
+        let name = thread.and_then(|thread| thread.name.as_deref());
+        push_optional(values, name.map(|name| FieldValue::Text(name.as_bytes())));
+        push_optional(values, labels.trace_id.as_deref().map(|id| FieldValue::Text(id.as_bytes())));
+        push_optional(values, labels.span_id);
+        values.begin_array();
+        for (name, value) in &labels.others {
+            values.begin_structure();
+            values.push(FieldValue::Text(name.as_bytes()));
+            values.push(FieldValue::Text(value.as_bytes()));
+            values.end();
+        }
+        values.end();
+    }
+
+    /// The number of the stack of the current event.
+    #[inline(always)]
+    fn stack(&mut self, file: &TraceFile) -> Option<u32> {
+        if self.entry.stack == 0 {
+            return None;
+        }
+        let trace = &self.stream.trace;
+        file.intern_stacks(trace);
+        let pointer_size = file.outline.trace.pointer_size;
+        if file.outline.version == Version::V3 {
+            // Behind its size, behind the payload.
+            let begin = (self.entry.payload + u64::from(self.entry.length)) as usize + 4;
+            let stack = file.bytes.get(begin..begin + self.entry.stack as usize)?;
+            return super::tables::intern_stack(stack, pointer_size, trace, &mut self.frames);
+        }
+        match self.stacks.get(self.entry.stack, &file.bytes, pointer_size, trace) {
+            Stack::Number(number) => Some(number),
+            Stack::Empty => None,
+            Stack::Unknown => {
+                self.note_unknown_stack();
+                None
+            }
+        }
+    }
+
+    #[cold]
+    fn note_unknown_stack(&mut self) {
+        let statement =
+            format!("expected the id of a stack, found {}, which stands for none", self.entry.stack);
+        self.note_fault(Fault::new(Rule::StackId, self.entry.payload, statement));
+    }
+
+    fn scopes<'s>(&'s self) -> Scopes<'s> {
+        let payload = self.payload(&self.file);
+        Scopes::new(PacketBits::whole(payload), &self.begins, &self.slots, &self.limits)
+            .with_values(&self.values)
+    }
+}
+
+#[inline(always)]
+fn push_optional<'v>(values: &mut EventValues, value: Option<impl Into<FieldValue<'v>>>) {
+    values.push_optional(value.is_some());
+    if let Some(value) = value {
+        values.push(value);
+    }
+}
+
+#[inline(always)]
+fn guid_at(bytes: &[u8], at: u64) -> Option<FieldValue<'static>> {
+    if at == 0 {
+        return None;
+    }
+    let bytes = bytes.get(at as usize..)?.first_chunk::<16>()?;
+    Some(FieldValue::Guid(Uuid::from_bytes_le(*bytes)))
+}
+
+/// The cycles of a clock at a time: rounded up or down.
+fn ticks_at(clock: &ichnos_model::ClockClass, time: i128, up: bool) -> u64 {
+    // Times grow with cycles.
+    let (mut low, mut high) = (0u64, u64::MAX);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        let is_before = if up { clock.nanoseconds(middle) < time } else { clock.nanoseconds(middle) <= time };
+        if is_before { low = middle + 1 } else { high = middle }
+    }
+    if up { low } else { low.saturating_sub(1) }
+}
+
+impl Cursor for EventCursor {
+    fn advance(&mut self) -> bool {
+        self.current = match &self.current {
+            Current::Before => Current::StreamBegin,
+            Current::StreamEnd | Current::After => Current::After,
+            _ => self.read(),
+        };
+        !matches!(self.current, Current::After)
+    }
+
+    fn head(&self) -> Option<Head> {
+        let time = self.has_time.then_some(self.clock.nanoseconds);
+        let kind = match &self.current {
+            Current::Before | Current::After => return None,
+            Current::Event => {
+                return Some(match &self.class {
+                    Class::Declared(index) => Head::event(*index, time),
+                    Class::Raw(class) => match class.plans.index() {
+                        Some(index) => Head::event(index, time),
+                        None => Head::new(MessageKind::Event, time),
+                    },
+                });
+            }
+            Current::StreamBegin => return Some(Head::new(MessageKind::StreamBegin, None)),
+            Current::Damage(_) => return Some(Head::new(MessageKind::Damage, time)),
+            Current::Discarded(..) => MessageKind::DiscardedEvents,
+            Current::StreamEnd => MessageKind::StreamEnd,
+        };
+        Some(Head::new(kind, time))
+    }
+
+    fn current(&self) -> Option<Message<'_>> {
+        Some(match &self.current {
+            Current::Before | Current::After => return None,
+            Current::StreamBegin => Message::StreamBegin(&self.stream),
+            Current::StreamEnd => Message::StreamEnd(&self.stream),
+            Current::Damage(damage) => Message::Damage(damage),
+            Current::Discarded(count, after) => Message::DiscardedEvents(Discarded {
+                stream: &self.stream,
+                count: Some(*count),
+                begin: *after,
+                end: Some(self.clock),
+            }),
+            Current::Event => {
+                let plans = match &self.class {
+                    Class::Declared(index) => self.stream.plans().event_records.get(*index)?,
+                    Class::Raw(class) => &class.plans,
+                };
+                Message::Event(Event::new(&self.stream, plans, Some(&self.clock), self.scopes()))
+            }
+        })
+    }
+}
+
+impl FastCursor for EventCursor {
+    fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        let ready = self.pending.ready();
+        let mut skipped = 0;
+        let (mut first, mut last) = (None, 0);
+        for entry in ready.iter().take(most as usize) {
+            let is_wanted = entry.timestamp >= self.wanted.0 && entry.timestamp <= self.wanted.1;
+            let form = self.file.forms.get(entry.class as usize);
+            let plans = self.stream.plans().event_records.get(entry.class as usize);
+            let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
+            // Whether a payload fits its class has to be looked at.
+            let payload = entry.payload as usize..entry.payload as usize + entry.length as usize;
+            let fits = match (form, &plans.payload, self.file.bytes.get(payload)) {
+                (PayloadForm::Bits, Some(plan), Some(payload)) => {
+                    plan.end(payload, 0, &self.slots).is_some_and(|end| end <= 8 * payload.len() as u64)
+                }
+                (PayloadForm::Raw, ..) => true,
+                _ => false,
+            };
+            if !fits {
+                break;
+            }
+            counts.add_class(Some(entry.class as usize));
+            first.get_or_insert(entry.timestamp);
+            last = entry.timestamp;
+            skipped += 1;
+        }
+        if let Some(first) = first {
+            counts.add_time(self.clock_value(first).nanoseconds);
+            self.pending.skip(skipped);
+            self.set_time(last);
+            counts.add_time(self.clock.nanoseconds);
+            self.events += skipped as u64;
+        }
+        skipped as u32
+    }
+
+    fn checkpoint(&self) -> Option<Checkpoint> {
+        Some(match &self.current {
+            Current::StreamEnd | Current::After => Checkpoint::End,
+            Current::Event => {
+                Checkpoint::At([self.entry.payload, self.entry.timestamp, self.capture.fingerprint(), 0])
+            }
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,93 @@
+//! EventPipe's files as a registry of formats knows them.
+
+use std::collections::HashMap;
+
+use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
+use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition};
+
+use super::{NettraceFile, OpenOptions};
+use crate::recognise;
+
+/// EventPipe's files.
+#[derive(Clone, Copy, Debug)]
+pub struct Nettrace;
+
+/// How many bytes say whether a file is one of these.
+const PROBED: usize = 64;
+
+impl Format for Nettrace {
+    fn name(&self) -> &'static str {
+        "nettrace"
+    }
+
+    fn title(&self) -> &'static str {
+        "EventPipe's files of .NET"
+    }
+
+    fn versions(&self) -> &'static str {
+        "netperf 3; nettrace 4, also with the tags of 5; nettrace 6"
+    }
+
+    fn recognised_by(&self) -> &'static str {
+        "files that begin with `Nettrace` or `!FastSerialization.1`"
+    }
+
+    fn probe(&self, tree: &Tree, _: &ReadOptions) -> bool {
+        tree.entries.iter().any(is_trace)
+    }
+
+    fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
+        let options = OpenOptions::from(options);
+        let mut opened = OpenedTraces::default();
+        let mut read: HashMap<FileId, String> = HashMap::new();
+        for tree in trees {
+            for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none() && is_trace(entry)) {
+                let name = path_of(tree, entry);
+                if let Some(identity) = entry.status().and_then(|status| status.identity) {
+                    if let Some(first) = read.get(&identity) {
+                        opened.notices.push(match *first == name {
+                            true => format!("{name}: this file is given more than once: it is read once"),
+                            false => format!("{name}: this is the same file as {first}: it is read once"),
+                        });
+                        continue;
+                    }
+                    read.insert(identity, name.clone());
+                }
+                let result = entry.read().map_err(|error| error.to_string()).and_then(|bytes| {
+                    NettraceFile::open(&name, bytes, &options).map_err(|error| error.to_string())
+                });
+                match result {
+                    Ok(trace) => opened.traces.push(Box::new(trace)),
+                    Err(error) => {
+                        let diagnostic = Diagnostic::error(TextPosition::default(), error);
+                        opened
+                            .refused
+                            .push(Refused::new(&name, vec![FileDiagnostic::new(&name, diagnostic)]));
+                    }
+                }
+            }
+        }
+        opened
+    }
+}
+
+fn is_trace(entry: &Entry) -> bool {
+    entry.beginning(PROBED).is_ok_and(|beginning| recognise(&beginning))
+}
+
+/// The path of a file, as far as the tree knows it.
+fn path_of(tree: &Tree, entry: &Entry) -> String {
+    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
+    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
+}
+
+impl From<&ReadOptions> for OpenOptions {
+    fn from(options: &ReadOptions) -> Self {
+        Self {
+            clock_offset: options.clock_offset,
+            check: options.check,
+            limits: options.limits,
+            ..Self::default()
+        }
+    }
+}

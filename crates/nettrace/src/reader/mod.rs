@@ -1,0 +1,241 @@
+//! EventPipe's files behind the model of ichnos.
+//!
+//! | format | model |
+//! |---|---|
+//! | file | trace with one data stream |
+//! | row of metadata | event record class `Provider/Event`; identical rows are one |
+//! | event | event record |
+//! | thread, capture thread, processor, stack, activities, labels | common context |
+//! | process (up to version 5) | resource |
+//! | fields of the payload | payload; bits where they are laid out as the class says, values otherwise |
+//! | stack | number in the stack table of the trace |
+//! | ticks | the clock, whose offset is that of the synchronisation time |
+//! | gap in the numbers of a thread | discarded events |
+//! | sequence point | where reading can begin |
+//!
+//! Events come in the order of time, unless they are wanted in the order of the file.
+
+mod capture;
+mod class;
+mod cursor;
+mod format;
+mod outline;
+mod payload;
+mod pending;
+mod tables;
+
+use std::sync::{Arc, OnceLock};
+
+use ichnos_io::Bytes;
+use ichnos_model::plan::PlanError;
+use ichnos_model::{
+    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint, StreamCursor,
+    StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+};
+
+use self::class::{EventKind, PayloadForm};
+use self::cursor::EventCursor;
+pub use self::format::Nettrace;
+use self::outline::{Outline, content};
+use crate::{BlockKind, Container, EventRows, Refusal, RowEncoding, Step, Version};
+
+/// How to open a file.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct OpenOptions {
+    /// Nanoseconds to add to all times.
+    pub clock_offset: i128,
+    /// Report all rules that are broken, not only those that make something unreadable.
+    pub check: bool,
+    /// Deliver events in the order of the file instead of that of time.
+    pub unsorted: bool,
+    /// What is refused because it is too much.
+    pub limits: Limits,
+}
+
+/// Why a file cannot be opened.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Refusal(#[from] Refusal),
+    /// Its descriptions exceed the limits.
+    #[error("{0}")]
+    Plan(#[from] PlanError),
+    /// Its times do not fit 64 bits.
+    #[error("the offset of the clock does not fit in 64 bits")]
+    ClockOffset,
+}
+
+/// What all cursors of a file share.
+#[derive(Debug)]
+struct TraceFile {
+    name: String,
+    bytes: Bytes,
+    /// At the first block.
+    container: Container,
+    outline: Outline,
+    /// By kind of event.
+    forms: Vec<PayloadForm>,
+    /// Nanoseconds at tick 0, if a tick is one.
+    nanoseconds: Option<i128>,
+    options: OpenOptions,
+    are_stacks_interned: OnceLock<()>,
+}
+
+impl TraceFile {
+    /// Gives all stacks of the file their numbers, in the order of the file: so they do not depend on which event
+    /// is read first.
+    fn intern_stacks(&self, trace: &Trace) {
+        self.are_stacks_interned.get_or_init(|| {
+            let pointer_size = self.outline.trace.pointer_size;
+            let mut container = self.container.clone();
+            let mut frames = Vec::new();
+            loop {
+                let block = match container.next(&self.bytes, 0, true) {
+                    Step::Block(block) => block,
+                    Step::Fault(_) => continue,
+                    Step::More | Step::End => return,
+                };
+                let content = content(&self.bytes, &block);
+                match block.kind {
+                    BlockKind::Stack => drop(tables::intern(content, pointer_size, trace)),
+                    BlockKind::Event if self.outline.version == Version::V3 => {
+                        let mut rows = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
+                        while let Some(row) = rows.next(content) {
+                            let stack = content.get(row.stack.clone()).unwrap_or_default();
+                            tables::intern_stack(stack, pointer_size, trace, &mut frames);
+                        }
+                    }
+                    _ => {}
+                }
+            }
+        });
+    }
+}
+
+/// A file that was opened.
+#[derive(Debug)]
+pub struct NettraceFile {
+    trace: Arc<Trace>,
+    stream: Arc<DataStream>,
+    file: Arc<TraceFile>,
+    damage: Vec<Damage>,
+}
+
+impl NettraceFile {
+    /// Opens a file of these bytes. `name`: its path.
+    ///
+    /// # Errors
+    /// If it is no such file, of a version that cannot be read, or exceeds the limits.
+    pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
+        let outline = Outline::read(&bytes, &options.limits)?;
+        let container = Container::open(&bytes, true)?.ok_or(Refusal::Short(bytes.len() as u64))?;
+        let pointer_bits = if outline.trace.has_short_pointers() { 32 } else { 64 };
+        let is_v6 = matches!(outline.version, Version::V6(_));
+        let kinds: Vec<EventKind> = (0..)
+            .zip(&outline.classes)
+            .map(|(id, metadata)| class::event_kind(metadata, id, pointer_bits, is_v6))
+            .collect();
+        let class =
+            class::trace_class(&outline, &kinds, options.clock_offset).ok_or(OpenError::ClockOffset)?;
+        let nanoseconds = class
+            .clocks
+            .first()
+            .filter(|clock| clock.frequency == 1_000_000_000)
+            .map(|clock| clock.nanoseconds(0));
+        let mut trace = Trace::new(class, "", &options.limits)?;
+        name.clone_into(&mut trace.path);
+        let trace = Arc::new(trace);
+        let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
+        let damage = outline.metadata_faults.iter().map(|fault| fault.damage(name)).collect();
+        let file = TraceFile {
+            name: name.to_owned(),
+            bytes,
+            container,
+            outline,
+            forms: kinds.into_iter().map(|kind| kind.form).collect(),
+            nanoseconds,
+            options: options.clone(),
+            are_stacks_interned: OnceLock::new(),
+        };
+        Ok(Self { trace, stream: Arc::new(stream), file: Arc::new(file), damage })
+    }
+}
+
+impl TraceInput for NettraceFile {
+    fn format(&self) -> &'static str {
+        "nettrace"
+    }
+
+    fn path(&self) -> &str {
+        &self.file.name
+    }
+
+    fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    fn diagnostics(&self) -> &[FileDiagnostic] {
+        &[]
+    }
+
+    fn quirks(&self) -> Vec<TracerQuirk> {
+        Vec::new()
+    }
+
+    fn streams(&self) -> Vec<StreamSummary> {
+        let outline = &self.file.outline;
+        let clock = self.stream.clock();
+        let nanoseconds = |ticks: u64| clock.map_or(0, |clock| clock.nanoseconds(ticks));
+        vec![StreamSummary {
+            bytes: self.file.bytes.len() as u64,
+            time_range: outline.times.map(|(begin, end)| (nanoseconds(begin), nanoseconds(end))),
+            damage: outline.faults.iter().map(|fault| fault.damage(&self.file.name)).collect(),
+            ..StreamSummary::new(Arc::clone(&self.stream))
+        }]
+    }
+
+    fn data_streams(&self) -> Vec<Arc<DataStream>> {
+        vec![Arc::clone(&self.stream)]
+    }
+
+    fn damage(&self) -> &[Damage] {
+        &self.damage
+    }
+
+    fn cursors(&self, window: Window) -> Vec<BoxedCursor> {
+        vec![EventCursor::new(&self.file, &self.stream, window, None).boxed_fast()]
+    }
+
+    fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
+        if stream != 0 || self.file.options.unsorted || self.file.outline.version == Version::V3 {
+            return None;
+        }
+        let clock = self.stream.clock()?;
+        let mut points = Vec::new();
+        let mut last = (0, i128::MIN);
+        for barrier in &self.file.outline.barriers {
+            let (bytes, time) = (barrier.offset - last.0, clock.nanoseconds(barrier.timestamp));
+            if bytes >= grain && time > last.1 {
+                points.push(SplitPoint { time, bytes, overlap: 0 });
+                last = (barrier.offset, time);
+            }
+        }
+        Some(points)
+    }
+
+    fn cursor_from(&self, stream: usize, window: Window, begin: i128) -> Option<BoxedCursor> {
+        if stream != 0 {
+            return None;
+        }
+        let clock = self.stream.clock()?;
+        let barriers = &self.file.outline.barriers;
+        let behind = barriers.partition_point(|barrier| clock.nanoseconds(barrier.timestamp) <= begin);
+        let from = behind.checked_sub(1).and_then(|index| barriers.get(index)).map(|barrier| barrier.offset);
+        let mut cursor = EventCursor::new(&self.file, &self.stream, window, from);
+        advance_to(&mut cursor as &mut dyn StreamCursor, begin);
+        Some(cursor.boxed_fast())
+    }
+}

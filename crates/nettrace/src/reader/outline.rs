@@ -1,0 +1,280 @@
+//! What can be known of a file without reading its events.
+
+use std::collections::HashMap;
+
+use ichnos_model::Limits;
+
+use crate::wire::Wire;
+use crate::{
+    Block, BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, SequencePoint, Step,
+    TraceBlock, Version,
+};
+
+/// What is known of a file once its blocks have been gone through.
+#[derive(Debug)]
+pub(crate) struct Outline {
+    pub(crate) version: Version,
+    pub(crate) trace: TraceBlock,
+    /// The kinds of events, each once.
+    pub(crate) classes: Vec<Metadata>,
+    /// Which id stands for which of them from where on in the file.
+    pub(crate) metadata: Vec<MetadataAt>,
+    /// Sequence points at which reading can begin.
+    pub(crate) barriers: Vec<Barrier>,
+    /// First and last time in ticks, as the headers of blocks say.
+    pub(crate) times: Option<(u64, u64)>,
+    pub(crate) blocks: u64,
+    pub(crate) is_complete: bool,
+    /// What is wrong with blocks that are not read again with the events.
+    pub(crate) metadata_faults: Vec<Fault>,
+    /// What is wrong with the container, which is found again when the events are read.
+    pub(crate) faults: Vec<Fault>,
+    pub(crate) fault_count: u64,
+}
+
+/// A row of metadata.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MetadataAt {
+    /// Where in the file.
+    pub(crate) offset: u64,
+    pub(crate) id: u32,
+    /// Index of the kind of event.
+    pub(crate) class: u32,
+}
+
+/// A sequence point.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Barrier {
+    /// Where its block begins in the file.
+    pub(crate) offset: u64,
+    /// When, in ticks.
+    pub(crate) timestamp: u64,
+}
+
+/// Barriers are at least this far apart, in bytes: so there are not too many of them.
+const BETWEEN_BARRIERS: u64 = 64 << 10;
+
+/// The header of an event block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EventBlockHeader {
+    pub(crate) flags: u16,
+    /// First and last time in ticks.
+    pub(crate) times: (u64, u64),
+    /// Where the rows begin.
+    pub(crate) rows: usize,
+}
+
+impl EventBlockHeader {
+    const SIZE: usize = 20;
+
+    /// Reads the header of an event block, or of a metadata block up to version 5.
+    pub(crate) fn read(content: &[u8]) -> Option<Self> {
+        let mut wire = Wire::new(content);
+        let size = usize::from(wire.u16()?);
+        let header = Self { flags: wire.u16()?, times: (wire.u64()?, wire.u64()?), rows: size };
+        (Self::SIZE..=content.len()).contains(&size).then_some(header)
+    }
+}
+
+/// The bytes of a block.
+pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
+    let range = block.content.start as usize..block.content.end as usize;
+    bytes.get(range).unwrap_or_default()
+}
+
+impl Outline {
+    /// Goes through the blocks of a file.
+    pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Refusal> {
+        let short = Refusal::Short(bytes.len() as u64);
+        let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
+        let version = container.version();
+        let mut outline = Self {
+            version,
+            trace: TraceBlock::default(),
+            classes: Vec::new(),
+            metadata: Vec::new(),
+            barriers: Vec::new(),
+            times: None,
+            blocks: 0,
+            is_complete: false,
+            metadata_faults: Vec::new(),
+            faults: Vec::new(),
+            fault_count: 0,
+        };
+        let mut rows = MetadataRows { limits, by_event: HashMap::new() };
+        let mut has_trace = false;
+        loop {
+            match container.next(bytes, 0, true) {
+                Step::Block(block) => {
+                    outline.blocks += 1;
+                    if block.kind == BlockKind::Trace && !has_trace {
+                        has_trace = true;
+                        let trace = TraceBlock::read(content(bytes, &block), version);
+                        match trace.filter(|_| block.is_whole || matches!(version, Version::V6(_))) {
+                            Some(trace) => outline.trace = trace,
+                            None => return Err(short),
+                        }
+                    } else {
+                        outline.add(bytes, &block, &mut rows);
+                    }
+                }
+                Step::Fault(fault) => {
+                    outline.fault_count += 1;
+                    if outline.faults.len() < limits.diagnostics {
+                        outline.faults.push(fault);
+                    }
+                }
+                Step::End | Step::More => break,
+            }
+        }
+        if !has_trace {
+            let found = "another block".to_owned();
+            return Err(if outline.blocks == 0 { short } else { Refusal::NoTrace { offset: 20, found } });
+        }
+        outline.is_complete = container.is_complete();
+        outline.check_trace();
+        Ok(outline)
+    }
+
+    fn check_trace(&mut self) {
+        let trace = &mut self.trace;
+        if trace.frequency == 0 || trace.frequency > i64::MAX as u64 {
+            let statement =
+                format!("expected the number of ticks a second, found {}", trace.frequency as i64);
+            trace.frequency = 1_000_000_000;
+            self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
+        }
+        if self.trace.sync_time.since_unix_epoch().is_none() {
+            let statement = format!("expected a date, found {:?}", self.trace.sync_time);
+            self.metadata_faults.push(Fault::new(Rule::TraceBlock, 0, statement));
+        }
+    }
+
+    fn add(&mut self, bytes: &[u8], block: &Block, rows: &mut MetadataRows<'_>) {
+        let content = content(bytes, block);
+        match (block.kind, self.version) {
+            (BlockKind::Event, Version::V3) => {
+                let mut events = EventRows::new(RowEncoding::V3, 0..content.len(), block.content.start);
+                while let Some(row) = events.next(content) {
+                    if row.metadata_id == 0 {
+                        let payload = content.get(row.payload.clone()).unwrap_or_default();
+                        let offset = block.content.start + row.payload.start as u64;
+                        self.add_metadata(offset, Metadata::read(payload), rows);
+                    } else {
+                        self.add_times((row.timestamp, row.timestamp));
+                    }
+                }
+            }
+            (BlockKind::Event, _) => {
+                if let Some(header) = EventBlockHeader::read(content) {
+                    self.add_times(header.times);
+                }
+            }
+            (BlockKind::Metadata, Version::V6(_)) => {
+                let begin = block.content.start;
+                let rest = Metadata::read_block_v6(content, |at, metadata| {
+                    self.add_metadata(begin + at as u64, metadata, rows);
+                });
+                if let Some(at) = rest.filter(|_| block.is_whole) {
+                    self.metadata_fault(
+                        begin + at as u64,
+                        "expected a row of metadata, found none that is whole",
+                    );
+                }
+            }
+            (BlockKind::Metadata, _) => {
+                let Some(header) = EventBlockHeader::read(content) else {
+                    return self
+                        .metadata_fault(block.content.start, "expected the header of a metadata block");
+                };
+                let encoding = RowEncoding::new(self.version, header.flags);
+                let mut events = EventRows::new(encoding, header.rows..content.len(), block.content.start);
+                while let Some(row) = events.next(content) {
+                    let payload = content.get(row.payload.clone()).unwrap_or_default();
+                    let offset = block.content.start + row.payload.start as u64;
+                    self.add_metadata(offset, Metadata::read(payload), rows);
+                }
+                if !events.is_at_end() && block.is_whole {
+                    let offset = block.content.start + events.position() as u64;
+                    self.metadata_fault(offset, "expected a row of metadata, found none that is whole");
+                }
+            }
+            (BlockKind::SequencePoint, version) => {
+                if let Some(point) = SequencePoint::read(content, version) {
+                    self.add_times((point.timestamp, point.timestamp));
+                    if self.barriers.last().is_none_or(|last| block.begin - last.offset >= BETWEEN_BARRIERS) {
+                        self.barriers.push(Barrier { offset: block.begin, timestamp: point.timestamp });
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn metadata_fault(&mut self, offset: u64, statement: &str) {
+        if self.metadata_faults.len() < 100 {
+            self.metadata_faults.push(Fault::new(Rule::MetadataRow, offset, statement));
+        }
+    }
+
+    fn add_times(&mut self, (begin, end): (u64, u64)) {
+        // Blocks without events have no times.
+        if begin == 0 || begin > end {
+            return;
+        }
+        self.times = Some(match self.times {
+            Some((first, last)) => (first.min(begin), last.max(end)),
+            None => (begin, end),
+        });
+    }
+
+    fn add_metadata(&mut self, offset: u64, metadata: Option<Metadata>, rows: &mut MetadataRows<'_>) {
+        let Some(metadata) = metadata else {
+            return self.metadata_fault(offset, "the row of metadata is not complete");
+        };
+        if metadata.has_unknown_fields {
+            let statement = format!(
+                "the fields of `{}/{}` are not described in a way that is known: its payload is shown as bytes",
+                metadata.provider, metadata.name
+            );
+            self.metadata_fault(offset, &statement);
+        }
+        let id = metadata.id;
+        // There are never more rows than limits allow classes, as each class has an id of its own in real files.
+        if self.metadata.len() as u64 >= rows.limits.event_record_classes {
+            return self.metadata_fault(offset, "there are more rows of metadata than the limit allows");
+        }
+        let class = rows.find_or_add(metadata, &mut self.classes);
+        self.metadata.push(MetadataAt { offset, id, class });
+    }
+}
+
+/// Which kinds of events are known.
+struct MetadataRows<'l> {
+    limits: &'l Limits,
+    /// By number and version of the event, which the same kinds have in common.
+    by_event: HashMap<(u32, u32), Vec<u32>>,
+}
+
+impl MetadataRows<'_> {
+    fn find_or_add(&mut self, metadata: Metadata, classes: &mut Vec<Metadata>) -> u32 {
+        /// More kinds of the same number and version than this are not compared: hostile files have them.
+        const COMPARED: usize = 64;
+        let known = self.by_event.entry((metadata.event_id, metadata.version)).or_default();
+        let is_same = |class: &Metadata| Metadata { id: class.id, ..metadata.clone() } == *class;
+        let same = known
+            .iter()
+            .rev()
+            .take(COMPARED)
+            .find(|index| classes.get(**index as usize).is_some_and(is_same));
+        match same {
+            Some(index) => *index,
+            None => {
+                let index = classes.len() as u32;
+                known.push(index);
+                classes.push(metadata);
+                index
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Payloads that cannot be read where they lie, read into values.
+
+use ichnos_model::{EventValues, FieldValue, Real, Uuid};
+
+use crate::wire::{Wire, zigzag};
+use crate::{Field, FieldType};
+
+/// Reads fields, and appends their values; None if the payload does not fit them.
+pub(super) struct PayloadReader<'a> {
+    payload: &'a [u8],
+    wire: Wire<'a>,
+    has_short_pointers: bool,
+    /// How many more values there may be: elements can be without bytes.
+    budget: usize,
+}
+
+impl<'a> PayloadReader<'a> {
+    pub(super) fn new(payload: &'a [u8], has_short_pointers: bool) -> Self {
+        Self { payload, wire: Wire::new(payload), has_short_pointers, budget: 4 * payload.len() + 1024 }
+    }
+
+    /// Appends the values of all fields of a structure.
+    pub(super) fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
+        // What counted arrays need.
+        let mut counts = [0u64; 64];
+        for (index, field) in fields.iter().enumerate() {
+            if let FieldType::Counted { element, count } = &field.kind {
+                let count = usize::try_from(*counts.get(*count)?).ok()?;
+                if **element == FieldType::U8 {
+                    values.push(FieldValue::Blob(self.wire.take(count)?));
+                } else {
+                    self.array(element, count, values)?;
+                }
+                continue;
+            }
+            let number =
+                self.value(&field.kind, field.names.as_ref().is_some_and(|names| names.are_flags), values)?;
+            if let Some(count) = counts.get_mut(index) {
+                *count = number;
+            }
+        }
+        Some(())
+    }
+
+    fn array(&mut self, element: &FieldType, count: usize, values: &mut EventValues) -> Option<()> {
+        values.begin_array();
+        for _ in 0..count {
+            self.element(element, values)?;
+        }
+        values.end();
+        Some(())
+    }
+
+    /// Appends an element of an array: an array in it has a structure around it, as its class has.
+    fn element(&mut self, kind: &FieldType, values: &mut EventValues) -> Option<()> {
+        let is_array = matches!(kind, FieldType::Array(element) if **element != FieldType::Utf8CodeUnit);
+        if is_array {
+            values.begin_structure();
+        }
+        self.value(kind, false, values)?;
+        if is_array {
+            values.end();
+        }
+        Some(())
+    }
+
+    /// Appends a value; gives it if it is a number.
+    fn value(&mut self, kind: &FieldType, are_flags: bool, values: &mut EventValues) -> Option<u64> {
+        self.budget = self.budget.checked_sub(1)?;
+        let wire = &mut self.wire;
+        let unsigned = match kind {
+            FieldType::U8 => Some(wire.u8()?.into()),
+            FieldType::U16 => Some(wire.u16()?.into()),
+            FieldType::U32 => Some(wire.u32()?.into()),
+            FieldType::U64 => Some(wire.u64()?),
+            FieldType::Pointer if self.has_short_pointers => Some(wire.u32()?.into()),
+            FieldType::Pointer => Some(wire.u64()?),
+            FieldType::VarUInt => Some(wire.varuint64()?),
+            _ => None,
+        };
+        if let Some(number) = unsigned {
+            values.push(if are_flags { FieldValue::Bits(number) } else { FieldValue::Unsigned(number) });
+            return Some(number);
+        }
+        let signed = match kind {
+            FieldType::I8 => Some((wire.u8()? as i8).into()),
+            FieldType::I16 => Some((wire.u16()? as i16).into()),
+            FieldType::I32 => Some((wire.u32()? as i32).into()),
+            FieldType::I64 | FieldType::FileTime => Some(wire.u64()? as i64),
+            FieldType::VarInt => Some(zigzag(wire.varuint64()?)),
+            _ => None,
+        };
+        if let Some(number) = signed {
+            values.push(if are_flags { FieldValue::Bits(number as u64) } else { FieldValue::Signed(number) });
+            return Some(number as u64);
+        }
+        match kind {
+            FieldType::Boolean32 => values.push(FieldValue::Boolean(wire.u32()? != 0)),
+            FieldType::Boolean8 => values.push(FieldValue::Boolean(wire.u8()? != 0)),
+            FieldType::Char => values.push(FieldValue::Text(wire.take(2)?)),
+            FieldType::Utf8CodeUnit => values.push(FieldValue::Text(wire.take(1)?)),
+            FieldType::F32 => values.push(FieldValue::Real(Real::Single(f32::from_bits(wire.u32()?)))),
+            FieldType::F64 => values.push(FieldValue::Real(Real::Double(f64::from_bits(wire.u64()?)))),
+            FieldType::Decimal => values.push(FieldValue::Blob(wire.take(16)?)),
+            FieldType::Guid => values.push(FieldValue::Guid(Uuid::from_bytes_le(wire.guid()?))),
+            FieldType::Utf16String => {
+                let units = wire.rest().as_chunks::<2>().0;
+                let length = units.iter().position(|unit| *unit == [0, 0])?;
+                values.push(FieldValue::Text(wire.take(2 * length)?));
+                wire.take(2)?;
+            }
+            FieldType::Utf8String => {
+                let length = memchr::memchr(0, wire.rest())?;
+                values.push(FieldValue::Text(wire.take(length)?));
+                wire.take(1)?;
+            }
+            FieldType::Object(fields) => {
+                values.begin_structure();
+                self.fields(fields, values)?;
+                values.end();
+            }
+            FieldType::Array(element) => {
+                let count = usize::from(wire.u16()?);
+                if **element == FieldType::Utf8CodeUnit {
+                    values.push(FieldValue::Text(wire.take(count)?));
+                } else {
+                    self.array(element, count, values)?;
+                }
+            }
+            FieldType::FixedLengthArray(element, count) => match **element {
+                FieldType::Utf8CodeUnit => values.push(FieldValue::Text(wire.take((*count).into())?)),
+                FieldType::Char => values.push(FieldValue::Text(wire.take(2 * usize::from(*count))?)),
+                _ => self.array(element, (*count).into(), values)?,
+            },
+            FieldType::RelLoc(element) | FieldType::DataLoc(element) => {
+                let location = wire.u32()?;
+                let base = if matches!(kind, FieldType::RelLoc(_)) { wire.position() } else { 0 };
+                let begin = base.checked_add((location & 0xffff) as usize)?;
+                let bytes = self.payload.get(begin..begin.checked_add((location >> 16) as usize)?)?;
+                self.located(element, bytes, values)?;
+            }
+            _ => return None,
+        }
+        Some(0)
+    }
+
+    /// An array that lies elsewhere in the payload.
+    fn located(&mut self, element: &FieldType, bytes: &[u8], values: &mut EventValues) -> Option<()> {
+        match element {
+            FieldType::Utf8CodeUnit => values.push(FieldValue::Text(bytes)),
+            FieldType::Char => {
+                let units = bytes.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+                let text: String =
+                    char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect();
+                values.push(FieldValue::Text(text.as_bytes()));
+            }
+            _ => {
+                let mut inner = PayloadReader {
+                    payload: bytes,
+                    wire: Wire::new(bytes),
+                    has_short_pointers: self.has_short_pointers,
+                    budget: self.budget,
+                };
+                values.begin_structure();
+                values.begin_array();
+                while !inner.wire.is_at_end() {
+                    inner.element(element, values)?;
+                }
+                values.end();
+                values.end();
+                self.budget = inner.budget;
+            }
+        }
+        Some(())
+    }
+}

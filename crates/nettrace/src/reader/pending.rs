@@ -1,0 +1,203 @@
+//! Events that were read and wait for their turn in time.
+
+/// An event that was read, or a gap: where it lies, and what was found out about it.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Entry {
+    /// When, in ticks.
+    pub(crate) timestamp: u64,
+    /// The thread that the event is about: its id, or its place in the table of threads.
+    pub(crate) thread: u64,
+    /// The thread that made the event.
+    pub(crate) capture_thread: u64,
+    /// Where the payload begins in the file; of a gap, the time of the event before it.
+    pub(crate) payload: u64,
+    /// Where the id of the activity is in the file; 0 if there is none.
+    pub(crate) activity: u64,
+    /// Where the id of the related activity is in the file.
+    pub(crate) related_activity: u64,
+    /// Size of the payload in bytes; of a gap, how many events are missing.
+    pub(crate) length: u32,
+    /// Index of the kind of event; [`GAP`] or [`UNKNOWN_CLASS`].
+    pub(crate) class: u32,
+    pub(crate) processor: u32,
+    /// Id of the stack; in version 3, its size in bytes: it lies behind the payload.
+    pub(crate) stack: u32,
+    /// The list of labels.
+    pub(crate) labels: u32,
+}
+
+/// The class of entries that are gaps.
+pub(crate) const GAP: u32 = u32::MAX;
+
+/// The class of events whose metadata is not known.
+pub(crate) const UNKNOWN_CLASS: u32 = u32::MAX - 1;
+
+/// Puts events in the order of time.
+///
+/// Files have runs of events of one thread each. A sorted event says that no event behind it is earlier, so all that
+/// are earlier than it can go. Events of the same time stay in the order of the file. The promise is not always kept:
+/// an event that is too late comes as soon as it is there.
+#[derive(Debug)]
+pub(crate) struct Pending {
+    /// Those that wait, in the order of the file, but for those that have been sorted before.
+    waiting: Vec<Entry>,
+    /// Whether they are in the order of time.
+    is_ascending: bool,
+    /// Those that can go, and how many of them have gone.
+    ready: Vec<Entry>,
+    gone: usize,
+    /// No event behind is earlier than this.
+    bound: u64,
+    /// How many may wait until it is looked for those that can go.
+    look_at: usize,
+    order: Vec<(u64, u32)>,
+}
+
+/// As many as this wait before it is worth the while to sort.
+const FEW: usize = 1 << 10;
+
+/// More than this do not wait, whatever the file promises: 40 MB.
+pub(crate) const MOST: usize = 400_000;
+
+impl Default for Pending {
+    fn default() -> Self {
+        Self {
+            waiting: Vec::new(),
+            is_ascending: true,
+            ready: Vec::new(),
+            gone: 0,
+            bound: 0,
+            look_at: FEW,
+            order: Vec::new(),
+        }
+    }
+}
+
+impl Pending {
+    /// Adds an event; true if it should be [looked](Self::release) for those that can go.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, entry: Entry, is_sorted: bool) -> bool {
+        if let Some(last) = self.waiting.last() {
+            self.is_ascending &= last.timestamp <= entry.timestamp;
+        }
+        self.waiting.push(entry);
+        if is_sorted && entry.timestamp > self.bound {
+            self.bound = entry.timestamp;
+        }
+        self.waiting.len() >= self.look_at
+    }
+
+    /// The next one that can go.
+    #[inline(always)]
+    pub(crate) fn next(&mut self) -> Option<Entry> {
+        let entry = *self.ready.get(self.gone)?;
+        self.gone += 1;
+        Some(entry)
+    }
+
+    /// Those that can go and have not gone.
+    pub(crate) fn ready(&self) -> &[Entry] {
+        self.ready.get(self.gone..).unwrap_or_default()
+    }
+
+    /// Notes that this many more of them have gone.
+    pub(crate) fn skip(&mut self, count: usize) {
+        self.gone += count;
+    }
+
+    /// Whether none waits or can go.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.waiting.is_empty() && self.gone >= self.ready.len()
+    }
+
+    /// Lets those go that are earlier than all that can come; `all`: all of them. Those before have gone.
+    pub(crate) fn release(&mut self, all: bool) {
+        self.ready.clear();
+        self.gone = 0;
+        if !self.is_ascending {
+            self.sort();
+        }
+        let mut count = match all {
+            true => self.waiting.len(),
+            false => self.waiting.partition_point(|entry| entry.timestamp < self.bound),
+        };
+        if count == 0 && self.waiting.len() >= MOST {
+            // The file promises nothing for too long.
+            count = self.waiting.len() / 2;
+        }
+        if count == self.waiting.len() {
+            std::mem::swap(&mut self.ready, &mut self.waiting);
+        } else {
+            self.ready.extend(self.waiting.drain(..count));
+        }
+        // What waits is not looked at again and again.
+        if all {
+            self.bound = 0;
+        }
+        self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW.min(MOST));
+    }
+
+    /// Sorts by time; stable. There are few runs, and they are found.
+    fn sort(&mut self) {
+        self.order.clear();
+        let keys = self.waiting.iter().enumerate().map(|(index, entry)| (entry.timestamp, index as u32));
+        self.order.extend(keys);
+        self.order.sort_by_key(|(timestamp, _)| *timestamp);
+        self.ready.extend(self.order.iter().filter_map(|(_, index)| self.waiting.get(*index as usize)));
+        std::mem::swap(&mut self.ready, &mut self.waiting);
+        self.ready.clear();
+        self.is_ascending = true;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(timestamp: u64, thread: u64) -> Entry {
+        Entry { timestamp, thread, ..Entry::default() }
+    }
+
+    fn drain(pending: &mut Pending) -> Vec<(u64, u64)> {
+        std::iter::from_fn(|| pending.next().map(|entry| (entry.timestamp, entry.thread))).collect()
+    }
+
+    #[test]
+    fn runs_of_threads_are_merged_up_to_what_was_promised() {
+        let mut pending = Pending::default();
+        for (time, thread, is_sorted) in [
+            (1, 1, true),
+            (5, 1, false),
+            (9, 1, false),
+            (2, 2, false),
+            (5, 2, false),
+            (6, 2, true),
+            (7, 1, false),
+        ] {
+            pending.push(entry(time, thread), is_sorted);
+        }
+        pending.release(false);
+        assert_eq!(drain(&mut pending), [(1, 1), (2, 2), (5, 1), (5, 2)]);
+        // Too late: it comes as soon as it can.
+        pending.push(entry(3, 3), false);
+        pending.release(false);
+        assert_eq!(drain(&mut pending), [(3, 3)]);
+        pending.release(true);
+        assert_eq!(drain(&mut pending), [(6, 2), (7, 1), (9, 1)]);
+        assert!(pending.is_empty());
+    }
+
+    #[test]
+    fn not_too_many_wait() {
+        let mut pending = Pending::default();
+        let mut most = 0;
+        for time in 0..2_000_000 {
+            if pending.push(entry(time, 0), false) {
+                pending.release(false);
+                drain(&mut pending);
+            }
+            most = most.max(pending.waiting.len());
+        }
+        assert!(most <= MOST + FEW, "{most}");
+    }
+}
