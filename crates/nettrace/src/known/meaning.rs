@@ -1,0 +1,195 @@
+//! What well-known events and their fields mean.
+
+use crate::{Field, FieldType};
+
+/// What an event is in time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// Something at a point in time.
+    #[default]
+    Instant,
+    /// Something starts that an event with the role [`Role::End`] and the same span ends.
+    Begin,
+    /// Something ends.
+    End,
+    /// One of many: of the code that runs, of what is allocated. Its stack is what it is about.
+    Sample,
+    /// A number changed.
+    Counter,
+}
+
+/// Where a field is: its index, then, within an object, the index there.
+pub type FieldPath = Vec<usize>;
+
+/// What an event and its fields mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Meaning {
+    /// What it is in time.
+    pub role: Role,
+    /// Of [`Role::Begin`] and [`Role::End`]: the name of what begins and ends, the same for both. They belong together
+    /// within a provider and a thread, or an activity where there is one.
+    pub span: Option<String>,
+    /// Of [`Role::Counter`]: its fields.
+    pub counter: Option<CounterFields>,
+    /// Of [`Role::Sample`]: the field with how much it counts. Otherwise each sample counts 1.
+    pub weight: Option<FieldPath>,
+    /// The field with a message for people.
+    pub message: Option<FieldPath>,
+    /// The field with the severity of the message: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
+    pub severity: Option<FieldPath>,
+}
+
+/// Which fields of an event make a counter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CounterFields {
+    /// Its name.
+    pub name: FieldPath,
+    /// What the name is unique in, a meter; otherwise it is unique in the provider.
+    pub group: Option<FieldPath>,
+    /// Its labels, as text `key=value,…`.
+    pub tags: Option<FieldPath>,
+    /// Its unit.
+    pub unit: Option<FieldPath>,
+    /// Its value: a number, or a number as text (`System.Diagnostics.Metrics`; empty if nothing was measured). With
+    /// [`CounterFields::is_text_of_quantiles`] it is a text of several.
+    pub value: FieldPath,
+    /// The value is what was added since the event before, instead of the state.
+    pub is_increment: bool,
+    /// The value is text of the form `0.5=1.5;0.95=3;0.99=7`.
+    pub is_text_of_quantiles: bool,
+}
+
+/// Where the field `name` is in `fields`, or in the unnamed object that is around the fields of a self-describing event.
+fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
+    if let [Field { name: around, kind: FieldType::Object(fields), .. }] = fields
+        && around.is_empty()
+    {
+        return Some([vec![0], path_of(fields, name)?].concat());
+    }
+    Some(vec![fields.iter().position(|field| field.name == name)?])
+}
+
+/// The fields within the object at `path`.
+fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
+    path.iter().try_fold(fields, |fields, &index| match &fields.get(index)?.kind {
+        FieldType::Object(inside) => Some(inside.as_slice()),
+        _ => None,
+    })
+}
+
+/// What an event means, whether its fields are known ([`super::find`]) or described by metadata.
+///
+/// `opcode`: 1 if it starts something, 2 if it stops it; 0 if metadata does not say.
+pub fn meaning(provider: &str, event_id: u32, name: &str, opcode: u8, fields: &[Field]) -> Meaning {
+    let field = |name: &str| path_of(fields, name);
+    let sample = |weight| Meaning { role: Role::Sample, weight, ..Meaning::default() };
+    let message = |message| Meaning { message, ..Meaning::default() };
+    match (provider, name) {
+        // An EventSource tells that it could not write an event.
+        (_, "EventSourceMessage") if event_id == 0 => {
+            return message(field("message").or_else(|| (!fields.is_empty()).then(|| vec![0])));
+        }
+        (_, "EventCounters") => {
+            if let Some(counter) = event_counter(fields) {
+                return Meaning { role: Role::Counter, counter: Some(counter), ..Meaning::default() };
+            }
+        }
+        ("Microsoft-DotNETCore-SampleProfiler", _) => return sample(None),
+        // What both count is in the field; a context switch's is a time.
+        ("Universal.Events", _) => return sample(field("Value")),
+        ("Microsoft-Windows-DotNETRuntime", "GCAllocationTick") => {
+            return sample(field("AllocationAmount64").or_else(|| field("AllocationAmount")));
+        }
+        ("Microsoft-Windows-DotNETRuntime", "AllocationSampled") => return sample(field("ObjectSize")),
+        (
+            "Microsoft-Windows-DotNETRuntime",
+            "GCSampledObjectAllocationHigh" | "GCSampledObjectAllocationLow",
+        ) => return sample(field("TotalSizeForTypeSample")),
+        ("Microsoft-Windows-DotNETRuntime", "ProfilerMessage")
+        | ("Microsoft-Windows-DotNETRuntimeStress", "StressLogEvent")
+        | ("Microsoft-Diagnostics-DiagnosticSource" | "System.Diagnostics.Metrics", "Message") => {
+            return message(field("Message"));
+        }
+        ("Microsoft-Windows-DotNETRuntimePrivate", "FailFast") => {
+            return message(field("FailFastUserMessage"));
+        }
+        ("System.Diagnostics.Metrics", "Error") => return message(field("errorMessage")),
+        ("System.Diagnostics.Metrics", _) => {
+            if let Some(counter) = metric(name, fields) {
+                return Meaning { role: Role::Counter, counter: Some(counter), ..Meaning::default() };
+            }
+        }
+        ("Microsoft-Extensions-Logging", "FormattedMessage" | "MessageJson") => {
+            let text = field("FormattedMessage").or_else(|| field("EventName"));
+            return Meaning { message: text, severity: field("Level"), ..Meaning::default() };
+        }
+        _ => {}
+    }
+    let mut meaning = Meaning::default();
+    // The runtime's exception is thrown in an instant that ends nowhere but in newer versions.
+    if name == "ExceptionThrown" {
+        meaning.message = field("ExceptionMessage");
+    }
+    if let Some((role, span)) = span_of(name, opcode) {
+        meaning.role = role;
+        meaning.span = Some(span.to_owned());
+    }
+    meaning
+}
+
+/// What begins or ends with an event of this name.
+fn span_of(name: &str, opcode: u8) -> Option<(Role, &str)> {
+    let (role, suffixes): (_, &[&str]) = match opcode {
+        1 => (Role::Begin, &["Start", "Begin"]),
+        2 => (Role::End, &["Stop", "End"]),
+        // Before .NET 5 metadata has no opcodes.
+        _ if name.len() > 5 && name.ends_with("Start") => (Role::Begin, &["Start"]),
+        _ if name.len() > 4 && name.ends_with("Stop") => (Role::End, &["Stop"]),
+        _ => return None,
+    };
+    let span = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).filter(|span| !span.is_empty());
+    Some((role, span.unwrap_or(name)))
+}
+
+/// The counter in an event `EventCounters`: an object `Payload` with a mean or an increment.
+fn event_counter(fields: &[Field]) -> Option<CounterFields> {
+    let payload = path_of(fields, "Payload")?;
+    let inside = object_at(fields, &payload)?;
+    let field = |name: &str| Some([payload.clone(), path_of(inside, name)?].concat());
+    let increment = field("Increment");
+    Some(CounterFields {
+        name: field("Name")?,
+        group: None,
+        tags: field("Metadata"),
+        unit: field("DisplayUnits"),
+        is_increment: increment.is_some(),
+        value: increment.or_else(|| field("Mean"))?,
+        is_text_of_quantiles: false,
+    })
+}
+
+/// The counter in an event of `System.Diagnostics.Metrics`.
+fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
+    let field = |name: &str| path_of(fields, name);
+    let (value, is_increment) = match name {
+        "CounterRateValuePublished" | "UpDownCounterRateValuePublished" => match field("value") {
+            Some(value) => (value, false),
+            None => (field("rate")?, true),
+        },
+        "GaugeValuePublished" => (field("lastValue")?, false),
+        "HistogramValuePublished" => (field("quantiles")?, false),
+        "Base2ExponentialHistogramValuePublished" => (field("sum")?, false),
+        _ => return None,
+    };
+    Some(CounterFields {
+        name: field("instrumentName")?,
+        group: field("meterName"),
+        tags: field("tags"),
+        unit: field("unit"),
+        value,
+        is_increment,
+        is_text_of_quantiles: name == "HistogramValuePublished",
+    })
+}

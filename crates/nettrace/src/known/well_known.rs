@@ -1,0 +1,126 @@
+//! Well-known events that no manifest has.
+
+use std::sync::Arc;
+
+use super::KnownEvent;
+use super::meaning::meaning;
+use crate::{Field, FieldType, ValueNames};
+
+/// The samples of EventPipe's own profiler.
+const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+/// EventPipe's own events.
+const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
+/// What `DiagnosticSource` and `Activity` tell.
+const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+/// Processes, mappings and symbols of a machine.
+const UNIVERSAL_SYSTEM: &str = "Universal.System";
+/// Samples of a machine.
+const UNIVERSAL_EVENTS: &str = "Universal.Events";
+
+/// Whether the fields that are known of a provider's events are to be taken in place of those on disk.
+///
+/// one-collect describes texts as one byte of UTF-8, but writes a 16-bit length, then as many bytes.
+pub fn replaces_metadata(provider: &str) -> bool {
+    provider == UNIVERSAL_SYSTEM
+}
+
+/// See [`super::find`].
+pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
+    let (name, version, fields) = match provider {
+        SAMPLE_PROFILER if event_id == 0 => ("ThreadSample", 0, vec![sample_type()]),
+        EVENT_PIPE if event_id == 1 => {
+            let mut fields = vec![utf16("CommandLine")];
+            if version > 0 {
+                fields.extend([utf16("OSInformation"), utf16("ArchInformation")]);
+            }
+            ("ProcessInfo", version.min(1), fields)
+        }
+        DIAGNOSTIC_SOURCE => (name, version, diagnostic_source(name)?),
+        UNIVERSAL_EVENTS => (name, version, vec![Field::new("Value", FieldType::VarUInt)]),
+        UNIVERSAL_SYSTEM => (name, version, universal_system(name)?),
+        _ => return None,
+    };
+    let (opcode, opcode_name) = match () {
+        () if name.ends_with("Start") => (1, "Start"),
+        () if name.ends_with("Stop") => (2, "Stop"),
+        () => (0, "Info"),
+    };
+    let name = name.to_owned();
+    let meaning = meaning(provider, event_id, &name, opcode, &fields);
+    Some(KnownEvent {
+        name,
+        version,
+        task: None,
+        opcode,
+        opcode_name: opcode_name.to_owned(),
+        level: 4,
+        keywords: 0,
+        fields,
+        meaning,
+    })
+}
+
+fn utf16(name: &str) -> Field {
+    Field::new(name, FieldType::Utf16String)
+}
+
+/// What a thread was doing when it was sampled.
+fn sample_type() -> Field {
+    let names = [(0, "Error"), (1, "External"), (2, "Managed")];
+    let names = names.map(|(value, name)| (value, name.to_owned())).to_vec();
+    Field {
+        names: Some(Arc::new(ValueNames { are_flags: false, names })),
+        ..Field::new("Type", FieldType::I32)
+    }
+}
+
+fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
+    // Arguments cannot be described by the metadata of version 4.
+    let with_arguments = |second: &str| {
+        let pair = FieldType::Object(vec![utf16("Key"), utf16("Value")]);
+        vec![utf16("SourceName"), utf16(second), Field::new("Arguments", FieldType::Array(Box::new(pair)))]
+    };
+    Some(match name {
+        "Message" => vec![utf16("Message")],
+        "Event"
+        | "Activity1Start"
+        | "Activity1Stop"
+        | "Activity2Start"
+        | "Activity2Stop"
+        | "RecursiveActivity1Start"
+        | "RecursiveActivity1Stop" => with_arguments("EventName"),
+        "ActivityStart" | "ActivityStop" => with_arguments("ActivityName"),
+        "EventJson" => vec![utf16("SourceName"), utf16("EventName"), utf16("ArgmentsJson")],
+        "NewDiagnosticListener" => vec![utf16("SourceName")],
+        _ => return None,
+    })
+}
+
+fn universal_system(name: &str) -> Option<Vec<Field>> {
+    let number = |name| Field::new(name, FieldType::VarUInt);
+    let address = |name| Field { is_hexadecimal: true, ..number(name) };
+    let text = |name| Field::new(name, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+    Some(match name {
+        "ExistingProcess" | "ProcessCreate" => {
+            vec![number("NamespaceId"), text("Name"), text("NamespaceName")]
+        }
+        "ProcessExit" => Vec::new(),
+        "ProcessMapping" => vec![
+            number("Id"),
+            address("StartAddress"),
+            address("EndAddress"),
+            address("FileOffset"),
+            text("FileName"),
+            number("MetadataId"),
+        ],
+        "ProcessMappingMetadata" => vec![number("Id"), text("SymbolMetadata"), text("VersionMetadata")],
+        "ProcessSymbol" => vec![
+            number("Id"),
+            number("MappingId"),
+            address("StartAddress"),
+            address("EndAddress"),
+            text("Name"),
+        ],
+        _ => return None,
+    })
+}
