@@ -4,7 +4,7 @@
     generate_runtime_events.py [--added FILE] MANIFEST > src/known/runtime_events.txt
 
 MANIFEST is src/coreclr/vm/ClrEtwAll.man of the repository dotnet/runtime. FILE has lines in the form of the output;
-they give what an older MANIFEST does not have yet, and what MANIFEST has wins over them.
+they give what an older MANIFEST does not have yet, and win over what it has.
 The form of the output is described in src/known/table.rs. Standard library only.
 """
 
@@ -130,6 +130,10 @@ def provider_lines(manifest, provider):
             number, opcode_name = OPCODES[opcode]
         else:
             number, opcode_name = opcodes.get((task, opcode), (0, opcode))
+        # As PerfView names it, GC/BulkNode instead of GC/GCBulkNode.
+        short = opcode_name.removeprefix(tasks.get(task, "-"))
+        if re.match("[A-Z]", short):
+            opcode_name = short
         key = int(event.get("value")), int(event.get("version"))
         lines["event", key] = (
             f"event {key[0]} {key[1]} {re.sub(r'_V[0-9]+$', '', event.get('symbol'))} {LEVELS[event.get('level')]} "
@@ -181,7 +185,8 @@ def main():
                 # Names of more values of a map that is there.
                 more = [word for word in line.split()[2:] if f" {word.split('=')[0]}=" not in lines[key]]
                 lines[key] = " ".join([lines[key], *more])
-            lines.setdefault(key, line)
+            else:
+                lines[key] = line
         out.append("")
         out.append(f"provider {name} {provider.get('guid').strip('{}').lower()}")
         used = {word for key, line in lines.items() if key[0] == "event" for word in line.split()[-1:]}

@@ -82,14 +82,15 @@ fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
 /// What an event means, whether its fields are known ([`super::find`]) or described by metadata.
 ///
 /// `opcode`: 1 if it starts something, 2 if it stops it; 0 if metadata does not say.
-pub fn meaning(provider: &str, event_id: u32, name: &str, opcode: u8, fields: &[Field]) -> Meaning {
+pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Meaning {
     let field = |name: &str| path_of(fields, name);
     let sample = |weight| Meaning { role: Role::Sample, weight, ..Meaning::default() };
     let message = |message| Meaning { message, ..Meaning::default() };
     match (provider, name) {
-        // An EventSource tells that it could not write an event.
-        (_, "EventSourceMessage") if event_id == 0 => {
-            return message(field("message").or_else(|| (!fields.is_empty()).then(|| vec![0])));
+        // An EventSource tells that it could not write an event. Its identifier is any; before .NET 5 its field has a
+        // name.
+        (_, "EventSourceMessage") => {
+            return message(field("message").or_else(|| field("")));
         }
         (_, "EventCounters") => {
             if let Some(counter) = event_counter(fields) {
@@ -128,11 +129,13 @@ pub fn meaning(provider: &str, event_id: u32, name: &str, opcode: u8, fields: &[
         _ => {}
     }
     let mut meaning = Meaning::default();
-    // The runtime's exception is thrown in an instant that ends nowhere but in newer versions.
     if name == "ExceptionThrown" {
         meaning.message = field("ExceptionMessage");
     }
-    if let Some((role, span)) = span_of(name, opcode) {
+    // The names of the runtime's events do not tell what belongs together; their table does.
+    if !provider.starts_with("Microsoft-Windows-DotNETRuntime")
+        && let Some((role, span)) = span_of(name, opcode)
+    {
         meaning.role = role;
         meaning.span = Some(span.to_owned());
     }
@@ -192,4 +195,89 @@ fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
         is_increment,
         is_text_of_quantiles: name == "HistogramValuePublished",
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, kind: FieldType) -> Field {
+        Field::new(name, kind)
+    }
+
+    fn utf16(name: &str) -> Field {
+        field(name, FieldType::Utf16String)
+    }
+
+    #[test]
+    fn counters_are_found_in_their_object() {
+        // As .NET 10 describes them: an unnamed object around all.
+        let counter = |names: &[(&str, FieldType)]| {
+            let inside = names.iter().map(|(name, kind)| field(name, kind.clone())).collect();
+            vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(inside))]))]
+        };
+        let mean =
+            counter(&[("Name", FieldType::Utf16String), ("Mean", FieldType::F64), ("Count", FieldType::I32)]);
+        let meaning = meaning("System.Runtime", "EventCounters", 0, &mean);
+        assert_eq!(meaning.role, Role::Counter);
+        let counter_fields = meaning.counter.expect("a counter");
+        assert_eq!((counter_fields.name, counter_fields.value), (vec![0, 0, 0], vec![0, 0, 1]));
+        assert!(!counter_fields.is_increment);
+
+        let increment = counter(&[("Name", FieldType::Utf16String), ("Increment", FieldType::F64)]);
+        let meaning = super::meaning("System.Runtime", "EventCounters", 0, &increment);
+        assert!(meaning.counter.is_some_and(|counter| counter.is_increment && counter.value == [0, 0, 1]));
+
+        let other = super::meaning("My-Source", "EventCounters", 0, &[utf16("Name")]);
+        assert_eq!(other, Meaning::default());
+    }
+
+    #[test]
+    fn metrics_are_counters() {
+        let names = ["sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate"];
+        let mut fields: Vec<_> = names.into_iter().map(utf16).collect();
+        let metric = |name, fields: &[Field]| meaning("System.Diagnostics.Metrics", name, 0, fields).counter;
+        let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
+        assert_eq!((counter.name, counter.group, counter.unit), (vec![3], Some(vec![1]), Some(vec![4])));
+        assert_eq!((counter.value, counter.is_increment), (vec![6], true));
+        // Newer versions have the state, too.
+        fields.push(utf16("value"));
+        let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
+        assert_eq!((counter.value, counter.is_increment), (vec![7], false));
+        assert_eq!(metric("HistogramValuePublished", &fields), None);
+        fields.push(utf16("quantiles"));
+        assert!(
+            metric("HistogramValuePublished", &fields).is_some_and(|counter| counter.is_text_of_quantiles)
+        );
+        assert_eq!(metric("BeginInstrumentReporting", &fields), None);
+        let span = meaning("System.Diagnostics.Metrics", "CollectionStart", 1, &fields);
+        assert_eq!((span.role, span.span.as_deref()), (Role::Begin, Some("Collection")));
+    }
+
+    #[test]
+    fn what_an_event_source_says_of_itself_is_a_message() {
+        // .NET 3.1, then .NET 10.
+        let around = vec![field("", FieldType::Object(vec![utf16("message")]))];
+        assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &around).message, Some(vec![0, 0]));
+        assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &[utf16("")]).message, Some(vec![0]));
+        assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &[]).message, None);
+    }
+
+    #[test]
+    fn names_tell_what_starts_and_stops() {
+        let span = |name, opcode| {
+            let meaning = meaning("My-Source", name, opcode, &[]);
+            (meaning.role, meaning.span)
+        };
+        let request = Some("Request".to_owned());
+        assert_eq!(span("RequestStart", 1), (Role::Begin, request.clone()));
+        assert_eq!(span("RequestStop", 2), (Role::End, request.clone()));
+        // Without an opcode on disk.
+        assert_eq!(span("RequestStart", 0), (Role::Begin, request.clone()));
+        assert_eq!(span("RequestStop", 0), (Role::End, request.clone()));
+        assert_eq!(span("Request", 1), (Role::Begin, request));
+        for name in ["Start", "Stop", "Restarted", ""] {
+            assert_eq!(span(name, 0), (Role::Instant, None));
+        }
+    }
 }

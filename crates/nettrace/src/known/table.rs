@@ -18,7 +18,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::KnownEvent;
-use super::meaning::meaning;
+use super::meaning::{Role, meaning};
 use crate::{Field, FieldType, ValueNames};
 
 const TABLE: &str = include_str!("runtime_events.txt");
@@ -82,10 +82,44 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32) -> Option<KnownE
     let opcode_name = words.next()?.to_owned();
     let fields = match words.next()? {
         "-" => Vec::new(),
-        template => fields_of(lines, template)?,
+        template => fields_of(lines.clone(), template)?,
     };
-    let meaning = meaning(provider, event_id, &name, opcode, &fields);
+    let mut meaning = meaning(provider, &name, opcode, &fields);
+    if let Some((role, span)) = span_of(lines, &name, task.as_deref(), opcode) {
+        meaning.role = role;
+        meaning.span = Some(span);
+    }
     Some(KnownEvent { name, version, task, opcode, opcode_name, level, keywords, fields, meaning })
+}
+
+/// What begins or ends with an event of a provider with these lines: its task, or what its name is before `Begin` and
+/// `End`. Some start what nothing stops; those are instants.
+fn span_of(
+    lines: impl Iterator<Item = &'static str>,
+    name: &str,
+    task: Option<&str>,
+    opcode: u8,
+) -> Option<(Role, String)> {
+    // The words of the other events: identifier, version, name, level, keywords, task, opcode.
+    let mut others = lines.filter_map(|line| line.strip_prefix("event ")).map(|line| line.split(' '));
+    match opcode {
+        1 | 2 => {
+            let task = task?;
+            let other = if opcode == 1 { "2" } else { "1" };
+            let is_paired = others.any(|mut words| words.nth(5) == Some(task) && words.next() == Some(other));
+            let role = if opcode == 1 { Role::Begin } else { Role::End };
+            is_paired.then(|| (role, task.to_owned()))
+        }
+        _ => {
+            let (role, span, other) = match name.strip_suffix("Begin") {
+                Some(span) => (Role::Begin, span, "End"),
+                None => (Role::End, name.strip_suffix("End")?, "Begin"),
+            };
+            let is_other = |words: &str| words.strip_prefix(span) == Some(other);
+            let is_paired = others.any(|mut words| words.nth(2).is_some_and(is_other));
+            is_paired.then(|| (role, span.to_owned()))
+        }
+    }
 }
 
 /// The fields of a template of a provider with these lines.
@@ -327,6 +361,35 @@ mod tests {
 
         let event = find(RUNTIME, 39, 0).expect("known");
         assert_eq!(event.fields[2].kind, FieldType::Counted { element: Box::new(FieldType::U8), count: 1 });
+    }
+
+    #[test]
+    fn what_starts_and_stops_is_a_span() {
+        let span = |provider, id, version| {
+            let meaning = find(provider, id, version).expect("known").meaning;
+            (meaning.role, meaning.span)
+        };
+        assert_eq!(span(RUNTIME, 1, 2), (Role::Begin, Some("GC".to_owned())));
+        assert_eq!(span(RUNTIME, 2, 1), (Role::End, Some("GC".to_owned())));
+        assert_eq!(span(RUNTIME, 40, 0), (Role::Begin, Some("WorkerThreadCreationV2".to_owned())));
+        assert_eq!(span(RUNTIME, 41, 0), (Role::End, Some("WorkerThreadCreationV2".to_owned())));
+        assert_eq!(span(RUNTIME, 9, 1), (Role::Begin, Some("GCSuspendEE".to_owned())));
+        assert_eq!(span(RUNTIME, 8, 1), (Role::End, Some("GCSuspendEE".to_owned())));
+        // Nothing stops these, and the last is the end of a rundown, which has another begin.
+        for (provider, id) in [(RUNTIME, 187), (RUNTIME, 60), (RUNTIME, 260), (STRESS, 0), (RUNDOWN, 144)] {
+            assert_eq!(span(provider, id, 0), (Role::Instant, None));
+        }
+    }
+
+    #[test]
+    fn allocations_are_samples_of_bytes() {
+        for (id, version, field) in [(10, 0, 0), (10, 4, 3), (303, 0, 5), (20, 0, 3)] {
+            let event = find(RUNTIME, id, version).expect("known");
+            assert_eq!(event.meaning.role, Role::Sample);
+            assert_eq!(event.meaning.weight, Some(vec![field]), "{event:?}");
+        }
+        let event = find(RUNTIME, 80, 1).expect("known");
+        assert_eq!(event.meaning.message, Some(vec![1]));
     }
 
     #[test]

@@ -46,7 +46,7 @@ pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> O
         () => (0, "Info"),
     };
     let name = name.to_owned();
-    let meaning = meaning(provider, event_id, &name, opcode, &fields);
+    let meaning = meaning(provider, &name, opcode, &fields);
     Some(KnownEvent {
         name,
         version,
@@ -123,4 +123,54 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
         ],
         _ => return None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Role, find};
+    use super::*;
+
+    fn names_of_fields(event: &KnownEvent) -> Vec<&str> {
+        event.fields.iter().map(|field| field.name.as_str()).collect()
+    }
+
+    #[test]
+    fn samples_of_event_pipe_say_what_a_thread_did() {
+        let event = find(SAMPLE_PROFILER, 0, 0, "").expect("known");
+        assert_eq!((event.name.as_str(), event.meaning.role), ("ThreadSample", Role::Sample));
+        let [field] = event.fields.as_slice() else { panic!("one field") };
+        assert_eq!(field.names.as_ref().map(|names| names.names[1].1.as_str()), Some("External"));
+        assert_eq!(find(SAMPLE_PROFILER, 1, 0, ""), None);
+    }
+
+    #[test]
+    fn information_of_a_process_grew() {
+        let event = find(EVENT_PIPE, 1, 0, "ProcessInfo").expect("known");
+        assert_eq!(names_of_fields(&event), ["CommandLine"]);
+        let event = find(EVENT_PIPE, 1, 7, "").expect("known");
+        assert_eq!((event.name.as_str(), event.version), ("ProcessInfo", 1));
+        assert_eq!(names_of_fields(&event), ["CommandLine", "OSInformation", "ArchInformation"]);
+    }
+
+    #[test]
+    fn diagnostic_sources_have_arguments() {
+        let event = find(DIAGNOSTIC_SOURCE, 4, 0, "Activity1Start").expect("known");
+        assert_eq!(names_of_fields(&event), ["SourceName", "EventName", "Arguments"]);
+        let FieldType::Array(element) = &event.fields[2].kind else { panic!("an array") };
+        assert_eq!(**element, FieldType::Object(vec![utf16("Key"), utf16("Value")]));
+        assert_eq!((event.meaning.role, event.meaning.span.as_deref()), (Role::Begin, Some("Activity1")));
+        assert_eq!(find(DIAGNOSTIC_SOURCE, 99, 0, "Other"), None);
+        let event = find(DIAGNOSTIC_SOURCE, 1, 0, "Message").expect("known");
+        assert_eq!(event.meaning.message, Some(vec![0]));
+    }
+
+    #[test]
+    fn texts_of_one_collect_have_a_length() {
+        assert!(replaces_metadata(UNIVERSAL_SYSTEM) && !replaces_metadata(UNIVERSAL_EVENTS));
+        let event = find(UNIVERSAL_SYSTEM, 4, 1, "ProcessSymbol").expect("known");
+        assert_eq!(names_of_fields(&event), ["Id", "MappingId", "StartAddress", "EndAddress", "Name"]);
+        assert_eq!(event.fields[4].kind, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+        let event = find(UNIVERSAL_EVENTS, 1, 1, "cpu").expect("known");
+        assert_eq!((event.meaning.role, event.meaning.weight), (Role::Sample, Some(vec![0])));
+    }
 }
