@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 pub use activity::activity_path;
 pub use meaning::{CounterFields, FieldPath, Meaning, Role, meaning};
-pub use well_known::replaces_metadata;
+pub use well_known::{dynamic_gc_event, replaces_metadata};
 
 use crate::Field;
 
@@ -43,7 +43,8 @@ pub struct KnownEvent {
 /// What is known of the event `event_id` of a provider, whose name in metadata, which can be empty, is `name`.
 ///
 /// If `version` is not known, the newest known one before it stands in for it, otherwise the oldest one: newer versions
-/// of an event append fields. Look at [`KnownEvent::version`], and treat a payload that the fields do not fit as bytes.
+/// of an event append fields. Look at [`KnownEvent::version`]; what is left of a payload after the fields is of a newer
+/// version, and a payload that is shorter than the fields is of something else: take it as bytes.
 pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
     well_known::find(provider, event_id, version, name).or_else(|| table::find(provider, event_id, version))
 }

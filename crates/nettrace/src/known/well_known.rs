@@ -24,6 +24,23 @@ pub fn replaces_metadata(provider: &str) -> bool {
     provider == UNIVERSAL_SYSTEM
 }
 
+/// The fields of what is in the field `Data` of an event `GCDynamicEvent` of the runtime with this `Name`: events that
+/// the collector can add without a change of the manifest. What follows these fields in newer versions is not known.
+pub fn dynamic_gc_event(name: &str) -> Option<Vec<Field>> {
+    if name != "CommittedUsage" {
+        return None;
+    }
+    let sizes = [
+        "TotalCommittedInUse",
+        "TotalCommittedInGlobalDecommit",
+        "TotalCommittedInFree",
+        "TotalCommittedInGlobalFree",
+        "TotalBookkeepingCommitted",
+    ];
+    let version = Field::new("Version", FieldType::U16);
+    Some([version].into_iter().chain(sizes.map(|name| Field::new(name, FieldType::U64))).collect())
+}
+
 /// See [`super::find`].
 pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
     let (name, version, fields) = match provider {
@@ -105,6 +122,7 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
             vec![number("NamespaceId"), text("Name"), text("NamespaceName")]
         }
         "ProcessExit" => Vec::new(),
+        // In some files the two texts of the metadata follow, too, which is why a payload can be longer.
         "ProcessMapping" => vec![
             number("Id"),
             address("StartAddress"),
@@ -162,6 +180,13 @@ mod tests {
         assert_eq!(find(DIAGNOSTIC_SOURCE, 99, 0, "Other"), None);
         let event = find(DIAGNOSTIC_SOURCE, 1, 0, "Message").expect("known");
         assert_eq!(event.meaning.message, Some(vec![0]));
+    }
+
+    #[test]
+    fn the_collector_names_events_of_its_own() {
+        let fields = dynamic_gc_event("CommittedUsage").expect("known");
+        assert_eq!((fields[0].name.as_str(), fields.len()), ("Version", 6));
+        assert_eq!(dynamic_gc_event("Other"), None);
     }
 
     #[test]
