@@ -177,7 +177,7 @@ def main():
     order = ["keyword", "map", "template", "event"]
     for provider in manifest.providers:
         name = provider.get("name")
-        if not name.startswith("Microsoft-Windows-DotNETRuntime"):
+        if "DotNETRuntime" not in name:
             continue
         lines = provider_lines(manifest, provider)
         for key, line in added.get(name, {}).items():
