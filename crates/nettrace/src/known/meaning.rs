@@ -1,22 +1,8 @@
 //! What well-known events and their fields mean.
 
-use crate::{Field, FieldType};
+use ichnos_model::EventRole;
 
-/// What an event is in time.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Role {
-    /// Something at a point in time.
-    #[default]
-    Instant,
-    /// Something starts that an event with the role [`Role::End`] and the same span ends.
-    Begin,
-    /// Something ends.
-    End,
-    /// One of many: of the code that runs, of what is allocated. Its stack is what it is about.
-    Sample,
-    /// A number changed.
-    Counter,
-}
+use crate::{Field, FieldType};
 
 /// Where a field is: its index, then, within an object, the index there.
 pub type FieldPath = Vec<usize>;
@@ -24,15 +10,15 @@ pub type FieldPath = Vec<usize>;
 /// What an event and its fields mean.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Meaning {
+pub struct EventMeaning {
     /// What it is in time.
-    pub role: Role,
-    /// Of [`Role::Begin`] and [`Role::End`]: the name of what begins and ends, the same for both. They belong together
+    pub role: EventRole,
+    /// Of [`EventRole::Begin`] and [`EventRole::End`]: the name of what begins and ends, the same for both. They belong together
     /// within a provider and a thread, or an activity where there is one.
     pub span: Option<String>,
-    /// Of [`Role::Counter`]: its fields.
+    /// Of [`EventRole::Counter`]: its fields.
     pub counter: Option<CounterFields>,
-    /// Of [`Role::Sample`]: the field with how much it counts. Otherwise each sample counts 1.
+    /// Of [`EventRole::Sample`]: the field with how much it counts. Otherwise each sample counts 1.
     pub weight: Option<FieldPath>,
     /// The field with a message for people.
     pub message: Option<FieldPath>,
@@ -82,10 +68,10 @@ fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
 /// What an event means, whether its fields are known ([`super::find`]) or described by metadata.
 ///
 /// `opcode`: 1 if it starts something, 2 if it stops it; 0 if metadata does not say.
-pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Meaning {
+pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> EventMeaning {
     let field = |name: &str| path_of(fields, name);
-    let sample = |weight| Meaning { role: Role::Sample, weight, ..Meaning::default() };
-    let message = |message| Meaning { message, ..Meaning::default() };
+    let sample = |weight| EventMeaning { role: EventRole::Sample, weight, ..EventMeaning::default() };
+    let message = |message| EventMeaning { message, ..EventMeaning::default() };
     match (provider, name) {
         // An EventSource tells that it could not write an event. Its identifier is any; before .NET 5 its field has a
         // name.
@@ -94,7 +80,11 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Mean
         }
         (_, "EventCounters") => {
             if let Some(counter) = event_counter(fields) {
-                return Meaning { role: Role::Counter, counter: Some(counter), ..Meaning::default() };
+                return EventMeaning {
+                    role: EventRole::Counter,
+                    counter: Some(counter),
+                    ..EventMeaning::default()
+                };
             }
         }
         ("Microsoft-DotNETCore-SampleProfiler", _) => return sample(None),
@@ -119,16 +109,20 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Mean
         ("System.Diagnostics.Metrics", "Error") => return message(field("errorMessage")),
         ("System.Diagnostics.Metrics", _) => {
             if let Some(counter) = metric(name, fields) {
-                return Meaning { role: Role::Counter, counter: Some(counter), ..Meaning::default() };
+                return EventMeaning {
+                    role: EventRole::Counter,
+                    counter: Some(counter),
+                    ..EventMeaning::default()
+                };
             }
         }
         ("Microsoft-Extensions-Logging", "FormattedMessage" | "MessageJson") => {
             let text = field("FormattedMessage").or_else(|| field("EventName"));
-            return Meaning { message: text, severity: field("Level"), ..Meaning::default() };
+            return EventMeaning { message: text, severity: field("Level"), ..EventMeaning::default() };
         }
         _ => {}
     }
-    let mut meaning = Meaning::default();
+    let mut meaning = EventMeaning::default();
     if name == "ExceptionThrown" {
         meaning.message = field("ExceptionMessage");
     }
@@ -143,13 +137,13 @@ pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> Mean
 }
 
 /// What begins or ends with an event of this name.
-fn span_of(name: &str, opcode: u8) -> Option<(Role, &str)> {
+fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
     let (role, suffixes): (_, &[&str]) = match opcode {
-        1 => (Role::Begin, &["Start", "Begin"]),
-        2 => (Role::End, &["Stop", "End"]),
+        1 => (EventRole::Begin, &["Start", "Begin"]),
+        2 => (EventRole::End, &["Stop", "End"]),
         // Before .NET 5 metadata has no opcodes.
-        _ if name.len() > 5 && name.ends_with("Start") => (Role::Begin, &["Start"]),
-        _ if name.len() > 4 && name.ends_with("Stop") => (Role::End, &["Stop"]),
+        _ if name.len() > 5 && name.ends_with("Start") => (EventRole::Begin, &["Start"]),
+        _ if name.len() > 4 && name.ends_with("Stop") => (EventRole::End, &["Stop"]),
         _ => return None,
     };
     let span = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).filter(|span| !span.is_empty());
@@ -219,7 +213,7 @@ mod tests {
         let mean =
             counter(&[("Name", FieldType::Utf16String), ("Mean", FieldType::F64), ("Count", FieldType::I32)]);
         let meaning = meaning("System.Runtime", "EventCounters", 0, &mean);
-        assert_eq!(meaning.role, Role::Counter);
+        assert_eq!(meaning.role, EventRole::Counter);
         let counter_fields = meaning.counter.expect("a counter");
         assert_eq!((counter_fields.name, counter_fields.value), (vec![0, 0, 0], vec![0, 0, 1]));
         assert!(!counter_fields.is_increment);
@@ -229,7 +223,7 @@ mod tests {
         assert!(meaning.counter.is_some_and(|counter| counter.is_increment && counter.value == [0, 0, 1]));
 
         let other = super::meaning("My-Source", "EventCounters", 0, &[utf16("Name")]);
-        assert_eq!(other, Meaning::default());
+        assert_eq!(other, EventMeaning::default());
     }
 
     #[test]
@@ -251,7 +245,7 @@ mod tests {
         );
         assert_eq!(metric("BeginInstrumentReporting", &fields), None);
         let span = meaning("System.Diagnostics.Metrics", "CollectionStart", 1, &fields);
-        assert_eq!((span.role, span.span.as_deref()), (Role::Begin, Some("Collection")));
+        assert_eq!((span.role, span.span.as_deref()), (EventRole::Begin, Some("Collection")));
     }
 
     #[test]
@@ -270,14 +264,14 @@ mod tests {
             (meaning.role, meaning.span)
         };
         let request = Some("Request".to_owned());
-        assert_eq!(span("RequestStart", 1), (Role::Begin, request.clone()));
-        assert_eq!(span("RequestStop", 2), (Role::End, request.clone()));
+        assert_eq!(span("RequestStart", 1), (EventRole::Begin, request.clone()));
+        assert_eq!(span("RequestStop", 2), (EventRole::End, request.clone()));
         // Without an opcode on disk.
-        assert_eq!(span("RequestStart", 0), (Role::Begin, request.clone()));
-        assert_eq!(span("RequestStop", 0), (Role::End, request.clone()));
-        assert_eq!(span("Request", 1), (Role::Begin, request));
+        assert_eq!(span("RequestStart", 0), (EventRole::Begin, request.clone()));
+        assert_eq!(span("RequestStop", 0), (EventRole::End, request.clone()));
+        assert_eq!(span("Request", 1), (EventRole::Begin, request));
         for name in ["Start", "Stop", "Restarted", ""] {
-            assert_eq!(span(name, 0), (Role::Instant, None));
+            assert_eq!(span(name, 0), (EventRole::Instant, None));
         }
     }
 }

@@ -11,7 +11,7 @@ mod well_known;
 use uuid::Uuid;
 
 pub use activity::activity_path;
-pub use meaning::{CounterFields, FieldPath, Meaning, Role, meaning};
+pub use meaning::{CounterFields, EventMeaning, FieldPath, meaning};
 pub use well_known::{dynamic_gc_event, replaces_metadata};
 
 use crate::Field;
@@ -37,7 +37,7 @@ pub struct KnownEvent {
     /// Fields of the payload in order. An event without fields has no payload.
     pub fields: Vec<Field>,
     /// What the event and its fields mean.
-    pub meaning: Meaning,
+    pub meaning: EventMeaning,
 }
 
 /// What is known of the event `event_id` of a provider, whose name in metadata, which can be empty, is `name`.

@@ -15,10 +15,11 @@
 
 use std::sync::Arc;
 
+use ichnos_model::EventRole;
 use uuid::Uuid;
 
 use super::KnownEvent;
-use super::meaning::{Role, meaning};
+use super::meaning::meaning;
 use crate::{Field, FieldType, ValueNames};
 
 const TABLE: &str = include_str!("runtime_events.txt");
@@ -99,7 +100,7 @@ fn span_of(
     name: &str,
     task: Option<&str>,
     opcode: u8,
-) -> Option<(Role, String)> {
+) -> Option<(EventRole, String)> {
     // The words of the other events: identifier, version, name, level, keywords, task, opcode.
     let mut others = lines.filter_map(|line| line.strip_prefix("event ")).map(|line| line.split(' '));
     match opcode {
@@ -107,13 +108,13 @@ fn span_of(
             let task = task?;
             let other = if opcode == 1 { "2" } else { "1" };
             let is_paired = others.any(|mut words| words.nth(5) == Some(task) && words.next() == Some(other));
-            let role = if opcode == 1 { Role::Begin } else { Role::End };
+            let role = if opcode == 1 { EventRole::Begin } else { EventRole::End };
             is_paired.then(|| (role, task.to_owned()))
         }
         _ => {
             let (role, span, other) = match name.strip_suffix("Begin") {
-                Some(span) => (Role::Begin, span, "End"),
-                None => (Role::End, name.strip_suffix("End")?, "Begin"),
+                Some(span) => (EventRole::Begin, span, "End"),
+                None => (EventRole::End, name.strip_suffix("End")?, "Begin"),
             };
             let is_other = |words: &str| words.strip_prefix(span) == Some(other);
             let is_paired = others.any(|mut words| words.nth(2).is_some_and(is_other));
@@ -369,15 +370,15 @@ mod tests {
             let meaning = find(provider, id, version).expect("known").meaning;
             (meaning.role, meaning.span)
         };
-        assert_eq!(span(RUNTIME, 1, 2), (Role::Begin, Some("GC".to_owned())));
-        assert_eq!(span(RUNTIME, 2, 1), (Role::End, Some("GC".to_owned())));
-        assert_eq!(span(RUNTIME, 40, 0), (Role::Begin, Some("WorkerThreadCreationV2".to_owned())));
-        assert_eq!(span(RUNTIME, 41, 0), (Role::End, Some("WorkerThreadCreationV2".to_owned())));
-        assert_eq!(span(RUNTIME, 9, 1), (Role::Begin, Some("GCSuspendEE".to_owned())));
-        assert_eq!(span(RUNTIME, 8, 1), (Role::End, Some("GCSuspendEE".to_owned())));
+        assert_eq!(span(RUNTIME, 1, 2), (EventRole::Begin, Some("GC".to_owned())));
+        assert_eq!(span(RUNTIME, 2, 1), (EventRole::End, Some("GC".to_owned())));
+        assert_eq!(span(RUNTIME, 40, 0), (EventRole::Begin, Some("WorkerThreadCreationV2".to_owned())));
+        assert_eq!(span(RUNTIME, 41, 0), (EventRole::End, Some("WorkerThreadCreationV2".to_owned())));
+        assert_eq!(span(RUNTIME, 9, 1), (EventRole::Begin, Some("GCSuspendEE".to_owned())));
+        assert_eq!(span(RUNTIME, 8, 1), (EventRole::End, Some("GCSuspendEE".to_owned())));
         // Nothing stops these, and the last is the end of a rundown, which has another begin.
         for (provider, id) in [(RUNTIME, 187), (RUNTIME, 60), (RUNTIME, 260), (STRESS, 0), (RUNDOWN, 144)] {
-            assert_eq!(span(provider, id, 0), (Role::Instant, None));
+            assert_eq!(span(provider, id, 0), (EventRole::Instant, None));
         }
     }
 
@@ -385,7 +386,7 @@ mod tests {
     fn allocations_are_samples_of_bytes() {
         for (id, version, field) in [(10, 0, 0), (10, 4, 3), (303, 0, 5), (20, 0, 3)] {
             let event = find(RUNTIME, id, version).expect("known");
-            assert_eq!(event.meaning.role, Role::Sample);
+            assert_eq!(event.meaning.role, EventRole::Sample);
             assert_eq!(event.meaning.weight, Some(vec![field]), "{event:?}");
         }
         let event = find(RUNTIME, 80, 1).expect("known");

@@ -145,8 +145,9 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Role, find};
+    use super::super::find;
     use super::*;
+    use ichnos_model::EventRole;
 
     fn names_of_fields(event: &KnownEvent) -> Vec<&str> {
         event.fields.iter().map(|field| field.name.as_str()).collect()
@@ -155,7 +156,7 @@ mod tests {
     #[test]
     fn samples_of_event_pipe_say_what_a_thread_did() {
         let event = find(SAMPLE_PROFILER, 0, 0, "").expect("known");
-        assert_eq!((event.name.as_str(), event.meaning.role), ("ThreadSample", Role::Sample));
+        assert_eq!((event.name.as_str(), event.meaning.role), ("ThreadSample", EventRole::Sample));
         let [field] = event.fields.as_slice() else { panic!("one field") };
         assert_eq!(field.names.as_ref().map(|names| names.names[1].1.as_str()), Some("External"));
         assert_eq!(find(SAMPLE_PROFILER, 1, 0, ""), None);
@@ -176,7 +177,10 @@ mod tests {
         assert_eq!(names_of_fields(&event), ["SourceName", "EventName", "Arguments"]);
         let FieldType::Array(element) = &event.fields[2].kind else { panic!("an array") };
         assert_eq!(**element, FieldType::Object(vec![utf16("Key"), utf16("Value")]));
-        assert_eq!((event.meaning.role, event.meaning.span.as_deref()), (Role::Begin, Some("Activity1")));
+        assert_eq!(
+            (event.meaning.role, event.meaning.span.as_deref()),
+            (EventRole::Begin, Some("Activity1"))
+        );
         assert_eq!(find(DIAGNOSTIC_SOURCE, 99, 0, "Other"), None);
         let event = find(DIAGNOSTIC_SOURCE, 1, 0, "Message").expect("known");
         assert_eq!(event.meaning.message, Some(vec![0]));
@@ -196,6 +200,6 @@ mod tests {
         assert_eq!(names_of_fields(&event), ["Id", "MappingId", "StartAddress", "EndAddress", "Name"]);
         assert_eq!(event.fields[4].kind, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
         let event = find(UNIVERSAL_EVENTS, 1, 1, "cpu").expect("known");
-        assert_eq!((event.meaning.role, event.meaning.weight), (Role::Sample, Some(vec![0])));
+        assert_eq!((event.meaning.role, event.meaning.weight), (EventRole::Sample, Some(vec![0])));
     }
 }
