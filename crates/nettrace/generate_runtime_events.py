@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes src/known/runtime_events.txt from the manifest of the .NET runtime's events.
 
-    generate_runtime_events.py [--added FILE] MANIFEST > src/known/runtime_events.txt
+    generate_runtime_events.py --source WHAT [--added FILE] MANIFEST > src/known/runtime_events.txt
 
-MANIFEST is src/coreclr/vm/ClrEtwAll.man of the repository dotnet/runtime. FILE has lines in the form of the output;
+MANIFEST is src/coreclr/vm/ClrEtwAll.man of the repository dotnet/runtime, WHAT says of when it is. FILE has lines in the form of the output;
 they give what an older MANIFEST does not have yet, and win over what it has.
 The form of the output is described in src/known/table.rs. Standard library only.
 """
@@ -174,6 +174,7 @@ def main():
     out.append(f"# Facts from {options.source}, src/coreclr/vm/ClrEtwAll.man (MIT, .NET Foundation)")
     if added:
         out.append("# and from later versions of that file: runtime_events_added.txt.")
+    out.append("# To write it again, see the head of that script.")
     order = ["keyword", "map", "template", "event"]
     for provider in manifest.providers:
         name = provider.get("name")
