@@ -4,6 +4,7 @@
 mod container;
 mod event_row;
 mod field;
+pub mod known;
 mod metadata;
 mod reader;
 mod rule;

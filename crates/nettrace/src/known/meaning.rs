@@ -1,0 +1,277 @@
+//! What well-known events and their fields mean.
+
+use ichnos_model::EventRole;
+
+use crate::{Field, FieldType};
+
+/// Where a field is: its index, then, within an object, the index there.
+pub type FieldPath = Vec<usize>;
+
+/// What an event and its fields mean.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EventMeaning {
+    /// What it is in time.
+    pub role: EventRole,
+    /// Of [`EventRole::Begin`] and [`EventRole::End`]: the name of what begins and ends, the same for both. They belong together
+    /// within a provider and a thread, or an activity where there is one.
+    pub span: Option<String>,
+    /// Of [`EventRole::Counter`]: its fields.
+    pub counter: Option<CounterFields>,
+    /// Of [`EventRole::Sample`]: the field with how much it counts. Otherwise each sample counts 1.
+    pub weight: Option<FieldPath>,
+    /// The field with a message for people.
+    pub message: Option<FieldPath>,
+    /// The field with the severity of the message: 0 trace, 1 debug, 2 information, 3 warning, 4 error, 5 critical.
+    pub severity: Option<FieldPath>,
+}
+
+/// Which fields of an event make a counter.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CounterFields {
+    /// Its name.
+    pub name: FieldPath,
+    /// What the name is unique in, a meter; otherwise it is unique in the provider.
+    pub group: Option<FieldPath>,
+    /// Its labels, as text `key=value,…`.
+    pub tags: Option<FieldPath>,
+    /// Its unit.
+    pub unit: Option<FieldPath>,
+    /// Its value: a number, or a number as text (`System.Diagnostics.Metrics`; empty if nothing was measured). With
+    /// [`CounterFields::is_text_of_quantiles`] it is a text of several.
+    pub value: FieldPath,
+    /// The value is what was added since the event before, instead of the state.
+    pub is_increment: bool,
+    /// The value is text of the form `0.5=1.5;0.95=3;0.99=7`.
+    pub is_text_of_quantiles: bool,
+}
+
+/// Where the field `name` is in `fields`, or in the unnamed object that is around the fields of a self-describing event.
+fn path_of(fields: &[Field], name: &str) -> Option<FieldPath> {
+    if let [Field { name: around, kind: FieldType::Object(fields), .. }] = fields
+        && around.is_empty()
+    {
+        return Some([vec![0], path_of(fields, name)?].concat());
+    }
+    Some(vec![fields.iter().position(|field| field.name == name)?])
+}
+
+/// The fields within the object at `path`.
+fn object_at<'a>(fields: &'a [Field], path: &[usize]) -> Option<&'a [Field]> {
+    path.iter().try_fold(fields, |fields, &index| match &fields.get(index)?.kind {
+        FieldType::Object(inside) => Some(inside.as_slice()),
+        _ => None,
+    })
+}
+
+/// What an event means, whether its fields are known ([`super::find`]) or described by metadata.
+///
+/// `opcode`: 1 if it starts something, 2 if it stops it; 0 if metadata does not say.
+pub fn meaning(provider: &str, name: &str, opcode: u8, fields: &[Field]) -> EventMeaning {
+    let field = |name: &str| path_of(fields, name);
+    let sample = |weight| EventMeaning { role: EventRole::Sample, weight, ..EventMeaning::default() };
+    let message = |message| EventMeaning { message, ..EventMeaning::default() };
+    match (provider, name) {
+        // An EventSource tells that it could not write an event. Its identifier is any; before .NET 5 its field has a
+        // name.
+        (_, "EventSourceMessage") => {
+            return message(field("message").or_else(|| field("")));
+        }
+        (_, "EventCounters") => {
+            if let Some(counter) = event_counter(fields) {
+                return EventMeaning {
+                    role: EventRole::Counter,
+                    counter: Some(counter),
+                    ..EventMeaning::default()
+                };
+            }
+        }
+        ("Microsoft-DotNETCore-SampleProfiler", _) => return sample(None),
+        // What both count is in the field; a context switch's is a time.
+        ("Universal.Events", _) => return sample(field("Value")),
+        ("Microsoft-Windows-DotNETRuntime", "GCAllocationTick") => {
+            return sample(field("AllocationAmount64").or_else(|| field("AllocationAmount")));
+        }
+        ("Microsoft-Windows-DotNETRuntime", "AllocationSampled") => return sample(field("ObjectSize")),
+        (
+            "Microsoft-Windows-DotNETRuntime",
+            "GCSampledObjectAllocationHigh" | "GCSampledObjectAllocationLow",
+        ) => return sample(field("TotalSizeForTypeSample")),
+        ("Microsoft-Windows-DotNETRuntime", "ProfilerMessage")
+        | ("Microsoft-Windows-DotNETRuntimeStress", "StressLogEvent")
+        | ("Microsoft-Diagnostics-DiagnosticSource" | "System.Diagnostics.Metrics", "Message") => {
+            return message(field("Message"));
+        }
+        ("Microsoft-Windows-DotNETRuntimePrivate", "FailFast") => {
+            return message(field("FailFastUserMessage"));
+        }
+        ("System.Diagnostics.Metrics", "Error") => return message(field("errorMessage")),
+        ("System.Diagnostics.Metrics", _) => {
+            if let Some(counter) = metric(name, fields) {
+                return EventMeaning {
+                    role: EventRole::Counter,
+                    counter: Some(counter),
+                    ..EventMeaning::default()
+                };
+            }
+        }
+        ("Microsoft-Extensions-Logging", "FormattedMessage" | "MessageJson") => {
+            let text = field("FormattedMessage").or_else(|| field("EventName"));
+            return EventMeaning { message: text, severity: field("Level"), ..EventMeaning::default() };
+        }
+        _ => {}
+    }
+    let mut meaning = EventMeaning::default();
+    if name == "ExceptionThrown" {
+        meaning.message = field("ExceptionMessage");
+    }
+    // The names of the runtime's events do not tell what belongs together; their table does.
+    if !provider.starts_with("Microsoft-Windows-DotNETRuntime")
+        && let Some((role, span)) = span_of(name, opcode)
+    {
+        meaning.role = role;
+        meaning.span = Some(span.to_owned());
+    }
+    meaning
+}
+
+/// What begins or ends with an event of this name.
+fn span_of(name: &str, opcode: u8) -> Option<(EventRole, &str)> {
+    let (role, suffixes): (_, &[&str]) = match opcode {
+        1 => (EventRole::Begin, &["Start", "Begin"]),
+        2 => (EventRole::End, &["Stop", "End"]),
+        // Before .NET 5 metadata has no opcodes.
+        _ if name.len() > 5 && name.ends_with("Start") => (EventRole::Begin, &["Start"]),
+        _ if name.len() > 4 && name.ends_with("Stop") => (EventRole::End, &["Stop"]),
+        _ => return None,
+    };
+    let span = suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).filter(|span| !span.is_empty());
+    Some((role, span.unwrap_or(name)))
+}
+
+/// The counter in an event `EventCounters`: an object `Payload` with a mean or an increment.
+fn event_counter(fields: &[Field]) -> Option<CounterFields> {
+    let payload = path_of(fields, "Payload")?;
+    let inside = object_at(fields, &payload)?;
+    let field = |name: &str| Some([payload.clone(), path_of(inside, name)?].concat());
+    let increment = field("Increment");
+    Some(CounterFields {
+        name: field("Name")?,
+        group: None,
+        tags: field("Metadata"),
+        unit: field("DisplayUnits"),
+        is_increment: increment.is_some(),
+        value: increment.or_else(|| field("Mean"))?,
+        is_text_of_quantiles: false,
+    })
+}
+
+/// The counter in an event of `System.Diagnostics.Metrics`.
+fn metric(name: &str, fields: &[Field]) -> Option<CounterFields> {
+    let field = |name: &str| path_of(fields, name);
+    let (value, is_increment) = match name {
+        "CounterRateValuePublished" | "UpDownCounterRateValuePublished" => match field("value") {
+            Some(value) => (value, false),
+            None => (field("rate")?, true),
+        },
+        "GaugeValuePublished" => (field("lastValue")?, false),
+        "HistogramValuePublished" => (field("quantiles")?, false),
+        "Base2ExponentialHistogramValuePublished" => (field("sum")?, false),
+        _ => return None,
+    };
+    Some(CounterFields {
+        name: field("instrumentName")?,
+        group: field("meterName"),
+        tags: field("tags"),
+        unit: field("unit"),
+        value,
+        is_increment,
+        is_text_of_quantiles: name == "HistogramValuePublished",
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn field(name: &str, kind: FieldType) -> Field {
+        Field::new(name, kind)
+    }
+
+    fn utf16(name: &str) -> Field {
+        field(name, FieldType::Utf16String)
+    }
+
+    #[test]
+    fn counters_are_found_in_their_object() {
+        // As .NET 10 describes them: an unnamed object around all.
+        let counter = |names: &[(&str, FieldType)]| {
+            let inside = names.iter().map(|(name, kind)| field(name, kind.clone())).collect();
+            vec![field("", FieldType::Object(vec![field("Payload", FieldType::Object(inside))]))]
+        };
+        let mean =
+            counter(&[("Name", FieldType::Utf16String), ("Mean", FieldType::F64), ("Count", FieldType::I32)]);
+        let meaning = meaning("System.Runtime", "EventCounters", 0, &mean);
+        assert_eq!(meaning.role, EventRole::Counter);
+        let counter_fields = meaning.counter.expect("a counter");
+        assert_eq!((counter_fields.name, counter_fields.value), (vec![0, 0, 0], vec![0, 0, 1]));
+        assert!(!counter_fields.is_increment);
+
+        let increment = counter(&[("Name", FieldType::Utf16String), ("Increment", FieldType::F64)]);
+        let meaning = super::meaning("System.Runtime", "EventCounters", 0, &increment);
+        assert!(meaning.counter.is_some_and(|counter| counter.is_increment && counter.value == [0, 0, 1]));
+
+        let other = super::meaning("My-Source", "EventCounters", 0, &[utf16("Name")]);
+        assert_eq!(other, EventMeaning::default());
+    }
+
+    #[test]
+    fn metrics_are_counters() {
+        let names = ["sessionId", "meterName", "meterVersion", "instrumentName", "unit", "tags", "rate"];
+        let mut fields: Vec<_> = names.into_iter().map(utf16).collect();
+        let metric = |name, fields: &[Field]| meaning("System.Diagnostics.Metrics", name, 0, fields).counter;
+        let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
+        assert_eq!((counter.name, counter.group, counter.unit), (vec![3], Some(vec![1]), Some(vec![4])));
+        assert_eq!((counter.value, counter.is_increment), (vec![6], true));
+        // Newer versions have the state, too.
+        fields.push(utf16("value"));
+        let counter = metric("CounterRateValuePublished", &fields).expect("a counter");
+        assert_eq!((counter.value, counter.is_increment), (vec![7], false));
+        assert_eq!(metric("HistogramValuePublished", &fields), None);
+        fields.push(utf16("quantiles"));
+        assert!(
+            metric("HistogramValuePublished", &fields).is_some_and(|counter| counter.is_text_of_quantiles)
+        );
+        assert_eq!(metric("BeginInstrumentReporting", &fields), None);
+        let span = meaning("System.Diagnostics.Metrics", "CollectionStart", 1, &fields);
+        assert_eq!((span.role, span.span.as_deref()), (EventRole::Begin, Some("Collection")));
+    }
+
+    #[test]
+    fn what_an_event_source_says_of_itself_is_a_message() {
+        // .NET 3.1, then .NET 10.
+        let around = vec![field("", FieldType::Object(vec![utf16("message")]))];
+        assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &around).message, Some(vec![0, 0]));
+        assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &[utf16("")]).message, Some(vec![0]));
+        assert_eq!(meaning("My-Source", "EventSourceMessage", 0, &[]).message, None);
+    }
+
+    #[test]
+    fn names_tell_what_starts_and_stops() {
+        let span = |name, opcode| {
+            let meaning = meaning("My-Source", name, opcode, &[]);
+            (meaning.role, meaning.span)
+        };
+        let request = Some("Request".to_owned());
+        assert_eq!(span("RequestStart", 1), (EventRole::Begin, request.clone()));
+        assert_eq!(span("RequestStop", 2), (EventRole::End, request.clone()));
+        // Without an opcode on disk.
+        assert_eq!(span("RequestStart", 0), (EventRole::Begin, request.clone()));
+        assert_eq!(span("RequestStop", 0), (EventRole::End, request.clone()));
+        assert_eq!(span("Request", 1), (EventRole::Begin, request));
+        for name in ["Start", "Stop", "Restarted", ""] {
+            assert_eq!(span(name, 0), (EventRole::Instant, None));
+        }
+    }
+}

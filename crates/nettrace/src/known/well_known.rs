@@ -1,0 +1,205 @@
+//! Well-known events that no manifest has.
+
+use std::sync::Arc;
+
+use super::KnownEvent;
+use super::meaning::meaning;
+use crate::{Field, FieldType, ValueNames};
+
+/// The samples of EventPipe's own profiler.
+const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
+/// EventPipe's own events.
+const EVENT_PIPE: &str = "Microsoft-DotNETCore-EventPipe";
+/// What `DiagnosticSource` and `Activity` tell.
+const DIAGNOSTIC_SOURCE: &str = "Microsoft-Diagnostics-DiagnosticSource";
+/// Processes, mappings and symbols of a machine.
+const UNIVERSAL_SYSTEM: &str = "Universal.System";
+/// Samples of a machine.
+const UNIVERSAL_EVENTS: &str = "Universal.Events";
+
+/// Whether the fields that are known of a provider's events are to be taken in place of those on disk.
+///
+/// one-collect describes texts as one byte of UTF-8, but writes a 16-bit length, then as many bytes.
+pub fn replaces_metadata(provider: &str) -> bool {
+    provider == UNIVERSAL_SYSTEM
+}
+
+/// The fields of what is in the field `Data` of an event `GCDynamicEvent` of the runtime with this `Name`: events that
+/// the collector can add without a change of the manifest. What follows these fields in newer versions is not known.
+pub fn dynamic_gc_event(name: &str) -> Option<Vec<Field>> {
+    if name != "CommittedUsage" {
+        return None;
+    }
+    let sizes = [
+        "TotalCommittedInUse",
+        "TotalCommittedInGlobalDecommit",
+        "TotalCommittedInFree",
+        "TotalCommittedInGlobalFree",
+        "TotalBookkeepingCommitted",
+    ];
+    let version = Field::new("Version", FieldType::U16);
+    Some([version].into_iter().chain(sizes.map(|name| Field::new(name, FieldType::U64))).collect())
+}
+
+/// See [`super::find`].
+pub(super) fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
+    let (name, version, fields) = match provider {
+        SAMPLE_PROFILER if event_id == 0 => ("ThreadSample", 0, vec![sample_type()]),
+        EVENT_PIPE if event_id == 1 => {
+            let mut fields = vec![utf16("CommandLine")];
+            if version > 0 {
+                fields.extend([utf16("OSInformation"), utf16("ArchInformation")]);
+            }
+            ("ProcessInfo", version.min(1), fields)
+        }
+        DIAGNOSTIC_SOURCE => (name, version, diagnostic_source(name)?),
+        UNIVERSAL_EVENTS => (name, version, vec![Field::new("Value", FieldType::VarUInt)]),
+        UNIVERSAL_SYSTEM => (name, version, universal_system(name)?),
+        _ => return None,
+    };
+    let (opcode, opcode_name) = match () {
+        () if name.ends_with("Start") => (1, "Start"),
+        () if name.ends_with("Stop") => (2, "Stop"),
+        () => (0, "Info"),
+    };
+    let name = name.to_owned();
+    let meaning = meaning(provider, &name, opcode, &fields);
+    Some(KnownEvent {
+        name,
+        version,
+        task: None,
+        opcode,
+        opcode_name: opcode_name.to_owned(),
+        level: 4,
+        keywords: 0,
+        fields,
+        meaning,
+    })
+}
+
+fn utf16(name: &str) -> Field {
+    Field::new(name, FieldType::Utf16String)
+}
+
+/// What a thread was doing when it was sampled.
+fn sample_type() -> Field {
+    let names = [(0, "Error"), (1, "External"), (2, "Managed")];
+    let names = names.map(|(value, name)| (value, name.to_owned())).to_vec();
+    Field {
+        names: Some(Arc::new(ValueNames { are_flags: false, names })),
+        ..Field::new("Type", FieldType::I32)
+    }
+}
+
+fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
+    // Arguments cannot be described by the metadata of version 4.
+    let with_arguments = |second: &str| {
+        let pair = FieldType::Object(vec![utf16("Key"), utf16("Value")]);
+        vec![utf16("SourceName"), utf16(second), Field::new("Arguments", FieldType::Array(Box::new(pair)))]
+    };
+    Some(match name {
+        "Message" => vec![utf16("Message")],
+        "Event"
+        | "Activity1Start"
+        | "Activity1Stop"
+        | "Activity2Start"
+        | "Activity2Stop"
+        | "RecursiveActivity1Start"
+        | "RecursiveActivity1Stop" => with_arguments("EventName"),
+        "ActivityStart" | "ActivityStop" => with_arguments("ActivityName"),
+        "EventJson" => vec![utf16("SourceName"), utf16("EventName"), utf16("ArgmentsJson")],
+        "NewDiagnosticListener" => vec![utf16("SourceName")],
+        _ => return None,
+    })
+}
+
+fn universal_system(name: &str) -> Option<Vec<Field>> {
+    let number = |name| Field::new(name, FieldType::VarUInt);
+    let address = |name| Field { is_hexadecimal: true, ..number(name) };
+    let text = |name| Field::new(name, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+    Some(match name {
+        "ExistingProcess" | "ProcessCreate" => {
+            vec![number("NamespaceId"), text("Name"), text("NamespaceName")]
+        }
+        "ProcessExit" => Vec::new(),
+        // In some files the two texts of the metadata follow, too, which is why a payload can be longer.
+        "ProcessMapping" => vec![
+            number("Id"),
+            address("StartAddress"),
+            address("EndAddress"),
+            address("FileOffset"),
+            text("FileName"),
+            number("MetadataId"),
+        ],
+        "ProcessMappingMetadata" => vec![number("Id"), text("SymbolMetadata"), text("VersionMetadata")],
+        "ProcessSymbol" => vec![
+            number("Id"),
+            number("MappingId"),
+            address("StartAddress"),
+            address("EndAddress"),
+            text("Name"),
+        ],
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::*;
+    use ichnos_model::EventRole;
+
+    fn names_of_fields(event: &KnownEvent) -> Vec<&str> {
+        event.fields.iter().map(|field| field.name.as_str()).collect()
+    }
+
+    #[test]
+    fn samples_of_event_pipe_say_what_a_thread_did() {
+        let event = find(SAMPLE_PROFILER, 0, 0, "").expect("known");
+        assert_eq!((event.name.as_str(), event.meaning.role), ("ThreadSample", EventRole::Sample));
+        let [field] = event.fields.as_slice() else { panic!("one field") };
+        assert_eq!(field.names.as_ref().map(|names| names.names[1].1.as_str()), Some("External"));
+        assert_eq!(find(SAMPLE_PROFILER, 1, 0, ""), None);
+    }
+
+    #[test]
+    fn information_of_a_process_grew() {
+        let event = find(EVENT_PIPE, 1, 0, "ProcessInfo").expect("known");
+        assert_eq!(names_of_fields(&event), ["CommandLine"]);
+        let event = find(EVENT_PIPE, 1, 7, "").expect("known");
+        assert_eq!((event.name.as_str(), event.version), ("ProcessInfo", 1));
+        assert_eq!(names_of_fields(&event), ["CommandLine", "OSInformation", "ArchInformation"]);
+    }
+
+    #[test]
+    fn diagnostic_sources_have_arguments() {
+        let event = find(DIAGNOSTIC_SOURCE, 4, 0, "Activity1Start").expect("known");
+        assert_eq!(names_of_fields(&event), ["SourceName", "EventName", "Arguments"]);
+        let FieldType::Array(element) = &event.fields[2].kind else { panic!("an array") };
+        assert_eq!(**element, FieldType::Object(vec![utf16("Key"), utf16("Value")]));
+        assert_eq!(
+            (event.meaning.role, event.meaning.span.as_deref()),
+            (EventRole::Begin, Some("Activity1"))
+        );
+        assert_eq!(find(DIAGNOSTIC_SOURCE, 99, 0, "Other"), None);
+        let event = find(DIAGNOSTIC_SOURCE, 1, 0, "Message").expect("known");
+        assert_eq!(event.meaning.message, Some(vec![0]));
+    }
+
+    #[test]
+    fn the_collector_names_events_of_its_own() {
+        let fields = dynamic_gc_event("CommittedUsage").expect("known");
+        assert_eq!((fields[0].name.as_str(), fields.len()), ("Version", 6));
+        assert_eq!(dynamic_gc_event("Other"), None);
+    }
+
+    #[test]
+    fn texts_of_one_collect_have_a_length() {
+        assert!(replaces_metadata(UNIVERSAL_SYSTEM) && !replaces_metadata(UNIVERSAL_EVENTS));
+        let event = find(UNIVERSAL_SYSTEM, 4, 1, "ProcessSymbol").expect("known");
+        assert_eq!(names_of_fields(&event), ["Id", "MappingId", "StartAddress", "EndAddress", "Name"]);
+        assert_eq!(event.fields[4].kind, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+        let event = find(UNIVERSAL_EVENTS, 1, 1, "cpu").expect("known");
+        assert_eq!((event.meaning.role, event.meaning.weight), (EventRole::Sample, Some(vec![0])));
+    }
+}
