@@ -88,6 +88,12 @@ impl FieldClass {
         Self::new(FieldKind::Optional { field: field.into(), selector, ranges: None })
     }
 
+    /// Whether it is such a class as [`FieldClass::optional`] makes.
+    #[must_use]
+    pub fn is_optional_of_values(&self) -> bool {
+        matches!(&self.kind, FieldKind::Optional { selector, .. } if selector.is_of_values())
+    }
+
     /// A structure of these members, aligned to bytes.
     #[must_use]
     pub fn structure(members: impl IntoIterator<Item = Member>) -> Self {

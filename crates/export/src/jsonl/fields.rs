@@ -328,8 +328,12 @@ impl Visitor for FieldWriter<'_> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        self.lead(field);
-        if !present {
+        // Of one of values, nothing in the record says that it is absent.
+        let is_shown = present || !field.class().is_optional_of_values();
+        if is_shown {
+            self.lead(field);
+        }
+        if !present && is_shown {
             self.push("null");
         }
         self.enter(Around::Alone);

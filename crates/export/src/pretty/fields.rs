@@ -447,15 +447,23 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
     }
 
     fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
-        if self.lead(field) {
+        if field.class().is_optional_of_values() {
+            // Nothing in the record says that it is absent.
+            if !present {
+                self.enter(Around::Array(0));
+            } else if self.lead(field) {
+                self.enter(Around::Alone);
+            }
+        } else if self.lead(field) {
             self.push(if present { "{ " } else { "<none>" });
             self.enter(if present { Around::Alone } else { Around::Array(0) });
         }
     }
 
     fn end_optional(&mut self, field: Field<'_>) {
-        if !self.labels.hide(field) {
-            if matches!(self.around, Around::Alone) {
+        let is_of_values = field.class().is_optional_of_values();
+        if !self.labels.hide(field) || is_of_values && matches!(self.around, Around::Array(_)) {
+            if matches!(self.around, Around::Alone) && !is_of_values {
                 self.push(" }");
             }
             self.leave();

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use ichnos_model::{
     BitField, ByteOrder, CauseKind, ClockClass, ClockOrigin, DataStreamClass, DisplayBase, EventRecordClass,
-    EventRole, FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale,
-    LevelStep, LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning, Meanings,
-    Member, Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
+    FieldClass, FieldKind, FieldLocation, IntegerProperties, IntegerRange, Length, LevelScale, LevelStep,
+    LocationStep, LogLevel, LogRole, LogSeverity, Mappings, MappingsBuilder, Meaning, Meanings, Member,
+    Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
 use super::outline::Outline;
+use crate::known::{self, EventMeaning, FieldPath};
 use crate::{Field, FieldType, Metadata, ValueNames, Version};
 
 /// Members of the common context: what all events have. They are always values.
@@ -71,35 +72,32 @@ const LOGGER_LEVELS: LevelScale = LevelScale(&[
 
 /// Describes an event that its metadata describes, or the tables of well-known events.
 pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6: bool) -> EventKind {
-    let known = known::find(metadata);
+    let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
     let name = match &*metadata.name {
         "" => {
             known.as_ref().map_or_else(|| format!("Event{}", metadata.event_id), |known| known.name.clone())
         }
         name => name.to_owned(),
     };
-    let fields = match (&known, flatten(&metadata.fields)) {
-        (Some(known), fields) if known.replaces || fields.is_empty() => Some(known.fields.clone()),
-        (_, fields) if !fields.is_empty() => Some(fields.to_vec()),
+    let described = flatten(&metadata.fields);
+    let fields = match &known {
+        Some(known) if described.is_empty() || known::replaces_metadata(&metadata.provider) => {
+            Some(&*known.fields)
+        }
+        _ if !described.is_empty() => Some(described),
         // An event without fields, or with fields that its provider could not describe: the payload shows.
         _ => None,
     };
-    let opcode = metadata.opcode.or_else(|| known.as_ref().and_then(|known| known.opcode));
-    let opcode = opcode.or_else(|| opcode_of_name(&name)).unwrap_or(0);
-    let (payload, form) = payload_class(fields.as_deref(), pointer_bits);
-    let mut meanings = context_meanings(is_v6);
-    let role = known.as_ref().and_then(|known| known.role).unwrap_or(match opcode {
-        1 => EventRole::Begin,
-        2 => EventRole::End,
-        _ => EventRole::Instant,
-    });
+    let opcode = metadata.opcode.or_else(|| known.as_ref().map(|known| known.opcode)).unwrap_or(0);
+    let meaning = match &known {
+        Some(known) => known.meaning.clone(),
+        None => known::meaning(&metadata.provider, &name, opcode, fields.unwrap_or_default()),
+    };
+    let (payload, form) = payload_class(fields, pointer_bits);
     let level = known.as_ref().map_or(0, |known| known.level).max(metadata.level);
-    let log = log_role(metadata, level, fields.as_deref(), &payload, &mut meanings);
-    if let Some(known) = &known {
-        for (name, meaning) in &known.meanings {
-            insert_meaning(&mut meanings, &payload, name, *meaning);
-        }
-    }
+    let mut meanings = context_meanings(is_v6);
+    insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
+    let log = log_role(metadata, level, &meaning);
     let keywords = metadata.keywords & !SESSION_KEYWORDS;
     let mut properties = vec![
         ("provider".to_owned(), Value::Text(metadata.provider.clone())),
@@ -108,10 +106,26 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
         ("level".to_owned(), Value::Integer(level.into())),
         ("keywords".to_owned(), Value::Text(format!("{keywords:#x}"))),
     ];
+    let names = known::keyword_names(&metadata.provider);
+    let names: Vec<_> =
+        names.into_iter().filter(|(mask, _)| keywords & mask != 0).map(|(_, name)| name).collect();
+    if !names.is_empty() {
+        properties.push(("keyword-names".to_owned(), Value::Text(names.join(", "))));
+    }
+    if let Some(known) = &known {
+        let task = known.task.as_ref().map(|task| ("task".to_owned(), Value::Text(task.clone())));
+        properties.extend(task);
+    }
     if opcode != 0 {
         properties.push(("opcode".to_owned(), Value::Integer(opcode.into())));
+        let name = known.as_ref().map(|known| &known.opcode_name).filter(|name| !name.is_empty());
+        properties.extend(name.map(|name| ("opcode-name".to_owned(), Value::Text(name.clone()))));
     }
-    let texts = [("message-template", &metadata.message_template), ("description", &metadata.description)];
+    let texts = [
+        ("span", &meaning.span),
+        ("message-template", &metadata.message_template),
+        ("description", &metadata.description),
+    ];
     for (name, text) in texts {
         properties.extend(text.iter().map(|text| (name.to_owned(), Value::Text(text.clone()))));
     }
@@ -122,7 +136,7 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
         name: Some(format!("{}/{name}", metadata.provider)),
         payload: Some(Arc::new(payload)),
         meanings,
-        role,
+        role: meaning.role,
         log: log.map(Arc::new),
         ..EventRecordClass::default()
     };
@@ -138,58 +152,46 @@ fn flatten(fields: &[Field]) -> &[Field] {
     }
 }
 
-/// .NET Core 3 does not write opcodes: the name of the event says what it begins or ends.
-fn opcode_of_name(name: &str) -> Option<u8> {
-    let ends_with = |suffix: &str| {
-        let begin = name.len().checked_sub(suffix.len());
-        begin.and_then(|begin| name.get(begin..)).is_some_and(|end| end.eq_ignore_ascii_case(suffix))
+/// Notes what fields of the payload mean. Only those at the top have meanings: of those within others, the one at the
+/// top does not mean the same.
+fn insert_meanings(meanings: &mut Meanings, payload: &FieldClass, fields: &[Field], meaning: &EventMeaning) {
+    let FieldKind::Structure { members, .. } = &payload.kind else { return };
+    // Lengths of arrays are members, but no fields.
+    let shown =
+        members.iter().enumerate().filter(|(_, member)| !matches!(member.class.kind, FieldKind::Padding(_)));
+    let indexes: Vec<usize> = shown.map(|(index, _)| index).collect();
+    // Events that describe themselves have one field around all others.
+    let is_flattened = fields.len() != 1;
+    let mut insert = |path: Option<&FieldPath>, meaning: Meaning| {
+        let index = match path.map(Vec::as_slice) {
+            Some([index]) => Some(*index),
+            Some([0, index]) if is_flattened => Some(*index),
+            _ => None,
+        };
+        if let Some(index) = index.and_then(|index| indexes.get(index)) {
+            meanings.insert(Scope::Payload, *index, meaning);
+        }
     };
-    if ends_with("Start") {
-        Some(1)
-    } else if ends_with("Stop") {
-        Some(2)
-    } else {
-        None
-    }
-}
-
-fn insert_meaning(meanings: &mut Meanings, payload: &FieldClass, name: &str, meaning: Meaning) {
-    if let FieldKind::Structure { members, .. } = &payload.kind
-        && let Some(index) = members.iter().position(|member| member.name == name)
-    {
-        meanings.insert(Scope::Payload, index, meaning);
+    insert(meaning.weight.as_ref(), Meaning::Weight);
+    insert(meaning.message.as_ref(), Meaning::Message);
+    insert(meaning.severity.as_ref(), Meaning::Severity);
+    if let Some(counter) = &meaning.counter {
+        insert(Some(&counter.name), Meaning::CounterName);
+        insert(Some(&counter.value), Meaning::CounterValue);
     }
 }
 
 /// What makes events lines of a log: messages of EventSource itself, and those of loggers.
-fn log_role(
-    metadata: &Metadata,
-    level: u8,
-    fields: Option<&[Field]>,
-    payload: &FieldClass,
-    meanings: &mut Meanings,
-) -> Option<LogRole> {
-    let names = |name: &str| fields.is_some_and(|fields| fields.iter().any(|field| field.name == name));
-    if metadata.event_id == 0 && metadata.name == "EventSourceMessage" {
-        insert_meaning(meanings, payload, "message", Meaning::Message);
+fn log_role(metadata: &Metadata, level: u8, meaning: &EventMeaning) -> Option<LogRole> {
+    if metadata.name == "EventSourceMessage" {
         // An error of the provider itself.
         return Some(LogRole::new(LogSeverity::Constant(level.clamp(2, 3).into()), LEVELS));
     }
-    if metadata.provider == "Microsoft-Extensions-Logging" && names("FormattedMessage") {
-        let pairs = [
-            ("FormattedMessage", Meaning::Message),
-            ("LoggerName", Meaning::Tag),
-            ("Level", Meaning::Severity),
-        ];
-        for (name, meaning) in pairs {
-            insert_meaning(meanings, payload, name, meaning);
-        }
-        return Some(LogRole::new(LogSeverity::Member, LOGGER_LEVELS));
-    }
-    if metadata.message_template.is_some() {
-        return Some(LogRole::new(LogSeverity::Constant(level.into()), LEVELS));
-    }
-    None
+    meaning.message.as_ref()?;
+    Some(match meaning.severity {
+        Some(_) => LogRole::new(LogSeverity::Member, LOGGER_LEVELS),
+        None => LogRole::new(LogSeverity::Constant(level.into()), LEVELS),
+    })
 }
 
 /// The class of events that do not fit their own, or that have none.
@@ -296,8 +298,7 @@ fn common_context(is_v6: bool) -> FieldClass {
             Member::new("thread_name", FieldClass::optional(FieldClass::string())),
             Member::new("trace_id", FieldClass::optional(FieldClass::string())),
             Member::new("span_id", FieldClass::optional(hexadecimal(64))),
-            Member::new("labels_length", padding(32)),
-            Member::new("labels", dynamic_array("labels_length", label)),
+            Member::new("labels", FieldClass::optional(array_of_values(label))),
         ]);
     }
     FieldClass::structure(members)
@@ -480,6 +481,16 @@ fn location(name: &str) -> Box<FieldLocation> {
     Box::new(FieldLocation { origin: None, path, any_option: false, declared_at: Default::default() })
 }
 
+/// An array in a scope of values, which alone say how many elements it has.
+fn array_of_values(element: FieldClass) -> FieldClass {
+    FieldClass::new(FieldKind::Array {
+        element: Arc::new(element),
+        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        minimum_alignment: 8,
+        element_aligns: true,
+    })
+}
+
 fn dynamic_array(length: &str, element: FieldClass) -> FieldClass {
     FieldClass::new(FieldKind::Array {
         element: Arc::new(element),
@@ -545,27 +556,4 @@ fn mappings<'n>(names: impl Iterator<Item = (u64, &'n str)>, length: u64, signed
         }
     }
     mappings.finish()
-}
-
-/// What tables say of events that metadata does not describe.
-pub(super) mod known {
-    use ichnos_model::{EventRole, Meaning};
-
-    use crate::{Field, Metadata};
-
-    /// A well-known event.
-    pub(crate) struct Known {
-        pub(crate) name: String,
-        pub(crate) fields: Vec<Field>,
-        /// Whether its fields count, though metadata describes some.
-        pub(crate) replaces: bool,
-        pub(crate) opcode: Option<u8>,
-        pub(crate) level: u8,
-        pub(crate) role: Option<EventRole>,
-        pub(crate) meanings: Vec<(String, Meaning)>,
-    }
-
-    pub(crate) fn find(_metadata: &Metadata) -> Option<Known> {
-        None
-    }
 }

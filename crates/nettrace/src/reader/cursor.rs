@@ -716,6 +716,10 @@ impl EventCursor {
         push_optional(values, name.map(|name| FieldValue::Text(name.as_bytes())));
         push_optional(values, labels.trace_id.as_deref().map(|id| FieldValue::Text(id.as_bytes())));
         push_optional(values, labels.span_id);
+        values.push_optional(!labels.others.is_empty());
+        if labels.others.is_empty() {
+            return;
+        }
         values.begin_array();
         for (name, value) in &labels.others {
             values.begin_structure();
