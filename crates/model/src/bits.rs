@@ -216,9 +216,7 @@ mod tests {
                     for other in [[1, 0], [0, 1], [0, 0x80], [0x80, 0], [0xff, 0xff]] {
                         let mut bytes: Vec<u8> = other.iter().copied().cycle().take(length).collect();
                         // Zeros that are a part of two code units, before it and behind it, are none.
-                        for byte in zero..(zero + unit).min(length) {
-                            bytes[byte] = 0;
-                        }
+                        bytes.iter_mut().skip(zero).take(unit).for_each(|byte| *byte = 0);
                         let expected = bytes
                             .chunks_exact(unit)
                             .position(|chunk| chunk.iter().all(|byte| *byte == 0))
