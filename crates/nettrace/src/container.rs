@@ -144,11 +144,19 @@ impl Container {
     /// If the file cannot be read.
     pub fn open(beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let short = || if is_all { Err(Refusal::Short(beginning.len() as u64)) } else { Ok(None) };
-        let is_prefix = |of: &[u8]| beginning.starts_with(of.get(..beginning.len().min(of.len())).unwrap_or(of));
+        let is_prefix =
+            |of: &[u8]| beginning.starts_with(of.get(..beginning.len().min(of.len())).unwrap_or(of));
         if !(is_prefix(MAGIC) || is_prefix(FAST_SERIALIZATION)) || beginning.is_empty() && is_all {
             return Err(Refusal::NotNettrace);
         }
-        let opened = |version, at| Self { version, at, is_complete: false, fault: None, is_done: false, chainless_from: None };
+        let opened = |version, at| Self {
+            version,
+            at,
+            is_complete: false,
+            fault: None,
+            is_done: false,
+            chainless_from: None,
+        };
         if !beginning.starts_with(MAGIC) {
             return match beginning.len() < FAST_SERIALIZATION.len() {
                 true => short(),
@@ -238,7 +246,8 @@ impl Container {
                 // Part of the frame of a block.
                 let rest = bytes.len().saturating_sub(at) as u64;
                 self.is_done = true;
-                let found = if rest == 0 { "the end of the file".to_owned() } else { format!("{rest} bytes") };
+                let found =
+                    if rest == 0 { "the end of the file".to_owned() } else { format!("{rest} bytes") };
                 let statement = format!("expected a block or the mark of the end, found {found}");
                 Step::Fault(Fault::new(Rule::StreamEnd, self.at, statement).skipping(rest))
             }
@@ -265,7 +274,9 @@ impl Container {
                 if !view.is_all {
                     return None;
                 }
-                return view.resync(at + 1, self.version).map(|found| self.skip_to(view, begin, found, Rule::ObjectBegin));
+                return view
+                    .resync(at + 1, self.version)
+                    .map(|found| self.skip_to(view, begin, found, Rule::ObjectBegin));
             }
             let found = view.resync(at + 1, self.version);
             return Some(match found {
@@ -301,10 +312,13 @@ impl Container {
             Some(Tagged::End(end)) => {
                 self.at = view.base + end as u64;
                 if least_reader > known && kind != BlockKind::Unknown {
-                    let statement =
-                        format!("expected at most version {known}, found {version}, which needs a newer reader");
+                    let statement = format!(
+                        "expected at most version {known}, found {version}, which needs a newer reader"
+                    );
                     let size = content.len() as u64;
-                    return Some(Step::Fault(Fault::new(Rule::ObjectVersion, begin, statement).skipping(size)));
+                    return Some(Step::Fault(
+                        Fault::new(Rule::ObjectVersion, begin, statement).skipping(size),
+                    ));
                 }
                 Some(Step::Block(Block { kind, begin, content: absolute(content), is_whole: true }))
             }
@@ -336,7 +350,9 @@ impl Container {
         self.at = view.base + found as u64;
         let skipped = self.at - begin;
         let what = if rule == Rule::ObjectBegin { "an object" } else { "a block" };
-        Step::Fault(Fault::new(rule, begin, format!("expected {what}, found something else")).skipping(skipped))
+        Step::Fault(
+            Fault::new(rule, begin, format!("expected {what}, found something else")).skipping(skipped),
+        )
     }
 
     // -----------------------------------------------------------------------------------------
@@ -542,14 +558,18 @@ impl View<'_> {
     /// Whether a chain of blocks begins here.
     fn is_chain(self, mut at: usize) -> bool {
         for link in 0..3 {
-            let Some(header) = Wire::at(self.bytes, at).u32() else { return link > 0 && at == self.bytes.len() };
+            let Some(header) = Wire::at(self.bytes, at).u32() else {
+                return link > 0 && at == self.bytes.len();
+            };
             let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
             match kind {
                 0 => return link > 0 && size == 0 && at + 4 == self.bytes.len(),
                 2..=8 if self.looks_like(kind, at + 4, size) != Some(false) => {}
                 _ => return false,
             }
-            let Some(end) = at.checked_add(4 + size).filter(|end| *end <= self.bytes.len()) else { return false };
+            let Some(end) = at.checked_add(4 + size).filter(|end| *end <= self.bytes.len()) else {
+                return false;
+            };
             at = end;
         }
         true

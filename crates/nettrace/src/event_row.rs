@@ -226,7 +226,8 @@ mod tests {
         let bytes = [
             0xc3, 5, 9, 77, 3, 100, 2, b'a', b'b', // all but threads and stacks
             0x00, 5, b'c', b'd', // nothing but the time
-            0x02, 1, 78, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, b'e', b'f', // earlier
+            0x02, 1, 78, 4, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, b'e',
+            b'f', // earlier
         ];
         let mut rows = EventRows::new(RowEncoding::Compressed { labels: false }, 0..bytes.len(), 0);
         let row = rows.next(&bytes).unwrap().clone();

@@ -247,4 +247,3 @@ fn scalar(code: u32, is_v6: bool) -> Option<FieldType> {
         _ => return None,
     })
 }
-

@@ -111,14 +111,20 @@ impl Rule {
                 "the events are delivered in the best order that can be found; the program that wrote the file has a \
                  bug"
             }
-            Self::StackId | Self::ThreadIndex | Self::LabelListId | Self::LabelKind | Self::MetadataIdOnce => {
+            Self::StackId
+            | Self::ThreadIndex
+            | Self::LabelListId
+            | Self::LabelKind
+            | Self::MetadataIdOnce => {
                 "the events are read without it; the program that wrote the file has a bug, or blocks are missing"
             }
             Self::Payload => {
                 "the event is shown as bytes; the provider describes its event wrongly, or is of a version that is \
                  not known"
             }
-            Self::ObjectVersion => "the file is of a newer version of the format: what is known of it is read",
+            Self::ObjectVersion => {
+                "the file is of a newer version of the format: what is known of it is read"
+            }
             _ => "bytes of the file were changed or are missing: get it again from where it was recorded",
         }
     }

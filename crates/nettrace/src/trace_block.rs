@@ -49,7 +49,8 @@ impl SystemTime {
         }
         // Days of the proleptic Gregorian calendar, in years that begin with March.
         let (years, months) = if month > 2 { (year, month - 3) } else { (year - 1, month + 9) };
-        let days = 365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1 - 719_468;
+        let days =
+            365 * years + years / 4 - years / 100 + years / 400 + (153 * months + 2) / 5 + day - 1 - 719_468;
         let [hour, minute, second] = [self.hour, self.minute, self.second].map(i64::from);
         let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second;
         Some(i128::from(seconds) * 1_000_000_000 + i128::from(self.millisecond) * 1_000_000)
