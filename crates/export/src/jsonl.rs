@@ -11,7 +11,7 @@ use std::ops::ControlFlow;
 
 use ichnos_model::{
     Attributes, ClockClass, ClockOrigin, ClockValue, Damage, DataStream, Discarded, Event, EventRecordClass,
-    FieldRef, Message, Packet, Scope, Sink, Trace, Uuid, Value,
+    EventRole, FieldRef, Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
 use crate::integers::Integers;
@@ -453,6 +453,7 @@ fn push_class(out: &mut Vec<u8>, event: &Event<'_>, stream: u64) {
     push_identity(out, &class.namespace, &class.name, &class.uid);
     push_log_level(out, class);
     push_text(out, "emf_uri", property::emf_uri(class));
+    push_text(out, "role", (class.role != EventRole::Instant).then(|| class.role.name()));
     meanings::push_meanings(out, event);
     push_attributes(out, &class.attributes);
     out.extend_from_slice(b"}\n");

@@ -9,7 +9,8 @@ use ichnos_model::decode::{PacketBits, Position, UNKNOWN};
 use ichnos_model::{
     BitField, ByteOrder, ClockClass, ClockOrigin, ClockValue, DataStream, DataStreamClass, Discarded, Event,
     EventRecordClass, EventValues, FieldClass, FieldKind, IntegerProperties, Limits, Member, Message, Packet,
-    Role, Roles, Scopes, Sink, Trace, TraceClass, Value,
+    Role, Roles, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass, Value, VariableLengthValue,
+    WallClock,
 };
 
 /// Bytes that can be looked at while a sink writes them.
@@ -57,6 +58,37 @@ pub(crate) fn u8_class() -> Arc<FieldClass> {
 pub(crate) fn structure(members: Vec<(&str, Arc<FieldClass>)>) -> Arc<FieldClass> {
     let members = members.into_iter().map(|(name, class)| Member::new(name, class)).collect();
     class(FieldKind::Structure { members, minimum_alignment: 1 })
+}
+
+/// Members of the kinds that CTF does not have, and the bytes of a payload of them: a GUID, the same time as a date
+/// of three clocks, a value that is no date, and two characters of UTF-16, the second one being half of one.
+pub(crate) fn guid_dates_characters() -> (Vec<(&'static str, Arc<FieldClass>)>, Vec<u8>) {
+    let character = || {
+        let (encoding, length) = (StringEncoding::Utf16Le, StringLength::Static(2));
+        class(FieldKind::String { encoding, length, alignment: 8 })
+    };
+    let date = |signed, clock| Arc::new(FieldClass::wall_clock(signed, clock));
+    let seconds = IntegerProperties { wall_clock: Some(WallClock::UNIX_SECONDS), ..Default::default() };
+    let variable = VariableLengthValue::Integer(seconds);
+    let members = vec![
+        ("id", Arc::new(FieldClass::guid())),
+        ("filetime", date(true, WallClock::FILETIME)),
+        ("ticks", date(false, WallClock::DOTNET_TICKS)),
+        ("var", class(FieldKind::VariableLength { value: variable, alignment: 8 })),
+        ("none", date(true, WallClock::FILETIME)),
+        ("c", character()),
+        ("half", character()),
+    ];
+    // 6B29FC40-CA47-1067-B31D-00DD010662DA: the example of MS-DTYP.
+    let mut bytes = b"\x40\xfc\x29\x6b\x47\xca\x67\x10\xb3\x1d\x00\xdd\x01\x06\x62\xda".to_vec();
+    let unix_ticks = 15_659_573_009_480_911;
+    bytes.extend_from_slice(&(unix_ticks + 11_644_473_600 * 10_000_000i64).to_le_bytes());
+    bytes.extend_from_slice(&(unix_ticks as u64 + 62_135_596_800 * 10_000_000).to_le_bytes());
+    // 1,565,957,300 in groups of 7 bits.
+    bytes.extend_from_slice(&[0xb4, 0xb9, 0xda, 0xea, 0x05]);
+    bytes.extend_from_slice(&i64::MIN.to_le_bytes());
+    bytes.extend_from_slice(&[0xe9, 0, 0x3d, 0xd8]);
+    (members, bytes)
 }
 
 /// A trace with one data stream class of one event record class, `ev` with id 3.

@@ -27,7 +27,11 @@ fn unsigned(length: u64, alignment: u64) -> FieldKind {
 }
 
 fn text() -> FieldKind {
-    FieldKind::String { encoding: StringEncoding::Utf8, length: StringLength::NullTerminated, alignment: 8 }
+    text_in(StringEncoding::Utf8)
+}
+
+fn text_in(encoding: StringEncoding) -> FieldKind {
+    FieldKind::String { encoding, length: StringLength::NullTerminated, alignment: 8 }
 }
 
 /// As a tracer without any frills writes it: 24 bytes at fixed places.
@@ -94,6 +98,30 @@ fn strings() -> (Arc<FieldClass>, Vec<u8>) {
     (structure(members), bytes)
 }
 
+/// Three strings in UTF-16 between numbers, as .NET names the methods that it loads.
+fn wide_strings() -> (Arc<FieldClass>, Vec<u8>) {
+    let text = || text_in(StringEncoding::Utf16Le);
+    let members = vec![
+        ("method", unsigned(64, 8)),
+        ("flags", unsigned(8, 8)),
+        ("namespace", text()),
+        ("name", text()),
+        ("signature", text()),
+        ("instance", unsigned(16, 8)),
+    ];
+    let mut bytes = (1..=9).collect::<Vec<u8>>();
+    for text in [
+        "System.Collections.Concurrent.ConcurrentQueue`1[System.__Canon]",
+        "TryDequeue",
+        "instance bool  (!0&)",
+    ] {
+        bytes.extend(text.encode_utf16().flat_map(u16::to_le_bytes));
+        bytes.extend([0; 2]);
+    }
+    bytes.extend(9u16.to_le_bytes());
+    (structure(members), bytes)
+}
+
 #[derive(Default)]
 struct Sum(u64);
 
@@ -124,9 +152,12 @@ fn decode<V: Visitor>(plan: &Plan, bytes: &[u8], slots: &[Cell<i128>], visitor: 
 }
 
 fn all(criterion: &mut Criterion) {
-    for (name, (class, record)) in
-        [("plain", plain()), ("lttng-header", lttng_header()), ("strings", strings())]
-    {
+    for (name, (class, record)) in [
+        ("plain", plain()),
+        ("lttng-header", lttng_header()),
+        ("strings", strings()),
+        ("wide-strings", wide_strings()),
+    ] {
         let event = EventRecordClass { payload: Some(class), ..EventRecordClass::default() };
         let stream = DataStreamClass { event_records: vec![Arc::new(event)], ..DataStreamClass::default() };
         let trace = TraceClass { data_streams: vec![stream], ..TraceClass::default() };

@@ -2,8 +2,10 @@
 
 /// Offset of the first code unit that is zero.
 pub(crate) fn terminator(bytes: &[u8], unit: usize) -> Option<usize> {
-    if unit == 1 {
-        return first_zero(bytes);
+    match unit {
+        1 => return first_zero(bytes),
+        2 => return first_zero_pair(bytes),
+        _ => {}
     }
     bytes.chunks_exact(unit).position(|chunk| chunk.iter().all(|byte| *byte == 0)).map(|index| index * unit)
 }
@@ -165,6 +167,35 @@ pub(crate) fn first_zero(bytes: &[u8]) -> Option<usize> {
     found.map(|found| at + found)
 }
 
+/// Where the first pair of bytes is that is zero, of the pairs from the first byte on, wherever in memory that is.
+#[inline]
+pub(crate) fn first_zero_pair(bytes: &[u8]) -> Option<usize> {
+    // Vectors have the pairs of a block at once, words say which it is.
+    let (blocks, _) = bytes.as_chunks::<32>();
+    let has_zero = |block: &[u8; 32]| {
+        block.as_chunks().0.iter().fold(false, |found, pair| found | (u16::from_le_bytes(*pair) == 0))
+    };
+    let mut at = blocks.iter().take_while(|block| !has_zero(block)).count() * 32;
+    while let Some(word) = bytes.get(at..).and_then(|bytes| bytes.first_chunk()) {
+        if let Some(found) = first_zero_pair_of(u64::from_le_bytes(*word)) {
+            return Some(at + found);
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..)?;
+    let pairs = rest.get(..rest.len() / 2 * 2)?;
+    let found = first_zero_pair_of(first_word(pairs) | u64::MAX << (pairs.len() * 8));
+    found.map(|found| at + found)
+}
+
+#[inline(always)]
+fn first_zero_pair_of(word: u64) -> Option<usize> {
+    const ONES: u64 = 0x0001_0001_0001_0001;
+    // Borrows run upwards only, so the lowest pair that is found is right.
+    let zeros = word.wrapping_sub(ONES) & !word & (ONES << 15);
+    (zeros != 0).then(|| zeros.trailing_zeros() as usize / 16 * 2)
+}
+
 #[inline(always)]
 fn first_zero_byte(word: u64) -> Option<usize> {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -175,7 +206,27 @@ fn first_zero_byte(word: u64) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use super::{first_word, first_zero};
+    use super::{first_word, first_zero, terminator};
+
+    #[test]
+    fn the_first_code_unit_that_is_zero_is_found_wherever_it_is() {
+        for unit in [2, 4] {
+            for length in 0..100 {
+                for zero in (0..=length + unit).step_by(unit) {
+                    for other in [[1, 0], [0, 1], [0, 0x80], [0x80, 0], [0xff, 0xff]] {
+                        let mut bytes: Vec<u8> = other.iter().copied().cycle().take(length).collect();
+                        // Zeros that are a part of two code units, before it and behind it, are none.
+                        bytes.iter_mut().skip(zero).take(unit).for_each(|byte| *byte = 0);
+                        let expected = bytes
+                            .chunks_exact(unit)
+                            .position(|chunk| chunk.iter().all(|byte| *byte == 0))
+                            .map(|index| index * unit);
+                        assert_eq!(terminator(&bytes, unit), expected, "{bytes:?}");
+                    }
+                }
+            }
+        }
+    }
 
     #[test]
     fn missing_bytes_of_a_word_are_zero() {

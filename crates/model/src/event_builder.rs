@@ -347,7 +347,7 @@ mod tests {
     use super::*;
     use crate::{
         BitField, ByteOrder, DataStreamClass, EventRecordClass, FieldClass, IntegerProperties, Limits,
-        Member, StringEncoding, Trace, TraceClass,
+        Member, StringEncoding, Trace, TraceClass, Uuid, WallClock,
     };
 
     fn builder() -> EventBuilder {
@@ -402,6 +402,40 @@ mod tests {
             assert_eq!(event.field("payload.text").unwrap().as_str(), Some("x"));
             assert!(event.field("payload.cpu").is_none() && event.field("inner").is_none());
         }
+    }
+
+    #[test]
+    fn guids_dates_and_characters() {
+        let character = FieldKind::String {
+            encoding: StringEncoding::Utf16Le,
+            length: StringLength::Static(2),
+            alignment: 8,
+        };
+        let members = [
+            Member::new("id", FieldClass::guid()),
+            Member::new("time", FieldClass::wall_clock(false, WallClock::FILETIME)),
+            Member::new("c", FieldClass::new(character)),
+        ];
+        let class = EventRecordClass::new("e", members);
+        let class = TraceClass::new("x", [], [DataStreamClass::new(Some(0), [class])]);
+        let trace = Trace::new(class, "t", &Limits::default()).unwrap();
+        let stream = DataStream::new(Arc::new(trace), 0, None, "s").unwrap();
+        let mut builder = EventBuilder::new(Arc::new(stream), 0).unwrap();
+        let id = Uuid::from_u128(0x6b29fc40_ca47_1067_b31d_00dd010662da);
+        builder.set("id", id).unwrap();
+        builder.set("time", 116_444_736_000_000_000u64).unwrap();
+        builder.set("c", FieldValue::Text(&[0x3d, 0xd8])).unwrap();
+        let event = builder.event().unwrap();
+        assert_eq!(event.field("id").unwrap().as_uuid(), Some(id));
+        assert_eq!(event.field("time").unwrap().as_uuid(), None);
+        assert_eq!(event.field("c").unwrap().as_bytes(), Some(&[0x3d, 0xd8][..]));
+        builder.set("id", "6b29fc40").unwrap();
+        let error = builder.event().unwrap_err().to_string();
+        assert_eq!(error, "payload member `id`: expected a GUID, found a string");
+        builder.set("id", id).unwrap();
+        builder.set("c", FieldValue::Text(b"1234")).unwrap();
+        let error = builder.event().unwrap_err().to_string();
+        assert_eq!(error, "payload member `c`: expected at most 2 bytes, found 4 bytes");
     }
 
     #[test]

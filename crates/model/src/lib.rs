@@ -45,6 +45,7 @@ mod stream;
 mod symbols;
 mod text_position;
 mod trace_class;
+mod utf16;
 mod value;
 mod visitor;
 mod wall_clock;

@@ -2,6 +2,8 @@
 
 use std::borrow::Cow;
 
+use crate::utf16;
+
 /// Encoding of a string.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
@@ -64,7 +66,39 @@ impl<'a> Text<'a> {
     pub fn to_str_lossy(&self) -> Cow<'a, str> {
         match self.encoding {
             StringEncoding::Utf8 => String::from_utf8_lossy(self.bytes),
-            _ => Cow::Owned(self.characters().map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)).collect()),
+            _ => {
+                let mut text = Vec::new();
+                self.write_utf8(&mut text);
+                Cow::Owned(String::from_utf8(text).unwrap_or_default())
+            }
+        }
+    }
+
+    /// Appends the text in UTF-8; what is not valid becomes U+FFFD. False if there is such.
+    pub fn write_utf8(&self, out: &mut Vec<u8>) -> bool {
+        match self.encoding {
+            StringEncoding::Utf8 => {
+                let mut is_valid = true;
+                for chunk in self.bytes.utf8_chunks() {
+                    out.extend_from_slice(chunk.valid().as_bytes());
+                    if !chunk.invalid().is_empty() {
+                        is_valid = false;
+                        out.extend_from_slice("\u{fffd}".as_bytes());
+                    }
+                }
+                is_valid
+            }
+            StringEncoding::Utf16Le => utf16::push_utf8::<false>(out, self.bytes),
+            StringEncoding::Utf16Be => utf16::push_utf8::<true>(out, self.bytes),
+            StringEncoding::Utf32Le | StringEncoding::Utf32Be => {
+                let mut is_valid = true;
+                for c in self.characters() {
+                    is_valid &= c.is_some();
+                    let c = c.unwrap_or(char::REPLACEMENT_CHARACTER);
+                    out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+                }
+                is_valid
+            }
         }
     }
 

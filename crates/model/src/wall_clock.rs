@@ -35,11 +35,9 @@ impl WallClock {
     /// Nanoseconds since the Unix epoch.
     pub const UNIX_NANOSECONDS: Self = Self::of(0, 1_000_000_000);
 
+    /// Of a frequency that is not 0.
     const fn of(epoch_seconds: i64, frequency: u64) -> Self {
-        match Self::new(epoch_seconds, frequency) {
-            Some(clock) => clock,
-            None => panic!("the frequency is 0"),
-        }
+        Self { epoch_seconds, frequency: NonZeroU64::MIN.saturating_add(frequency.saturating_sub(1)) }
     }
 
     /// A clock whose 0 is this many seconds after the Unix epoch, and which counts this often in a second; None
@@ -83,6 +81,8 @@ mod tests {
     fn times_are_exact_and_never_overflow() {
         let clock = |epoch, frequency| WallClock::new(epoch, frequency).unwrap();
         assert_eq!(WallClock::new(0, 0), None);
+        assert_eq!(WallClock::FILETIME, clock(-11_644_473_600, 10_000_000));
+        assert_eq!(WallClock::UNIX_SECONDS, clock(0, 1));
         assert_eq!(WallClock::FILETIME.nanoseconds(0), Some(-11_644_473_600 * BILLION));
         assert_eq!(WallClock::FILETIME.nanoseconds(-1), Some(-11_644_473_600 * BILLION - 100));
         assert_eq!(WallClock::UNIX_NANOSECONDS.nanoseconds(i64::MIN.into()), Some(i64::MIN.into()));

@@ -241,7 +241,9 @@ impl Visitor for FieldLines<'_> {
             let begin = self.out.len();
             match value.encoding {
                 StringEncoding::Utf8 => self.out.extend_from_slice(value.bytes),
-                _ => self.push(&value.to_str_lossy()),
+                _ => {
+                    value.write_utf8(self.out);
+                }
             }
             self.palette.escape_from(self.out, begin);
             self.end_value();

@@ -4,7 +4,9 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, send, structure, u8_class};
+use crate::testing::{
+    Fixture, Shared, bits, class, compare_chunks, guid_dates_characters, integer, send, structure, u8_class,
+};
 
 fn print(fixture: &Fixture, options: DetailsOptions, payload: &[u8]) -> String {
     let out = Shared::default();
@@ -176,6 +178,35 @@ Structure (10 members):
   s: a\"b
   var: 128
   wide: 18,446,744,073,709,551,616"
+    );
+}
+
+#[test]
+fn guids_dates_and_characters() {
+    let (members, bytes) = guid_dates_characters();
+    let (classes, fields) = payload(members, &bytes);
+    assert_eq!(
+        classes,
+        "\
+Structure (7 members):
+  id: GUID
+  filetime: Signed integer (64-bit, Base 10, Date)
+  ticks: Unsigned integer (64-bit, Base 10, Date)
+  var: Unsigned integer (64-bit, Base 10, Expect small values, Date)
+  none: Signed integer (64-bit, Base 10, Date)
+  c: String
+  half: String"
+    );
+    assert_eq!(
+        fields,
+        "
+  id: 6b29fc40-ca47-1067-b31d-00dd010662da
+  filetime: 2019-08-16T12:08:20.948091100Z
+  ticks: 2019-08-16T12:08:20.948091100Z
+  var: 2019-08-16T12:08:20.000000000Z
+  none: -9,223,372,036,854,775,808
+  c: \u{e9}
+  half: \u{fffd}"
     );
 }
 

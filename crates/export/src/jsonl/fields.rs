@@ -21,6 +21,8 @@ enum Around {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     around: Vec<Around>,
+    /// A text that is written in another encoding.
+    text: Vec<u8>,
 }
 
 /// Writes the fields of one scope.
@@ -125,6 +127,28 @@ impl<'a> FieldWriter<'a> {
         self.push("{\"$int\":\"");
         value.write_decimal(self.out);
         self.push("\"}");
+    }
+
+    /// Appends a text of another encoding as a string; false if it is not valid.
+    #[inline(never)]
+    fn recoded(&mut self, value: Text<'_>) -> bool {
+        let begin = self.out.len();
+        self.out.push(b'"');
+        if !value.write_utf8(self.out) {
+            self.out.truncate(begin);
+            return false;
+        }
+        let text = self.out.get(begin + 1..).unwrap_or_default();
+        if is_plain(text) {
+            self.out.push(b'"');
+            return true;
+        }
+        let spare = &mut self.scratch.text;
+        spare.clear();
+        spare.extend_from_slice(text);
+        self.out.truncate(begin);
+        push_utf8(self.out, spare);
+        true
     }
 
     /// Appends raw bytes as the member of an object that says what they are.
@@ -271,8 +295,8 @@ impl Visitor for FieldWriter<'_> {
         if let Some(text) = value.as_str() {
             return push_string(self.out, text);
         }
-        if value.encoding != StringEncoding::Utf8 && value.is_valid() {
-            return push_string(self.out, &value.to_str_lossy());
+        if value.encoding != StringEncoding::Utf8 && self.recoded(value) {
+            return;
         }
         self.bytes("$bytes", value.bytes);
         if value.encoding != StringEncoding::Utf8 {

@@ -6,7 +6,9 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, send, structure, u8_class};
+use crate::testing::{
+    Fixture, Shared, bits, class, compare_chunks, guid_dates_characters, integer, send, structure, u8_class,
+};
 
 fn print(fixture: &Fixture, options: JsonLinesOptions, payload: &[u8]) -> String {
     let out = Shared::default();
@@ -147,6 +149,15 @@ fn numbers() {
     assert_eq!(
         payload(members, &bytes),
         r#"{"max":18446744073709551615,"min":-9223372036854775808,"wide":{"$int":"-18446744073709551616"},"f":0.1,"d":1.0,"big":1e300,"nan":{"$float":"NaN"},"inf":{"$float":"-Infinity"},"quad":{"$float128":"3fff8000000000000000000000000001"}}"#
+    );
+}
+
+#[test]
+fn guids_dates_and_characters() {
+    let (members, bytes) = guid_dates_characters();
+    assert_eq!(
+        payload(members, &bytes),
+        r#"{"id":"6b29fc40-ca47-1067-b31d-00dd010662da","filetime":"2019-08-16T12:08:20.948091100Z","ticks":"2019-08-16T12:08:20.948091100Z","var":"2019-08-16T12:08:20.000000000Z","none":-9223372036854775808,"c":"é","half":{"$bytes":"3dd8","encoding":"utf-16le"}}"#
     );
 }
 

@@ -189,6 +189,8 @@ pub(super) fn push_utf8(out: &mut Vec<u8>, text: Text<'_>, keeps_bytes: bool) {
     match text.as_str() {
         Some(text) => out.extend_from_slice(text.as_bytes()),
         None if keeps_bytes && text.encoding == StringEncoding::Utf8 => out.extend_from_slice(text.bytes),
-        None => out.extend_from_slice(text.to_str_lossy().as_bytes()),
+        None => {
+            text.write_utf8(out);
+        }
     }
 }

@@ -9,7 +9,9 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, compare_chunks, integer, send, structure, u8_class};
+use crate::testing::{
+    Fixture, Shared, bits, class, compare_chunks, guid_dates_characters, integer, send, structure, u8_class,
+};
 use ichnos_model::LogRole;
 
 const SCALE: LevelScale = LevelScale(&[
@@ -282,6 +284,24 @@ fn values() {
         text,
         "<missing message> on=ON|FIRST off=2 signed=-2 wide=18446744073709551617 bits=0x1f bool=true \
          float=3.25 single=0.1 nested={a=5, b={c=x y}}"
+    );
+}
+
+#[test]
+fn guids_dates_and_characters() {
+    let (members, bytes) = guid_dates_characters();
+    let mut members: Vec<_> = members.into_iter().map(|(name, class)| (name, class, None)).collect();
+    members[0].2 = Some(Meaning::OperationId);
+    let [text, json] = said(&fixture_of(members, |_| {}), &bytes);
+    assert_eq!(
+        text,
+        "<missing message> id=6b29fc40-ca47-1067-b31d-00dd010662da filetime=2019-08-16T12:08:20.948091100Z \
+         ticks=2019-08-16T12:08:20.948091100Z var=2019-08-16T12:08:20.000000000Z none=-9223372036854775808 \
+         c=\u{e9} half=\u{fffd}"
+    );
+    assert!(
+        json.contains(r#""id":"6b29fc40-ca47-1067-b31d-00dd010662da","filetime":"2019-08-16T"#),
+        "{json}"
     );
 }
 

@@ -25,6 +25,8 @@ enum Around {
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
     around: Vec<Around>,
+    /// A text that is written in another encoding.
+    text: Vec<u8>,
 }
 
 /// Writes the fields of one scope. `STYLED`: with colours, or with something escaped.
@@ -277,6 +279,26 @@ impl<'a, const STYLED: bool> FieldPrinter<'a, STYLED> {
         self.reset();
     }
 
+    /// Writes a text of another encoding, in quotes.
+    #[inline(never)]
+    fn recoded(&mut self, value: Text<'_>) {
+        let begin = self.out.len();
+        self.out.push(b'"');
+        value.write_utf8(self.out);
+        let text = self.out.get(begin + 1..).unwrap_or_default();
+        let (words, rest) = text.as_chunks();
+        if words.iter().any(|word| has_escaped(*word)) || rest.iter().any(|byte| ESCAPED[usize::from(*byte)])
+        {
+            let spare = &mut self.scratch.text;
+            spare.clear();
+            spare.extend_from_slice(text);
+            self.out.truncate(begin);
+            push_escaped(self.out, spare);
+        } else {
+            self.out.push(b'"');
+        }
+    }
+
     fn hex(&mut self, bits: u64) {
         self.bold();
         self.push("0x");
@@ -381,7 +403,7 @@ impl<const STYLED: bool> Visitor for FieldPrinter<'_, STYLED> {
         let begin = self.out.len();
         match value.encoding {
             ichnos_model::StringEncoding::Utf8 => push_escaped(self.out, value.bytes),
-            _ => push_escaped(self.out, value.to_str_lossy().as_bytes()),
+            _ => self.recoded(value),
         }
         if STYLED {
             // The escapes of C are for bytes of ASCII only.

@@ -7,7 +7,9 @@ use ichnos_model::{
 };
 
 use super::*;
-use crate::testing::{Fixture, Shared, bits, class, integer, send, structure, u8_class};
+use crate::testing::{
+    Fixture, Shared, bits, class, guid_dates_characters, integer, send, structure, u8_class,
+};
 
 fn mappings(names: &[(&str, i128, i128)]) -> Mappings {
     let set = |lower, upper| RangeSet(vec![IntegerRange { lower, upper }]);
@@ -184,6 +186,17 @@ fn strings_and_reals() {
     assert_eq!(
         payload(members, &bytes, false),
         "{ s = \"a\\\"\\\\\\?\\'\\n\\x01\\x7f\\e\u{e9}\", u = \"\u{e9}b\", f = 0.1, d = 1e+300 }"
+    );
+}
+
+#[test]
+fn guids_dates_and_characters() {
+    let (members, bytes) = guid_dates_characters();
+    assert_eq!(
+        payload(members, &bytes, false),
+        "{ id = 6b29fc40-ca47-1067-b31d-00dd010662da, filetime = 2019-08-16T12:08:20.948091100Z, \
+         ticks = 2019-08-16T12:08:20.948091100Z, var = 2019-08-16T12:08:20.000000000Z, \
+         none = -9223372036854775808, c = \"\u{e9}\", half = \"\u{fffd}\" }"
     );
 }
 

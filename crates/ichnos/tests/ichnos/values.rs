@@ -13,8 +13,8 @@ use ichnos::model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
 use ichnos::model::{
     BitField, ByteOrder, DataStream, DataStreamClass, Event, EventRecordClass, EventValues, FieldClass,
     FieldKind, FieldLocation, FieldValue, IntegerProperties, IntegerRange, Length, Limits, Mappings, Member,
-    Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass,
-    VariantOption, Wide,
+    Message, RangeSet, Real, Scope, Scopes, Sink, StringEncoding, StringLength, Trace, TraceClass, Uuid,
+    VariantOption, WallClock, Wide,
 };
 use proptest::prelude::*;
 
@@ -140,6 +140,7 @@ enum Push {
     Double(f64),
     Text(Vec<u8>),
     Blob(Vec<u8>),
+    Guid([u8; 16]),
     BeginStructure,
     BeginArray,
     Optional(bool),
@@ -169,6 +170,7 @@ impl Push {
             Self::Double(value) => FieldValue::Real(Real::Double(*value)),
             Self::Text(bytes) => FieldValue::Text(bytes),
             Self::Blob(bytes) => FieldValue::Blob(bytes),
+            Self::Guid(bytes) => FieldValue::Guid(Uuid::from_bytes_le(*bytes)),
             _ => return String::new(),
         };
         format!("{value:?}")
@@ -189,6 +191,7 @@ impl Push {
             Self::Double(value) => values.push(*value),
             Self::Text(bytes) => values.push(FieldValue::Text(bytes)),
             Self::Blob(bytes) => values.push(FieldValue::Blob(bytes)),
+            Self::Guid(bytes) => values.push(Uuid::from_bytes_le(*bytes)),
             Self::BeginStructure => values.begin_structure(),
             Self::BeginArray => values.begin_array(),
             Self::Optional(is_present) => values.push_optional(*is_present),
@@ -272,9 +275,27 @@ fn leaf() -> impl Strategy<Value = Sample> {
         let kind = FieldKind::Blob { length, media_type: "application/octet-stream".into(), alignment: 8 };
         one(class(kind), blob.clone(), vec![Push::Blob(blob)])
     });
+    let wide_text = (prop::collection::vec(1u16.., 0..12), any::<bool>()).prop_map(|(units, is_static)| {
+        let text: Vec<u8> = units.into_iter().flat_map(u16::to_le_bytes).collect();
+        let (length, end) = match is_static {
+            true => (StringLength::Static(text.len() as u64), 0),
+            false => (StringLength::NullTerminated, 2),
+        };
+        let kind = FieldKind::String { encoding: StringEncoding::Utf16Le, length, alignment: 8 };
+        one(class(kind), [&text[..], &[0; 2][..end]].concat(), vec![Push::Text(text)])
+    });
+    let guid = any::<[u8; 16]>()
+        .prop_map(|guid| one(Arc::new(FieldClass::guid()), guid.to_vec(), vec![Push::Guid(guid)]));
+    let date = (any::<i64>(), 0u32..64, any::<bool>()).prop_map(|(value, shift, signed)| {
+        // Half of them are dates.
+        let value = value >> shift;
+        let class = FieldClass::wall_clock(signed, WallClock::FILETIME);
+        let push = if signed { Push::Signed(value) } else { Push::Unsigned(value as u64) };
+        one(Arc::new(class), value.to_le_bytes().to_vec(), vec![push])
+    });
     let null = Just(one(class(FieldKind::Null { alignment: 1 }), Vec::new(), vec![Push::Null]));
     prop_oneof![4 => number, 1 => flags, 1 => array, 1 => boolean, 1 => wide, 1 => half, 1 => single,
-        1 => double, 3 => text, 1 => blob, 1 => null]
+        1 => double, 3 => text, 2 => wide_text, 1 => blob, 1 => guid, 1 => date, 1 => null]
 }
 
 /// Where a member that says something about the next one is: beside it.

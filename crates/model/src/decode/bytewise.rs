@@ -3,7 +3,7 @@
 
 use super::scalar::{guid_of, real, visit_bits};
 use super::slots::{Slots, is_known};
-use crate::bits::{first_zero, read_bits, reverse};
+use crate::bits::{first_zero, first_zero_pair, read_bits, reverse};
 use crate::plan::steps::{BlockField, ElementKind, Elements, FixedBlock, Load, NodeRef, Op, Plan, Step};
 use crate::visitor::{Field, Visitor};
 use crate::{StringEncoding, Text};
@@ -72,6 +72,15 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                     visitor.text(self.field(*node, at), text);
                 }
                 Some(at + length + 1)
+            }
+            Step::Utf16Text(node, encoding) => {
+                let rest = self.bytes.get(at..)?;
+                let length = first_zero_pair(rest)?;
+                if V::WANTS_VALUES {
+                    let (bytes, raw) = (&rest[..length], &rest[..length + 2]);
+                    visitor.text(self.field(*node, at), Text { bytes, raw, encoding: *encoding });
+                }
+                Some(at + length + 2)
             }
             Step::DynamicText(node, slot) => {
                 let raw = self.bytes.get(at..)?.get(..self.length(*slot)?)?;

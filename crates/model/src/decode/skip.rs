@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use super::slots::Slots;
-use crate::bits::first_zero;
+use crate::bits::{first_zero, first_zero_pair};
 use crate::plan::steps::{Extent, Plan, SavedWord, SkipStep, SkipSteps, align};
 
 impl Plan {
@@ -48,6 +48,7 @@ impl SkipSteps {
                     end
                 }
                 SkipStep::Text => at + first_zero(bytes.get(at..)?)? + 1,
+                SkipStep::Utf16Text => at + first_zero_pair(bytes.get(at..)?)? + 2,
                 SkipStep::PrefixedText(prefix) => prefix.content(bytes, at)?.end,
             };
         }

@@ -223,6 +223,7 @@ impl<'a, V: Visitor> Decoder<'a, V> {
             Step::Block(block) => self.any_block(block, None),
             Step::MixedBlock(block, open_byte) => self.any_block(block, *open_byte),
             Step::Text(node)
+            | Step::Utf16Text(node, _)
             | Step::DynamicText(node, _)
             | Step::PrefixedText(node, _)
             | Step::Array(node, ..)

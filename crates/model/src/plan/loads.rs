@@ -14,6 +14,11 @@ impl Plan {
         let field = self.node(id);
         match &field.op {
             Op::NullTerminated(StringEncoding::Utf8) if field.alignment == 8 => Step::Text(node),
+            Op::NullTerminated(encoding @ (StringEncoding::Utf16Le | StringEncoding::Utf16Be))
+                if field.alignment == 8 =>
+            {
+                Step::Utf16Text(node, *encoding)
+            }
             Op::DynamicText(StringEncoding::Utf8, length) if field.alignment == 8 => {
                 Step::DynamicText(node, *length)
             }

@@ -14,6 +14,7 @@ impl SkipSteps {
             let step = match member {
                 Step::Block(block) => block.skip_step()?,
                 Step::Text(_) => SkipStep::Text,
+                Step::Utf16Text(..) => SkipStep::Utf16Text,
                 Step::PrefixedText(_, prefix) => SkipStep::PrefixedText(*prefix),
                 Step::DynamicText(_, slot) => steps.pop()?.followed_by(*slot, 1)?,
                 Step::Array(_, slot, elements) => steps.pop()?.followed_by(*slot, elements.size.into())?,

@@ -1,4 +1,4 @@
-//! Padding, and strings that begin with their length.
+//! Padding, lengths before what they are the length of, GUIDs, and strings in UTF-16 wherever they begin.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -7,7 +7,8 @@ use ichnos_model::decode::{DecodeErrorKind, DecodeLimits, PacketBits, Position, 
 use ichnos_model::plan::{Plan, TracePlans};
 use ichnos_model::{
     BitField, ByteOrder, DataStreamClass, EventRecordClass, Field, FieldClass, FieldKind, FieldLocation,
-    IntegerProperties, Limits, Member, Scope, Skip, StringEncoding, StringLength, Text, TraceClass, Visitor,
+    IntegerProperties, Length, Limits, Member, Scope, Skip, StringEncoding, StringLength, Text, TraceClass,
+    Uuid, Visitor,
 };
 
 const LITTLE: ByteOrder = ByteOrder::LittleEndian;
@@ -51,7 +52,13 @@ impl Visitor for Values {
         self.0.push(format!("{}={value}", field.name().unwrap()));
     }
     fn text(&mut self, field: Field<'_>, value: Text<'_>) {
-        self.0.push(format!("{}={:?}", field.name().unwrap(), value.to_str_lossy()));
+        self.0.push(format!("{}={:?}", field.name().unwrap_or("?"), value.to_str_lossy()));
+    }
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.0.push(format!("{}={bytes:?}", field.name().unwrap()));
+    }
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.0.push(format!("{}={value}", field.name().unwrap_or("?")));
     }
 }
 
@@ -132,6 +139,149 @@ fn lengths_and_texts_of_any_kind() {
     assert!(matches!(decode(&[("t", &odd)], b"\x51x"), Err((4, DecodeErrorKind::TextWithinByte))));
     let huge = prefixed(BitField::new(64, LITTLE, 1), u64::MAX, StringEncoding::Utf8, 8);
     assert!(decode(&[("t", &huge)], &[0xff; 32]).is_err());
+}
+
+/// Text in UTF-16, with a zero at its end.
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+fn utf16_class() -> Arc<FieldClass> {
+    let (encoding, length) = (StringEncoding::Utf16Le, StringLength::NullTerminated);
+    class(FieldKind::String { encoding, length, alignment: 8 })
+}
+
+/// Code units are counted from the beginning of the text, at whatever address that is.
+#[test]
+fn utf16_texts_at_any_byte() {
+    let long = "0123456789\u{100}\u{1}\u{ff00}".repeat(9);
+    for before in 0..9 {
+        let gap = padding(8 * before + 8, 8);
+        let members = [
+            ("gap", &gap),
+            ("a", &utf16_class()),
+            ("b", &unsigned(8, 8)),
+            ("none", &utf16_class()),
+            ("c", &utf16_class()),
+            ("last", &unsigned(16, 8)),
+        ];
+        for text in ["", "x", "\u{100}\u{1}", "\u{1f600}é", &long] {
+            let mut data = vec![0xff; before as usize + 1];
+            data.extend(utf16(text));
+            data.push(7);
+            data.extend(utf16(""));
+            data.extend(utf16(&long));
+            data.extend([1, 2]);
+            let values = [
+                format!("a={text:?}"),
+                "b=7".to_owned(),
+                "none=\"\"".to_owned(),
+                format!("c={long:?}"),
+                "last=513".to_owned(),
+            ];
+            assert_eq!(decode(&members, &data), Ok((values.to_vec(), 8 * data.len() as u64)));
+            for length in 0..data.len() {
+                assert!(decode(&members, &data[..length]).is_err(), "{length}");
+            }
+        }
+    }
+    // Half a code unit at the end is no end.
+    assert_eq!(decode(&[("a", &utf16_class())], b"a\0\0"), Err((0, DecodeErrorKind::EndlessString)));
+}
+
+#[test]
+fn guids_at_any_byte() {
+    let guid = Arc::new(FieldClass::guid());
+    let bytes: Vec<u8> = (0..16).collect();
+    let shown = "03020100-0504-0706-0809-0a0b0c0d0e0f";
+    for before in 0..9 {
+        let gap = padding(8 * before + 8, 8);
+        let members =
+            [("gap", &gap), ("g", &guid), ("n", &unsigned(8, 8)), ("t", &utf16_class()), ("h", &guid)];
+        let mut data = vec![0xff; before as usize + 1];
+        data.extend([&bytes[..], &[9], &utf16("t"), &bytes].concat());
+        let values = [format!("g={shown}"), "n=9".to_owned(), "t=\"t\"".to_owned(), format!("h={shown}")];
+        assert_eq!(decode(&members, &data), Ok((values.to_vec(), 8 * data.len() as u64)));
+        for length in 0..data.len() {
+            assert!(decode(&members, &data[..length]).is_err(), "{length}");
+        }
+    }
+    // It begins with the next byte.
+    let members = [("n", &unsigned(4, 1)), ("g", &guid)];
+    let data = [&[3], &bytes[..]].concat();
+    assert_eq!(decode(&members, &data), Ok((vec!["n=3".to_owned(), format!("g={shown}")], 17 * 8)));
+    let plans = plans(&[("n", &unsigned(8, 8)), ("g", &guid)]);
+    let plan = plans.data_streams[0].event_records[0].payload.as_ref().unwrap();
+    assert_eq!(plan.fixed_size(), Some(17 * 8));
+}
+
+/// Arrays of structures, of texts and of GUIDs, and BLOBs, whose lengths are in hidden or in other integers.
+#[test]
+fn lengths_before_arrays_and_blobs() {
+    let guid = Arc::new(FieldClass::guid());
+    let array = |element: &Arc<FieldClass>, length: &str| {
+        let location = FieldLocation { origin: None, ..FieldLocation::absolute(Scope::Payload, [length]) };
+        class(FieldKind::Array {
+            element: Arc::clone(element),
+            length: Length::Dynamic(Box::new(location)),
+            minimum_alignment: 8,
+            element_aligns: true,
+        })
+    };
+    let pair = [Member::new("key", utf16_class()), Member::new("value", utf16_class())];
+    let pair = Arc::new(FieldClass::structure(pair));
+    let blob = class(FieldKind::Blob {
+        length: Length::Dynamic(Box::new(FieldLocation::absolute(Scope::Payload, ["size"]))),
+        media_type: String::new(),
+        alignment: 8,
+    });
+    // An array within the elements of another one, with its own length.
+    let inner = Arc::new(FieldClass::structure([
+        Member::new("m", unsigned(16, 8)),
+        Member::new("names", array(&utf16_class(), "m")),
+    ]));
+    for length in [padding(16, 8), unsigned(16, 8)] {
+        let members = [
+            ("count", &length),
+            ("pairs", &array(&pair, "count")),
+            ("size", &length),
+            ("blob", &blob),
+            ("n", &length),
+            ("guids", &array(&guid, "n")),
+            ("lists", &array(&inner, "n")),
+            ("last", &unsigned(8, 8)),
+        ];
+        let mut data = vec![2, 0];
+        ["a", "", "key", "\u{1f600}"].iter().for_each(|text| data.extend(utf16(text)));
+        data.extend(b"\x03\0xyz\x02\0");
+        data.extend(0..32);
+        data.extend([1, 0]);
+        data.extend(utf16("one"));
+        data.extend([0, 0, 8]);
+        let expected = [
+            ("count=2", true),
+            ("key=\"a\"", false),
+            ("value=\"\"", false),
+            ("key=\"key\"", false),
+            ("value=\"\u{1f600}\"", false),
+            ("size=3", true),
+            ("blob=[120, 121, 122]", false),
+            ("n=2", true),
+            ("?=03020100-0504-0706-0809-0a0b0c0d0e0f", false),
+            ("?=13121110-1514-1716-1819-1a1b1c1d1e1f", false),
+            ("m=1", false),
+            ("?=\"one\"", false),
+            ("m=0", false),
+            ("last=8", false),
+        ];
+        let is_hidden = matches!(length.kind, FieldKind::Padding(_));
+        let shown = expected.iter().filter(|(_, is_length)| !(is_hidden && *is_length));
+        let values = shown.map(|(value, _)| (*value).to_owned()).collect();
+        assert_eq!(decode(&members, &data), Ok((values, 8 * data.len() as u64)));
+        for length in 0..data.len() {
+            assert!(decode(&members, &data[..length]).is_err(), "{length}");
+        }
+    }
 }
 
 #[test]
