@@ -131,6 +131,41 @@ impl Kinds {
     }
 }
 
+/// The gaps that a block reveals: after the first ones, they are added up, since there can be one for every two bytes.
+#[derive(Debug, Default)]
+struct Gaps {
+    count: usize,
+    sum: u64,
+    after: u64,
+    thread: u64,
+}
+
+impl Gaps {
+    /// More than this are added up.
+    const FEW: usize = 10_000;
+
+    fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
+        let Some(gap) = gap else { return };
+        self.count += 1;
+        if self.count <= Self::FEW {
+            return push(gap, thread);
+        }
+        self.sum += u64::from(gap.count);
+        self.after = self.after.max(gap.after);
+        self.thread = thread;
+    }
+
+    fn finish(self, mut push: impl FnMut(Gap, u64)) {
+        let mut rest = self.sum;
+        // A gap has fewer than 2^31 events, so this is repeated less often than there were gaps.
+        while rest > 0 {
+            let count = u32::try_from(rest).unwrap_or(u32::MAX);
+            push(Gap { count, after: self.after }, self.thread);
+            rest -= u64::from(count);
+        }
+    }
+}
+
 /// The bit of a thread of version 6 that is not in the table: the others are its index.
 const UNKNOWN_THREAD: u64 = 1 << 63;
 
@@ -232,15 +267,16 @@ impl EventCursor {
                 }
             }
             BlockKind::RemoveThread => {
-                let removed: Vec<_> = SequencePoint::read_removed(content).collect();
-                for (index, sequence) in removed {
+                let mut gaps = Gaps::default();
+                for (index, sequence) in SequencePoint::read_removed(content) {
                     if !only_tables {
                         let gap = self.capture.note_bound(index, sequence);
-                        self.push_gap(gap, index, None);
+                        gaps.add(gap, index, |gap, index| self.push_gap(Some(gap), index, None));
                     }
                     self.capture.remove(index);
                     self.threads.remove(index);
                 }
+                gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
@@ -294,6 +330,7 @@ impl EventCursor {
         if point.flushes_threads {
             self.threads.clear();
         }
+        self.threads.forget_gone();
         if point.flushes_metadata {
             self.kinds.clear();
         }
@@ -404,10 +441,12 @@ impl EventCursor {
     /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
     fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
         self.take_metadata(offset);
+        let mut gaps = Gaps::default();
         for (thread, sequence) in &point.threads {
             let gap = self.capture.note_bound(*thread, *sequence);
-            self.push_gap(gap, *thread, Some(point.timestamp));
+            gaps.add(gap, *thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
+        gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         if !matches!(self.file.outline.version, Version::V6(_)) {
             // All threads that can make events are in the list.
             self.capture.retain(point.threads.iter().map(|(thread, _)| *thread));
@@ -453,12 +492,13 @@ impl EventCursor {
             }
             let entry = self.entry_of(row, is_v6, are_numbered);
             if self.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
-                let statement = format!(
-                    "expected a time from {} to {} as the header says, found {}",
-                    open.times.0, open.times.1, row.timestamp
-                );
-                let offset = row.payload.start as u64;
-                self.note_fault(Fault::new(Rule::BlockTimes, offset, statement));
+                let (times, time) = (open.times, row.timestamp);
+                self.note_fault(Rule::BlockTimes, row.payload.start as u64, || {
+                    format!(
+                        "expected a time from {} to {} as the header says, found {time}",
+                        times.0, times.1
+                    )
+                });
             }
             if self.pending.push(entry, row.is_sorted) || self.is_unsorted {
                 self.pending.release(self.is_unsorted);
@@ -505,12 +545,12 @@ impl EventCursor {
 
     /// Notes a problem of a single event: not all of them, since there can be as many as events.
     #[cold]
-    fn note_fault(&mut self, fault: Fault) {
-        let count = Rule::ALL.iter().position(|rule| *rule == fault.rule);
+    fn note_fault(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
+        let count = Rule::ALL.iter().position(|known| *known == rule);
         let Some(count) = count.and_then(|index| self.reported.get_mut(index)) else { return };
         *count += 1;
         if *count <= if self.check { REPORTED } else { 1 } {
-            self.faults.push_back(fault);
+            self.faults.push_back(Fault::new(rule, offset, statement()));
         }
     }
 
@@ -553,8 +593,10 @@ impl EventCursor {
     #[cold]
     fn note_early(&mut self, ticks: u64) {
         if self.check && !self.is_unsorted {
-            let statement = format!("expected a time of {} or later, found {ticks}", self.latest);
-            self.note_fault(Fault::new(Rule::EventOrder, self.entry.payload, statement));
+            let latest = self.latest;
+            self.note_fault(Rule::EventOrder, self.entry.payload, || {
+                format!("expected a time of {latest} or later, found {ticks}")
+            });
         }
     }
 
@@ -572,6 +614,9 @@ impl EventCursor {
     fn make_event(&mut self) {
         self.events += 1;
         let file = Arc::clone(&self.file);
+        if matches!(file.outline.version, Version::V6(_)) {
+            self.check_references();
+        }
         self.write_context(&file);
         let entry = self.entry;
         let payload = self.payload(&file);
@@ -621,19 +666,15 @@ impl EventCursor {
             let key = entry.class.to_le_bytes();
             dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
         });
-        let fault = match &declared {
-            Some(class) => {
+        match &declared {
+            Some(class) => self.note_fault(Rule::Payload, entry.payload, || {
                 let name = class.name.as_deref().unwrap_or_default();
-                let statement =
-                    format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length);
-                Fault::new(Rule::Payload, entry.payload, statement)
-            }
-            None => {
-                let statement = "expected an event whose metadata is before it, found one without".to_owned();
-                Fault::new(Rule::MetadataId, entry.payload, statement)
-            }
-        };
-        self.note_fault(fault);
+                format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
+            }),
+            None => self.note_fault(Rule::MetadataId, entry.payload, || {
+                "expected an event whose metadata is before it, found one without".to_owned()
+            }),
+        }
         let Some(class) = class else { return };
         if self.slots.len() < class.slots {
             self.slots.resize(class.slots, Cell::new(UNKNOWN));
@@ -673,6 +714,25 @@ impl EventCursor {
         push_optional(values, file.outline.trace.process_id);
     }
 
+    /// Notes references of the current event to threads and labels that are not there (version 6).
+    fn check_references(&mut self) {
+        let entry = self.entry;
+        if entry.thread & UNKNOWN_THREAD != 0 {
+            let index = entry.thread & !UNKNOWN_THREAD;
+            self.note_fault(Rule::ThreadIndex, entry.payload, || {
+                format!("expected the index of a thread, found {index}, which stands for none")
+            });
+        }
+        if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
+            self.note_fault(Rule::LabelListId, entry.payload, || {
+                format!(
+                    "expected the index of a list of labels, found {}, which stands for none",
+                    entry.labels
+                )
+            });
+        }
+    }
+
     #[inline(never)]
     fn write_context_v6(&mut self, stack: Option<u32>) {
         static NONE: Labels = Labels {
@@ -683,18 +743,6 @@ impl EventCursor {
             others: Vec::new(),
         };
         let entry = self.entry;
-        if entry.thread & UNKNOWN_THREAD != 0 {
-            let index = entry.thread & !UNKNOWN_THREAD;
-            let statement = format!("expected the index of a thread, found {index}, which stands for none");
-            self.note_fault(Fault::new(Rule::ThreadIndex, entry.payload, statement));
-        }
-        if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
-            let statement = format!(
-                "expected the index of a list of labels, found {}, which stands for none",
-                entry.labels
-            );
-            self.note_fault(Fault::new(Rule::LabelListId, entry.payload, statement));
-        }
         let id = |place: u64| match self.threads.get(place) {
             Some(row) => row.thread_id.unwrap_or(row.index),
             None => place & !UNKNOWN_THREAD,
@@ -757,9 +805,10 @@ impl EventCursor {
 
     #[cold]
     fn note_unknown_stack(&mut self) {
-        let statement =
-            format!("expected the id of a stack, found {}, which stands for none", self.entry.stack);
-        self.note_fault(Fault::new(Rule::StackId, self.entry.payload, statement));
+        let stack = self.entry.stack;
+        self.note_fault(Rule::StackId, self.entry.payload, || {
+            format!("expected the id of a stack, found {stack}, which stands for none")
+        });
     }
 
     fn scopes<'s>(&'s self) -> Scopes<'s> {

@@ -1,6 +1,6 @@
 //! What events refer to: threads, label lists and stacks, as far as the file was read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use ichnos_model::Trace;
@@ -15,8 +15,8 @@ pub(super) struct ThreadTable {
     by_index: HashMap<u64, u32>,
 }
 
-/// As many threads are described at most; real traces have thousands.
-const MOST_THREADS: usize = 1 << 20;
+/// As many threads are described at a time at most; real traces have thousands.
+const MOST_THREADS: usize = 1 << 18;
 
 impl ThreadTable {
     pub(super) fn add(&mut self, row: ThreadRow) {
@@ -34,6 +34,21 @@ impl ThreadTable {
         self.by_index.clear();
     }
 
+    /// Forgets threads that are gone. There must be no places that are still needed.
+    pub(super) fn forget_gone(&mut self) {
+        if self.rows.len() < 2 * self.by_index.len() + 1024 {
+            return;
+        }
+        let mut rows = Vec::with_capacity(self.by_index.len());
+        for place in self.by_index.values_mut() {
+            if let Some(row) = self.rows.get_mut(*place as usize) {
+                *place = rows.len() as u32;
+                rows.push(std::mem::take(row));
+            }
+        }
+        self.rows = rows;
+    }
+
     /// The place of the thread of an index, which stays when the index is gone.
     pub(super) fn place(&self, index: u64) -> Option<u64> {
         self.by_index.get(&index).map(|place| (*place).into())
@@ -48,6 +63,8 @@ impl ThreadTable {
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
     lists: HashMap<u32, Labels>,
+    /// The memory that they take, in bytes, about.
+    bytes: usize,
 }
 
 /// A list of labels, sorted out.
@@ -62,12 +79,13 @@ pub(super) struct Labels {
     pub(super) others: Vec<(String, String)>,
 }
 
-/// As many lists are kept at most between two sequence points.
-const MOST_LISTS: usize = 1 << 20;
+/// As much memory is taken at most by the lists between two sequence points, in bytes.
+const MOST_LABEL_BYTES: usize = 32 << 20;
 
 impl LabelTable {
     pub(super) fn clear(&mut self) {
         self.lists.clear();
+        self.bytes = 0;
     }
 
     pub(super) fn get(&self, list: u32) -> Option<&Labels> {
@@ -77,19 +95,26 @@ impl LabelTable {
     /// Reads the content of a block. Gives where what cannot be read begins, if there is such.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<Range<usize>> {
         Label::read_block(content, |index, list| {
-            if self.lists.len() >= MOST_LISTS {
+            if self.bytes >= MOST_LABEL_BYTES {
                 return;
             }
             let mut labels = Labels::default();
             for label in list {
                 labels.add(label);
             }
+            self.bytes += labels.bytes();
             self.lists.insert(index, labels);
         })
     }
 }
 
 impl Labels {
+    /// The memory that they take, about.
+    fn bytes(&self) -> usize {
+        let texts = self.others.iter().map(|(name, value)| 64 + name.len() + value.len());
+        2 * size_of::<Self>() + texts.sum::<usize>()
+    }
+
     fn add(&mut self, label: Label) {
         let mut other = |name: &str, value: String| self.others.push((name.to_owned(), value));
         match label {
@@ -111,14 +136,22 @@ impl Labels {
 #[derive(Debug, Default)]
 pub(super) struct StackBlocks {
     blocks: Vec<StackBlock>,
-    /// The block that was used last.
-    last: usize,
+    /// Which ids are in which block, by the first of them: without overlaps, newer blocks first.
+    ids: BTreeMap<u32, Ids>,
+    /// The ids that were looked for last, and those beside them.
+    last: Option<(u32, Ids)>,
+}
+
+/// Ids of stacks that are in a block.
+#[derive(Clone, Copy, Debug)]
+struct Ids {
+    last: u32,
+    block: usize,
 }
 
 #[derive(Debug)]
 struct StackBlock {
     first_id: u32,
-    count: u32,
     /// Where its content is in the file.
     content: Range<usize>,
     /// Numbers in the stack table of the trace; made when they are needed.
@@ -145,28 +178,46 @@ pub(super) enum Stack {
 impl StackBlocks {
     pub(super) fn clear(&mut self) {
         self.blocks.clear();
-        self.last = 0;
+        self.ids.clear();
+        self.last = None;
     }
 
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
-        if let Some(rows) = bytes.get(content.clone()).and_then(StackRows::read)
-            && self.blocks.len() < MOST_BLOCKS
-        {
-            let (first_id, count) = (rows.first_id, rows.count);
-            self.blocks.push(StackBlock { first_id, count, content, numbers: None });
+        let Some(rows) = bytes.get(content.clone()).and_then(StackRows::read) else { return };
+        // Each stack has its size at least.
+        let count = rows.count.min(u32::try_from(content.len() / 4).unwrap_or(u32::MAX));
+        if self.blocks.len() >= MOST_BLOCKS || count == 0 {
+            return;
         }
+        let (first, last) = (rows.first_id, rows.first_id.saturating_add(count - 1));
+        let block = self.blocks.len();
+        self.blocks.push(StackBlock { first_id: first, content, numbers: None });
+        // What was there before is behind it.
+        while let Some((&begin, &ids)) = self.ids.range(..=last).next_back()
+            && ids.last >= first
+        {
+            self.ids.remove(&begin);
+            if ids.last > last {
+                self.ids.insert(last + 1, ids);
+            }
+            if begin < first {
+                self.ids.insert(begin, Ids { last: first - 1, block: ids.block });
+            }
+        }
+        self.ids.insert(first, Ids { last, block });
+        self.last = None;
     }
 
     /// The stack of an id.
     pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
-        let has = |block: &StackBlock| id.wrapping_sub(block.first_id) < block.count;
-        if !self.blocks.get(self.last).is_some_and(has) {
-            match self.blocks.iter().rposition(has) {
-                Some(found) => self.last = found,
-                None => return Stack::Unknown,
-            }
+        if !self.last.is_some_and(|(first, ids)| first <= id && id <= ids.last) {
+            let found = self.ids.range(..=id).next_back().filter(|(_, ids)| id <= ids.last);
+            let Some((first, ids)) = found else { return Stack::Unknown };
+            self.last = Some((*first, *ids));
         }
-        let Some(block) = self.blocks.get_mut(self.last) else { return Stack::Unknown };
+        let Some(block) = self.last.and_then(|(_, ids)| self.blocks.get_mut(ids.block)) else {
+            return Stack::Unknown;
+        };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
@@ -195,4 +246,38 @@ pub(super) fn intern_stack(
     frames.clear();
     frames.extend(addresses(stack, pointer_size));
     if frames.is_empty() { None } else { trace.stacks.intern_addresses(0, frames) }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::{Limits, TraceClass};
+
+    use super::*;
+
+    /// Newer blocks hide the ids of older ones, and what was looked for before makes no difference.
+    #[test]
+    fn stack_ids_that_are_in_several_blocks() {
+        let trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();
+        let mut bytes = Vec::new();
+        let mut blocks = StackBlocks::default();
+        for (first, count, address) in [(1u32, 5u32, 10u64), (3, 1, 20), (5, 3, 30), (u32::MAX - 1, 9, 40)] {
+            let begin = bytes.len();
+            bytes.extend([first.to_le_bytes(), count.to_le_bytes()].concat());
+            for _ in 0..count {
+                bytes.extend(8u32.to_le_bytes());
+                bytes.extend(address.to_le_bytes());
+            }
+            blocks.add(&bytes, begin..bytes.len());
+        }
+        let ids = [3, 1, 4, 2, 3, 5, 6, 7, 8, 0, u32::MAX];
+        let stacks = ids.map(|id| match blocks.get(id, &bytes, 8, &trace) {
+            Stack::Number(number) => number,
+            _ => u32::MAX,
+        });
+        let [a, b, c, d] = [1, 0, 5, 10].map(|index: usize| stacks[index]);
+        assert_eq!(stacks, [b, a, a, a, b, c, c, c, u32::MAX, u32::MAX, d]);
+        assert!(a != b && b != c && c != d && d != u32::MAX);
+        blocks.clear();
+        assert_eq!(blocks.get(3, &bytes, 8, &trace), Stack::Unknown);
+    }
 }

@@ -1,0 +1,10 @@
+//! End-to-end tests of the reader.
+#![forbid(unsafe_code)]
+
+mod builder;
+mod fixtures;
+mod hostile;
+mod order;
+mod reading;
+mod truncated;
+mod types;
