@@ -308,10 +308,17 @@ impl Container {
         let begin = self.at;
         let tag = *view.bytes.get(at)?;
         if tag == NULL_REFERENCE {
-            self.is_complete = true;
-            self.is_done = true;
-            self.at += 1;
-            return Some(Step::End);
+            return match view.bytes.get(at + 1..).unwrap_or_default() {
+                [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
+                // The begin of an object, whose first byte was changed.
+                [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ..] => self.resync(view, at, false),
+                _ => {
+                    self.is_complete = true;
+                    self.is_done = true;
+                    self.at += 1;
+                    Some(Step::End)
+                }
+            };
         }
         let mut wire = Wire::at(view.bytes, at);
         let object = match ObjectType::read(&mut wire) {
@@ -445,15 +452,19 @@ impl Container {
         let begin = self.at;
         let header = Wire::at(view.bytes, at).u32()?;
         let (size, kind) = ((header & 0xff_ffff) as usize, (header >> 24) as u8);
-        if kind == 0 {
-            self.is_complete = true;
-            self.is_done = true;
-            self.at += 4;
-            return Some(Step::End);
-        }
         let data = at + 4;
         let end = data.checked_add(size)?;
         let absolute = |range: Range<usize>| view.base + range.start as u64..view.base + range.end as u64;
+        // Newer versions may have something in it; with more behind it, it is another block whose kind was changed.
+        if kind == 0 && (size == 0 || view.is_end && end >= view.bytes.len()) {
+            self.is_complete = true;
+            self.is_done = true;
+            self.at = view.base + end.min(view.bytes.len()) as u64;
+            return Some(Step::End);
+        }
+        if kind == 0 && end == view.bytes.len() && !view.is_last {
+            return None;
+        }
         if end > view.bytes.len() && !view.is_last {
             self.needed = view.base + end as u64;
             return None;
@@ -710,6 +721,8 @@ impl View<'_> {
     fn looks_like(self, kind: u32, at: usize, size: usize) -> Option<bool> {
         let mut wire = Wire::at(self.bytes, at);
         match kind {
+            2 if size < 20 => Some(false),
+            3 if size < 2 => Some(false),
             2 => {
                 let (Some(header), Some(flags)) = (wire.u16(), wire.u16()) else { return self.unknown(true) };
                 Some((20..=size).contains(&header.into()) && flags < 0x100)
@@ -720,7 +733,7 @@ impl View<'_> {
             }
             4 => Some(size >= 16),
             5 | 8 => Some(size >= 8),
-            _ => Some(true),
+            _ => Some(size > 0),
         }
     }
 
@@ -728,7 +741,7 @@ impl View<'_> {
     fn is_chain(self, mut at: usize) -> Option<bool> {
         for link in 0..3 {
             let Some(header) = Wire::at(self.bytes, at).u32() else {
-                return self.unknown(self.is_end && link > 0 && at == self.bytes.len());
+                return self.unknown(self.is_end && link > 1 && at == self.bytes.len());
             };
             let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
             match kind {

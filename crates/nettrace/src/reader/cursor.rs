@@ -714,6 +714,10 @@ impl EventCursor {
         push_optional(values, file.outline.trace.process_id);
     }
 
+    fn are_threads_indexes(&self) -> bool {
+        matches!(self.file.outline.version, Version::V6(_))
+    }
+
     /// Notes references of the current event to threads and labels that are not there (version 6).
     fn check_references(&mut self) {
         let entry = self.entry;
@@ -903,11 +907,17 @@ impl Cursor for EventCursor {
 
 impl FastCursor for EventCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        let ready = self.pending.ready();
+        let are_stacks_rows = self.file.outline.version != Version::V3;
         let mut skipped = 0;
-        let (mut first, mut last) = (None, 0);
-        for entry in ready.iter().take(most as usize) {
-            let is_wanted = entry.timestamp >= self.wanted.0 && entry.timestamp <= self.wanted.1;
+        let (mut first, mut last) = (None, self.latest);
+        for entry in self.pending.ready().iter().take(most as usize) {
+            // Of events that something is wrong with, that is a message.
+            let is_wanted = entry.timestamp >= self.wanted.0
+                && entry.timestamp <= self.wanted.1
+                && (entry.timestamp >= last || !self.check)
+                && (entry.stack == 0 || !are_stacks_rows || self.stacks.has(entry.stack))
+                && (entry.labels == 0 || self.labels.get(entry.labels).is_some())
+                && (entry.thread & UNKNOWN_THREAD == 0 || !self.are_threads_indexes());
             let form = self.file.forms.get(entry.class as usize);
             let plans = self.stream.plans().event_records.get(entry.class as usize);
             let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
@@ -924,15 +934,21 @@ impl FastCursor for EventCursor {
                 break;
             }
             counts.add_class(Some(entry.class as usize));
-            first.get_or_insert(entry.timestamp);
-            last = entry.timestamp;
+            let (earliest, latest) = *first.get_or_insert((entry.timestamp, entry.timestamp));
+            first = Some((earliest.min(entry.timestamp), latest.max(entry.timestamp)));
+            last = last.max(entry.timestamp);
             skipped += 1;
         }
-        if let Some(first) = first {
+        if let Some((first, last)) = first {
             counts.add_time(self.clock_value(first).nanoseconds);
+            counts.add_time(self.clock_value(last).nanoseconds);
+            if let Some(entry) = self.pending.ready().get(skipped - 1) {
+                self.entry = *entry;
+            }
             self.pending.skip(skipped);
-            self.set_time(last);
-            counts.add_time(self.clock.nanoseconds);
+            self.latest = self.latest.max(last);
+            self.clock = self.clock_value(self.entry.timestamp);
+            self.has_time = true;
             self.events += skipped as u64;
         }
         skipped as u32

@@ -189,8 +189,10 @@ impl Outline {
             }
             (BlockKind::Metadata, _) => {
                 let Some(header) = EventBlockHeader::read(content) else {
-                    return self
-                        .metadata_fault(block.content.start, "expected the header of a metadata block");
+                    if block.is_whole {
+                        self.metadata_fault(block.content.start, "expected the header of a metadata block");
+                    }
+                    return;
                 };
                 let encoding = RowEncoding::new(self.version, header.flags);
                 let mut events = EventRows::new(encoding, header.rows..content.len(), block.content.start);

@@ -184,12 +184,13 @@ impl StackBlocks {
 
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
         let Some(rows) = bytes.get(content.clone()).and_then(StackRows::read) else { return };
-        // Each stack has its size at least.
-        let count = rows.count.min(u32::try_from(content.len() / 4).unwrap_or(u32::MAX));
+        let (first_id, claimed) = (rows.first_id, rows.count);
+        // As many as there are.
+        let count = rows.take(claimed as usize).count() as u32;
         if self.blocks.len() >= MOST_BLOCKS || count == 0 {
             return;
         }
-        let (first, last) = (rows.first_id, rows.first_id.saturating_add(count - 1));
+        let (first, last) = (first_id, first_id.saturating_add(count - 1));
         let block = self.blocks.len();
         self.blocks.push(StackBlock { first_id: first, content, numbers: None });
         // What was there before is behind it.
@@ -208,12 +209,21 @@ impl StackBlocks {
         self.last = None;
     }
 
-    /// The stack of an id.
-    pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
+    /// Whether there is a stack of an id.
+    #[inline]
+    pub(super) fn has(&mut self, id: u32) -> bool {
         if !self.last.is_some_and(|(first, ids)| first <= id && id <= ids.last) {
             let found = self.ids.range(..=id).next_back().filter(|(_, ids)| id <= ids.last);
-            let Some((first, ids)) = found else { return Stack::Unknown };
+            let Some((first, ids)) = found else { return false };
             self.last = Some((*first, *ids));
+        }
+        true
+    }
+
+    /// The stack of an id.
+    pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
+        if !self.has(id) {
+            return Stack::Unknown;
         }
         let Some(block) = self.last.and_then(|(_, ids)| self.blocks.get_mut(ids.block)) else {
             return Stack::Unknown;
