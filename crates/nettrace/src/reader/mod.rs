@@ -36,6 +36,7 @@ use ichnos_model::{
 use self::class::{EventKind, PayloadForm};
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
+pub(crate) use self::outline::EventBlockHeader;
 use self::outline::{Outline, content};
 use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
 

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod builder;
+mod feed;
 mod fixtures;
 mod hostile;
 mod order;
