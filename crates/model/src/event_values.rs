@@ -154,6 +154,29 @@ impl EventValues {
         self.add(cell);
     }
 
+    /// Replaces an unsigned integer of a scope that was written. `index` counts what was appended to the scope, from
+    /// 0 on; that fields are there counts, too. Does nothing where there is no unsigned integer.
+    ///
+    /// This is for values that differ from one event to the next in nothing else.
+    #[inline(always)]
+    pub fn replace_unsigned(&mut self, scope: Scope, index: usize, value: u64) {
+        if let Some(range) = &self.scopes[scope as usize]
+            && let Some(Cell::Unsigned(cell)) = self.cells.get_mut(range.start + index)
+        {
+            *cell = value;
+        }
+    }
+
+    /// The same of a GUID.
+    #[inline(always)]
+    pub fn replace_guid(&mut self, scope: Scope, index: usize, value: Uuid) {
+        if let Some(range) = &self.scopes[scope as usize]
+            && let Some(Cell::Guid(cell)) = self.cells.get_mut(range.start + index)
+        {
+            *cell = value;
+        }
+    }
+
     /// Begins a structure or a union: its members follow, then [`EventValues::end`].
     pub fn begin_structure(&mut self) {
         self.open(Cell::Structure { members: 0 });

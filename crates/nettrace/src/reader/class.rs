@@ -98,7 +98,7 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     let mut meanings = context_meanings(is_v6);
     insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
     let log = log_role(metadata, level, &meaning);
-    let keywords = metadata.keywords & !SESSION_KEYWORDS;
+    let keywords = own_keywords(metadata);
     let mut properties = vec![
         ("provider".to_owned(), Value::Text(metadata.provider.clone())),
         ("event-id".to_owned(), Value::Integer(metadata.event_id.into())),
@@ -142,6 +142,11 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     };
     class.attributes.set("nettrace", Value::Map(properties));
     EventKind { class, form }
+}
+
+/// The keywords of an event, without what sessions add.
+pub(super) fn own_keywords(metadata: &Metadata) -> u64 {
+    metadata.keywords & !SESSION_KEYWORDS
 }
 
 /// Self-describing events have one field without a name around their fields.
@@ -228,7 +233,12 @@ fn context_meanings(is_v6: bool) -> Meanings {
 }
 
 /// The class of the trace.
-pub(super) fn trace_class(outline: &Outline, kinds: &[EventKind], clock_offset: i128) -> Option<TraceClass> {
+pub(super) fn trace_class(
+    outline: &Outline,
+    kinds: &[EventKind],
+    said: Vec<(String, Value)>,
+    clock_offset: i128,
+) -> Option<TraceClass> {
     let trace = &outline.trace;
     let is_v6 = matches!(outline.version, Version::V6(_));
     let mut clock = ClockClass::new("ticks", trace.frequency);
@@ -270,7 +280,7 @@ pub(super) fn trace_class(outline: &Outline, kinds: &[EventKind], clock_offset: 
             Version::V4 => "NetTrace 4".to_owned(),
             Version::V6(minor) => format!("NetTrace 6.{minor}"),
         },
-        environment: environment.chain(properties).collect(),
+        environment: environment.chain(properties).chain(said).collect(),
         clocks: vec![clock],
         data_streams: vec![stream],
         ..TraceClass::default()

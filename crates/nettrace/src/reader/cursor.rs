@@ -13,6 +13,7 @@ use ichnos_model::{
 use super::TraceFile;
 use super::capture::{CaptureThreads, Gap};
 use super::class::{PayloadForm, raw_class};
+use super::context::{ContextShape, push_optional};
 use super::outline::{EventBlockHeader, content};
 use super::payload::PayloadReader;
 use super::pending::{Entry, GAP, Pending, UNKNOWN_CLASS};
@@ -34,13 +35,8 @@ enum Current {
     After,
 }
 
-/// Where the class of the current event is.
-#[derive(Debug)]
-enum Class {
-    Declared(usize),
-    /// The event does not fit its class, or has none.
-    Raw(Arc<DynamicClass>),
-}
+/// Stands for the class of an event that does not fit its own, or that has none.
+const RAW: usize = usize::MAX;
 
 /// An event block that is being read.
 #[derive(Debug)]
@@ -84,7 +80,10 @@ pub(super) struct EventCursor {
     latest: u64,
     events: u64,
     current: Current,
-    class: Class,
+    /// Index of the class of the current event; [`RAW`]: it is `raw`.
+    class: usize,
+    raw: Option<Arc<DynamicClass>>,
+    context: ContextShape,
     values: EventValues,
     begins: [Position; 6],
     slots: Vec<Cell<i128>>,
@@ -177,7 +176,9 @@ impl EventCursor {
             latest: 0,
             events: 0,
             current: Current::Before,
-            class: Class::Declared(0),
+            class: 0,
+            raw: None,
+            context: ContextShape::default(),
             values: EventValues::default(),
             begins: [Position::default(); 6],
             slots: vec![Cell::new(UNKNOWN); stream.trace.plans.slots()],
@@ -206,6 +207,24 @@ impl EventCursor {
                 }
             }
         }
+    }
+
+    /// How many events there are, and how many are missing, without reading their payloads.
+    pub(super) fn count(mut self) -> (u64, u64) {
+        let (mut events, mut lost) = (0, 0);
+        while self.fill() || !self.pending.ready().is_empty() || !self.faults.is_empty() {
+            self.faults.clear();
+            let ready = self.pending.ready();
+            for entry in ready {
+                match entry.class {
+                    GAP => lost += u64::from(entry.length),
+                    _ => events += 1,
+                }
+            }
+            let count = ready.len();
+            self.pending.skip(count);
+        }
+        (events, lost)
     }
 
     /// Takes the rows of metadata before this offset in the file.
@@ -569,33 +588,45 @@ impl EventCursor {
     }
 
     /// Finds out the class of the current event and writes what is no bits of it.
+    #[inline(always)]
     fn make_event(&mut self) {
         self.events += 1;
-        let file = Arc::clone(&self.file);
-        self.write_context(&file);
-        let entry = self.entry;
-        let payload = self.payload(&file);
-        let index = entry.class as usize;
-        let plans = self.stream.plans().event_records.get(index);
-        let fits = match (file.forms.get(index), plans) {
+        self.write_context();
+        let index = self.entry.class as usize;
+        let Self { file, stream, values, slots, entry, .. } = self;
+        let payload = payload_of(file, entry);
+        let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
             (Some(PayloadForm::Bits), Some(plans)) => plans.payload.as_ref().is_none_or(|plan| {
-                plan.end(payload, 0, &self.slots).is_some_and(|end| end <= 8 * payload.len() as u64)
-                    || self.fits_slowly(index, payload)
+                plan.end(payload, 0, slots).is_some_and(|end| end <= 8 * payload.len() as u64)
             }),
             (Some(PayloadForm::Values(fields)), Some(_)) => {
-                self.values.begin(Scope::Payload);
+                values.begin(Scope::Payload);
                 let mut reader = PayloadReader::new(payload, file.outline.trace.has_short_pointers());
-                reader.fields(fields, &mut self.values).is_some()
+                reader.fields(fields, values).is_some()
             }
             (Some(PayloadForm::Raw), Some(_)) => {
-                self.values.begin(Scope::Payload);
-                self.values.push(FieldValue::Blob(payload));
+                values.begin(Scope::Payload);
+                values.push(FieldValue::Blob(payload));
                 true
             }
             _ => false,
         };
         if fits {
-            self.class = Class::Declared(index);
+            self.class = index;
+        } else {
+            self.make_misfit();
+        }
+    }
+
+    /// The same where the payload does not seem to fit its class.
+    #[cold]
+    fn make_misfit(&mut self) {
+        let file = Arc::clone(&self.file);
+        let index = self.entry.class as usize;
+        if matches!(file.forms.get(index), Some(PayloadForm::Bits))
+            && self.fits_slowly(index, payload_of(&file, &self.entry))
+        {
+            self.class = index;
         } else {
             self.make_raw(&file);
         }
@@ -638,39 +669,28 @@ impl EventCursor {
         if self.slots.len() < class.slots {
             self.slots.resize(class.slots, Cell::new(UNKNOWN));
         }
-        self.class = Class::Raw(class);
-        self.write_context(file);
+        self.raw = Some(class);
+        self.class = RAW;
+        self.context = ContextShape::default();
+        self.write_context();
         self.values.begin(Scope::Payload);
-        let payload = self.payload(file);
-        self.values.push(FieldValue::Blob(payload));
-    }
-
-    #[inline(always)]
-    fn payload<'f>(&self, file: &'f TraceFile) -> &'f [u8] {
-        let begin = self.entry.payload as usize;
-        file.bytes.get(begin..begin + self.entry.length as usize).unwrap_or_default()
+        self.values.push(FieldValue::Blob(payload_of(file, &entry)));
+        self.context = ContextShape::default();
     }
 
     /// Writes the common context of the current event: see `class::common_context`.
     #[inline(always)]
-    fn write_context(&mut self, file: &TraceFile) {
-        let entry = self.entry;
-        let stack = self.stack(file);
-        let is_v6 = matches!(file.outline.version, Version::V6(_));
-        if is_v6 {
+    fn write_context(&mut self) {
+        let stack = if self.entry.stack == 0 { None } else { self.stack() };
+        if matches!(self.file.outline.version, Version::V6(_)) {
             return self.write_context_v6(stack);
         }
-        let values = &mut self.values;
-        values.clear();
-        values.begin(Scope::CommonContext);
-        values.push(entry.thread);
-        push_optional(values, (entry.capture_thread != entry.thread).then_some(entry.capture_thread));
-        push_optional(values, (entry.processor != u32::MAX).then_some(entry.processor));
-        push_optional(values, stack);
-        push_optional(values, guid_at(&file.bytes, entry.activity));
-        push_optional(values, guid_at(&file.bytes, entry.related_activity));
-        values.begin(Scope::Resource);
-        push_optional(values, file.outline.trace.process_id);
+        let is_bits = matches!(self.file.forms.get(self.entry.class as usize), Some(PayloadForm::Bits));
+        self.context.write(&mut self.values, &self.file, &self.entry, stack);
+        if !is_bits {
+            // The payload follows, and is something else in the next event.
+            self.context = ContextShape::default();
+        }
     }
 
     #[inline(never)]
@@ -732,20 +752,18 @@ impl EventCursor {
 
     /// The number of the stack of the current event.
     #[inline(always)]
-    fn stack(&mut self, file: &TraceFile) -> Option<u32> {
-        if self.entry.stack == 0 {
-            return None;
-        }
-        let trace = &self.stream.trace;
+    fn stack(&mut self) -> Option<u32> {
+        let Self { file, stream, stacks, entry, frames, .. } = self;
+        let trace = &stream.trace;
         file.intern_stacks(trace);
         let pointer_size = file.outline.trace.pointer_size;
         if file.outline.version == Version::V3 {
             // Behind its size, behind the payload.
-            let begin = (self.entry.payload + u64::from(self.entry.length)) as usize + 4;
-            let stack = file.bytes.get(begin..begin + self.entry.stack as usize)?;
-            return super::tables::intern_stack(stack, pointer_size, trace, &mut self.frames);
+            let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
+            let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
+            return super::tables::intern_stack(stack, pointer_size, trace, frames);
         }
-        match self.stacks.get(self.entry.stack, &file.bytes, pointer_size, trace) {
+        match stacks.get(entry.stack, &file.bytes, pointer_size, trace) {
             Stack::Number(number) => Some(number),
             Stack::Empty => None,
             Stack::Unknown => {
@@ -763,27 +781,16 @@ impl EventCursor {
     }
 
     fn scopes<'s>(&'s self) -> Scopes<'s> {
-        let payload = self.payload(&self.file);
+        let payload = payload_of(&self.file, &self.entry);
         Scopes::new(PacketBits::whole(payload), &self.begins, &self.slots, &self.limits)
             .with_values(&self.values)
     }
 }
 
 #[inline(always)]
-fn push_optional<'v>(values: &mut EventValues, value: Option<impl Into<FieldValue<'v>>>) {
-    values.push_optional(value.is_some());
-    if let Some(value) = value {
-        values.push(value);
-    }
-}
-
-#[inline(always)]
-fn guid_at(bytes: &[u8], at: u64) -> Option<FieldValue<'static>> {
-    if at == 0 {
-        return None;
-    }
-    let bytes = bytes.get(at as usize..)?.first_chunk::<16>()?;
-    Some(FieldValue::Guid(Uuid::from_bytes_le(*bytes)))
+fn payload_of<'f>(file: &'f TraceFile, entry: &Entry) -> &'f [u8] {
+    let begin = entry.payload as usize;
+    file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
 
 /// The cycles of a clock at a time: rounded up or down.
@@ -813,12 +820,10 @@ impl Cursor for EventCursor {
         let kind = match &self.current {
             Current::Before | Current::After => return None,
             Current::Event => {
-                return Some(match &self.class {
-                    Class::Declared(index) => Head::event(*index, time),
-                    Class::Raw(class) => match class.plans.index() {
-                        Some(index) => Head::event(index, time),
-                        None => Head::new(MessageKind::Event, time),
-                    },
+                let raw = || self.raw.as_ref()?.plans.index();
+                return Some(match if self.class == RAW { raw() } else { Some(self.class) } {
+                    Some(index) => Head::event(index, time),
+                    None => Head::new(MessageKind::Event, time),
                 });
             }
             Current::StreamBegin => return Some(Head::new(MessageKind::StreamBegin, None)),
@@ -842,9 +847,9 @@ impl Cursor for EventCursor {
                 end: Some(self.clock),
             }),
             Current::Event => {
-                let plans = match &self.class {
-                    Class::Declared(index) => self.stream.plans().event_records.get(*index)?,
-                    Class::Raw(class) => &class.plans,
+                let plans = match self.class {
+                    RAW => &self.raw.as_ref()?.plans,
+                    index => self.stream.plans().event_records.get(index)?,
                 };
                 Message::Event(Event::new(&self.stream, plans, Some(&self.clock), self.scopes()))
             }

@@ -17,11 +17,13 @@
 
 mod capture;
 mod class;
+mod context;
 mod cursor;
 mod format;
 mod outline;
 mod payload;
 mod pending;
+mod session;
 mod tables;
 
 use std::sync::{Arc, OnceLock};
@@ -82,7 +84,12 @@ struct TraceFile {
     nanoseconds: Option<i128>,
     options: OpenOptions,
     are_stacks_interned: OnceLock<()>,
+    /// How many events there are, and how many are missing; once it was needed.
+    counts: OnceLock<(u64, u64)>,
 }
+
+/// Of files up to this size, all events are counted to say how many are missing, without reading their payloads.
+const COUNTED: usize = 256 << 20;
 
 impl TraceFile {
     /// Gives all stacks of the file their numbers, in the order of the file: so they do not depend on which event
@@ -138,8 +145,11 @@ impl NettraceFile {
             .zip(&outline.classes)
             .map(|(id, metadata)| class::event_kind(metadata, id, pointer_bits, is_v6))
             .collect();
+        let mut said = session::process(&bytes, &container, &outline);
+        said.extend(session::providers(&outline));
+        said.push(session::end(&outline, &bytes));
         let class =
-            class::trace_class(&outline, &kinds, options.clock_offset).ok_or(OpenError::ClockOffset)?;
+            class::trace_class(&outline, &kinds, said, options.clock_offset).ok_or(OpenError::ClockOffset)?;
         let nanoseconds = class
             .clocks
             .first()
@@ -159,6 +169,7 @@ impl NettraceFile {
             nanoseconds,
             options: options.clone(),
             are_stacks_interned: OnceLock::new(),
+            counts: OnceLock::new(),
         };
         Ok(Self { trace, stream: Arc::new(stream), file: Arc::new(file), damage })
     }
@@ -189,7 +200,13 @@ impl TraceInput for NettraceFile {
         let outline = &self.file.outline;
         let clock = self.stream.clock();
         let nanoseconds = |ticks: u64| clock.map_or(0, |clock| clock.nanoseconds(ticks));
+        let count = || EventCursor::new(&self.file, &self.stream, Window::default(), None).count();
+        let discarded_events = match self.file.bytes.len() <= COUNTED {
+            true => self.file.counts.get_or_init(count).1,
+            false => 0,
+        };
         vec![StreamSummary {
+            discarded_events,
             bytes: self.file.bytes.len() as u64,
             time_range: outline.times.map(|(begin, end)| (nanoseconds(begin), nanoseconds(end))),
             damage: outline.faults.iter().map(|fault| fault.damage(&self.file.name)).collect(),
