@@ -530,6 +530,10 @@ impl<W: TextWriter> Details<W> {
             lines.integer(i128::from(count));
             lines.push(" ");
             lines.push(what);
+            if let Some(thread) = discarded.thread {
+                lines.push(" of thread ");
+                lines.integer(i128::from(thread));
+            }
             lines.push(")");
         }
         lines.push("\n");

@@ -320,6 +320,10 @@ impl<W: TextWriter> JsonLines<W> {
             Some(count) => number::push_unsigned(out, count),
             None => out.extend_from_slice(b"null"),
         }
+        if let Some(thread) = discarded.thread {
+            push_key(out, "thread");
+            number::push_unsigned(out, thread);
+        }
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
             if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {
                 push_key(out, name);

@@ -477,6 +477,9 @@ impl<W: TextWriter> Pretty<W> {
             Some(count) => write!(out, "Tracer discarded {count} {what}s ")?,
             None => write!(out, "Tracer may have discarded {what}s ")?,
         }
+        if let Some(thread) = discarded.thread {
+            write!(out, "of thread {thread} ")?;
+        }
         match (discarded.begin, discarded.end) {
             (Some(begin), Some(end)) => {
                 out.extend_from_slice(b"between [");

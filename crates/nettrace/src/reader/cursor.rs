@@ -438,6 +438,9 @@ impl EventCursor {
     #[cold]
     fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
         if let Some(gap) = gap {
+            // Of version 6, the index of the thread: its id says more.
+            let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
+            let thread = row.and_then(|row| row.thread_id).unwrap_or(thread);
             let timestamp = end.unwrap_or(self.latest).max(gap.after);
             let entry = Entry {
                 timestamp,
@@ -542,6 +545,7 @@ impl EventCursor {
                 }
                 self.set_time(entry.timestamp);
                 if entry.class == GAP {
+                    self.entry = entry;
                     let after = (entry.payload != 0).then(|| self.clock_value(entry.payload));
                     return Current::Discarded(entry.length.into(), after);
                 }
@@ -843,6 +847,7 @@ impl Cursor for EventCursor {
             Current::Discarded(count, after) => Message::DiscardedEvents(Discarded {
                 stream: &self.stream,
                 count: Some(*count),
+                thread: Some(self.entry.capture_thread),
                 begin: *after,
                 end: Some(self.clock),
             }),
