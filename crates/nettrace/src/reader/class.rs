@@ -9,6 +9,7 @@ use ichnos_model::{
     Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
+use super::OpenOptions;
 use super::outline::Outline;
 use crate::known::{self, EventMeaning, FieldPath};
 use crate::{Field, FieldType, Metadata, ValueNames, Version};
@@ -237,13 +238,16 @@ pub(super) fn trace_class(
     outline: &Outline,
     kinds: &[EventKind],
     said: Vec<(String, Value)>,
-    clock_offset: i128,
+    options: &OpenOptions,
 ) -> Option<TraceClass> {
     let trace = &outline.trace;
     let is_v6 = matches!(outline.version, Version::V6(_));
     let mut clock = ClockClass::new("ticks", trace.frequency);
-    let since = trace.sync_time.since_unix_epoch();
-    if let Some(since) = since {
+    if let Some(zero) = options.clock_zero {
+        clock.offset_seconds = i64::try_from(zero.div_euclid(1_000_000_000)).ok()?;
+        clock.offset_cycles = u64::try_from(zero.rem_euclid(1_000_000_000)).ok()?;
+        clock.origin = ClockOrigin::UnixEpoch;
+    } else if let Some(since) = trace.sync_time.since_unix_epoch() {
         let frequency = i128::from(trace.frequency);
         // Dates are exact to the millisecond.
         let cycles = since / 1_000_000 * frequency / 1_000 - i128::from(trace.sync_ticks);
@@ -252,7 +256,7 @@ pub(super) fn trace_class(
         clock.origin = ClockOrigin::UnixEpoch;
     }
     clock.description = Some("the performance counter of the machine".to_owned());
-    if !clock.add_offset(clock_offset) {
+    if !clock.add_offset(options.clock_offset) {
         return None;
     }
     let number = |value: Option<u64>| value.map(|value| Value::Integer(value.into()));

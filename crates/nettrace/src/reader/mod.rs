@@ -17,6 +17,7 @@
 
 mod capture;
 mod class;
+mod clock_zero;
 mod context;
 mod cursor;
 mod format;
@@ -36,6 +37,7 @@ use ichnos_model::{
 };
 
 use self::class::{EventKind, PayloadForm};
+pub use self::clock_zero::clock_zeros;
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 use self::outline::{Outline, content};
@@ -47,6 +49,8 @@ use crate::{BlockKind, Container, EventRows, Refusal, RowEncoding, Step, Version
 pub struct OpenOptions {
     /// Nanoseconds to add to all times.
     pub clock_offset: i128,
+    /// When a clock of 1 GHz was 0, in nanoseconds since 1970, in place of what the file says; see [`clock_zeros`].
+    pub clock_zero: Option<i128>,
     /// Report all rules that are broken, not only those that make something unreadable.
     pub check: bool,
     /// Deliver events in the order of the file instead of that of time.
@@ -148,8 +152,7 @@ impl NettraceFile {
         let mut said = session::process(&bytes, &container, &outline);
         said.extend(session::providers(&outline));
         said.push(session::end(&outline, &bytes));
-        let class =
-            class::trace_class(&outline, &kinds, said, options.clock_offset).ok_or(OpenError::ClockOffset)?;
+        let class = class::trace_class(&outline, &kinds, said, options).ok_or(OpenError::ClockOffset)?;
         let nanoseconds = class
             .clocks
             .first()

@@ -50,7 +50,10 @@ pub(crate) struct Pending {
     bound: u64,
     /// How many may wait until it is looked for those that can go.
     look_at: usize,
+    /// Those that wait by time, and by place among them.
     order: Vec<(u64, u32)>,
+    /// Those that go on waiting, while they are sorted.
+    rest: Vec<Entry>,
 }
 
 /// As many as this wait before it is worth the while to sort.
@@ -69,6 +72,7 @@ impl Default for Pending {
             bound: 0,
             look_at: FEW,
             order: Vec::new(),
+            rest: Vec::new(),
         }
     }
 }
@@ -114,38 +118,53 @@ impl Pending {
     pub(crate) fn release(&mut self, all: bool) {
         self.ready.clear();
         self.gone = 0;
-        if !self.is_ascending {
-            self.sort();
-        }
-        let mut count = match all {
-            true => self.waiting.len(),
-            false => self.waiting.partition_point(|entry| entry.timestamp < self.bound),
-        };
-        if count == 0 && self.waiting.len() >= MOST {
-            // The file promises nothing for too long.
-            count = self.waiting.len() / 2;
-        }
-        if count == self.waiting.len() {
-            std::mem::swap(&mut self.ready, &mut self.waiting);
+        if self.is_ascending {
+            let bound = self.bound;
+            let early = self.waiting.partition_point(|entry| entry.timestamp < bound);
+            let count = self.count_to_release(early, all);
+            if count == self.waiting.len() {
+                std::mem::swap(&mut self.ready, &mut self.waiting);
+            } else {
+                self.ready.extend(self.waiting.drain(..count));
+            }
         } else {
-            self.ready.extend(self.waiting.drain(..count));
+            self.release_unsorted(all);
         }
-        // What waits is not looked at again and again.
         if all {
             self.bound = 0;
         }
-        self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW.min(MOST));
+        // What waits is not looked at again and again.
+        self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW);
     }
 
-    /// Sorts by time; stable. There are few runs, and they are found.
-    fn sort(&mut self) {
-        self.order.clear();
-        let keys = self.waiting.iter().enumerate().map(|(index, entry)| (entry.timestamp, index as u32));
-        self.order.extend(keys);
-        self.order.sort_by_key(|(timestamp, _)| *timestamp);
-        self.ready.extend(self.order.iter().filter_map(|(_, index)| self.waiting.get(*index as usize)));
-        std::mem::swap(&mut self.ready, &mut self.waiting);
-        self.ready.clear();
+    /// How many can go, if this many are early enough.
+    fn count_to_release(&self, early: usize, all: bool) -> usize {
+        let waiting = self.waiting.len();
+        if all {
+            waiting
+        } else if early == 0 && waiting >= MOST {
+            // The file promises nothing for too long.
+            waiting / 2
+        } else {
+            early
+        }
+    }
+
+    /// The same where those that wait have to be sorted by time; stable. There are few runs, and they are found.
+    fn release_unsorted(&mut self, all: bool) {
+        let Self { waiting, order, bound, .. } = self;
+        order.clear();
+        order.extend(waiting.iter().zip(0..).map(|(entry, index)| (entry.timestamp, index)));
+        order.sort_by_key(|(timestamp, _)| *timestamp);
+        let early = order.partition_point(|(timestamp, _)| *timestamp < *bound);
+        let count = self.count_to_release(early, all);
+        let Self { waiting, ready, rest, order, .. } = self;
+        let entry_of = |(_, index): &(u64, u32)| waiting.get(*index as usize).copied();
+        let (first, last) = order.split_at(count.min(order.len()));
+        ready.extend(first.iter().filter_map(entry_of));
+        rest.extend(last.iter().filter_map(entry_of));
+        std::mem::swap(waiting, rest);
+        rest.clear();
         self.is_ascending = true;
     }
 }
