@@ -20,6 +20,7 @@ mod printable;
 mod property;
 mod repeated;
 mod resume;
+mod stacks;
 mod stream_table;
 mod terminal;
 #[cfg(test)]
@@ -35,5 +36,9 @@ pub use output::{TextWriter, Undecoded};
 pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
 pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
+pub use stacks::{
+    LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots, StackThread,
+    StackWeight, TopFunction,
+};
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use time::{JsonTime, rfc3339};

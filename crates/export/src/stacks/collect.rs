@@ -1,0 +1,373 @@
+//! Takes events, and keeps the stacks of those that have one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{DataStream, Event, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
+
+use super::calls::{Calls, NO_CALL};
+use super::packed::{Sample, Samples};
+use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total};
+use super::resolve::Resolver;
+use super::{StackOptions, StackWeight};
+use crate::stream_table::StreamTable;
+use crate::time::has_dates;
+
+/// Samples that are kept before their calls are looked up: as many as fit into this number of bytes.
+const MOST_BUFFERED: usize = 16 << 20;
+
+/// Whether a thread counts.
+type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
+
+/// Makes a [`StackProfile`] of events.
+///
+/// For each event, this takes a few steps: its stack is a number. What it stands for is looked up
+/// once for all samples that have it.
+pub struct StackCollector {
+    options: StackOptions,
+    selection: Selection,
+    /// By data stream: the index of its trace.
+    streams: StreamTable<usize, (), Option<Source>>,
+    traces: Vec<TraceState>,
+    threads: Vec<ThreadState>,
+    /// Indexes of `threads`; None: the thread does not count.
+    by_key: HashMap<ThreadKey, Option<usize>>,
+    /// The thread of the event before.
+    last: Option<(ThreadKey, Option<usize>)>,
+    names: HashMap<Box<[u8]>, u32>,
+    calls: Calls,
+    /// How many bytes the samples take whose calls are not looked up yet.
+    buffered: usize,
+    left_out: LeftOut,
+}
+
+/// What is kept of a trace.
+struct TraceState {
+    trace: Arc<Trace>,
+    resolver: Resolver,
+    has_dates: bool,
+}
+
+/// The members of an event record class that make its events samples.
+#[derive(Debug)]
+struct Source {
+    stacks: Box<[FieldRef]>,
+    process: Option<FieldRef>,
+    process_name: Option<FieldRef>,
+    thread: Option<FieldRef>,
+    weight: Option<FieldRef>,
+}
+
+/// What distinguishes threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ThreadKey {
+    trace: usize,
+    process: Id,
+    thread: Id,
+}
+
+/// A process or a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Id {
+    None,
+    Number(i128),
+    /// An index of a name.
+    Name(u32),
+}
+
+/// What is kept of a thread.
+struct ThreadState {
+    trace: usize,
+    kept: ThreadSamples,
+    /// Samples whose calls are not looked up yet, with their stacks.
+    buffer: Samples,
+    /// The sample that lasts until the next one: its time and its stack.
+    open: Option<(i128, u32)>,
+}
+
+impl std::fmt::Debug for StackCollector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StackCollector").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl StackCollector {
+    /// Collects all stacks.
+    #[must_use]
+    pub fn new(options: StackOptions) -> Self {
+        Self {
+            options,
+            selection: Box::new(|_| true),
+            streams: StreamTable::default(),
+            traces: Vec::new(),
+            threads: Vec::new(),
+            by_key: HashMap::new(),
+            last: None,
+            names: HashMap::new(),
+            calls: Calls::default(),
+            buffered: 0,
+            left_out: LeftOut::default(),
+        }
+    }
+
+    /// Collects the stacks of those threads only for which `wants` is true.
+    #[must_use]
+    pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
+        Self { selection: Box::new(wants), ..self }
+    }
+
+    /// The profile of all that was collected.
+    #[must_use]
+    pub fn finish(mut self) -> StackProfile {
+        if self.options.weight == StackWeight::Time {
+            // Nothing comes after the last sample of a thread.
+            for thread in &mut self.threads {
+                if let Some((time, stack)) = thread.open.take() {
+                    thread.buffer.push(Sample { time, stack, weight: 0 });
+                }
+            }
+        }
+        self.look_up();
+        let mut threads: Vec<ThreadSamples> = self.threads.into_iter().map(|thread| thread.kept).collect();
+        threads.retain(|thread| !thread.totals.is_empty());
+        threads.sort_by(|a, b| {
+            let key = |thread: &ThreadSamples| (thread.thread.process, thread.thread.thread);
+            key(a).cmp(&key(b))
+        });
+        let begin = threads.iter().filter_map(|thread| Some(thread.samples.iter().next()?.time)).min();
+        let names: BTreeSet<&str> = self.traces.iter().map(|trace| trace.trace.name.as_str()).collect();
+        StackProfile {
+            title: names.into_iter().collect::<Vec<_>>().join(", "),
+            weight: self.options.weight,
+            calls: self.calls,
+            threads,
+            begin,
+            has_dates: self.traces.iter().all(|trace| trace.has_dates),
+            left_out: self.left_out,
+        }
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        if !self.streams.has(event.stream) {
+            self.add_stream(event.stream);
+        }
+        let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
+        let options = &self.options;
+        if let Some(source) = classes.of(event, || Source::of(event, options)) {
+            let sample = source.sample(event, *trace, options, &mut self.names, &mut self.left_out);
+            if let Some((stack, key, weight)) = sample {
+                self.sample(event, stack, key, weight);
+            }
+        }
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let known = self.traces.iter().position(|trace| Arc::ptr_eq(&trace.trace, &stream.trace));
+        let trace = known.unwrap_or_else(|| {
+            self.traces.push(TraceState {
+                trace: Arc::clone(&stream.trace),
+                resolver: Resolver::new(self.options.frames),
+                has_dates: has_dates(stream.clock()),
+            });
+            self.traces.len() - 1
+        });
+        self.streams.insert(stream, trace, || ());
+    }
+
+    /// Takes a sample of a thread.
+    fn sample(&mut self, event: &Event<'_>, stack: u32, key: ThreadKey, weight: u64) {
+        let thread = match self.last {
+            Some((last, thread)) if last == key => thread,
+            _ => self.thread(event, key),
+        };
+        self.last = Some((key, thread));
+        let Some(thread) = thread.and_then(|thread| self.threads.get_mut(thread)) else { return };
+        let before = thread.buffer.len();
+        if self.options.weight == StackWeight::Time {
+            let Some(time) = event.nanoseconds() else {
+                self.left_out.without_time += 1;
+                return;
+            };
+            if let Some((begin, stack)) = thread.open.replace((time, stack)) {
+                let weight = u64::try_from(time.saturating_sub(begin)).unwrap_or_default();
+                thread.buffer.push(Sample { time: begin, stack, weight });
+            }
+        } else {
+            // Without a clock, all is at the end, as what addresses stand for is.
+            let time = event.nanoseconds().unwrap_or(i64::MAX.into());
+            thread.buffer.push(Sample { time, stack, weight });
+        }
+        self.buffered += thread.buffer.len() - before;
+        if self.buffered > MOST_BUFFERED {
+            self.look_up();
+        }
+    }
+
+    /// The thread of a key, as an index; None if it does not count.
+    #[cold]
+    fn thread(&mut self, event: &Event<'_>, key: ThreadKey) -> Option<usize> {
+        if let Some(thread) = self.by_key.get(&key) {
+            return *thread;
+        }
+        let (mut thread, mut process_name) = (StackThread::default(), None);
+        let names = event.class.meanings.members(Meaning::ProcessName);
+        for field in names.filter_map(|member| FieldRef::of_member(event, member)) {
+            process_name = process_name.or_else(|| text(event.get(&field)?));
+        }
+        thread.process_name = process_name;
+        let name = |index: u32| {
+            let name = self.names.iter().find(|(_, other)| **other == index);
+            name.map(|(name, _)| String::from_utf8_lossy(name).into_owned())
+        };
+        match key.process {
+            Id::None => {}
+            Id::Number(number) => thread.process = Some(number),
+            Id::Name(index) => thread.process_name = name(index),
+        }
+        match key.thread {
+            Id::None => {}
+            Id::Number(number) => thread.thread = Some(number),
+            Id::Name(index) => thread.thread_name = name(index),
+        }
+        let index = (self.selection)(&thread).then(|| {
+            let kept = ThreadSamples { thread, ..ThreadSamples::default() };
+            self.threads.push(ThreadState { trace: key.trace, kept, buffer: Samples::default(), open: None });
+            self.threads.len() - 1
+        });
+        self.by_key.insert(key, index);
+        index
+    }
+
+    /// Looks up the calls of the samples that were kept.
+    #[cold]
+    fn look_up(&mut self) {
+        for (index, state) in self.traces.iter_mut().enumerate() {
+            let mut threads = self.threads.iter_mut().filter(|thread| thread.trace == index).peekable();
+            if threads.peek().is_none() {
+                continue;
+            }
+            // Before anybody else has to wait for the stacks: this can mean to read the whole trace.
+            let symbols = state.trace.symbols();
+            let view = state.trace.stacks.view();
+            for thread in threads {
+                for sample in std::mem::take(&mut thread.buffer).iter() {
+                    let Sample { time, stack, weight } = sample;
+                    let call = state.resolver.call(stack, time, &view, symbols, &mut self.calls);
+                    if call == NO_CALL {
+                        self.left_out.without_frames += 1;
+                        continue;
+                    }
+                    thread.kept.totals.entry(call).or_default().add(Total { samples: 1, weight });
+                    if self.options.with_times {
+                        thread.kept.samples.push(Sample { stack: call, ..sample });
+                    }
+                }
+            }
+        }
+        self.buffered = 0;
+    }
+}
+
+impl Source {
+    /// What makes events of a class samples; None if they are none.
+    fn of(event: &Event<'_>, options: &StackOptions) -> Option<Self> {
+        let field = |meaning| {
+            let mut members = event.class.meanings.members(meaning);
+            members.find_map(|member| FieldRef::of_member(event, member))
+        };
+        let stacks = event.class.meanings.members(Meaning::Stack);
+        let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::of_member(event, member)).collect();
+        if stacks.is_empty() {
+            return None;
+        }
+        Some(Self {
+            stacks,
+            process: field(Meaning::Process),
+            process_name: field(Meaning::ProcessName),
+            thread: field(Meaning::Thread),
+            weight: match &options.weight {
+                StackWeight::Field(path) => FieldRef::new(event, path),
+                _ => None,
+            },
+        })
+    }
+
+    /// The stack, the thread and the weight of an event; None if it is no sample.
+    #[inline]
+    fn sample(
+        &self,
+        event: &Event<'_>,
+        trace: usize,
+        options: &StackOptions,
+        names: &mut HashMap<Box<[u8]>, u32>,
+        left_out: &mut LeftOut,
+    ) -> Option<(u32, ThreadKey, u64)> {
+        let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
+        let stack = self.stacks.iter().find_map(stack)?;
+        let weight = match (&options.weight, &self.weight) {
+            (StackWeight::Field(_), field) => {
+                let weight = field.as_ref().and_then(|field| weight(event.get(field)?));
+                left_out.without_weight += u64::from(weight.is_none());
+                weight?
+            }
+            _ => 1,
+        };
+        let mut id = |field: &Option<FieldRef>| {
+            let value = field.as_ref().and_then(|field| event.get(field));
+            match value {
+                Some(FieldValue::Text(name)) => Id::Name(index_of(name, names)),
+                value => value.and_then(|value| value.as_i128()).map_or(Id::None, Id::Number),
+            }
+        };
+        let process = match id(&self.process) {
+            Id::None => id(&self.process_name),
+            id => id,
+        };
+        Some((stack, ThreadKey { trace, process, thread: id(&self.thread) }, weight))
+    }
+}
+
+fn index_of(name: &[u8], names: &mut HashMap<Box<[u8]>, u32>) -> u32 {
+    if let Some(index) = names.get(name) {
+        return *index;
+    }
+    let index = names.len() as u32;
+    names.insert(name.into(), index);
+    index
+}
+
+fn text(value: FieldValue<'_>) -> Option<String> {
+    match value {
+        FieldValue::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    }
+}
+
+/// What a value counts; None if it is no number, or negative.
+fn weight(value: FieldValue<'_>) -> Option<u64> {
+    match value {
+        FieldValue::Real(real) => {
+            let value = real.to_f64().round();
+            (value >= 0.0).then_some(value as u64)
+        }
+        value => value.as_u64(),
+    }
+}
+
+impl Sink for StackCollector {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            self.event(event);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
