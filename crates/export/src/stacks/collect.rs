@@ -5,7 +5,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use ichnos_model::{DataStream, Event, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
+use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
 
 use super::calls::{Calls, NO_CALL};
 use super::packed::{Sample, Samples};
@@ -40,6 +40,8 @@ pub struct StackCollector {
     calls: Calls,
     /// How many bytes the samples take whose calls are not looked up yet.
     buffered: usize,
+    /// Whether there was a sample of a profiler, so that no other events count.
+    only_samples: bool,
     left_out: LeftOut,
 }
 
@@ -53,6 +55,8 @@ struct TraceState {
 /// The members of an event record class that make its events samples.
 #[derive(Debug)]
 struct Source {
+    /// Whether they are samples of a profiler.
+    is_sample: bool,
     stacks: Box<[FieldRef]>,
     process: Option<FieldRef>,
     process_name: Option<FieldRef>,
@@ -85,6 +89,8 @@ struct ThreadState {
     buffer: Samples,
     /// The sample that lasts until the next one: its time and its stack.
     open: Option<(i128, u32)>,
+    /// The time of the first sample.
+    begin: Option<i128>,
 }
 
 impl std::fmt::Debug for StackCollector {
@@ -108,6 +114,7 @@ impl StackCollector {
             names: HashMap::new(),
             calls: Calls::default(),
             buffered: 0,
+            only_samples: false,
             left_out: LeftOut::default(),
         }
     }
@@ -130,13 +137,13 @@ impl StackCollector {
             }
         }
         self.look_up();
+        let begin = self.threads.iter().filter_map(|thread| thread.begin).min();
         let mut threads: Vec<ThreadSamples> = self.threads.into_iter().map(|thread| thread.kept).collect();
         threads.retain(|thread| !thread.totals.is_empty());
         threads.sort_by(|a, b| {
             let key = |thread: &ThreadSamples| (thread.thread.process, thread.thread.thread);
             key(a).cmp(&key(b))
         });
-        let begin = threads.iter().filter_map(|thread| Some(thread.samples.iter().next()?.time)).min();
         let names: BTreeSet<&str> = self.traces.iter().map(|trace| trace.trace.name.as_str()).collect();
         StackProfile {
             title: names.into_iter().collect::<Vec<_>>().join(", "),
@@ -157,10 +164,32 @@ impl StackCollector {
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
         if let Some(source) = classes.of(event, || Source::of(event, options)) {
+            if !source.is_sample && self.only_samples {
+                return;
+            }
+            if source.is_sample && !self.only_samples && !options.all_events {
+                self.forget();
+                self.only_samples = true;
+                return self.event(event);
+            }
             let sample = source.sample(event, *trace, options, &mut self.names, &mut self.left_out);
             if let Some((stack, key, weight)) = sample {
                 self.sample(event, stack, key, weight);
             }
+        }
+    }
+
+    /// Forgets all events.
+    #[cold]
+    fn forget(&mut self) {
+        self.threads.clear();
+        self.by_key.clear();
+        self.last = None;
+        self.calls = Calls::default();
+        self.buffered = 0;
+        self.left_out = LeftOut::default();
+        for trace in &mut self.traces {
+            trace.resolver = Resolver::new(self.options.frames);
         }
     }
 
@@ -235,7 +264,8 @@ impl StackCollector {
         }
         let index = (self.selection)(&thread).then(|| {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
-            self.threads.push(ThreadState { trace: key.trace, kept, buffer: Samples::default(), open: None });
+            let buffer = Samples::default();
+            self.threads.push(ThreadState { trace: key.trace, kept, buffer, open: None, begin: None });
             self.threads.len() - 1
         });
         self.by_key.insert(key, index);
@@ -256,6 +286,7 @@ impl StackCollector {
             for thread in threads {
                 for sample in std::mem::take(&mut thread.buffer).iter() {
                     let Sample { time, stack, weight } = sample;
+                    thread.begin = Some(thread.begin.map_or(time, |begin| begin.min(time)));
                     let call = state.resolver.call(stack, time, &view, symbols, &mut self.calls);
                     if call == NO_CALL {
                         self.left_out.without_frames += 1;
@@ -285,13 +316,15 @@ impl Source {
             return None;
         }
         Some(Self {
+            is_sample: event.class.role == EventRole::Sample,
             stacks,
             process: field(Meaning::Process),
             process_name: field(Meaning::ProcessName),
             thread: field(Meaning::Thread),
             weight: match &options.weight {
                 StackWeight::Field(path) => FieldRef::new(event, path),
-                _ => None,
+                StackWeight::Samples => field(Meaning::Weight),
+                StackWeight::Time => None,
             },
         })
     }
@@ -308,13 +341,13 @@ impl Source {
     ) -> Option<(u32, ThreadKey, u64)> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
         let stack = self.stacks.iter().find_map(stack)?;
-        let weight = match (&options.weight, &self.weight) {
-            (StackWeight::Field(_), field) => {
-                let weight = field.as_ref().and_then(|field| weight(event.get(field)?));
-                left_out.without_weight += u64::from(weight.is_none());
-                weight?
+        let value = self.weight.as_ref().and_then(|field| weight(event.get(field)?));
+        let weight = match options.weight {
+            StackWeight::Field(_) => {
+                left_out.without_weight += u64::from(value.is_none());
+                value?
             }
-            _ => 1,
+            _ => value.unwrap_or(1),
         };
         let mut id = |field: &Option<FieldRef>| {
             let value = field.as_ref().and_then(|field| event.get(field));

@@ -149,7 +149,8 @@ fn message(profile: &StackProfile) -> Profile {
     for (known, id) in profile.calls.functions.iter().zip(1..) {
         let name = strings.index(&known.label);
         let filename = known.module.as_ref().map_or(0, |module| strings.index(module));
-        function.push(Function { id, name, system_name: name, filename });
+        // Readers would take a name that is the same in both fields apart as one of C++.
+        function.push(Function { id, name, system_name: 0, filename });
         location.push(Location { id, line: vec![Line { function_id: id }] });
     }
     let default_sample_type = sample_type.last().map_or(0, |kind| kind.r#type);
