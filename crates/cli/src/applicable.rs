@@ -23,11 +23,12 @@ const FORMATS: &[(&str, &[CatFormat])] = &[
     ("packets", &[CatFormat::Jsonl]),
     ("integers", JSON),
     ("time", JSON),
-    (
-        "output",
-        &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson],
-    ),
+    ("stacks", PRINTING),
+    ("output", PRINTING),
 ];
+
+const PRINTING: &[CatFormat] =
+    &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson];
 
 const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
 

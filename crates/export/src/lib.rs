@@ -9,6 +9,7 @@
 mod block;
 mod color;
 mod details;
+mod event_stacks;
 mod integers;
 mod jsonl;
 mod log;

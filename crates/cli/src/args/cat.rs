@@ -35,6 +35,12 @@ pub(crate) struct Cat {
     /// waits for that of earlier chunks is kept in memory, up to 48M of all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
+    /// Print the frames of call stacks below each event, the innermost one first
+    ///
+    /// Of events whose class has a member that means a call stack: `module!function+0x1a`, as far as this is known. The JSON
+    /// formats have the frames as a member of the event, `stacks`.
+    #[arg(long)]
+    pub(crate) stacks: bool,
     /// Print the numbers of events and losses and the elapsed time at the end
     #[arg(long)]
     pub(crate) stats: bool,
