@@ -240,7 +240,7 @@ fn weights() -> [StackWeight; 3] {
 
 #[test]
 fn weights_add_up_in_every_format() {
-    cases(300, |source: &mut Random| {
+    cases(100, |source: &mut Random| {
         let (trace, events) = random(source);
         for weight in weights() {
             let profile = profile(&trace, &events, options(weight.clone()));
