@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use ichnos::Session;
 use ichnos::export::{
-    LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots, StackThread,
-    StackWeight, TerminalText,
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight, TerminalText,
 };
 use ichnos::io::Output;
 use ichnos::model::{Damage, Message, Sink as _, Window};
@@ -178,8 +178,15 @@ fn options(args: &Stacks) -> StackOptions {
     options.weight = match args.weight.as_str() {
         "samples" => StackWeight::Samples,
         "time" => StackWeight::Time,
+        "time-before" => StackWeight::TimeBefore,
         field => StackWeight::Field(field.to_owned()),
     };
+    for (path, value) in &args.only {
+        match options.only.iter_mut().find(|known| known.path == *path) {
+            Some(known) => known.values.push(value.clone()),
+            None => options.only.push(FieldValues { path: path.clone(), values: vec![value.clone()] }),
+        }
+    }
     options.frames = match args.frames {
         FramesKept::All => StackFrames::All,
         FramesKept::Named => StackFrames::Named,
@@ -229,7 +236,7 @@ fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global
     let functions = profile.functions();
     let (number, unit): (fn(u64) -> String, &str) = match args.weight.as_str() {
         "samples" => (grouped, "samples"),
-        "time" => (milliseconds, "ms"),
+        "time" | "time-before" => (milliseconds, "ms"),
         field => (grouped, field),
     };
     let mut rows = vec![["exclusive", "", "inclusive", ""].map(str::to_owned)];
@@ -297,7 +304,7 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
     if profile.samples() > 0 {
         let samples = count(profile.samples(), "sample");
         let help = match args.weight.as_str() {
-            "time" => {
+            "time" | "time-before" => {
                 "a sample counts until the next one of the same thread; `--weight samples` counts each of them"
             }
             _ => "choose another field by --weight",

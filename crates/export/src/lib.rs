@@ -38,8 +38,8 @@ pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, P
 pub use printable::{is_printable, printable};
 pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use stacks::{
-    LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots, StackThread,
-    StackWeight, TopFunction,
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight, TopFunction,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use time::{JsonTime, rfc3339};

@@ -6,6 +6,7 @@
 
 mod calls;
 mod collect;
+mod condition;
 #[cfg(feature = "firefox")]
 mod firefox;
 mod folded;
@@ -33,6 +34,9 @@ pub struct StackOptions {
     pub weight: StackWeight,
     /// Which frames are kept.
     pub frames: StackFrames,
+    /// Which samples count. Those that do not still end the time of the sample before; the time from them on counts
+    /// nothing.
+    pub only: Vec<FieldValues>,
     /// Whether the times of samples are kept, as the formats need that have a time axis
     /// ([`StackFormat::has_times`]).
     pub with_times: bool,
@@ -49,8 +53,27 @@ pub enum StackWeight {
     Samples,
     /// The nanoseconds until the next sample of the same thread: nothing for the last one.
     Time,
+    /// The nanoseconds since the sample before of the same thread: nothing for the first one.
+    TimeBefore,
     /// The value of the field with this path ([`FieldRef`](ichnos_model::FieldRef) has what paths are), rounded.
     Field(String),
+}
+
+impl StackWeight {
+    /// Whether it is a time.
+    #[must_use]
+    pub fn is_time(&self) -> bool {
+        matches!(self, Self::Time | Self::TimeBefore)
+    }
+}
+
+/// A field, and values of which it is to have one.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FieldValues {
+    /// The path of the field; [`FieldRef`](ichnos_model::FieldRef) has what paths are.
+    pub path: String,
+    /// The values: integers in decimal, the names of values of enumerations, or strings.
+    pub values: Vec<String>,
 }
 
 /// Which frames of stacks are kept.

@@ -26,10 +26,10 @@ pub(crate) struct Stacks {
     /// Print a table of the N functions that count most instead
     #[arg(long, value_name = "N", conflicts_with_all = ["format", "roots"])]
     pub(crate) top: Option<usize>,
-    /// What a sample counts: `samples`, `time`, or a field
+    /// What a sample counts: `samples`, `time`, `time-before`, or a field
     ///
     /// samples: one, or the weight that the event itself has. time: the nanoseconds until the next sample of the same thread
-    /// (nothing for the last one). Anything else is the path of a field whose value counts, for instance `size` or `payload.size`.
+    /// (nothing for the last one). time-before: those since the sample before (nothing for the first one). Anything else is the path of a field whose value counts, for instance `size` or `payload.size`.
     #[arg(long, value_name = "WHAT", default_value = "samples")]
     pub(crate) weight: String,
     /// Which frames to keep
@@ -51,6 +51,12 @@ pub(crate) struct Stacks {
     /// Can be repeated.
     #[arg(long, value_name = "GLOB", help_heading = "Selection")]
     pub(crate) thread: Vec<String>,
+    /// Only samples whose field has the value: a number, a string, or the name of a value
+    ///
+    /// Others still end the time of the sample before; the time from them on counts nothing. Can be repeated: for one
+    /// field, one of its values is enough; of several fields, all must hold.
+    #[arg(long = "where", value_name = "FIELD=VALUE", value_parser = field_value, help_heading = "Selection")]
+    pub(crate) only: Vec<(String, String)>,
     /// Read times in GMT instead of the local time zone
     #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
     pub(crate) clock_gmt: bool,
@@ -73,6 +79,11 @@ impl Stacks {
             }
         })
     }
+}
+
+fn field_value(text: &str) -> Result<(String, String), String> {
+    let (field, value) = text.split_once('=').ok_or("expected FIELD=VALUE")?;
+    Ok((field.trim().to_owned(), value.to_owned()))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
 
 use super::calls::{Calls, NO_CALL};
+use super::condition::Condition;
 use super::packed::{Sample, Samples};
 use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total};
 use super::resolve::Resolver;
@@ -62,6 +63,23 @@ struct Source {
     process_name: Option<FieldRef>,
     thread: Option<FieldRef>,
     weight: Option<FieldRef>,
+    conditions: Box<[Condition]>,
+}
+
+/// What is known of a sample before it is known what its stack stands for.
+struct Found {
+    stack: u32,
+    thread: ThreadKey,
+    weight: u64,
+    /// Whether it counts.
+    is_wanted: bool,
+}
+
+/// The last sample of a thread.
+struct Last {
+    time: i128,
+    stack: u32,
+    is_wanted: bool,
 }
 
 /// What distinguishes threads.
@@ -87,8 +105,8 @@ struct ThreadState {
     kept: ThreadSamples,
     /// Samples whose calls are not looked up yet, with their stacks.
     buffer: Samples,
-    /// The sample that lasts until the next one: its time and its stack.
-    open: Option<(i128, u32)>,
+    /// The sample that lasts until the next one, where time is what counts.
+    last: Option<Last>,
     /// The time of the first sample.
     begin: Option<i128>,
 }
@@ -131,7 +149,7 @@ impl StackCollector {
         if self.options.weight == StackWeight::Time {
             // Nothing comes after the last sample of a thread.
             for thread in &mut self.threads {
-                if let Some((time, stack)) = thread.open.take() {
+                if let Some(Last { time, stack, is_wanted: true }) = thread.last.take() {
                     thread.buffer.push(Sample { time, stack, weight: 0 });
                 }
             }
@@ -173,8 +191,8 @@ impl StackCollector {
                 return self.event(event);
             }
             let sample = source.sample(event, *trace, options, &mut self.names, &mut self.left_out);
-            if let Some((stack, key, weight)) = sample {
-                self.sample(event, stack, key, weight);
+            if let Some(found) = sample {
+                self.sample(event, &found);
             }
         }
     }
@@ -208,7 +226,8 @@ impl StackCollector {
     }
 
     /// Takes a sample of a thread.
-    fn sample(&mut self, event: &Event<'_>, stack: u32, key: ThreadKey, weight: u64) {
+    fn sample(&mut self, event: &Event<'_>, found: &Found) {
+        let Found { stack, thread: key, weight, is_wanted } = *found;
         let thread = match self.last {
             Some((last, thread)) if last == key => thread,
             _ => self.thread(event, key),
@@ -216,16 +235,24 @@ impl StackCollector {
         self.last = Some((key, thread));
         let Some(thread) = thread.and_then(|thread| self.threads.get_mut(thread)) else { return };
         let before = thread.buffer.len();
-        if self.options.weight == StackWeight::Time {
+        if self.options.weight.is_time() {
             let Some(time) = event.nanoseconds() else {
                 self.left_out.without_time += 1;
                 return;
             };
-            if let Some((begin, stack)) = thread.open.replace((time, stack)) {
-                let weight = u64::try_from(time.saturating_sub(begin)).unwrap_or_default();
-                thread.buffer.push(Sample { time: begin, stack, weight });
+            let is_before = self.options.weight == StackWeight::TimeBefore;
+            match thread.last.replace(Last { time, stack, is_wanted }) {
+                Some(last) if last.is_wanted => {
+                    let weight = u64::try_from(time.saturating_sub(last.time)).unwrap_or_default();
+                    thread.buffer.push(match is_before {
+                        true => Sample { time, stack, weight },
+                        false => Sample { time: last.time, stack: last.stack, weight },
+                    });
+                }
+                None if is_before && is_wanted => thread.buffer.push(Sample { time, stack, weight: 0 }),
+                _ => {}
             }
-        } else {
+        } else if is_wanted {
             // Without a clock, all is at the end, as what addresses stand for is.
             let time = event.nanoseconds().unwrap_or(i64::MAX.into());
             thread.buffer.push(Sample { time, stack, weight });
@@ -265,7 +292,7 @@ impl StackCollector {
         let index = (self.selection)(&thread).then(|| {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
             let buffer = Samples::default();
-            self.threads.push(ThreadState { trace: key.trace, kept, buffer, open: None, begin: None });
+            self.threads.push(ThreadState { trace: key.trace, kept, buffer, last: None, begin: None });
             self.threads.len() - 1
         });
         self.by_key.insert(key, index);
@@ -324,8 +351,9 @@ impl Source {
             weight: match &options.weight {
                 StackWeight::Field(path) => FieldRef::new(event, path),
                 StackWeight::Samples => field(Meaning::Weight),
-                StackWeight::Time => None,
+                StackWeight::Time | StackWeight::TimeBefore => None,
             },
+            conditions: options.only.iter().map(|wanted| Condition::of(event, wanted)).collect(),
         })
     }
 
@@ -338,7 +366,7 @@ impl Source {
         options: &StackOptions,
         names: &mut HashMap<Box<[u8]>, u32>,
         left_out: &mut LeftOut,
-    ) -> Option<(u32, ThreadKey, u64)> {
+    ) -> Option<Found> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
         let stack = self.stacks.iter().find_map(stack)?;
         let value = self.weight.as_ref().and_then(|field| weight(event.get(field)?));
@@ -360,7 +388,9 @@ impl Source {
             Id::None => id(&self.process_name),
             id => id,
         };
-        Some((stack, ThreadKey { trace, process, thread: id(&self.thread) }, weight))
+        let thread = ThreadKey { trace, process, thread: id(&self.thread) };
+        let is_wanted = self.conditions.iter().all(|condition| condition.holds(event));
+        Some(Found { stack, thread, weight, is_wanted })
     }
 }
 

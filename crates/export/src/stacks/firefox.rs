@@ -5,7 +5,6 @@ use std::io::{self, BufWriter, Write};
 
 use fxprof_processed_profile as fx;
 
-use super::StackWeight;
 use super::calls::NO_CALL;
 use super::profile::{StackProfile, ThreadSamples};
 
@@ -65,7 +64,7 @@ impl Writer<'_> {
         let is_main = thread.thread.thread.is_some() && thread.thread.thread == thread.thread.process;
         let handle = self.out.add_thread(process, id, time(first), is_main);
         self.out.set_thread_name(handle, &thread.thread.thread_label());
-        let is_time = self.profile.weight == StackWeight::Time;
+        let is_time = self.profile.weight.is_time();
         if is_time {
             self.out.set_thread_samples_weight_type(handle, fx::WeightType::TracingMs);
         }

@@ -115,7 +115,7 @@ fn message(profile: &StackProfile) -> Profile {
     let mut sample_type = vec![ValueType { r#type: strings.index("samples"), unit: strings.index("count") }];
     match &profile.weight {
         StackWeight::Samples => {}
-        StackWeight::Time => {
+        StackWeight::Time | StackWeight::TimeBefore => {
             sample_type.push(ValueType { r#type: strings.index("time"), unit: strings.index("nanoseconds") });
         }
         StackWeight::Field(name) => {

@@ -40,7 +40,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
 }
 
 fn write_thread(profile: &StackProfile, thread: &ThreadSamples, text: &mut Text<'_>) -> io::Result<()> {
-    let is_time = profile.weight == StackWeight::Time;
+    let is_time = profile.weight.is_time();
     text.push("{\"type\":\"evented\",\"unit\":");
     text.push(if is_time { "\"nanoseconds\"" } else { "\"none\"" });
     text.push(",\"name\":");
@@ -53,7 +53,9 @@ fn write_thread(profile: &StackProfile, thread: &ThreadSamples, text: &mut Text<
     text.push(",\"events\":[");
     for sample in thread.samples.iter().filter(|sample| sample.weight > 0) {
         if is_time {
-            let time = u64::try_from(sample.time.saturating_sub(begin)).unwrap_or_default();
+            let before = if profile.weight == StackWeight::TimeBefore { sample.weight } else { 0 };
+            let time = sample.time.saturating_sub(begin).saturating_sub(before.into());
+            let time = u64::try_from(time).unwrap_or_default();
             if time > at {
                 // There was a time without samples.
                 open.close_to(0, at, text);

@@ -56,7 +56,7 @@ pub(super) fn write(profile: &StackProfile, roots: StackRoots, out: &mut dyn Wri
     let bottom = HEAD + ROW * depth;
     let unit = match &profile.weight {
         StackWeight::Samples => "samples",
-        StackWeight::Time => "ns",
+        StackWeight::Time | StackWeight::TimeBefore => "ns",
         StackWeight::Field(name) => name,
     };
     let title = if profile.title.is_empty() { "Stacks" } else { &profile.title };

@@ -144,6 +144,25 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
     assert_eq!(rows, [("lib!b", 7, 7), ("a", 3, 10), ("main", 0, 10)]);
 }
 
+/// The time from a sample on that is not wanted counts nothing, whichever of both ends it counts for.
+#[test]
+fn samples_are_selected_by_values_of_fields() {
+    let trace = Arc::new(trace());
+    let [a, b] = ["a", "b"].map(|name| trace.stacks.intern([Frame::named(name)]).unwrap());
+    let sized = |time, stack, size| Made { size, ..event(time, stack) };
+    let events = [sized(1, a, 2), sized(4, b, 2), sized(11, a, 1), sized(30, b, 2), sized(100, a, 2)];
+    let of = |weight, values: &[&str]| {
+        let values = values.iter().map(|value| value.to_string()).collect();
+        let only = vec![FieldValues { path: "size".to_owned(), values }];
+        folded(&profile(&trace, &events, StackOptions { only, ..options(weight) }))
+    };
+    assert_eq!(of(StackWeight::Samples, &["2"]), "a 2\nb 2\n");
+    assert_eq!(of(StackWeight::Time, &["2"]), "a 3\nb 77\n");
+    assert_eq!(of(StackWeight::TimeBefore, &["2"]), "a 77\nb 3\n");
+    assert_eq!(of(StackWeight::TimeBefore, &["1", "2"]), "a 77\nb 22\n");
+    assert_eq!(of(StackWeight::Samples, &["x"]), "");
+}
+
 #[test]
 fn where_there_are_samples_other_events_do_not_count() {
     let trace = Arc::new(trace());
@@ -234,8 +253,8 @@ fn random(random: &mut Random) -> (Arc<Trace>, Vec<Made>) {
     (Arc::new(trace), events)
 }
 
-fn weights() -> [StackWeight; 3] {
-    [StackWeight::Samples, StackWeight::Time, StackWeight::Field("size".into())]
+fn weights() -> [StackWeight; 4] {
+    [StackWeight::Samples, StackWeight::Time, StackWeight::TimeBefore, StackWeight::Field("size".into())]
 }
 
 #[test]
@@ -267,7 +286,7 @@ fn expected_weight(events: &[Made], weight: &StackWeight) -> u64 {
     match weight {
         StackWeight::Samples => events.len() as u64,
         StackWeight::Field(_) => events.iter().map(|event| event.size).sum(),
-        StackWeight::Time => {
+        StackWeight::Time | StackWeight::TimeBefore => {
             let mut last = HashMap::new();
             let mut sum = 0;
             for event in events {
@@ -287,7 +306,7 @@ fn check_speedscope(json: &[u8], weight: &StackWeight) -> u64 {
     let mut sum = 0;
     for profile in json["profiles"].as_array().unwrap() {
         assert_eq!(profile["type"], "evented");
-        let unit = if *weight == StackWeight::Time { "nanoseconds" } else { "none" };
+        let unit = if weight.is_time() { "nanoseconds" } else { "none" };
         assert_eq!(profile["unit"], unit);
         let mut open = Vec::new();
         let mut last = profile["startValue"].as_u64().unwrap();
@@ -337,7 +356,7 @@ fn check_firefox(json: &[u8], weight: &StackWeight, profile: &StackProfile) {
             None => thread["samples"]["length"].as_u64().unwrap(),
         }
     };
-    let unit = if *weight == StackWeight::Time { 1_000_000 } else { 1 };
+    let unit = if weight.is_time() { 1_000_000 } else { 1 };
     let ours = |thread: &ThreadSamples| thread.totals.values().map(|total| total.weight).sum::<u64>() / unit;
     assert_eq!(threads.iter().map(weights).sum::<u64>(), profile.threads.iter().map(ours).sum::<u64>());
 }
