@@ -285,6 +285,12 @@ fn milliseconds(nanoseconds: u64) -> String {
 /// Says which samples count nothing.
 fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
     let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
+    for (name, number) in profile.not_counted() {
+        let (name, samples) = (safe(name), count(*number, "sample"));
+        report.notice(&format!(
+            "{samples} of the class {name} are not counted: `--event '{name}'` counts them"
+        ));
+    }
     if without_frames > 0 {
         let samples = count(without_frames, "sample");
         report.notice(&format!("{samples} without a frame that is kept: left out"));
@@ -310,7 +316,7 @@ fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
             _ => "choose another field by --weight",
         };
         report.warning_with_help(&format!("{samples} that count nothing: nothing is written"), help);
-    } else {
+    } else if profile.left_out() == LeftOut::default() {
         let help = "`ichnos cat --format jsonl` shows which members of events mean a stack";
         report.warning_with_help("no event has a call stack that is wanted: nothing is written", help);
     }

@@ -484,7 +484,10 @@ impl<W: TextWriter> Details<W> {
                 }
             }
         }
-        class.stacks.push_lines(out, event);
+        if !class.stacks.is_empty() {
+            out.extend_from_slice(b"  Stack frames:\n");
+            class.stacks.push_lines(out, event);
+        }
         self.end(bounds)
     }
 

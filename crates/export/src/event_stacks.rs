@@ -23,6 +23,11 @@ impl EventStacks {
         Self { members: members.collect() }
     }
 
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
     /// Appends a line for each frame, the innermost one first: `module!symbol+0x1a`, with as much of it as
     /// is known.
     #[inline]

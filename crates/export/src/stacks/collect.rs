@@ -38,6 +38,8 @@ pub struct StackCollector {
     /// The thread of the event before.
     last: Option<(ThreadKey, Option<usize>)>,
     names: HashMap<Box<[u8]>, u32>,
+    /// Names of the classes of samples: what one of them counts is nothing that another one counts.
+    kinds: Vec<String>,
     calls: Calls,
     /// How many bytes the samples take whose calls are not looked up yet.
     buffered: usize,
@@ -58,6 +60,8 @@ struct TraceState {
 struct Source {
     /// Whether they are samples of a profiler.
     is_sample: bool,
+    /// An index of [`StackCollector::kinds`].
+    kind: usize,
     stacks: Box<[FieldRef]>,
     process: Option<FieldRef>,
     process_name: Option<FieldRef>,
@@ -86,6 +90,7 @@ struct Last {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct ThreadKey {
     trace: usize,
+    kind: usize,
     process: Id,
     thread: Id,
 }
@@ -102,6 +107,9 @@ enum Id {
 /// What is kept of a thread.
 struct ThreadState {
     trace: usize,
+    kind: usize,
+    /// How many samples were taken.
+    taken: u64,
     kept: ThreadSamples,
     /// Samples whose calls are not looked up yet, with their stacks.
     buffer: Samples,
@@ -130,6 +138,7 @@ impl StackCollector {
             by_key: HashMap::new(),
             last: None,
             names: HashMap::new(),
+            kinds: Vec::new(),
             calls: Calls::default(),
             buffered: 0,
             only_samples: false,
@@ -146,6 +155,7 @@ impl StackCollector {
     /// The profile of all that was collected.
     #[must_use]
     pub fn finish(mut self) -> StackProfile {
+        let not_counted = self.choose_kind();
         if self.options.weight == StackWeight::Time {
             // Nothing comes after the last sample of a thread.
             for thread in &mut self.threads {
@@ -162,7 +172,12 @@ impl StackCollector {
             let key = |thread: &ThreadSamples| (thread.thread.process, thread.thread.thread);
             key(a).cmp(&key(b))
         });
-        let names: BTreeSet<&str> = self.traces.iter().map(|trace| trace.trace.name.as_str()).collect();
+        let name = |state: &TraceState| {
+            let trace = &state.trace;
+            let file = trace.path.rsplit('/').next().unwrap_or_default();
+            if trace.name.is_empty() { file.to_owned() } else { trace.name.clone() }
+        };
+        let names: BTreeSet<String> = self.traces.iter().map(name).collect();
         StackProfile {
             title: names.into_iter().collect::<Vec<_>>().join(", "),
             weight: self.options.weight,
@@ -171,7 +186,22 @@ impl StackCollector {
             begin,
             has_dates: self.traces.iter().all(|trace| trace.has_dates),
             left_out: self.left_out,
+            not_counted,
         }
+    }
+
+    /// Keeps the samples of the class that has most of them; gives the names of the others, and how many samples they
+    /// have.
+    fn choose_kind(&mut self) -> Vec<(String, u64)> {
+        let mut counts = vec![0; self.kinds.len()];
+        self.threads.iter().for_each(|thread| counts[thread.kind] += thread.taken);
+        // Of several that have as many, the first one.
+        let most = counts.iter().max().copied().unwrap_or_default();
+        let chosen = counts.iter().position(|count| *count == most).unwrap_or_default();
+        self.threads.retain(|thread| thread.kind == chosen);
+        let others = self.kinds.iter().zip(counts).enumerate().filter(|(kind, _)| *kind != chosen);
+        let others = others.map(|(_, (name, count))| (name.clone(), count));
+        others.filter(|(name, count)| !name.is_empty() && *count > 0).collect()
     }
 
     #[inline]
@@ -181,7 +211,8 @@ impl StackCollector {
         }
         let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
         let options = &self.options;
-        if let Some(source) = classes.of(event, || Source::of(event, options)) {
+        let kinds = &mut self.kinds;
+        if let Some(source) = classes.of(event, || Source::of(event, options, kinds)) {
             if !source.is_sample && self.only_samples {
                 return;
             }
@@ -234,6 +265,7 @@ impl StackCollector {
         };
         self.last = Some((key, thread));
         let Some(thread) = thread.and_then(|thread| self.threads.get_mut(thread)) else { return };
+        thread.taken += 1;
         let before = thread.buffer.len();
         if self.options.weight.is_time() {
             let Some(time) = event.nanoseconds() else {
@@ -292,7 +324,8 @@ impl StackCollector {
         let index = (self.selection)(&thread).then(|| {
             let kept = ThreadSamples { thread, ..ThreadSamples::default() };
             let buffer = Samples::default();
-            self.threads.push(ThreadState { trace: key.trace, kept, buffer, last: None, begin: None });
+            let (trace, kind) = (key.trace, key.kind);
+            self.threads.push(ThreadState { trace, kind, taken: 0, kept, buffer, last: None, begin: None });
             self.threads.len() - 1
         });
         self.by_key.insert(key, index);
@@ -332,7 +365,7 @@ impl StackCollector {
 
 impl Source {
     /// What makes events of a class samples; None if they are none.
-    fn of(event: &Event<'_>, options: &StackOptions) -> Option<Self> {
+    fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut Vec<String>) -> Option<Self> {
         let field = |meaning| {
             let mut members = event.class.meanings.members(meaning);
             members.find_map(|member| FieldRef::of_member(event, member))
@@ -342,8 +375,15 @@ impl Source {
         if stacks.is_empty() {
             return None;
         }
+        let is_sample = event.class.role == EventRole::Sample;
+        let kind = if is_sample && !options.all_events { event.name() } else { "" };
+        let kind = kinds.iter().position(|known| known == kind).unwrap_or_else(|| {
+            kinds.push(kind.to_owned());
+            kinds.len() - 1
+        });
         Some(Self {
-            is_sample: event.class.role == EventRole::Sample,
+            is_sample,
+            kind,
             stacks,
             process: field(Meaning::Process),
             process_name: field(Meaning::ProcessName),
@@ -388,7 +428,7 @@ impl Source {
             Id::None => id(&self.process_name),
             id => id,
         };
-        let thread = ThreadKey { trace, process, thread: id(&self.thread) };
+        let thread = ThreadKey { trace, kind: self.kind, process, thread: id(&self.thread) };
         let is_wanted = self.conditions.iter().all(|condition| condition.holds(event));
         Some(Found { stack, thread, weight, is_wanted })
     }

@@ -20,6 +20,7 @@ pub struct StackProfile {
     /// Whether the clock counts from the Unix epoch.
     pub(super) has_dates: bool,
     pub(super) left_out: LeftOut,
+    pub(super) not_counted: Vec<(String, u64)>,
 }
 
 /// Which samples count nothing, and why.
@@ -140,6 +141,13 @@ impl StackProfile {
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out
+    }
+
+    /// The classes of samples that do not count, by name, and how many samples they have: if there are several classes
+    /// of samples, each of them counts something else, so that only those of the class with most samples do.
+    #[must_use]
+    pub fn not_counted(&self) -> &[(String, u64)] {
+        &self.not_counted
     }
 
     /// The threads that have samples.

@@ -26,7 +26,7 @@ struct Made {
     thread: u64,
     stack: u32,
     size: u64,
-    /// 0: a sample of a profiler; 1: another event with a stack.
+    /// 0: a sample of a profiler; 1: another event with a stack; 2: another sample, which counts its size.
     class: usize,
 }
 
@@ -62,7 +62,9 @@ fn class() -> TraceClass {
         class.role = role;
         class
     };
-    let classes = [of("sample", EventRole::Sample), of("allocation", EventRole::Instant)];
+    let mut garbage = of("garbage", EventRole::Sample);
+    garbage.meanings.insert(Scope::Payload, 3, Meaning::Weight);
+    let classes = [of("sample", EventRole::Sample), of("allocation", EventRole::Instant), garbage];
     TraceClass::new("made", [ClockClass::since_unix_epoch("wall")], [DataStreamClass::new(Some(0), classes)])
 }
 
@@ -144,6 +146,20 @@ fn samples_count_once_or_until_the_next_one_or_what_a_field_says() {
     assert_eq!(rows, [("lib!b", 7, 7), ("a", 3, 10), ("main", 0, 10)]);
 }
 
+/// What samples of different classes count cannot be added.
+#[test]
+fn the_class_with_most_samples_counts() {
+    let trace = Arc::new(trace());
+    let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
+    let garbage = |time| Made { class: 2, size: 1_000, ..event(time, stack) };
+    let events = [event(1, stack), garbage(2), event(6, stack)];
+    let samples = profile(&trace, &events, StackOptions::default());
+    assert_eq!((samples.weight(), samples.not_counted()), (2, &[("garbage".to_owned(), 1)][..]));
+    assert_eq!(profile(&trace, &events, options(StackWeight::Time)).weight(), 5);
+    let garbage = profile(&trace, &[garbage(1), garbage(2), event(3, stack)], StackOptions::default());
+    assert_eq!((garbage.weight(), garbage.samples()), (2_000, 2));
+}
+
 /// The time from a sample on that is not wanted counts nothing, whichever of both ends it counts for.
 #[test]
 fn samples_are_selected_by_values_of_fields() {
@@ -173,6 +189,7 @@ fn where_there_are_samples_other_events_do_not_count() {
     assert_eq!(count(&both, StackOptions::default()), 2);
     assert_eq!(count(&both, StackOptions { all_events: true, ..StackOptions::default() }), 4);
     assert_eq!(count(&both[..1], StackOptions::default()), 1);
+    assert_eq!(profile(&trace, &both, StackOptions::default()).not_counted(), []);
     let first = StackCollector::new(StackOptions::default()).of_threads(|thread| thread.thread == Some(9));
     assert_eq!(collect(&trace, &both, first).samples(), 0);
 }
@@ -421,6 +438,33 @@ fn example() -> (Arc<Trace>, Vec<Made>) {
         })
         .collect();
     (Arc::new(trace), events)
+}
+
+/// What the page on stacks shows. `ICHNOS_WRITE_TABLES=1` writes it again.
+#[test]
+fn the_page_shows_what_is_written() {
+    let (trace, events) = example();
+    let profile = profile(&trace, &events, options(StackWeight::Samples));
+    let all = profile.weight() as f64;
+    let mut top = "exclusive          inclusive          function\n".to_owned();
+    for row in profile.functions() {
+        let part = |weight: u64| format!("{weight:>9}  {:>4.1} %", 100.0 * weight as f64 / all);
+        top += &format!("{}  {}  {}\n", part(row.exclusive), part(row.inclusive), row.label);
+    }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/stacks.md");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut expected = text.clone();
+    for (name, block) in [("folded", folded(&profile)), ("top", top)] {
+        let begin = format!("<!-- {name} -->\n```text\n");
+        let (before, rest) = expected.split_once(&begin).unwrap();
+        let (_, after) = rest.split_once("```\n").unwrap();
+        expected = format!("{before}{begin}{block}```\n{after}");
+    }
+    if std::env::var_os("ICHNOS_WRITE_TABLES").is_some() {
+        std::fs::write(path, expected).unwrap();
+    } else {
+        assert_eq!(text, expected);
+    }
 }
 
 /// Writes a profile to a file in the directory for temporary files; gives its path.
