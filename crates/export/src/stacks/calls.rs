@@ -6,6 +6,10 @@ use std::sync::Arc;
 /// Stands for no call: that of what is outermost.
 pub(super) const NO_CALL: u32 = u32::MAX;
 
+/// How many calls there are at most, those of what is outermost aside: a trace of a few bytes a sample, with
+/// addresses that stand for something else all the time, could be any number.
+pub(super) const MOST_CALLS: usize = 1 << 22;
+
 /// The longest text that a function is called by, in bytes: longer names are cut.
 const LONGEST: usize = 4_096;
 
@@ -48,8 +52,11 @@ impl Calls {
         index
     }
 
-    /// The call of a function by a caller, or [`NO_CALL`].
+    /// The call of a function by a caller, or [`NO_CALL`]. Where there are too many, the caller itself.
     pub(super) fn call(&mut self, caller: u32, function: u32) -> u32 {
+        if caller != NO_CALL && self.calls.len() >= MOST_CALLS {
+            return self.by_call.get(&(caller, function)).copied().unwrap_or(caller);
+        }
         let next = self.calls.len() as u32;
         let call = *self.by_call.entry((caller, function)).or_insert(next);
         if call == next {

@@ -19,6 +19,9 @@ use crate::time::has_dates;
 /// Samples that are kept before their calls are looked up: as many as fit into this number of bytes.
 const MOST_BUFFERED: usize = 16 << 20;
 
+/// How many threads, and how many names of processes and threads, are told apart: those that come later are one.
+const MOST_THREADS: usize = 1 << 16;
+
 /// Whether a thread counts.
 type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
 
@@ -37,9 +40,9 @@ pub struct StackCollector {
     by_key: HashMap<ThreadKey, Option<usize>>,
     /// The thread of the event before.
     last: Option<(ThreadKey, Option<usize>)>,
-    names: HashMap<Box<[u8]>, u32>,
-    /// Names of the classes of samples: what one of them counts is nothing that another one counts.
-    kinds: Vec<String>,
+    names: Names,
+    /// Names of the classes of samples, as numbers: what one of them counts is nothing that another one counts.
+    kinds: HashMap<String, usize>,
     calls: Calls,
     /// How many bytes the samples take whose calls are not looked up yet.
     buffered: usize,
@@ -60,7 +63,7 @@ struct TraceState {
 struct Source {
     /// Whether they are samples of a profiler.
     is_sample: bool,
-    /// An index of [`StackCollector::kinds`].
+    /// Which of [`StackCollector::kinds`].
     kind: usize,
     stacks: Box<[FieldRef]>,
     process: Option<FieldRef>,
@@ -104,6 +107,32 @@ enum Id {
     Name(u32),
 }
 
+/// Names of processes and threads, as numbers.
+#[derive(Default)]
+struct Names {
+    names: Vec<Arc<[u8]>>,
+    indexes: HashMap<Arc<[u8]>, u32>,
+}
+
+impl Names {
+    fn id(&mut self, name: &[u8]) -> Id {
+        if let Some(index) = self.indexes.get(name) {
+            return Id::Name(*index);
+        }
+        if self.names.len() >= MOST_THREADS {
+            return Id::None;
+        }
+        let (index, name) = (self.names.len() as u32, Arc::<[u8]>::from(name));
+        self.names.push(Arc::clone(&name));
+        self.indexes.insert(name, index);
+        Id::Name(index)
+    }
+
+    fn text(&self, index: u32) -> Option<String> {
+        Some(String::from_utf8_lossy(self.names.get(index as usize)?).into_owned())
+    }
+}
+
 /// What is kept of a thread.
 struct ThreadState {
     trace: usize,
@@ -137,8 +166,8 @@ impl StackCollector {
             threads: Vec::new(),
             by_key: HashMap::new(),
             last: None,
-            names: HashMap::new(),
-            kinds: Vec::new(),
+            names: Names::default(),
+            kinds: HashMap::new(),
             calls: Calls::default(),
             buffered: 0,
             only_samples: false,
@@ -199,9 +228,11 @@ impl StackCollector {
         let most = counts.iter().max().copied().unwrap_or_default();
         let chosen = counts.iter().position(|count| *count == most).unwrap_or_default();
         self.threads.retain(|thread| thread.kind == chosen);
-        let others = self.kinds.iter().zip(counts).enumerate().filter(|(kind, _)| *kind != chosen);
-        let others = others.map(|(_, (name, count))| (name.clone(), count));
-        others.filter(|(name, count)| !name.is_empty() && *count > 0).collect()
+        let others = self.kinds.iter().filter(|(name, kind)| **kind != chosen && !name.is_empty());
+        let others = others.map(|(name, kind)| (name.clone(), counts[*kind]));
+        let mut others: Vec<_> = others.filter(|(_, count)| *count > 0).collect();
+        others.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+        others
     }
 
     #[inline]
@@ -301,16 +332,17 @@ impl StackCollector {
         if let Some(thread) = self.by_key.get(&key) {
             return *thread;
         }
+        let shared = ThreadKey { process: Id::None, thread: Id::None, ..key };
+        if self.by_key.len() >= MOST_THREADS && key != shared {
+            return self.thread(event, shared);
+        }
         let (mut thread, mut process_name) = (StackThread::default(), None);
         let names = event.class.meanings.members(Meaning::ProcessName);
         for field in names.filter_map(|member| FieldRef::of_member(event, member)) {
             process_name = process_name.or_else(|| text(event.get(&field)?));
         }
         thread.process_name = process_name;
-        let name = |index: u32| {
-            let name = self.names.iter().find(|(_, other)| **other == index);
-            name.map(|(name, _)| String::from_utf8_lossy(name).into_owned())
-        };
+        let name = |index: u32| self.names.text(index);
         match key.process {
             Id::None => {}
             Id::Number(number) => thread.process = Some(number),
@@ -365,7 +397,7 @@ impl StackCollector {
 
 impl Source {
     /// What makes events of a class samples; None if they are none.
-    fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut Vec<String>) -> Option<Self> {
+    fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, usize>) -> Option<Self> {
         let field = |meaning| {
             let mut members = event.class.meanings.members(meaning);
             members.find_map(|member| FieldRef::of_member(event, member))
@@ -377,9 +409,10 @@ impl Source {
         }
         let is_sample = event.class.role == EventRole::Sample;
         let kind = if is_sample && !options.all_events { event.name() } else { "" };
-        let kind = kinds.iter().position(|known| known == kind).unwrap_or_else(|| {
-            kinds.push(kind.to_owned());
-            kinds.len() - 1
+        let kind = kinds.get(kind).copied().unwrap_or_else(|| {
+            let number = kinds.len();
+            kinds.insert(kind.to_owned(), number);
+            number
         });
         Some(Self {
             is_sample,
@@ -404,7 +437,7 @@ impl Source {
         event: &Event<'_>,
         trace: usize,
         options: &StackOptions,
-        names: &mut HashMap<Box<[u8]>, u32>,
+        names: &mut Names,
         left_out: &mut LeftOut,
     ) -> Option<Found> {
         let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
@@ -420,7 +453,7 @@ impl Source {
         let mut id = |field: &Option<FieldRef>| {
             let value = field.as_ref().and_then(|field| event.get(field));
             match value {
-                Some(FieldValue::Text(name)) => Id::Name(index_of(name, names)),
+                Some(FieldValue::Text(name)) => names.id(name),
                 value => value.and_then(|value| value.as_i128()).map_or(Id::None, Id::Number),
             }
         };
@@ -432,15 +465,6 @@ impl Source {
         let is_wanted = self.conditions.iter().all(|condition| condition.holds(event));
         Some(Found { stack, thread, weight, is_wanted })
     }
-}
-
-fn index_of(name: &[u8], names: &mut HashMap<Box<[u8]>, u32>) -> u32 {
-    if let Some(index) = names.get(name) {
-        return *index;
-    }
-    let index = names.len() as u32;
-    names.insert(name.into(), index);
-    index
 }
 
 fn text(value: FieldValue<'_>) -> Option<String> {

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 
 use fxprof_processed_profile as fx;
 
-use super::calls::NO_CALL;
+use super::calls::{MOST_CALLS, NO_CALL};
 use super::profile::{StackProfile, ThreadSamples};
 
 /// Nanoseconds of a millisecond, the unit of the format.
@@ -15,7 +15,7 @@ pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<(
     let begin = profile.begin.filter(|_| profile.has_dates).unwrap_or_default();
     let reference = fx::ReferenceTimestamp::from_millis_since_unix_epoch(begin as f64 / MILLISECOND as f64);
     let interval = fx::SamplingInterval::from_nanos(interval(profile));
-    let mut writer = Writer { profile, out: fx::Profile::new(&profile.title, reference, interval) };
+    let mut writer = Writer { profile, out: fx::Profile::new(&profile.title, reference, interval), calls: 0 };
     // Nothing is left to be looked up.
     writer.out.set_symbolicated(true);
     let mut processes = HashMap::new();
@@ -49,6 +49,8 @@ fn interval(profile: &StackProfile) -> u64 {
 struct Writer<'p> {
     profile: &'p StackProfile,
     out: fx::Profile,
+    /// How many calls were written: each thread has its own.
+    calls: usize,
 }
 
 impl Writer<'_> {
@@ -104,6 +106,10 @@ impl Writer<'_> {
             next = caller;
         };
         for (call, function) in path.into_iter().rev() {
+            if self.calls >= MOST_CALLS && found.is_some() {
+                break;
+            }
+            self.calls += 1;
             let label = self.out.intern_string(calls.label(function));
             let frame = self.out.intern_frame(
                 thread,

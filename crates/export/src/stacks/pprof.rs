@@ -103,13 +103,17 @@ impl Strings {
     }
 }
 
+/// Writes the message part by part: several messages one after the other are one, with the members of lists of all
+/// of them. So stacks need not all be in memory.
 pub(super) fn write(profile: &StackProfile, out: &mut dyn Write) -> io::Result<()> {
     let mut encoder = GzEncoder::new(out, Compression::default());
-    encoder.write_all(&message(profile).encode_to_vec())?;
-    encoder.finish()?.flush()
-}
-
-fn message(profile: &StackProfile) -> Profile {
+    let mut bytes = Vec::new();
+    let mut part = |message: Profile| {
+        bytes.clear();
+        // A vector has room for all.
+        let _ = message.encode(&mut bytes);
+        encoder.write_all(&bytes)
+    };
     // The first string is empty: so the format has it.
     let mut strings = Strings { texts: vec![String::new()], indexes: HashMap::from([(String::new(), 0)]) };
     let mut sample_type = vec![ValueType { r#type: strings.index("samples"), unit: strings.index("count") }];
@@ -123,7 +127,6 @@ fn message(profile: &StackProfile) -> Profile {
         }
     }
     let keys = [strings.index("process"), strings.index("thread")];
-    let mut sample = Vec::new();
     for thread in &profile.threads {
         let known = &thread.thread;
         let is_known = [
@@ -134,36 +137,37 @@ fn message(profile: &StackProfile) -> Profile {
         let labels = keys.into_iter().zip(labels).zip(is_known).filter(|(_, is)| *is);
         let label: Vec<Label> = labels.map(|((key, str), _)| Label { key, str }).collect();
         for (call, total) in thread.sorted() {
-            let mut value = vec![total.samples];
-            if profile.weight != StackWeight::Samples {
-                value.push(total.weight);
-            }
-            sample.push(Sample {
+            // The weight, and the number of samples if that is something else.
+            let values = match profile.weight {
+                StackWeight::Samples => &[total.weight][..],
+                _ => &[total.samples, total.weight],
+            };
+            let sample = Sample {
                 location_id: profile.calls.path(call).map(|(_, function)| u64::from(function) + 1).collect(),
-                value: value.into_iter().map(|value| i64::try_from(value).unwrap_or(i64::MAX)).collect(),
+                value: values.iter().map(|value| i64::try_from(*value).unwrap_or(i64::MAX)).collect(),
                 label: label.clone(),
-            });
+            };
+            part(Profile { sample: vec![sample], ..Profile::default() })?;
         }
     }
-    let (mut location, mut function) = (Vec::new(), Vec::new());
     for (known, id) in profile.calls.functions.iter().zip(1..) {
         let name = strings.index(&known.label);
         let filename = known.module.as_ref().map_or(0, |module| strings.index(module));
         // Readers would take a name that is the same in both fields apart as one of C++.
-        function.push(Function { id, name, system_name: 0, filename });
-        location.push(Location { id, line: vec![Line { function_id: id }] });
+        let function = Function { id, name, system_name: 0, filename };
+        let location = Location { id, line: vec![Line { function_id: id }] };
+        part(Profile { location: vec![location], function: vec![function], ..Profile::default() })?;
     }
     let default_sample_type = sample_type.last().map_or(0, |kind| kind.r#type);
     let comment = if profile.title.is_empty() { Vec::new() } else { vec![strings.index(&profile.title)] };
     let time_nanos = profile.begin.filter(|_| profile.has_dates).unwrap_or_default();
-    Profile {
+    part(Profile {
         sample_type,
-        sample,
-        location,
-        function,
         string_table: strings.texts,
         time_nanos: i64::try_from(time_nanos).unwrap_or_default(),
         comment,
         default_sample_type,
-    }
+        ..Profile::default()
+    })?;
+    encoder.finish()?.flush()
 }

@@ -228,6 +228,16 @@ fn frames_are_named_as_of_the_time_of_the_sample() {
     assert_eq!(of(StackFrames::Managed), "app!new 2\napp!old 1\n");
 }
 
+/// A hostile trace: a thread for each event.
+#[test]
+fn threads_beyond_a_limit_are_one() {
+    let trace = Arc::new(trace());
+    let stack = trace.stacks.intern([Frame::named("f")]).unwrap();
+    let events: Vec<Made> = (0..70_000).map(|i| Made { thread: i, ..event(i, stack) }).collect();
+    let profile = profile(&trace, &events, StackOptions::default());
+    assert_eq!((profile.threads().count(), profile.samples()), ((1 << 16) + 1, 70_000));
+}
+
 /// A hostile trace: a very deep stack, every level of which is a stack of its own.
 #[test]
 fn deep_stacks_are_cut() {
