@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Directory, Run, ichnos};
+use crate::support::{Directory, Run, ichnos, recorded};
 use crate::transcript::transcript;
 
 /// Appends an integer of 7 bits a byte.
@@ -173,9 +173,43 @@ fn nothing_is_written_of_nothing() {
 
 #[test]
 fn frames_below_events() {
-    let _transcript = transcript!();
     let directory = Directory::new("stacks-cat");
-    for format in ["pretty", "details", "jsonl", "log", "log-json", "null"] {
-        run(&directory, &format!("cat --stacks -n 2 -f {format} --clock-arithmetic exact"));
+    let cat = |options: &str| run(&directory, &format!("cat -n 2 {options}"));
+    let lines = ["    0x2010\n    0x1010\n", "    0x3010\n    0x2020\n    0x1010\n"];
+    for format in ["pretty", "details", "log"] {
+        cat(&format!("--stacks -f {format}")).expect(0, &[]).prints(&lines);
+        let without = cat(&format!("-f {format}")).expect(0, &[]);
+        assert!(!without.out.contains("0x2010"), "{}", without.out);
+    }
+    let members = [
+        r#","stacks":{"stack":[{"address":8208},{"address":4112}]}}"#,
+        r#","stacks":{"stack":[{"address":12304},{"address":8224},{"address":4112}]}}"#,
+    ];
+    for format in ["jsonl", "log-json"] {
+        cat(&format!("--stacks -f {format}")).expect(0, &[]).prints(&members);
+    }
+    cat("--stacks -f null").expect(2, &["`--stacks` does not apply to the format `null`"]);
+}
+
+/// What a reader that nobody here wrote makes of samples: the time since the sample before of the same thread, of all
+/// samples, and of those of which the one before was taken in managed code.
+#[test]
+fn times_of_recorded_samples() {
+    let Some(directory) = recorded("nettrace/dotnetdiag") else { return };
+    let file = "dotnet-5.0-SampleProfiler-single-thread";
+    let trace = directory.join(format!("{file}.golden.nettrace")).to_string_lossy().into_owned();
+    let weight = |line: &str| line.rsplit_once(' ').unwrap().1.parse::<u64>().unwrap();
+    for (expected, options) in [("", &[][..]), ("-managed-only", &["--where", "Type=Managed"])] {
+        let expected = std::fs::read_to_string(directory.join(format!("{file}{expected}.txt"))).unwrap();
+        let words = ["stacks", &trace, "--weight", "time-before"].into_iter().chain(options.iter().copied());
+        let run = ichnos(words).expect(0, &[]);
+        let sum = |text: &str| text.lines().map(weight).sum::<u64>();
+        assert_eq!(sum(&run.out), sum(&expected));
+        // Where the names of functions are known, the stacks are the same, too.
+        if run.out.contains('!') {
+            let sorted =
+                |text: &str| text.lines().map(str::to_owned).collect::<std::collections::BTreeSet<_>>();
+            assert_eq!(sorted(&run.out), sorted(&expected));
+        }
     }
 }
