@@ -18,6 +18,7 @@ pub struct StackProfile {
     /// When the first sample was taken, in nanoseconds from the origin of its clock.
     pub(super) begin: Option<i128>,
     /// Whether the clock counts from the Unix epoch.
+    #[cfg_attr(not(any(feature = "pprof", feature = "firefox")), allow(dead_code))]
     pub(super) has_dates: bool,
     pub(super) left_out: LeftOut,
     pub(super) not_counted: Vec<(String, u64)>,

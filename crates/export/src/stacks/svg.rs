@@ -16,7 +16,7 @@ const HEAD: usize = 40;
 /// Frames that are narrower than this are left out: nobody sees them, and there can be very many.
 const NARROWEST: f64 = 0.1;
 /// Width of a character.
-const CHARACTER: f64 = 6.7;
+const CHARACTER: f64 = 7.3;
 
 /// What makes the picture answer to clicks and searches.
 const SCRIPT: &str = include_str!("svg/flame_graph.js");
@@ -102,7 +102,7 @@ fn write_frame(
     weight: &str,
     part: f64,
 ) -> io::Result<()> {
-    let room = (width / CHARACTER) as usize;
+    let room = ((width - 6.0).max(0.0) / CHARACTER) as usize;
     let shown: String = match label.chars().count() {
         length if length <= room => label.to_owned(),
         _ if room < 3 => String::new(),

@@ -15,7 +15,7 @@
   });
 
   function shortened(name, width) {
-    var room = Math.floor(width / 6.7);
+    var room = Math.floor(Math.max(0, width - 6) / 7.3);
     return name.length <= room ? name : room < 3 ? "" : name.slice(0, room - 2) + "..";
   }
 
