@@ -56,9 +56,12 @@ pub(super) enum ModuleForm {
 pub(super) struct Methods {
     /// In the order of the file.
     rows: Vec<MethodRow>,
-    /// By address space and id: what a module was called since when, in ticks.
-    modules: HashMap<(u32, u64), Vec<(u64, Said)>>,
+    /// By address space and id: what a module was called since when. What says so begins with its paths.
+    modules: HashMap<(u32, u64), Since<Said>>,
 }
+
+/// What is so since when, in ticks.
+type Since<T> = Vec<(u64, T)>;
 
 /// What an event says of a method. Its name stays in the file until it is needed.
 #[derive(Clone, Copy, Debug)]
@@ -252,7 +255,7 @@ struct Names<'a> {
     bytes: &'a [u8],
     texts: &'a mut Texts,
     /// By address space and id, in the order of time.
-    modules: HashMap<(u32, u64), Vec<(u64, Arc<str>)>>,
+    modules: HashMap<(u32, u64), Since<Arc<str>>>,
     /// An event with the name, by address space and method, for those that have none.
     verbose: HashMap<(u32, u64), MethodRow>,
     buffer: String,

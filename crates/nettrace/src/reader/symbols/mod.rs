@@ -161,3 +161,6 @@ impl Texts {
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
+
+#[cfg(test)]
+mod tests;
