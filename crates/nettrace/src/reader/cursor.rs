@@ -14,10 +14,11 @@ use super::TraceFile;
 use super::capture::{CaptureThreads, Gap};
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
+use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, content};
 use super::payload::PayloadReader;
-use super::pending::{Entry, GAP, Pending, UNKNOWN_CLASS};
-use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable};
+use super::pending::{Entry, GAP, Pending};
+use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, Fault, RowEncoding, Rule, SequencePoint, Step,
     ThreadRow, Version,
@@ -56,8 +57,6 @@ pub(super) struct EventCursor {
     /// A sequence point that was read, and is passed once what was before it has gone.
     barrier: Option<(SequencePoint, u64)>,
     is_file_read: bool,
-    /// Which of the rows of metadata comes next in the file.
-    next_metadata: usize,
     /// Kind of event by id of metadata.
     kinds: Kinds,
     threads: ThreadTable,
@@ -91,45 +90,6 @@ pub(super) struct EventCursor {
     frames: Vec<u64>,
 }
 
-/// Kinds of events by id of metadata.
-#[derive(Debug, Default)]
-struct Kinds {
-    /// Of small ids.
-    few: Vec<u32>,
-    others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
-}
-
-impl Kinds {
-    const FEW: u32 = 1 << 12;
-
-    fn insert(&mut self, id: u32, class: u32) {
-        if id >= Self::FEW {
-            self.others.insert(id, class);
-            return;
-        }
-        let index = id as usize;
-        if self.few.len() <= index {
-            self.few.resize(index + 1, UNKNOWN_CLASS);
-        }
-        if let Some(known) = self.few.get_mut(index) {
-            *known = class;
-        }
-    }
-
-    #[inline(always)]
-    fn get(&self, id: u32) -> u32 {
-        match self.few.get(id as usize) {
-            Some(class) => *class,
-            None => self.others.get(&id).copied().unwrap_or(UNKNOWN_CLASS),
-        }
-    }
-
-    fn clear(&mut self) {
-        self.few.clear();
-        self.others.clear();
-    }
-}
-
 /// The bit of a thread of version 6 that is not in the table: the others are its index.
 const UNKNOWN_THREAD: u64 = 1 << 63;
 
@@ -158,7 +118,6 @@ impl EventCursor {
             open: None,
             barrier: None,
             is_file_read: false,
-            next_metadata: 0,
             kinds: Kinds::default(),
             threads: ThreadTable::default(),
             labels: LabelTable::default(),
@@ -195,7 +154,7 @@ impl EventCursor {
 
     /// Finds out what events behind a sequence point refer to in what is before it.
     fn prepare(&mut self, from: u64) {
-        self.take_metadata(from);
+        self.kinds.advance(&self.file.outline, from);
         if matches!(self.file.outline.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
             let mut container = file.container.clone();
@@ -225,16 +184,6 @@ impl EventCursor {
             self.pending.skip(count);
         }
         (events, lost)
-    }
-
-    /// Takes the rows of metadata before this offset in the file.
-    fn take_metadata(&mut self, until: u64) {
-        while let Some(row) = self.file.outline.metadata.get(self.next_metadata)
-            && row.offset < until
-        {
-            self.kinds.insert(row.id, row.class);
-            self.next_metadata += 1;
-        }
     }
 
     /// Takes a block that events refer to. `only_tables`: it is before where reading begins.
@@ -387,11 +336,11 @@ impl EventCursor {
                 if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
                     // Nothing of it is wanted; how far its threads count is not known then.
                     self.capture.forget();
-                    self.take_metadata(block.content.end);
+                    self.kinds.advance(&file.outline, block.content.end);
                     return;
                 }
                 let (begin, is_whole) = (block.content.start, block.is_whole);
-                self.take_metadata(block.content.start);
+                self.kinds.advance(&file.outline, block.content.start);
                 self.open =
                     Some(OpenBlock { rows: EventRows::new(encoding, rows, 0), begin, times, is_whole });
             }
@@ -422,7 +371,7 @@ impl EventCursor {
 
     /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
     fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
-        self.take_metadata(offset);
+        self.kinds.advance(&self.file.outline, offset);
         for (thread, sequence) in &point.threads {
             let gap = self.capture.note_bound(*thread, *sequence);
             self.push_gap(gap, *thread, Some(point.timestamp));
@@ -464,7 +413,7 @@ impl EventCursor {
         while let Some(row) = open.rows.next(bytes) {
             if row.metadata_id == 0 && !are_numbered {
                 let until = row.payload.end as u64;
-                self.take_metadata(until);
+                self.kinds.advance(&file.outline, until);
                 continue;
             }
             if are_numbered
@@ -757,7 +706,7 @@ impl EventCursor {
     /// The number of the stack of the current event.
     #[inline(always)]
     fn stack(&mut self) -> Option<u32> {
-        let Self { file, stream, stacks, entry, frames, .. } = self;
+        let Self { file, stream, stacks, threads, entry, frames, .. } = self;
         let trace = &stream.trace;
         file.intern_stacks(trace);
         let pointer_size = file.outline.trace.pointer_size;
@@ -767,7 +716,14 @@ impl EventCursor {
             let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
             return super::tables::intern_stack(stack, pointer_size, trace, frames);
         }
-        match stacks.get(entry.stack, &file.bytes, pointer_size, trace) {
+        let found = match file.outline.version {
+            Version::V6(_) => {
+                let space = address_space(threads.get(entry.thread).and_then(|row| row.process_id));
+                stacks.get_in_space(entry.stack, space, &file.bytes, pointer_size, trace)
+            }
+            _ => stacks.get(entry.stack, &file.bytes, pointer_size, trace),
+        };
+        match found {
             Stack::Number(number) => Some(number),
             Stack::Empty => None,
             Stack::Unknown => {

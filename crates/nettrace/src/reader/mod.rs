@@ -9,6 +9,8 @@
 //! | process (up to version 5) | resource |
 //! | fields of the payload | payload; bits where they are laid out as the class says, values otherwise |
 //! | stack | number in the stack table of the trace |
+//! | process (of addresses in version 6) | address space; 0 is that of the kernel |
+//! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace; they are events as well |
 //! | ticks | the clock, whose offset is that of the synchronisation time |
 //! | gap in the numbers of a thread | discarded events |
 //! | sequence point | where reading can begin |
@@ -21,11 +23,14 @@ mod clock_zero;
 mod context;
 mod cursor;
 mod format;
+mod kinds;
 mod outline;
 mod payload;
 mod pending;
 mod session;
+mod symbols;
 mod tables;
+mod walk;
 
 use std::sync::{Arc, OnceLock};
 
@@ -41,6 +46,8 @@ pub use self::clock_zero::clock_zeros;
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 use self::outline::{Outline, content};
+use self::tables::{StackBlocks, StackNumbers};
+use self::walk::walk;
 use crate::{BlockKind, Container, EventRows, Refusal, RowEncoding, Step, Version};
 
 /// How to open a file.
@@ -101,6 +108,11 @@ impl TraceFile {
     fn intern_stacks(&self, trace: &Trace) {
         self.are_stacks_interned.get_or_init(|| {
             let pointer_size = self.outline.trace.pointer_size;
+            if matches!(self.outline.version, Version::V6(_)) {
+                // The same stack in two processes is two stacks: which there are, only events say.
+                let stacks = StackBlocks::default();
+                return walk(self, &mut StackNumbers { file: self, trace, stacks });
+            }
             let mut container = self.container.clone();
             let mut frames = Vec::new();
             loop {
@@ -174,7 +186,13 @@ impl NettraceFile {
             are_stacks_interned: OnceLock::new(),
             counts: OnceLock::new(),
         };
-        Ok(Self { trace, stream: Arc::new(stream), file: Arc::new(file), damage })
+        let file = Arc::new(file);
+        if let Some(clock) = trace.class.clocks.first().cloned() {
+            // The trace has this, so this must not have the trace.
+            let file = Arc::clone(&file);
+            trace.set_symbols(move || symbols::read(&file, &clock));
+        }
+        Ok(Self { trace, stream: Arc::new(stream), file, damage })
     }
 }
 

@@ -3,9 +3,11 @@
 use std::collections::HashMap;
 use std::ops::Range;
 
-use ichnos_model::Trace;
+use ichnos_model::{Frame, Trace};
 
-use crate::{Label, StackRows, ThreadRow, addresses};
+use super::TraceFile;
+use super::walk::Walker;
+use crate::{Block, BlockKind, EventRow, Label, StackRows, ThreadRow, addresses};
 
 /// The threads of version 6.
 #[derive(Debug, Default)]
@@ -42,6 +44,22 @@ impl ThreadTable {
     pub(super) fn get(&self, place: u64) -> Option<&ThreadRow> {
         self.rows.get(usize::try_from(place).ok()?)
     }
+
+    /// The process of the thread of an index.
+    pub(super) fn process(&self, index: u64) -> Option<u64> {
+        self.get(self.place(index)?)?.process_id
+    }
+}
+
+/// The number of the address space of a process; those that are not known share that of the kernel.
+pub(super) fn address_space(process: Option<u64>) -> u32 {
+    process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX))
+}
+
+/// Whether an address is that of the kernel, which all processes share: on all systems with 64-bit addresses, it has
+/// the upper half of them.
+pub(super) fn is_kernel_address(address: u64) -> bool {
+    address >> 63 != 0
 }
 
 /// The lists of labels of version 6 since the last sequence point.
@@ -113,6 +131,14 @@ pub(super) struct StackBlocks {
     blocks: Vec<StackBlock>,
     /// The block that was used last.
     last: usize,
+    /// Ids from here on are in no block.
+    ids_end: u64,
+    /// Whether an id can be in several blocks: the last of them counts.
+    are_ids_reused: bool,
+    /// Numbers in the stack table of the trace by id and address space, of stacks that processes share; made when they
+    /// are needed.
+    numbers: HashMap<(u32, u32), u32>,
+    frames: Vec<u64>,
 }
 
 #[derive(Debug)]
@@ -121,14 +147,19 @@ struct StackBlock {
     count: u32,
     /// Where its content is in the file.
     content: Range<usize>,
-    /// Numbers in the stack table of the trace; made when they are needed.
+    /// Numbers in the stack table of the trace, of stacks of a single process; made when they are needed.
     numbers: Option<Vec<u32>>,
+    /// Where each stack is in the content, if processes share them; made when it is needed.
+    stacks: Option<Vec<Range<u32>>>,
 }
 
 /// As many blocks are kept at most between two sequence points.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Stands for a stack without frames in [`StackBlock::numbers`].
+/// As many numbers of stacks that processes share are remembered at most.
+const MOST_NUMBERS: usize = 1 << 20;
+
+/// Stands for a stack without frames.
 const EMPTY: u32 = u32::MAX;
 
 /// A stack of an id.
@@ -142,10 +173,18 @@ pub(super) enum Stack {
     Unknown,
 }
 
+impl Stack {
+    fn new(number: u32) -> Self {
+        if number == EMPTY { Self::Empty } else { Self::Number(number) }
+    }
+}
+
 impl StackBlocks {
     pub(super) fn clear(&mut self) {
         self.blocks.clear();
         self.last = 0;
+        (self.ids_end, self.are_ids_reused) = (0, false);
+        self.numbers.clear();
     }
 
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
@@ -153,29 +192,77 @@ impl StackBlocks {
             && self.blocks.len() < MOST_BLOCKS
         {
             let (first_id, count) = (rows.first_id, rows.count);
-            self.blocks.push(StackBlock { first_id, count, content, numbers: None });
+            if u64::from(first_id) < self.ids_end {
+                self.are_ids_reused = true;
+                self.numbers.clear();
+            }
+            self.ids_end = self.ids_end.max(u64::from(first_id) + u64::from(count));
+            self.blocks.push(StackBlock { first_id, count, content, numbers: None, stacks: None });
         }
     }
 
-    /// The stack of an id.
+    /// The stack of an id, if there is only one address space.
     pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
-        let has = |block: &StackBlock| id.wrapping_sub(block.first_id) < block.count;
-        if !self.blocks.get(self.last).is_some_and(has) {
-            match self.blocks.iter().rposition(has) {
-                Some(found) => self.last = found,
-                None => return Stack::Unknown,
-            }
-        }
-        let Some(block) = self.blocks.get_mut(self.last) else { return Stack::Unknown };
+        let Some(block) = self.find(id) else { return Stack::Unknown };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
-        match numbers.get(index) {
-            Some(&EMPTY) => Stack::Empty,
-            Some(number) => Stack::Number(*number),
-            None => Stack::Unknown,
-        }
+        numbers.get(index).map_or(Stack::Unknown, |number| Stack::new(*number))
     }
+
+    /// The stack of an id, in the address space of a process, and in that of the kernel.
+    pub(super) fn get_in_space(
+        &mut self,
+        id: u32,
+        space: u32,
+        bytes: &[u8],
+        pointer_size: u32,
+        trace: &Trace,
+    ) -> Stack {
+        if let Some(number) = self.numbers.get(&(id, space)) {
+            return Stack::new(*number);
+        }
+        let Some(block) = self.find(id) else { return Stack::Unknown };
+        let index = id.wrapping_sub(block.first_id) as usize;
+        let content = bytes.get(block.content.clone()).unwrap_or_default();
+        let stacks = block.stacks.get_or_insert_with(|| ranges(content));
+        let Some(range) = stacks.get(index) else { return Stack::Unknown };
+        let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
+        self.frames.clear();
+        self.frames.extend(addresses(stack, pointer_size));
+        let frames =
+            self.frames.iter().rev().map(|address| {
+                Frame::at(*address).in_space(if is_kernel_address(*address) { 0 } else { space })
+            });
+        let number = trace.stacks.intern(frames).unwrap_or(EMPTY);
+        if self.numbers.len() >= MOST_NUMBERS {
+            self.numbers.clear();
+        }
+        self.numbers.insert((id, space), number);
+        Stack::new(number)
+    }
+
+    /// The block that has an id: the last one, if there are several.
+    fn find(&mut self, id: u32) -> Option<&mut StackBlock> {
+        let has = |block: &StackBlock| id.wrapping_sub(block.first_id) < block.count;
+        if self.are_ids_reused || !self.blocks.get(self.last).is_some_and(has) {
+            self.last = self.blocks.iter().rposition(has)?;
+        }
+        self.blocks.get_mut(self.last)
+    }
+}
+
+/// Where the addresses of each stack of a block are in its content.
+fn ranges(content: &[u8]) -> Vec<Range<u32>> {
+    let Some(mut rows) = StackRows::read(content) else { return Vec::new() };
+    let mut ranges = Vec::new();
+    while let Some(stack) = rows.next()
+        && let Ok(end) = u32::try_from(rows.position())
+    {
+        // It was read just before the end.
+        ranges.push(end - stack.len() as u32..end);
+    }
+    ranges
 }
 
 /// The numbers of all stacks of a block in the stack table of the trace.
@@ -195,4 +282,34 @@ pub(super) fn intern_stack(
     frames.clear();
     frames.extend(addresses(stack, pointer_size));
     if frames.is_empty() { None } else { trace.stacks.intern_addresses(0, frames) }
+}
+
+/// Gives all stacks of a file with several address spaces their numbers.
+#[derive(Debug)]
+pub(super) struct StackNumbers<'f> {
+    pub(super) file: &'f TraceFile,
+    pub(super) trace: &'f Trace,
+    pub(super) stacks: StackBlocks,
+}
+
+impl Walker for StackNumbers<'_> {
+    fn block(&mut self, block: &Block) {
+        match block.kind {
+            BlockKind::Stack => {
+                self.stacks.add(&self.file.bytes, block.content.start as usize..block.content.end as usize);
+            }
+            BlockKind::SequencePoint => self.stacks.clear(),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, _: u32, threads: &ThreadTable) {
+        if row.stack_id != 0 {
+            let space = address_space(threads.process(row.thread));
+            let pointer_size = self.file.outline.trace.pointer_size;
+            // Its number is remembered by the trace.
+            let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
+        }
+    }
 }
