@@ -431,7 +431,43 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 
     fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
-        members.iter().try_for_each(|id| self.node(*id))
+        members.iter().try_for_each(|id| if self.quick(*id) { Ok(()) } else { self.node(*id) })
+    }
+
+    /// Visits what most values are - unsigned integers, and optional fields that are absent or unsigned integers -
+    /// as [`Self::node`] does; false if it is something else. Without it, reading all fields of a nettrace file
+    /// takes a tenth longer.
+    #[inline(always)]
+    fn quick(&mut self, id: NodeId) -> bool {
+        let plan = self.plan;
+        let length_of = |id: NodeId| match &plan.node(id).op {
+            Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64 => Some(bits.length),
+            _ => None,
+        };
+        match (&plan.node(id).op, self.cells) {
+            (Op::Bits(_), [Cell::Unsigned(value), rest @ ..]) => {
+                let Some(length) = length_of(id) else { return false };
+                self.visitor.unsigned(self.field(id).with_length(length), *value);
+                self.cells = rest;
+            }
+            (Op::Optional { .. }, [Cell::Optional { is_present: false }, rest @ ..]) => {
+                self.visitor.begin_optional(self.field(id), false, 0);
+                self.visitor.end_optional(self.field(id));
+                self.cells = rest;
+            }
+            (
+                Op::Optional { field: inner, .. },
+                [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..],
+            ) => {
+                let Some(length) = length_of(*inner) else { return false };
+                self.visitor.begin_optional(self.field(id), true, 1);
+                self.visitor.unsigned(self.field(*inner).with_length(length), *value);
+                self.visitor.end_optional(self.field(id));
+                self.cells = rest;
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), Mismatch> {

@@ -48,7 +48,9 @@ pub(crate) struct Pending {
     gone: usize,
     /// No event behind is earlier than this.
     bound: u64,
-    /// How many may wait until it is looked for those that can go.
+    /// The earliest of those that wait, or an earlier time.
+    earliest: u64,
+    /// How many wait until it is looked for those that can go.
     look_at: usize,
     /// Those that wait by time, and by place among them.
     order: Vec<(u64, u32)>,
@@ -70,6 +72,7 @@ impl Default for Pending {
             ready: Vec::new(),
             gone: 0,
             bound: 0,
+            earliest: u64::MAX,
             look_at: FEW,
             order: Vec::new(),
             rest: Vec::new(),
@@ -85,10 +88,12 @@ impl Pending {
             self.is_ascending &= last.timestamp <= entry.timestamp;
         }
         self.waiting.push(entry);
+        self.earliest = self.earliest.min(entry.timestamp);
         if is_sorted && entry.timestamp > self.bound {
             self.bound = entry.timestamp;
         }
-        self.waiting.len() >= self.look_at
+        let waiting = self.waiting.len();
+        waiting >= self.look_at && (self.earliest < self.bound || waiting >= MOST)
     }
 
     /// The next one that can go.
@@ -133,6 +138,8 @@ impl Pending {
         if all {
             self.bound = 0;
         }
+        // They are in the order of time now.
+        self.earliest = self.waiting.first().map_or(u64::MAX, |entry| entry.timestamp);
         // What waits is not looked at again and again.
         self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW);
     }
