@@ -1,5 +1,8 @@
 //! Files made by hand, byte by byte.
 
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+
 use ichnos_io::Bytes;
 use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, Resolved, TraceInput, Window};
 use ichnos_testing::cases;
@@ -388,4 +391,72 @@ fn numbers_of_stacks_do_not_depend_on_what_is_read() {
     let all = stacks(&open(v6()), Window::default());
     let end = Window { begin: Some(60), end: None };
     assert_eq!(stacks(&open(v6()), end), all[2..]);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Files of real runtimes
+
+/// A directory of recorded traces: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None, and a line
+/// that says so, where it is absent.
+fn recorded(directory: &str, test: &str) -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let traces =
+        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
+    let directory = traces.join("nettrace").join(directory);
+    if directory.is_dir() {
+        return Some(directory);
+    }
+    println!("skipped: {test}: {} is absent", directory.display());
+    None
+}
+
+/// Another reader's folded stacks: the names have to be the same. How long each took is another matter.
+#[test]
+fn names_are_those_of_another_reader() {
+    let Some(directory) = recorded("dotnetdiag", "names_are_those_of_another_reader") else { return };
+    let name = "dotnet-5.0-SampleProfiler-single-thread";
+    let file = open(std::fs::read(directory.join(format!("{name}.golden.nettrace"))).unwrap());
+    let expected = std::fs::read_to_string(directory.join(format!("{name}.txt"))).unwrap();
+    let expected: BTreeSet<&str> =
+        expected.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+    let trace = file.trace();
+    let folded = stacks(&file, Window::default()).into_iter().map(|(time, stack)| {
+        let frames = trace.frames(stack, Some(time)).into_iter().rev();
+        let names = frames.map(|frame| format!("{}!{}", frame.module.unwrap(), frame.symbol.unwrap()));
+        names.collect::<Vec<_>>().join(";")
+    });
+    let folded: BTreeSet<String> = folded.collect();
+    assert!(folded.iter().map(String::as_str).eq(expected));
+}
+
+/// Nearly all frames of whole traces have names. Those that have none: code that was compiled beforehand but that the
+/// runtime does not list (3.1: 2 addresses), and `_start`, of which no symbol was written.
+#[test]
+fn frames_of_whole_traces_have_names() {
+    let expected = [
+        ("runtime", "net10.0-small.nettrace", 0),
+        ("runtime", "net3.1.2-small.nettrace", 5),
+        ("runtime", "net10.0-drops.nettrace", 0),
+        ("runtime", "net10.0-ipc-netperfV3.netperf", 0),
+        ("perfview", "mixed_managed_external_samples.nettrace", 0),
+        ("perfview", "eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace", 0),
+        ("runtime", "perl-cpu-v6.nettrace", 1968),
+    ];
+    for (directory, name, unnamed) in expected {
+        let Some(directory) = recorded(directory, "frames_of_whole_traces_have_names") else { return };
+        let file = open(std::fs::read(directory.join(name)).unwrap());
+        let trace = file.trace();
+        let stacks = stacks(&file, Window::default());
+        let mut found = 0;
+        // What has a name once has it later, too: in these files, no address is used again.
+        let mut known = HashMap::new();
+        for (time, stack) in &stacks {
+            found += *known.entry(*stack).or_insert_with(|| {
+                let frames = trace.frames(*stack, Some(*time));
+                frames.iter().filter(|frame| frame.symbol.is_none()).count()
+            });
+        }
+        assert!(!stacks.is_empty());
+        assert_eq!(found, unnamed, "{name}");
+    }
 }
