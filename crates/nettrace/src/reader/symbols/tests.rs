@@ -305,13 +305,20 @@ fn v6() -> Vec<u8> {
         let name = [(name.len() as u16).to_le_bytes().to_vec(), name.as_bytes().to_vec()].concat();
         [vec![0, mapping], varuint(begin), varuint(end), name].concat()
     };
-    let events: [(u8, u8, u64, Vec<u8>); 15] = [
+    let events: [(u8, u8, u64, Vec<u8>); 21] = [
         (1, 1, 10, mapping(1, 0x1000, 0x3000, "/usr/bin/one")),
         (2, 1, 90, symbol(1, 0x1000, 0x1010, "main")),
         (1, 1, 10, mapping(2, 1 << 63, u64::MAX, "vmlinux")),
         (2, 1, 90, symbol(2, KERNEL, KERNEL + 15, "schedule")),
-        (1, 2, 20, mapping(1, 0x1000, 0x2000, "/usr/bin/two")),
-        (2, 2, 90, symbol(1, 0x1000, 0x1010, "start")),
+        (2, 1, 90, symbol(2, 0, u64::MAX, "hidden")),
+        (2, 1, 90, symbol(2, 1 << 62, KERNEL, "hidden")),
+        (1, 2, 20, mapping(5, 0x1000, 0x2000, "/usr/bin/two")),
+        (2, 2, 90, symbol(5, 0x1000, 0x1010, "start")),
+        (2, 2, 90, symbol(5, 0x1ff0, 0x2010, "half outside")),
+        // Two processes that share memory.
+        (1, 1, 20, mapping(6, 0x5000, 0x6000, "/memfd:doublemapper (deleted)")),
+        (1, 2, 20, mapping(6, 0x5000, 0x6000, "/memfd:doublemapper (deleted)")),
+        (2, 2, 90, symbol(6, 0x5000, 0x5010, "void [My.App] N.T::Run(class System.String[],int32)[Tier1]")),
         (1, 2, 50, mapping(3, 0x1000, 0x2000, "/lib/plugin.so")),
         (1, 1, 10, vec![1, 0xff, 0xff]),
         (2, 1, 10, symbol(9, 0x2000, 0x2000, "without a size")),
@@ -382,7 +389,30 @@ fn processes_have_their_own_addresses_and_share_the_kernel() {
     assert_eq!(named(0, KERNEL + 15, 31), Some(("vmlinux", Some("schedule"), CodeKind::Kernel)));
     assert_eq!(named(0, KERNEL + 16, 31), Some(("vmlinux", None, CodeKind::Kernel)));
     assert_eq!(named(71, 0x1105, 60), native("plugin.so", None));
+    assert_eq!((named(71, 0x1ff5, 31), named(1, 0x1005, 31)), (native("two", None), None));
+    let run = Some(("My.App", Some("N.T.Run(class System.String[],int32)"), CodeKind::Managed));
+    assert_eq!((named(70, 0x5005, 90), named(71, 0x5005, 31)), (run, run));
     assert_eq!(named(71, 0x1005, 90), native("three", None));
+}
+
+#[test]
+fn methods_in_the_words_of_maps() {
+    let of = |text| super::mappings::jitted_method(text);
+    let is = |module, name: &str| Some((module, name.to_owned()));
+    assert_eq!(of("instance void [A.B] T::.ctor(int32)[PreJIT]"), is("A.B", "T..ctor(int32)"));
+    assert_eq!(of("int32[] [a] N.T`1[System.Int32]::F(int32[])"), is("a", "N.T`1[System.Int32].F(int32[])"));
+    assert_eq!(of("void [a] ::F()[Tier0]"), is("a", "F()"));
+    for other in [
+        "main",
+        "f(int) [clone .cold]",
+        "void [a] T::F(int32) const",
+        "stub [1] x",
+        "",
+        " [] )::(",
+        "a [b] ::(",
+    ] {
+        assert_eq!(of(other), None, "{other}");
+    }
 }
 
 /// Whatever is read first.
