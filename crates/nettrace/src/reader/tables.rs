@@ -327,3 +327,43 @@ impl Walker for StackNumbers<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::{Limits, StackTable, TraceClass};
+
+    use super::*;
+
+    /// A block of stacks of 8-byte addresses.
+    fn block(first_id: u32, stacks: &[&[u64]]) -> Vec<u8> {
+        let mut block = [first_id.to_le_bytes(), (stacks.len() as u32).to_le_bytes()].concat();
+        for stack in stacks {
+            block.extend((8 * stack.len() as u32).to_le_bytes());
+            block.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
+        }
+        block
+    }
+
+    #[test]
+    fn stacks_that_are_empty_unknown_or_too_many() {
+        let mut trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();
+        trace.stacks = StackTable::new(2);
+        let first = block(5, &[&[1], &[], &[2, 1], &[3]]);
+        let bytes = [first.clone(), block(8, &[&[1]])].concat();
+        let mut blocks = StackBlocks::default();
+        blocks.add(&bytes, 0..first.len());
+        let get = |blocks: &mut StackBlocks| [4, 5, 6, 7, 8, 9].map(|id| blocks.get(id, &bytes, 8, &trace));
+        let [unknown, one, empty, two, many] =
+            [Stack::Unknown, Stack::Number(0), Stack::Empty, Stack::Number(1), Stack::TooMany];
+        assert_eq!(get(&mut blocks), [unknown, one, empty, two, many, unknown]);
+        // The last block that has an id counts.
+        blocks.add(&bytes, first.len()..bytes.len());
+        assert_eq!(get(&mut blocks), [unknown, one, empty, two, one, unknown]);
+
+        let mut get = |id, space| blocks.get_in_space(id, space, &bytes, 8, &trace);
+        assert_eq!([4, 5, 6, 7, 8, 9].map(|id| get(id, 0)), [unknown, one, empty, two, one, unknown]);
+        assert_eq!((get(5, 1), get(6, 1), get(5, 0)), (many, empty, one));
+        blocks.clear();
+        assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
+    }
+}

@@ -2,10 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use ichnos_io::Bytes;
 use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, Resolved, TraceInput, Window};
-use ichnos_testing::cases;
+use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
 use crate::{NettraceFile, OpenOptions};
@@ -268,6 +269,22 @@ fn damaged_files_do_no_harm() {
             let _ = stacks(&file, Window::default());
         }
     });
+}
+
+/// Each of these would take hours if it took as many steps as there are events times bytes, or events squared.
+#[test]
+fn hostile_files_do_not_take_long() {
+    let long = "x".repeat(1 << 20);
+    let mut events =
+        vec![(LOAD, 1, method(1, 1, 1, ["", &long, ""])), (MODULE_LOAD, 1, module(1, &long, ""))];
+    for i in 0..8_000_u64 {
+        events.push((LOAD_WITHOUT_NAME, 2, place(1, 100 * i, 50)));
+        events.push((MODULE_LOAD, 2, module(1, &format!("{i}.dll"), "")));
+        events.push((LOAD, 3, simple(1 << 40, 1 + i as u32, "Overlapping")));
+        events.push((DC_END, 4, simple(1 << 50, 1 + i as u32, "Overlapping")));
+    }
+    let file = open(v4(&events));
+    in_cpu_time(Duration::from_secs(10), "hostile methods", || assert!(file.trace().symbols().len() > 8_000));
 }
 
 // ---------------------------------------------------------------------------------------------
