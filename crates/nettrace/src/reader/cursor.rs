@@ -726,17 +726,20 @@ impl EventCursor {
         match found {
             Stack::Number(number) => Some(number),
             Stack::Empty => None,
-            Stack::Unknown => {
-                self.note_unknown_stack();
+            Stack::Unknown | Stack::TooMany => {
+                self.note_missing_stack(found);
                 None
             }
         }
     }
 
     #[cold]
-    fn note_unknown_stack(&mut self) {
-        let statement =
-            format!("expected the id of a stack, found {}, which stands for none", self.entry.stack);
+    fn note_missing_stack(&mut self, found: Stack) {
+        let id = self.entry.stack;
+        let statement = match found {
+            Stack::TooMany => format!("there is no room for the stack {id}: there are too many"),
+            _ => format!("expected the id of a stack, found {id}, which stands for none"),
+        };
         self.note_fault(Fault::new(Rule::StackId, self.entry.payload, statement));
     }
 

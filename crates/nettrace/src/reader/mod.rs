@@ -37,8 +37,8 @@ use std::sync::{Arc, OnceLock};
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint, StreamCursor,
-    StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
 };
 
 use self::class::{EventKind, PayloadForm};
@@ -172,6 +172,9 @@ impl NettraceFile {
             .map(|clock| clock.nanoseconds(0));
         let mut trace = Trace::new(class, "", &options.limits)?;
         name.clone_into(&mut trace.path);
+        // Where processes share stacks, there can be far more of them than the file has bytes for.
+        let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
+        trace.stacks = StackTable::new(most.clamp(1 << 16, StackTable::DEFAULT_LIMIT));
         let trace = Arc::new(trace);
         let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
         let damage = outline.metadata_faults.iter().map(|fault| fault.damage(name)).collect();

@@ -162,6 +162,9 @@ const MOST_NUMBERS: usize = 1 << 20;
 /// Stands for a stack without frames.
 const EMPTY: u32 = u32::MAX;
 
+/// Stands for a stack that the stack table has no room for.
+const TOO_MANY: u32 = u32::MAX - 1;
+
 /// A stack of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Stack {
@@ -171,11 +174,17 @@ pub(super) enum Stack {
     Empty,
     /// There is no such stack.
     Unknown,
+    /// The stack table has no room for it.
+    TooMany,
 }
 
 impl Stack {
     fn new(number: u32) -> Self {
-        if number == EMPTY { Self::Empty } else { Self::Number(number) }
+        match number {
+            EMPTY => Self::Empty,
+            TOO_MANY => Self::TooMany,
+            number => Self::Number(number),
+        }
     }
 }
 
@@ -230,11 +239,12 @@ impl StackBlocks {
         let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
         self.frames.clear();
         self.frames.extend(addresses(stack, pointer_size));
-        let frames =
-            self.frames.iter().rev().map(|address| {
-                Frame::at(*address).in_space(if is_kernel_address(*address) { 0 } else { space })
-            });
-        let number = trace.stacks.intern(frames).unwrap_or(EMPTY);
+        let missing = if self.frames.is_empty() { EMPTY } else { TOO_MANY };
+        let frame = |address: &u64| {
+            let space = if is_kernel_address(*address) { 0 } else { space };
+            Frame::at(*address).in_space(space)
+        };
+        let number = trace.stacks.intern(self.frames.iter().rev().map(frame)).unwrap_or(missing);
         if self.numbers.len() >= MOST_NUMBERS {
             self.numbers.clear();
         }
@@ -269,10 +279,14 @@ fn ranges(content: &[u8]) -> Vec<Range<u32>> {
 pub(super) fn intern(content: &[u8], pointer_size: u32, trace: &Trace) -> Vec<u32> {
     let mut frames = Vec::new();
     let rows = StackRows::read(content).into_iter().flatten();
-    rows.map(|stack| intern_stack(stack, pointer_size, trace, &mut frames).unwrap_or(EMPTY)).collect()
+    let number = |stack: &[u8]| {
+        let missing = if addresses(stack, pointer_size).next().is_none() { EMPTY } else { TOO_MANY };
+        intern_stack(stack, pointer_size, trace, &mut frames).unwrap_or(missing)
+    };
+    rows.map(number).collect()
 }
 
-/// The number of a stack; None if it has no frames.
+/// The number of a stack; None if it has no frames, or there is no room for it.
 pub(super) fn intern_stack(
     stack: &[u8],
     pointer_size: u32,
@@ -311,5 +325,45 @@ impl Walker for StackNumbers<'_> {
             // Its number is remembered by the trace.
             let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::{Limits, StackTable, TraceClass};
+
+    use super::*;
+
+    /// A block of stacks of 8-byte addresses.
+    fn block(first_id: u32, stacks: &[&[u64]]) -> Vec<u8> {
+        let mut block = [first_id.to_le_bytes(), (stacks.len() as u32).to_le_bytes()].concat();
+        for stack in stacks {
+            block.extend((8 * stack.len() as u32).to_le_bytes());
+            block.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
+        }
+        block
+    }
+
+    #[test]
+    fn stacks_that_are_empty_unknown_or_too_many() {
+        let mut trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();
+        trace.stacks = StackTable::new(2);
+        let first = block(5, &[&[1], &[], &[2, 1], &[3]]);
+        let bytes = [first.clone(), block(8, &[&[1]])].concat();
+        let mut blocks = StackBlocks::default();
+        blocks.add(&bytes, 0..first.len());
+        let get = |blocks: &mut StackBlocks| [4, 5, 6, 7, 8, 9].map(|id| blocks.get(id, &bytes, 8, &trace));
+        let [unknown, one, empty, two, many] =
+            [Stack::Unknown, Stack::Number(0), Stack::Empty, Stack::Number(1), Stack::TooMany];
+        assert_eq!(get(&mut blocks), [unknown, one, empty, two, many, unknown]);
+        // The last block that has an id counts.
+        blocks.add(&bytes, first.len()..bytes.len());
+        assert_eq!(get(&mut blocks), [unknown, one, empty, two, one, unknown]);
+
+        let mut get = |id, space| blocks.get_in_space(id, space, &bytes, 8, &trace);
+        assert_eq!([4, 5, 6, 7, 8, 9].map(|id| get(id, 0)), [unknown, one, empty, two, one, unknown]);
+        assert_eq!((get(5, 1), get(6, 1), get(5, 0)), (many, empty, one));
+        blocks.clear();
+        assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
     }
 }

@@ -75,7 +75,7 @@ impl Mappings {
                         (wire.varuint64()?, wire.varuint64()?, wire.varuint64()?, wire.varuint64()?);
                     Some(MappingRow { process, ticks, id, begin, end, name: text(&mut wire)? })
                 };
-                self.mappings.extend(read().filter(|row| row.begin < row.end));
+                self.mappings.extend(read().filter(|row| is_range(row.begin, row.end)));
             }
             MappingEvent::Symbol => {
                 let mut read = || {
@@ -83,7 +83,7 @@ impl Mappings {
                     let (begin, end) = (wire.varuint64()?, wire.varuint64()?);
                     Some(SymbolRow { process, ticks, mapping, begin, end, name: text(&mut wire)? })
                 };
-                self.symbols.extend(read().filter(|row| row.begin < row.end));
+                self.symbols.extend(read().filter(|row| is_range(row.begin, row.end)));
             }
         }
     }
@@ -109,8 +109,7 @@ impl Mappings {
         // Those that overlap are next to each other then.
         self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
         let mut symbols = Vec::new();
-        // By process and id: name and times, in the order of time.
-        let mut modules: HashMap<(u32, u64), Vec<(u64, Module)>> = HashMap::new();
+        let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
         for group in overlapping(&self.mappings) {
             // What is mapped first at a place was there before that was noticed, if nothing says otherwise.
             let mut first: HashMap<Option<u64>, u64> = HashMap::new();
@@ -122,65 +121,118 @@ impl Mappings {
                 let Life { from, until } = life(row);
                 let is_first = first.get(&from) == Some(&row.ticks);
                 let from = if is_first { from } else { Some(row.ticks) };
+                let name = row.name.get(bytes);
                 let module = Module {
-                    name: row.name.module(bytes, texts),
+                    space: space(row.process, row.begin),
+                    range: (row.begin, row.end),
                     from: from.map_or(i128::MIN, time),
                     until: until.map(time),
+                    name: Some(file_name(&name)).filter(|name| !name.is_empty()).map(|name| texts.get(name)),
                 };
-                let symbol = Symbol {
-                    begin: row.begin,
-                    end: row.end,
-                    from: module.from,
-                    until: module.until,
-                    name: None,
-                    module: module.name.clone(),
-                    kind: kind(row.begin),
-                };
-                symbols.push((space(row.process, row.begin), symbol));
-                modules.entry((row.process, row.id)).or_default().push((row.ticks, module));
+                symbols.push((module.space, module.symbol(module.range, kind(row.begin))));
+                let same = modules.entry(row.id).or_default();
+                if same.len() < MOST_OF_SAME_ID {
+                    same.push(module);
+                }
             }
         }
-        modules.values_mut().for_each(|modules| modules.sort_by_key(|(ticks, _)| *ticks));
+        let mut most = self.symbols.len() + MOST_COPIES;
         // The kernel is described for each process.
         let mut kernel: HashSet<(u64, u64, Arc<str>)> = HashSet::new();
         for row in self.symbols {
-            // A symbol is found when its mapping is looked at, which can be long after it was made.
-            let modules = modules.get(&(row.process, row.mapping)).map_or(&[][..], Vec::as_slice);
-            let behind = modules.partition_point(|(ticks, _)| *ticks <= row.ticks);
-            let module = modules.get(behind.saturating_sub(1)).map(|(_, module)| module);
-            let name = texts.get(&row.name.get(bytes));
-            let mut symbol = Symbol {
-                begin: row.begin,
-                end: row.end,
-                module: module.and_then(|module| module.name.clone()),
-                kind: kind(row.begin),
-                ..Symbol::default()
-            };
-            if symbol.kind == CodeKind::Kernel {
-                // The list of its symbols has addresses only: their ends are the last address before the next one.
-                symbol.end = row.end.saturating_add(1);
-                symbol.from = i128::MIN;
-                if !kernel.insert((symbol.begin, symbol.end, Arc::clone(&name))) {
-                    continue;
+            let range = row.range();
+            let kind = kind(row.begin);
+            let text = row.name.get(bytes);
+            let method = Some(&*text).filter(|_| kind == CodeKind::Native).and_then(jitted_method);
+            let name = texts.get(method.as_ref().map_or(&text, |(_, name)| name));
+            let mut add = |module: &Module| {
+                let mut symbol = module.symbol(range, kind);
+                symbol.name = Some(Arc::clone(&name));
+                if let Some((assembly, _)) = method {
+                    symbol.module = Some(texts.get(assembly));
+                    symbol.kind = CodeKind::Managed;
                 }
-            } else {
-                let life = life_of(row.process, row.ticks, row.begin);
-                symbol.from = module.map_or(life.from.map_or(i128::MIN, time), |module| module.from);
-                symbol.until = module.map_or(life.until.map(time), |module| module.until);
+                if kind == CodeKind::Kernel {
+                    (symbol.from, symbol.until) = (i128::MIN, None);
+                    if !kernel.insert((range.0, range.1, Arc::clone(&name))) {
+                        return;
+                    }
+                }
+                if let Some(rest) = most.checked_sub(1) {
+                    most = rest;
+                    symbols.push((module.space, symbol));
+                }
+            };
+            match modules.get(&row.mapping) {
+                // A symbol is found when its mapping is looked at, which can be long after that was made, and for one of
+                // the processes that share it. Without the right to see them, symbols of the kernel are everywhere.
+                Some(modules) => modules.iter().filter(|module| module.has(range)).for_each(add),
+                None => {
+                    let Life { from, until } = life_of(row.process, row.ticks, row.begin);
+                    add(&Module {
+                        space: space(row.process, row.begin),
+                        range,
+                        from: from.map_or(i128::MIN, time),
+                        until: until.map(time),
+                        name: None,
+                    });
+                }
             }
-            symbol.name = Some(name);
-            symbols.push((space(row.process, row.begin), symbol));
         }
         symbols
     }
 }
 
+impl SymbolRow {
+    /// First address, and the one behind the last.
+    fn range(&self) -> (u64, u64) {
+        // The kernel's list of its symbols has addresses only: they end with the last address before the next one.
+        let is_last = is_kernel_address(self.begin);
+        (self.begin, self.end.saturating_add(is_last.into()))
+    }
+}
+
+/// The module and the name of a method in the words of the runtime's list for other profilers
+/// (`/tmp/perf-PID.map`): `void [Module] Namespace.Type::Method(parameters)[Tier]`. None if it is no such.
+pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
+    let (_, rest) = text.split_once(" [")?;
+    let (module, rest) = rest.split_once("] ")?;
+    let end = rest.rfind(')')? + 1;
+    let (method, tier) = rest.split_at_checked(end)?;
+    let (before, parameters) = method.split_at_checked(method.find('(')?)?;
+    let (kind, name) = before.rsplit_once("::")?;
+    let is_method = !name.is_empty() && (tier.is_empty() || tier.starts_with('[') && tier.ends_with(']'));
+    let dot = if kind.is_empty() { "" } else { "." };
+    is_method.then(|| (module, format!("{kind}{dot}{name}{parameters}")))
+}
+
+/// Of mappings of the same id, this many are known at most: processes that share memory have the same.
+const MOST_OF_SAME_ID: usize = 1024;
+
+/// Symbols of mappings that processes share are there for each of them, but not more often than this.
+const MOST_COPIES: usize = 1 << 20;
+
 /// A mapping, for its symbols.
 #[derive(Debug)]
 struct Module {
-    name: Option<Arc<str>>,
+    space: u32,
+    /// First address, and the one behind the last.
+    range: (u64, u64),
     from: i128,
     until: Option<i128>,
+    name: Option<Arc<str>>,
+}
+
+impl Module {
+    fn has(&self, (begin, end): (u64, u64)) -> bool {
+        self.range.0 <= begin && end <= self.range.1
+    }
+
+    /// A part of it, or all of it.
+    fn symbol(&self, (begin, end): (u64, u64), kind: CodeKind) -> Symbol {
+        let Self { from, until, .. } = *self;
+        Symbol { begin, end, from, until, name: None, module: self.name.clone(), kind }
+    }
 }
 
 /// When there was a process of an id, in ticks: ids are used again.
@@ -224,6 +276,11 @@ fn overlapping(rows: &[MappingRow]) -> Vec<&[MappingRow]> {
     groups
 }
 
+/// Whether these can be begin and end: nothing lies in a process and in the kernel.
+fn is_range(begin: u64, end: u64) -> bool {
+    begin < end && is_kernel_address(begin) == is_kernel_address(end - 1)
+}
+
 /// The space that an address of a process is in: all processes share the kernel.
 fn space(process: u32, address: u64) -> u32 {
     if is_kernel_address(address) { 0 } else { process }
@@ -237,12 +294,5 @@ impl Text {
     fn get<'f>(&self, bytes: &'f [u8]) -> std::borrow::Cow<'f, str> {
         let bytes = bytes.get(self.begin..self.begin + usize::from(self.length)).unwrap_or_default();
         String::from_utf8_lossy(bytes)
-    }
-
-    /// The name of the file of a path; None if it has none.
-    fn module(&self, bytes: &[u8], texts: &mut Texts) -> Option<Arc<str>> {
-        let path = self.get(bytes);
-        let name = file_name(&path);
-        (!name.is_empty()).then(|| texts.get(name))
     }
 }

@@ -56,8 +56,8 @@ pub(super) enum ModuleForm {
 pub(super) struct Methods {
     /// In the order of the file.
     rows: Vec<MethodRow>,
-    /// By address space and id: what a module was called since when. What says so begins with its paths.
-    modules: HashMap<(u32, u64), Since<Said>>,
+    /// By address space and id: what a module was called since when.
+    modules: HashMap<(u32, u64), Since<Arc<str>>>,
 }
 
 /// What is so since when, in ticks.
@@ -96,25 +96,22 @@ impl Methods {
     }
 
     /// Takes an event about a module.
-    pub(super) fn add_module(&mut self, form: ModuleForm, said: Said, bytes: &[u8]) {
+    pub(super) fn add_module(&mut self, form: ModuleForm, said: Said, bytes: &[u8], texts: &mut Texts) {
         let mut wire = Wire::new(said.payload(bytes));
-        let begin = match form {
+        let before_paths = match form {
             // Assembly, flags, a reserved field.
             ModuleForm::Module => 16,
             ModuleForm::DomainModule => 24,
         };
-        let (Some(module), Some(_)) = (wire.u64(), wire.take(begin)) else { return };
-        let path =
-            Said { payload: said.payload + wire.position(), length: said.length - wire.position(), ..said };
-        if module_name(path.payload(bytes)).is_none() {
-            return;
-        }
+        let (Some(module), Some(_)) = (wire.u64(), wire.take(before_paths)) else { return };
+        let Some(name) = module_name(wire.rest()) else { return };
+        let name = texts.get(&name);
         let names = self.modules.entry((said.space, module)).or_default();
-        // A module is mentioned several times, and modules are mentioned in the order of time, mostly.
-        if let Some((since, _)) = names.iter_mut().find(|(_, other)| is_same_module(*other, path, bytes)) {
-            *since = (*since).min(said.ticks);
+        // A module is mentioned several times.
+        if let Some((since, _)) = names.iter_mut().find(|(_, other)| *other == name) {
+            *since = said.ticks.min(*since);
         } else if names.len() < MOST_NAMES {
-            names.push((said.ticks, path));
+            names.push((said.ticks, name));
         }
     }
 
@@ -218,12 +215,7 @@ fn push_text(to: &mut String, units: &[[u8; 2]]) {
 }
 
 /// A module has at most this number of names: its id can be used again once it is unloaded.
-const MOST_NAMES: usize = 256;
-
-fn is_same_module(a: Said, b: Said, bytes: &[u8]) -> bool {
-    let path = |said: Said| split_text(said.payload(bytes)).map(|(path, _)| path);
-    path(a) == path(b)
-}
+const MOST_NAMES: usize = 16;
 
 /// The name of a module by its paths: that of its file with intermediate language, without the extension; if there is
 /// no such file, that of its file with machine code.
@@ -258,46 +250,51 @@ struct Names<'a> {
     modules: HashMap<(u32, u64), Since<Arc<str>>>,
     /// An event with the name, by address space and method, for those that have none.
     verbose: HashMap<(u32, u64), MethodRow>,
+    /// The names of these: a method that has no name in its events can be at many places.
+    named: HashMap<(u32, u64), Arc<str>>,
     buffer: String,
 }
 
 impl<'a> Names<'a> {
     fn new(methods: &mut Methods, bytes: &'a [u8], texts: &'a mut Texts) -> Self {
-        let mut modules = HashMap::new();
-        for (key, mut names) in methods.modules.drain() {
-            names.sort_by_key(|(since, _)| *since);
-            let names = names
-                .into_iter()
-                .filter_map(|(since, said)| Some((since, texts.get(&module_name(said.payload(bytes))?))));
-            modules.insert(key, names.collect());
-        }
+        let mut modules = std::mem::take(&mut methods.modules);
+        modules.values_mut().for_each(|names| names.sort_by_key(|(since, _)| *since));
         let mut verbose = HashMap::new();
         if methods.rows.iter().any(|row| !row.event.is_verbose) {
             for row in methods.rows.iter().filter(|row| row.event.is_verbose) {
                 verbose.insert((row.said.space, row.method), *row);
             }
         }
-        Self { bytes, texts, modules, verbose, buffer: String::new() }
+        Self { bytes, texts, modules, verbose, named: HashMap::new(), buffer: String::new() }
     }
 
     /// `Namespace.Type.Method(parameters)`.
     fn method(&mut self, row: &MethodRow) -> Arc<str> {
-        self.buffer.clear();
-        let named = match row.event.is_verbose {
-            true => Some(row),
-            false => self.verbose.get(&(row.said.space, row.method)),
-        };
-        match named.and_then(|row| row.texts(self.bytes)) {
-            Some([namespace, name, signature]) => {
-                push_text(&mut self.buffer, namespace);
-                if !self.buffer.is_empty() {
-                    self.buffer.push('.');
-                }
-                push_text(&mut self.buffer, name);
-                push_text(&mut self.buffer, parameters(signature));
-            }
+        let key = (row.said.space, row.method);
+        if row.event.is_verbose {
+            return self.verbose_method(row);
+        }
+        if let Some(name) = self.named.get(&key) {
+            return Arc::clone(name);
+        }
+        let Some(verbose) = self.verbose.get(&key).copied() else {
             // Its token is what it is called in the metadata of its module.
-            None => self.buffer = format!("{:#010x}", row.token),
+            return self.texts.get(&format!("{:#010x}", row.token));
+        };
+        let name = self.verbose_method(&verbose);
+        self.named.insert(key, Arc::clone(&name));
+        name
+    }
+
+    fn verbose_method(&mut self, row: &MethodRow) -> Arc<str> {
+        self.buffer.clear();
+        if let Some([namespace, name, signature]) = row.texts(self.bytes) {
+            push_text(&mut self.buffer, namespace);
+            if !self.buffer.is_empty() {
+                self.buffer.push('.');
+            }
+            push_text(&mut self.buffer, name);
+            push_text(&mut self.buffer, parameters(signature));
         }
         self.texts.get(&self.buffer)
     }

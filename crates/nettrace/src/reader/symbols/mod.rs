@@ -3,6 +3,9 @@
 //! Events of the .NET runtime say when methods are loaded and unloaded, and which are there when a session ends; see
 //! [`methods`]. one-collect says where files are mapped in processes, and names of functions in them; see
 //! [`mappings`]. Both can be in one file.
+//!
+//! These events are events of the trace like all others, with their stacks if they have some; nothing is left out. (Other
+//! readers leave out the stacks of the events about methods, which show what the runtime did to write them.)
 
 mod mappings;
 mod methods;
@@ -31,10 +34,10 @@ pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
         sources,
         methods: Methods::default(),
         mappings: Mappings::default(),
+        texts: Texts::default(),
     };
     walk(file, &mut reader);
-    let SymbolReader { methods, mappings, .. } = reader;
-    let mut texts = Texts::default();
+    let SymbolReader { methods, mappings, mut texts, .. } = reader;
     let time = |ticks: u64| clock.nanoseconds(ticks);
     let mut symbols = methods.symbols(&file.bytes, &time, &mut texts);
     symbols.extend(mappings.symbols(&file.bytes, &time, &mut texts));
@@ -93,6 +96,7 @@ struct SymbolReader<'f> {
     sources: Vec<Source>,
     methods: Methods,
     mappings: Mappings,
+    texts: Texts,
 }
 
 impl Walker for SymbolReader<'_> {
@@ -116,7 +120,7 @@ impl SymbolReader<'_> {
         match source {
             Source::None => {}
             Source::Method(event) => self.methods.add(event, said, self.bytes),
-            Source::Module(form) => self.methods.add_module(form, said, self.bytes),
+            Source::Module(form) => self.methods.add_module(form, said, self.bytes, &mut self.texts),
             Source::Mapping(event) => self.mappings.add(event, said, self.bytes),
         }
     }

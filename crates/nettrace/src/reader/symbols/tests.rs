@@ -1,8 +1,12 @@
 //! Files made by hand, byte by byte.
 
+use std::collections::{BTreeSet, HashMap};
+use std::path::PathBuf;
+use std::time::Duration;
+
 use ichnos_io::Bytes;
 use ichnos_model::{CodeKind, Cursor, FieldRef, Meaning, Message, Resolved, TraceInput, Window};
-use ichnos_testing::cases;
+use ichnos_testing::{cases, in_cpu_time};
 
 use super::{RUNDOWN, RUNTIME, UNIVERSAL_SYSTEM};
 use crate::{NettraceFile, OpenOptions};
@@ -267,6 +271,22 @@ fn damaged_files_do_no_harm() {
     });
 }
 
+/// Each of these would take hours if it took as many steps as there are events times bytes, or events squared.
+#[test]
+fn hostile_files_do_not_take_long() {
+    let long = "x".repeat(1 << 20);
+    let mut events =
+        vec![(LOAD, 1, method(1, 1, 1, ["", &long, ""])), (MODULE_LOAD, 1, module(1, &long, ""))];
+    for i in 0..8_000_u64 {
+        events.push((LOAD_WITHOUT_NAME, 2, place(1, 100 * i, 50)));
+        events.push((MODULE_LOAD, 2, module(1, &format!("{i}.dll"), "")));
+        events.push((LOAD, 3, simple(1 << 40, 1 + i as u32, "Overlapping")));
+        events.push((DC_END, 4, simple(1 << 50, 1 + i as u32, "Overlapping")));
+    }
+    let file = open(v4(&events));
+    in_cpu_time(Duration::from_secs(10), "hostile methods", || assert!(file.trace().symbols().len() > 8_000));
+}
+
 // ---------------------------------------------------------------------------------------------
 // Version 6
 
@@ -302,13 +322,20 @@ fn v6() -> Vec<u8> {
         let name = [(name.len() as u16).to_le_bytes().to_vec(), name.as_bytes().to_vec()].concat();
         [vec![0, mapping], varuint(begin), varuint(end), name].concat()
     };
-    let events: [(u8, u8, u64, Vec<u8>); 15] = [
+    let events: [(u8, u8, u64, Vec<u8>); 21] = [
         (1, 1, 10, mapping(1, 0x1000, 0x3000, "/usr/bin/one")),
         (2, 1, 90, symbol(1, 0x1000, 0x1010, "main")),
         (1, 1, 10, mapping(2, 1 << 63, u64::MAX, "vmlinux")),
         (2, 1, 90, symbol(2, KERNEL, KERNEL + 15, "schedule")),
-        (1, 2, 20, mapping(1, 0x1000, 0x2000, "/usr/bin/two")),
-        (2, 2, 90, symbol(1, 0x1000, 0x1010, "start")),
+        (2, 1, 90, symbol(2, 0, u64::MAX, "hidden")),
+        (2, 1, 90, symbol(2, 1 << 62, KERNEL, "hidden")),
+        (1, 2, 20, mapping(5, 0x1000, 0x2000, "/usr/bin/two")),
+        (2, 2, 90, symbol(5, 0x1000, 0x1010, "start")),
+        (2, 2, 90, symbol(5, 0x1ff0, 0x2010, "half outside")),
+        // Two processes that share memory.
+        (1, 1, 20, mapping(6, 0x5000, 0x6000, "/memfd:doublemapper (deleted)")),
+        (1, 2, 20, mapping(6, 0x5000, 0x6000, "/memfd:doublemapper (deleted)")),
+        (2, 2, 90, symbol(6, 0x5000, 0x5010, "void [My.App] N.T::Run(class System.String[],int32)[Tier1]")),
         (1, 2, 50, mapping(3, 0x1000, 0x2000, "/lib/plugin.so")),
         (1, 1, 10, vec![1, 0xff, 0xff]),
         (2, 1, 10, symbol(9, 0x2000, 0x2000, "without a size")),
@@ -379,7 +406,30 @@ fn processes_have_their_own_addresses_and_share_the_kernel() {
     assert_eq!(named(0, KERNEL + 15, 31), Some(("vmlinux", Some("schedule"), CodeKind::Kernel)));
     assert_eq!(named(0, KERNEL + 16, 31), Some(("vmlinux", None, CodeKind::Kernel)));
     assert_eq!(named(71, 0x1105, 60), native("plugin.so", None));
+    assert_eq!((named(71, 0x1ff5, 31), named(1, 0x1005, 31)), (native("two", None), None));
+    let run = Some(("My.App", Some("N.T.Run(class System.String[],int32)"), CodeKind::Managed));
+    assert_eq!((named(70, 0x5005, 90), named(71, 0x5005, 31)), (run, run));
     assert_eq!(named(71, 0x1005, 90), native("three", None));
+}
+
+#[test]
+fn methods_in_the_words_of_maps() {
+    let of = |text| super::mappings::jitted_method(text);
+    let is = |module, name: &str| Some((module, name.to_owned()));
+    assert_eq!(of("instance void [A.B] T::.ctor(int32)[PreJIT]"), is("A.B", "T..ctor(int32)"));
+    assert_eq!(of("int32[] [a] N.T`1[System.Int32]::F(int32[])"), is("a", "N.T`1[System.Int32].F(int32[])"));
+    assert_eq!(of("void [a] ::F()[Tier0]"), is("a", "F()"));
+    for other in [
+        "main",
+        "f(int) [clone .cold]",
+        "void [a] T::F(int32) const",
+        "stub [1] x",
+        "",
+        " [] )::(",
+        "a [b] ::(",
+    ] {
+        assert_eq!(of(other), None, "{other}");
+    }
 }
 
 /// Whatever is read first.
@@ -388,4 +438,72 @@ fn numbers_of_stacks_do_not_depend_on_what_is_read() {
     let all = stacks(&open(v6()), Window::default());
     let end = Window { begin: Some(60), end: None };
     assert_eq!(stacks(&open(v6()), end), all[2..]);
+}
+
+// ---------------------------------------------------------------------------------------------
+// Files of real runtimes
+
+/// A directory of recorded traces: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. None, and a line
+/// that says so, where it is absent.
+fn recorded(directory: &str, test: &str) -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let traces =
+        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
+    let directory = traces.join("nettrace").join(directory);
+    if directory.is_dir() {
+        return Some(directory);
+    }
+    println!("skipped: {test}: {} is absent", directory.display());
+    None
+}
+
+/// Another reader's folded stacks: the names have to be the same. How long each took is another matter.
+#[test]
+fn names_are_those_of_another_reader() {
+    let Some(directory) = recorded("dotnetdiag", "names_are_those_of_another_reader") else { return };
+    let name = "dotnet-5.0-SampleProfiler-single-thread";
+    let file = open(std::fs::read(directory.join(format!("{name}.golden.nettrace"))).unwrap());
+    let expected = std::fs::read_to_string(directory.join(format!("{name}.txt"))).unwrap();
+    let expected: BTreeSet<&str> =
+        expected.lines().filter_map(|line| Some(line.rsplit_once(' ')?.0)).collect();
+    let trace = file.trace();
+    let folded = stacks(&file, Window::default()).into_iter().map(|(time, stack)| {
+        let frames = trace.frames(stack, Some(time)).into_iter().rev();
+        let names = frames.map(|frame| format!("{}!{}", frame.module.unwrap(), frame.symbol.unwrap()));
+        names.collect::<Vec<_>>().join(";")
+    });
+    let folded: BTreeSet<String> = folded.collect();
+    assert!(folded.iter().map(String::as_str).eq(expected));
+}
+
+/// Nearly all frames of whole traces have names. Those that have none: code that was compiled beforehand but that the
+/// runtime does not list (3.1: 2 addresses), and `_start`, of which no symbol was written.
+#[test]
+fn frames_of_whole_traces_have_names() {
+    let expected = [
+        ("runtime", "net10.0-small.nettrace", 0),
+        ("runtime", "net3.1.2-small.nettrace", 5),
+        ("runtime", "net10.0-drops.nettrace", 0),
+        ("runtime", "net10.0-ipc-netperfV3.netperf", 0),
+        ("perfview", "mixed_managed_external_samples.nettrace", 0),
+        ("perfview", "eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace", 0),
+        ("runtime", "perl-cpu-v6.nettrace", 1968),
+    ];
+    for (directory, name, unnamed) in expected {
+        let Some(directory) = recorded(directory, "frames_of_whole_traces_have_names") else { return };
+        let file = open(std::fs::read(directory.join(name)).unwrap());
+        let trace = file.trace();
+        let stacks = stacks(&file, Window::default());
+        let mut found = 0;
+        // What has a name once has it later, too: in these files, no address is used again.
+        let mut known = HashMap::new();
+        for (time, stack) in &stacks {
+            found += *known.entry(*stack).or_insert_with(|| {
+                let frames = trace.frames(*stack, Some(*time));
+                frames.iter().filter(|frame| frame.symbol.is_none()).count()
+            });
+        }
+        assert!(!stacks.is_empty());
+        assert_eq!(found, unnamed, "{name}");
+    }
 }
