@@ -1,0 +1,44 @@
+//! Every event of the reference's dumps, in order, with every value.
+
+use ichnos_model::Message;
+
+use crate::comparison::{Comparison, OwnEvent};
+use crate::reference;
+use crate::support::{Opened, bytes_of, find, traces};
+
+/// Compares a file with its dump.
+fn compare(test: &str, name: &str, dump: &str) {
+    let Some(traces) = traces(test) else { return };
+    let text = String::from_utf8_lossy(&bytes_of(&traces.join("expected").join(dump))).into_owned();
+    let expected: Vec<_> = reference::events(&text).collect();
+    let opened = Opened::new(&find(&traces, name));
+    let mut own = Vec::new();
+    opened.each(|message| match message {
+        Message::Event(event) => own.push(OwnEvent::new(&opened, event)),
+        Message::Damage(damage) => panic!("{damage}"),
+        _ => {}
+    });
+    assert_eq!(own.len(), expected.len(), "{name}");
+    let mut comparison = Comparison::default();
+    comparison.all(&own, &expected);
+    comparison.report(name);
+}
+
+macro_rules! dumps {
+    ($($test:ident: $name:literal, $dump:literal;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                compare(stringify!($test), $name, $dump);
+            }
+        )*
+    };
+}
+
+dumps! {
+    custom_events: "net10.0-custom-only-norundown.nettrace", "net10.0-custom-only-norundown.traceevent.xml.xz";
+    events_without_stacks: "net10.0-nostacks.nettrace", "net10.0-nostacks.traceevent.xml.xz";
+    events_of_the_runtime: "net10.0-small.nettrace", "net10.0-small.traceevent.xml.xz";
+    arrays: "eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace", "arraytypes.traceevent.xml.xz";
+    samples_of_a_machine: "perl-cpu-v6.nettrace", "perl-cpu-v6.traceevent.xml.xz";
+}
