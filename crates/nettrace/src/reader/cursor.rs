@@ -30,7 +30,7 @@ enum Current {
     Before,
     StreamBegin,
     Event,
-    Discarded(u64, Option<ClockValue>),
+    Discarded(Option<u64>, Option<ClockValue>),
     Damage(Damage),
     StreamEnd,
     After,
@@ -395,7 +395,7 @@ impl EventCursor {
                 timestamp,
                 capture_thread: thread,
                 payload: gap.after,
-                length: gap.count,
+                length: gap.count.unwrap_or(0),
                 class: GAP,
                 ..Entry::default()
             };
@@ -496,7 +496,8 @@ impl EventCursor {
                 if entry.class == GAP {
                     self.entry = entry;
                     let after = (entry.payload != 0).then(|| self.clock_value(entry.payload));
-                    return Current::Discarded(entry.length.into(), after);
+                    let count = (entry.length > 0).then_some(entry.length.into());
+                    return Current::Discarded(count, after);
                 }
                 self.entry = entry;
                 self.make_event();
@@ -802,7 +803,7 @@ impl Cursor for EventCursor {
             Current::Damage(damage) => Message::Damage(damage),
             Current::Discarded(count, after) => Message::DiscardedEvents(Discarded {
                 stream: &self.stream,
-                count: Some(*count),
+                count: *count,
                 thread: Some(self.entry.capture_thread),
                 begin: *after,
                 end: Some(self.clock),

@@ -102,6 +102,7 @@ const NAMES: &[(&str, &str)] = &[
     // TraceEvent has names of its own for these.
     ("MethodDCEndILToNativeMap", "Method/ILToNativeMapDCStop"),
     ("R2RGetEntryPoint", "Method/R2RGetEntryPoint"),
+    ("IncreaseMemoryPressure", "EventID(200)"),
 ];
 
 fn text(event: &Event<'_>, name: &str) -> Option<String> {
