@@ -93,6 +93,8 @@ pub enum FieldType {
         /// Index of the field with the number of elements.
         count: usize,
     },
+    /// A field behind all others that is there only if the payload goes on: some writers append it.
+    Appended(Box<FieldType>),
     /// An array that lies elsewhere in the payload: 4 bytes, the upper 16 bits its size in bytes, the lower 16 bits
     /// where it is, from the end of this field on (type code 24 of version 6).
     RelLoc(Box<FieldType>),

@@ -116,13 +116,14 @@ fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
 fn universal_system(name: &str) -> Option<Vec<Field>> {
     let number = |name| Field::new(name, FieldType::VarUInt);
     let address = |name| Field { is_hexadecimal: true, ..number(name) };
-    let text = |name| Field::new(name, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+    let utf8 = || FieldType::Array(Box::new(FieldType::Utf8CodeUnit));
+    let text = |name| Field::new(name, utf8());
+    let appended = |name| Field::new(name, FieldType::Appended(Box::new(utf8())));
     Some(match name {
         "ExistingProcess" | "ProcessCreate" => {
             vec![number("NamespaceId"), text("Name"), text("NamespaceName")]
         }
         "ProcessExit" => Vec::new(),
-        // In some files the two texts of the metadata follow, too, which is why a payload can be longer.
         "ProcessMapping" => vec![
             number("Id"),
             address("StartAddress"),
@@ -130,6 +131,9 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
             address("FileOffset"),
             text("FileName"),
             number("MetadataId"),
+            // one-collect repeats the texts of the metadata here, which it does not describe.
+            appended("SymbolMetadata"),
+            appended("VersionMetadata"),
         ],
         "ProcessMappingMetadata" => vec![number("Id"), text("SymbolMetadata"), text("VersionMetadata")],
         "ProcessSymbol" => vec![

@@ -71,9 +71,8 @@ impl CaptureThreads {
         self.current = Some((thread, Counted { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
-            // It has counted events before its first one here, since it counts from 1. The reference does not take
-            // this for a number of lost events: a system can have used the id before, for a thread that no event is
-            // from. That some are missing has to be said all the same.
+            // It counts from 1, so it has made events before this one. The reference reader begins to count with the
+            // first event that it meets: for totals to agree, this loss has no number.
             None if self.is_complete && sequence != 1 => return Some(Gap { count: None, after: 0 }),
             None => return None,
         };

@@ -1,7 +1,7 @@
 //! Reads the events of a file in the order of time.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
@@ -70,6 +70,8 @@ pub(super) struct EventCursor {
     faults: VecDeque<Fault>,
     /// How many faults of each rule were reported about single events.
     reported: [u64; Rule::ALL.len()],
+    /// Classes of which an event was found to be longer than its fields.
+    longer: HashSet<usize>,
     /// Time window in ticks.
     wanted: (u64, u64),
     entry: Entry,
@@ -128,6 +130,7 @@ impl EventCursor {
             check: file.options.check,
             faults: VecDeque::new(),
             reported: [0; Rule::ALL.len()],
+            longer: HashSet::new(),
             wanted: (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false)),
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
@@ -560,16 +563,49 @@ impl EventCursor {
             }
             (Some(PayloadForm::Raw), Some(_)) => {
                 values.begin(Scope::Payload);
-                values.push(FieldValue::Blob(payload));
+                push_optional(values, raw_payload(payload));
                 true
             }
             _ => false,
         };
         if fits {
             self.class = index;
+            if self.check {
+                self.check_rest(index);
+            }
         } else {
             self.make_misfit();
         }
+    }
+
+    /// Looks whether the payload of the current event goes on behind its fields: reported once for a class.
+    #[cold]
+    fn check_rest(&mut self, index: usize) {
+        let payload = payload_of(&self.file, &self.entry);
+        let plans = self.stream.plans().event_records.get(index);
+        let rest = match (self.file.forms.get(index), plans) {
+            (Some(PayloadForm::Bits), Some(plans)) => {
+                let (bits, mut end) = (PacketBits::whole(payload), Position::default());
+                let is_read = plans.payload.as_ref().is_none_or(|plan| {
+                    plan.decode(bits, &mut end, &self.slots, self.limits, &mut Skip).is_ok()
+                });
+                if is_read { payload.len().saturating_sub(end.bit.div_ceil(8) as usize) } else { 0 }
+            }
+            (Some(PayloadForm::Values(fields)), _) => {
+                let mut reader = PayloadReader::new(payload, self.file.outline.trace.has_short_pointers());
+                let mut values = EventValues::default();
+                values.begin(Scope::Payload);
+                reader.fields(fields, &mut values).map_or(0, |()| reader.rest())
+            }
+            _ => 0,
+        };
+        if rest == 0 || !self.longer.insert(index) {
+            return;
+        }
+        let name = plans.and_then(|plans| plans.class.name.as_deref()).unwrap_or_default();
+        let statement = format!("{rest} bytes are behind the fields of `{name}`: they are not shown");
+        let offset = self.entry.payload + (payload.len() - rest) as u64;
+        self.note_fault(Fault::new(Rule::Payload, offset, statement));
     }
 
     /// The same where the payload does not seem to fit its class.
@@ -581,6 +617,9 @@ impl EventCursor {
             && self.fits_slowly(index, payload_of(&file, &self.entry))
         {
             self.class = index;
+            if self.check {
+                self.check_rest(index);
+            }
         } else {
             self.make_raw(&file);
         }
@@ -628,7 +667,7 @@ impl EventCursor {
         self.context = ContextShape::default();
         self.write_context();
         self.values.begin(Scope::Payload);
-        self.values.push(FieldValue::Blob(payload_of(file, &entry)));
+        push_optional(&mut self.values, raw_payload(payload_of(file, &entry)));
         self.context = ContextShape::default();
     }
 
@@ -746,6 +785,11 @@ impl EventCursor {
         Scopes::new(PacketBits::whole(payload), &self.begins, &self.slots, &self.limits)
             .with_values(&self.values)
     }
+}
+
+/// What is shown of a payload that is not described.
+fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
+    (!payload.is_empty()).then_some(FieldValue::Blob(payload))
 }
 
 #[inline(always)]

@@ -19,6 +19,11 @@ impl<'a> PayloadReader<'a> {
         Self { payload, wire: Wire::new(payload), has_short_pointers, budget: 4 * payload.len() + 1024 }
     }
 
+    /// How many bytes were not read.
+    pub(super) fn rest(&self) -> usize {
+        self.wire.rest().len()
+    }
+
     /// Appends the values of all fields of a structure.
     pub(super) fn fields(&mut self, fields: &[Field], values: &mut EventValues) -> Option<()> {
         // What counted arrays need.
@@ -132,6 +137,13 @@ impl<'a> PayloadReader<'a> {
                 FieldType::Char => values.push(FieldValue::Text(wire.take(2 * usize::from(*count))?)),
                 _ => self.array(element, (*count).into(), values)?,
             },
+            FieldType::Appended(kind) => {
+                let is_present = !wire.is_at_end();
+                values.push_optional(is_present);
+                if is_present {
+                    return self.value(kind, are_flags, values);
+                }
+            }
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => {
                 let location = wire.u32()?;
                 let base = if matches!(kind, FieldType::RelLoc(_)) { wire.position() } else { 0 };

@@ -161,15 +161,18 @@ impl Comparison {
         self.note(differences(own, expected));
     }
 
+    /// Notes something that is different.
+    pub fn add(&mut self, what: String) {
+        *self.unexplained.entry(what).or_default() += 1;
+    }
+
     fn note(&mut self, found: Found) {
         self.events += 1;
         self.values += found.values;
         for index in found.explained {
             *self.explained.entry(index).or_default() += 1;
         }
-        for what in found.unexplained {
-            *self.unexplained.entry(what).or_default() += 1;
-        }
+        found.unexplained.into_iter().for_each(|what| self.add(what));
     }
 
     /// Prints what was compared; fails if something is not explained.

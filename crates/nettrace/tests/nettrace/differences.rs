@@ -212,6 +212,8 @@ pub const DIFFERENCES: &[Difference] = &[
         Kind::Writes(is_length),
         "it takes the first byte of the length for the text",
     ),
+    difference(&["ProcessMapping"], "SymbolMetadata", Kind::Drops, "no field that is described"),
+    difference(&["ProcessMapping"], "VersionMetadata", Kind::Drops, "no field that is described"),
     difference(MACHINE, "NamespaceName", Kind::Writes(is_misplaced), "it reads on in the text before"),
     difference(MACHINE, "VersionMetadata", Kind::Writes(is_misplaced), "it reads on in the text before"),
     difference(MACHINE, "MetadataId", Kind::Writes(is_misplaced), "it reads on in the text before"),

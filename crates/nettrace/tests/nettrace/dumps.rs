@@ -1,5 +1,7 @@
 //! Every event of the reference's dumps, in order, with every value.
 
+use std::path::Path;
+
 use ichnos_model::Message;
 
 use crate::comparison::{Comparison, OwnEvent};
@@ -7,11 +9,10 @@ use crate::reference;
 use crate::support::{Opened, bytes_of, find, traces};
 
 /// Compares a file with its dump.
-fn compare(test: &str, name: &str, dump: &str) {
-    let Some(traces) = traces(test) else { return };
+fn compare(traces: &Path, name: &str, dump: &str) -> Comparison {
     let text = String::from_utf8_lossy(&bytes_of(&traces.join("expected").join(dump))).into_owned();
     let expected: Vec<_> = reference::events(&text).collect();
-    let opened = Opened::new(&find(&traces, name));
+    let opened = Opened::new(&find(traces, name));
     let mut own = Vec::new();
     opened.each(|message| match message {
         Message::Event(event) => own.push(OwnEvent::new(&opened, event)),
@@ -21,7 +22,7 @@ fn compare(test: &str, name: &str, dump: &str) {
     assert_eq!(own.len(), expected.len(), "{name}");
     let mut comparison = Comparison::default();
     comparison.all(&own, &expected);
-    comparison.report(name);
+    comparison
 }
 
 macro_rules! dumps {
@@ -29,9 +30,15 @@ macro_rules! dumps {
         $(
             #[test]
             fn $test() {
-                compare(stringify!($test), $name, $dump);
+                let Some(traces) = traces(stringify!($test)) else { return };
+                compare(&traces, $name, $dump).report($name);
             }
         )*
+
+        /// All comparisons.
+        pub fn all(traces: &Path) -> Vec<Comparison> {
+            vec![$(compare(traces, $name, $dump)),*]
+        }
     };
 }
 

@@ -2,9 +2,11 @@
 //! TraceEvent, made of them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod baselines;
 mod comparison;
 mod counts;
 mod differences;
 mod dumps;
 mod reference;
 mod support;
+mod typed;
