@@ -100,7 +100,7 @@ pub const DIFFERENCES: &[Difference] = &[
         "it takes bits 7 to 9 for a field of their own",
     ),
     difference(METHODS, "OptimizationTier", Kind::Computes(is_tier), "bits 7 to 9 of MethodFlags"),
-    difference(METHODS, "ReJITID", Kind::Computes(|_, text| number(text) == Some(0)), "0 before version 2"),
+    difference(METHODS, "ReJITID", Kind::Computes(is_zero), "0 before version 2"),
     difference(MAPS, "ILVersionID", Kind::Drops, "it does not know this field of version 1"),
     difference(DOMAIN_MODULES, "Reserved1", Kind::Drops, "it does not write fields without a meaning"),
     difference(MODULES, "ClrInstanceID", Kind::Drops, "its writer leaves it out"),
@@ -143,12 +143,12 @@ pub const DIFFERENCES: &[Difference] = &[
         Kind::Computes(|fields, text| is_sum_of(fields, "TotalPromotedSize", text)),
         "the sum of the generations",
     ),
-    difference(
-        &["GCHeapStats"],
-        "Depth",
-        Kind::Computes(|_, text| number(text) == Some(0)),
-        "no part of the event: always 0",
-    ),
+    difference(&["GCHeapStats"], "Depth", Kind::Computes(is_zero), "no part of the event: always 0"),
+    difference(&["GCHeapStats"], "GenerationSize4", Kind::Computes(is_zero), "0 before version 2"),
+    difference(&["GCHeapStats"], "TotalPromotedSize4", Kind::Computes(is_zero), "0 before version 2"),
+    difference(&["ContentionStart"], "LockID", Kind::Computes(is_zero), "0 before version 2"),
+    difference(&["ContentionStart"], "AssociatedObjectID", Kind::Computes(is_zero), "0 before version 2"),
+    difference(&["ContentionStart"], "LockOwnerThreadID", Kind::Computes(is_zero), "0 before version 2"),
     difference(PER_HEAP, "CompactMechanisms", Kind::Writes(is_mechanism), "it has names for its bits"),
     difference(PER_HEAP, "ExpandMechanisms", Kind::Writes(is_mechanism), "it has names for its bits"),
     difference(PER_HEAP, "FreeListBefore", Kind::Named("FreeListSpaceBefore"), "its own name"),
@@ -201,6 +201,12 @@ pub const DIFFERENCES: &[Difference] = &[
     ),
     difference(&["GCSettingsRundown"], "BitSettings", Kind::Writes(are_settings), "it has names for its bits"),
     // Not in its table of events, so it writes nothing.
+    difference(
+        &["IncreaseMemoryPressure"],
+        "FormattedMessage",
+        Kind::Computes(|_, text| text.starts_with("BytesAllocated=")),
+        "made of the other fields, as the manifest of Windows says",
+    ),
     difference(&["IncreaseMemoryPressure"], "BytesAllocated", Kind::Drops, "it does not know the event"),
     difference(&["IncreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
     // one-collect describes texts as one byte, which the reference believes: here it is wrong.
@@ -255,6 +261,10 @@ fn is_tier(fields: &[(String, Shown)], text: &str) -> bool {
     let is_jitted = flags & 8 != 0;
     let tier = if is_jitted { flags >> 7 & 7 } else { 0 };
     names.get(tier as usize) == Some(&text)
+}
+
+fn is_zero(_: &[(String, Shown)], text: &str) -> bool {
+    number(text) == Some(0)
 }
 
 fn of(fields: &[(String, Shown)], name: &str) -> i128 {

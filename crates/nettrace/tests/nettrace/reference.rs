@@ -8,6 +8,8 @@ pub struct Element {
     pub children: Vec<Element>,
     /// Lines `a->b` of maps from IL to native code.
     pub arrows: Vec<(i64, i64)>,
+    /// Only the beginning of it was written: there can be more elements in it.
+    pub is_cut: bool,
 }
 
 impl Element {

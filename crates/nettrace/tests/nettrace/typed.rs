@@ -43,8 +43,14 @@ fn events_have_fields() {
         // array of bytes nor an anonymous type with an array.
         let expected = [("Toolkit-Dynamic/Nested", 34), ("Toolkit-Test/Blob", 304)];
         let expected = expected.map(|(name, length)| (name.to_owned(), length));
-        let has_toolkit = name.starts_with("net10.0") || name.starts_with("net3.1");
-        let expected = if has_toolkit { BTreeMap::from(expected) } else { BTreeMap::new() };
+        let mut expected = match name.starts_with("net10.0") || name.starts_with("net3.1") {
+            true => BTreeMap::from(expected),
+            false => BTreeMap::new(),
+        };
+        if name == "net10.0-ipc-netperfV3.netperf" {
+            // Recorded without that provider.
+            expected.remove("Toolkit-Dynamic/Nested");
+        }
         assert_eq!(raw, expected, "{name}");
     }
 }
