@@ -1,11 +1,13 @@
 //! Every event of the reference's dumps, in order, with every value.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use ichnos_model::Message;
 
 use crate::comparison::{Comparison, OwnEvent};
-use crate::reference;
+use crate::differences::DIFFERENCES;
+use crate::{baselines, reference};
 use crate::support::{Opened, bytes_of, find, traces};
 
 /// Compares a file with its dump.
@@ -48,4 +50,15 @@ dumps! {
     events_of_the_runtime: "net10.0-small.nettrace", "net10.0-small.traceevent.xml.xz";
     arrays: "eventpipe-dotnetcore5.0-win-x64-arraytypes.nettrace", "arraytypes.traceevent.xml.xz";
     samples_of_a_machine: "perl-cpu-v6.nettrace", "perl-cpu-v6.traceevent.xml.xz";
+}
+
+#[test]
+fn every_known_difference_is_met() {
+    let Some(traces) = traces("every_known_difference_is_met") else { return };
+    let comparisons = all(&traces).into_iter().chain(baselines::all(&traces));
+    let met: BTreeSet<usize> = comparisons.flat_map(|comparison| comparison.explained.into_keys()).collect();
+    for (index, difference) in DIFFERENCES.iter().enumerate() {
+        let (kind, field) = (difference.kind, difference.field);
+        assert!(met.contains(&index), "{:?} {kind:?} {field}: {}", difference.events, difference.reason);
+    }
 }

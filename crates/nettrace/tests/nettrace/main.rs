@@ -10,3 +10,4 @@ mod dumps;
 mod reference;
 mod support;
 mod typed;
+mod workload;
