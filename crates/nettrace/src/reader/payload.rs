@@ -186,3 +186,31 @@ impl<'a> PayloadReader<'a> {
         Some(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ichnos_model::Scope;
+
+    #[test]
+    fn what_is_appended_can_be_absent() {
+        let text = || Box::new(FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+        let fields = [
+            Field::new("number", FieldType::VarUInt),
+            Field::new("first", FieldType::Appended(text())),
+            Field::new("second", FieldType::Appended(text())),
+        ];
+        let rest = |payload: &[u8]| {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            let mut reader = PayloadReader::new(payload, false);
+            reader.fields(&fields, &mut values).map(|()| reader.rest())
+        };
+        assert_eq!(rest(&[7]), Some(0));
+        assert_eq!(rest(b"\x07\x01\0a"), Some(0));
+        assert_eq!(rest(b"\x07\x01\0a\x02\0bc"), Some(0));
+        assert_eq!(rest(b"\x07\x01\0a\x02\0bcd"), Some(1));
+        // A length without its text.
+        assert_eq!(rest(b"\x07\x01\0"), None);
+    }
+}

@@ -219,7 +219,8 @@ fn differences(own: &OwnEvent, expected: &Element) -> Found {
         found.unexplained.push(format!("{}: the provider is not written", own.provider));
     }
     if own.related_activity.is_some() && expected.attribute("RelatedActivityID").is_none() {
-        let index = DIFFERENCES.iter().position(|difference| matches!(difference.kind, Kind::NoRelatedActivity));
+        let index =
+            DIFFERENCES.iter().position(|difference| matches!(difference.kind, Kind::NoRelatedActivity));
         found.explained.extend(index);
     }
     let mut fields = own.fields.clone();
@@ -337,13 +338,7 @@ impl<'e> Children<'e> {
     }
 
     /// Whether the value is written as elements, or as lines, within that of the event.
-    fn take(
-        &mut self,
-        own: &OwnEvent,
-        name: &str,
-        value: &Shown,
-        found: &mut Found,
-    ) -> bool {
+    fn take(&mut self, own: &OwnEvent, name: &str, value: &Shown, found: &mut Found) -> bool {
         if matches!(name, "ILOffsets" | "NativeOffsets") {
             let of = |arrow: &(i64, i64)| if name == "ILOffsets" { arrow.0 } else { arrow.1 };
             let own: Vec<i64> =
@@ -441,7 +436,12 @@ fn date_and_time(nanoseconds: i128) -> String {
     let month = (5 * day + 2) / 153;
     let (day, month) = (day - (153 * month + 2) / 5 + 1, if month < 10 { month + 3 } else { month - 9 });
     let year = year + era * 400 + i64::from(month <= 2);
-    format!("{month:02}/{day:02}/{year:04} {:02}:{:02}:{:02}", seconds / 3600, seconds / 60 % 60, seconds % 60)
+    format!(
+        "{month:02}/{day:02}/{year:04} {:02}:{:02}:{:02}",
+        seconds / 3600,
+        seconds / 60 % 60,
+        seconds % 60
+    )
 }
 
 /// An object as the reference writes it.

@@ -75,7 +75,11 @@ fn counts_losses_and_times_are_those_of_the_reference() {
         let opened = Opened::new(&find(&traces, name));
         let found = read(&opened);
         assert_eq!(found.damage, [""; 0], "{name}");
-        assert_eq!(opened.file.damage().iter().map(ToString::to_string).collect::<Vec<_>>(), [""; 0], "{name}");
+        assert_eq!(
+            opened.file.damage().iter().map(ToString::to_string).collect::<Vec<_>>(),
+            [""; 0],
+            "{name}"
+        );
         assert_eq!((found.events, found.lost), (line.number("events"), line.number("lost")), "{name}");
         // The reference says nothing of what is missing before the first event of a thread.
         assert_eq!(found.unknown, u64::from(name == "net10.0-drops.nettrace"), "{name}");

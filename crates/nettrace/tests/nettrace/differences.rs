@@ -5,6 +5,9 @@ use ichnos_nettrace::{FieldType, known};
 use crate::comparison::{OwnEvent, is_same, number};
 use crate::support::{Integer, Shown};
 
+/// Fields by name.
+pub type Fields = Vec<(String, Shown)>;
+
 /// A difference that is known.
 pub struct Difference {
     /// Events that have it, by their names; none: all.
@@ -31,7 +34,7 @@ pub enum Kind {
     /// It makes an attribute out of other fields.
     Computes(fn(&[(String, Shown)], &str) -> bool),
     /// It decodes what we give as bytes: the fields in its place.
-    Decodes(fn(&OwnEvent) -> Option<Vec<(String, Shown)>>),
+    Decodes(fn(&OwnEvent) -> Option<Fields>),
     /// It does not write the related activity.
     NoRelatedActivity,
 }
@@ -199,7 +202,12 @@ pub const DIFFERENCES: &[Difference] = &[
         }),
         "Out in percent of ObjSpaceBefore",
     ),
-    difference(&["GCSettingsRundown"], "BitSettings", Kind::Writes(are_settings), "it has names for its bits"),
+    difference(
+        &["GCSettingsRundown"],
+        "BitSettings",
+        Kind::Writes(are_settings),
+        "it has names for its bits",
+    ),
     // Not in its table of events, so it writes nothing.
     difference(
         &["IncreaseMemoryPressure"],
@@ -210,8 +218,18 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(&["IncreaseMemoryPressure"], "BytesAllocated", Kind::Drops, "it does not know the event"),
     difference(&["IncreaseMemoryPressure"], "ClrInstanceID", Kind::Drops, "it does not know the event"),
     // one-collect describes texts as one byte, which the reference believes: here it is wrong.
-    difference(MACHINE, "Name", Kind::Writes(is_length), "it takes the first byte of the length for the text"),
-    difference(MACHINE, "FileName", Kind::Writes(is_length), "it takes the first byte of the length for the text"),
+    difference(
+        MACHINE,
+        "Name",
+        Kind::Writes(is_length),
+        "it takes the first byte of the length for the text",
+    ),
+    difference(
+        MACHINE,
+        "FileName",
+        Kind::Writes(is_length),
+        "it takes the first byte of the length for the text",
+    ),
     difference(
         MACHINE,
         "SymbolMetadata",
@@ -292,7 +310,7 @@ fn are_times(value: &Shown, text: &str) -> bool {
 }
 
 /// The data of an event that the collector made up.
-fn dynamic_data(own: &OwnEvent) -> Option<Vec<(String, Shown)>> {
+fn dynamic_data(own: &OwnEvent) -> Option<Fields> {
     let (name, Shown::Blob(data)) = (own.field("Name")?.text()?, own.field("Data")?) else { return None };
     let mut rest = &data[..];
     let mut decoded = Vec::new();

@@ -7,8 +7,8 @@ use ichnos_model::Message;
 
 use crate::comparison::{Comparison, OwnEvent};
 use crate::differences::DIFFERENCES;
-use crate::{baselines, reference};
 use crate::support::{Opened, bytes_of, find, traces};
+use crate::{baselines, reference};
 
 /// Compares a file with its dump.
 fn compare(traces: &Path, name: &str, dump: &str) -> Comparison {

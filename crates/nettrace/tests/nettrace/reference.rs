@@ -38,7 +38,8 @@ pub fn element(text: &str) -> Element {
         match arrow {
             Some(before) => {
                 let from = before.rsplit(char::is_whitespace).next().unwrap_or_default();
-                let to = rest[1..].split(|c: char| c != '-' && !c.is_ascii_digit()).next().unwrap_or_default();
+                let to =
+                    rest[1..].split(|c: char| c != '-' && !c.is_ascii_digit()).next().unwrap_or_default();
                 event.arrows.push((from.parse().unwrap(), to.parse().unwrap()));
                 reader.text = &rest[1 + to.len()..];
             }

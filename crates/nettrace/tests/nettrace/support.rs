@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use ichnos_io::{Bytes, IoLimits, Tree};
 use ichnos_model::{
-    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput, Uuid,
-    VariableLengthValue, Visitor, Window,
+    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput,
+    Uuid, VariableLengthValue, Visitor, Window,
 };
 use ichnos_nettrace::{BlockKind, Container, NettraceFile, OpenOptions, Step, TraceBlock};
 
@@ -51,7 +51,10 @@ impl Opened {
     }
 
     pub fn with(path: &Path, options: &OpenOptions) -> Self {
-        let bytes = bytes_of(path);
+        Self::of_bytes(&path.to_string_lossy(), bytes_of(path), options)
+    }
+
+    pub fn of_bytes(name: &str, bytes: Bytes, options: &OpenOptions) -> Self {
         let mut container = Container::open(&bytes, true).unwrap().unwrap();
         let block = loop {
             match container.next(&bytes, 0, true) {
@@ -60,10 +63,10 @@ impl Opened {
                     break TraceBlock::read(content, container.version()).unwrap();
                 }
                 Step::Block(_) | Step::Fault(_) => {}
-                Step::More | Step::End => panic!("{}: no trace block", path.display()),
+                Step::More | Step::End => panic!("{name}: no trace block"),
             }
         };
-        let file = NettraceFile::open(&path.to_string_lossy(), bytes, options).unwrap();
+        let file = NettraceFile::open(name, bytes, options).unwrap();
         Self { file, block }
     }
 
@@ -194,7 +197,9 @@ impl Copy {
     fn integer(&mut self, field: Field<'_>, value: i128) {
         let (bits, properties): (u64, Option<&IntegerProperties>) = match &field.class().kind {
             FieldKind::Integer { bits, integer } => (bits.length, Some(integer)),
-            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => (64, Some(integer)),
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                (64, Some(integer))
+            }
             FieldKind::BitMap { bits, .. } => (bits.length, None),
             _ => (64, None),
         };

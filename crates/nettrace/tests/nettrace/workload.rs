@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use ichnos_model::{Message, Uuid};
+use ichnos_model::Message;
 
 use crate::comparison::OwnEvent;
 use crate::support::{Opened, Shown, find, traces};
@@ -44,8 +44,12 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
         Message::Damage(damage) => panic!("{name}: {damage}"),
         _ => {}
     });
-    let counts: BTreeMap<&str, usize> = own.iter().map(|(name, events)| (&**name, events.len())).collect();
-    println!("{name}: {counts:?}");
+    let count: usize = own.values().map(Vec::len).sum();
+    println!(
+        "{name}: {count} events of {} kinds, {} of counters",
+        own.len(),
+        own.get("Toolkit-Test/EventCounters").map_or(0, Vec::len)
+    );
     let all = |event: &str| own.get(event).map_or(&[][..], |events| events);
     let values = |event: &str| -> Vec<Vec<(&str, String)>> {
         all(event).iter().map(|event| short(&event.fields)).collect()
@@ -87,9 +91,8 @@ fn check(name: &str, opened: &Opened, workload: Workload) {
     let bytes = [&300u32.to_le_bytes()[..], &[0; 300]].concat();
     assert_eq!(blob.fields, [("payload".to_owned(), Shown::Blob(bytes))], "{name}");
 
-    let begins: Vec<_> = (0..20)
-        .map(|id: i32| vec![("id", id.to_string()), ("url", format!("/api/{id}"))])
-        .collect();
+    let begins: Vec<_> =
+        (0..20).map(|id: i32| vec![("id", id.to_string()), ("url", format!("/api/{id}"))]).collect();
     let ends: Vec<_> =
         (0..20).map(|id: i32| vec![("id", id.to_string()), ("status", "200".to_owned())]).collect();
     assert_eq!(values("Toolkit-Test/RequestStart"), begins, "{name}");
@@ -174,7 +177,8 @@ fn check_runtime(name: &str, opened: &Opened) {
             }
             "ThreadSample" => samples += 1,
             "GCStart" => {
-                let reason = own.field("Reason").and_then(Shown::integer).and_then(|reason| reason.name.clone());
+                let reason =
+                    own.field("Reason").and_then(Shown::integer).and_then(|reason| reason.name.clone());
                 collections += u64::from(reason.as_deref() == Some("Induced"));
             }
             _ => {}
@@ -208,8 +212,9 @@ fn recorded_files_have_what_the_program_emitted() {
 /// gets it unasked.
 fn runtimes(test: &str) -> Option<(PathBuf, PathBuf)> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let tools =
-        std::env::var_os("ICHNOS_TOOLS").map_or_else(|| root.join("../shared/tools"), PathBuf::from).join("dotnet");
+    let tools = std::env::var_os("ICHNOS_TOOLS")
+        .map_or_else(|| root.join("../shared/tools"), PathBuf::from)
+        .join("dotnet");
     let Some(directory) = std::env::var_os("ICHNOS_DOTNET").map(PathBuf::from) else {
         println!("skipped: {test}: ICHNOS_DOTNET names no directory for runtimes");
         return None;
