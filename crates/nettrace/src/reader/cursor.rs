@@ -16,7 +16,7 @@ use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, content};
-use super::payload::PayloadReader;
+use super::payload::{PayloadReader, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{
@@ -583,26 +583,13 @@ impl EventCursor {
     fn check_rest(&mut self, index: usize) {
         let payload = payload_of(&self.file, &self.entry);
         let plans = self.stream.plans().event_records.get(index);
-        let rest = match (self.file.forms.get(index), plans) {
-            (Some(PayloadForm::Bits), Some(plans)) => {
-                let (bits, mut end) = (PacketBits::whole(payload), Position::default());
-                let is_read = plans.payload.as_ref().is_none_or(|plan| {
-                    plan.decode(bits, &mut end, &self.slots, self.limits, &mut Skip).is_ok()
-                });
-                if is_read { payload.len().saturating_sub(end.bit.div_ceil(8) as usize) } else { 0 }
-            }
-            (Some(PayloadForm::Values(fields)), _) => {
-                let mut reader = PayloadReader::new(payload, self.file.outline.trace.has_short_pointers());
-                let mut values = EventValues::default();
-                values.begin(Scope::Payload);
-                reader.fields(fields, &mut values).map_or(0, |()| reader.rest())
-            }
-            _ => 0,
-        };
+        let (Some(form), Some(plans)) = (self.file.forms.get(index), plans) else { return };
+        let layout = plans.payload.as_ref().map(|plan| (plan, &*self.slots, self.limits));
+        let rest = bytes_behind(payload, form, layout, self.file.outline.trace.has_short_pointers());
         if rest == 0 || !self.longer.insert(index) {
             return;
         }
-        let name = plans.and_then(|plans| plans.class.name.as_deref()).unwrap_or_default();
+        let name = plans.class.name.as_deref().unwrap_or_default();
         let statement = format!("{rest} bytes are behind the fields of `{name}`: they are not shown");
         let offset = self.entry.payload + (payload.len() - rest) as u64;
         self.note_fault(Fault::new(Rule::Payload, offset, statement));

@@ -1,9 +1,36 @@
 //! Payloads that cannot be read where they lie, read into values.
 
-use ichnos_model::{EventValues, FieldValue, Real, Uuid};
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, Slots};
+use ichnos_model::plan::Plan;
+use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
+use super::class::PayloadForm;
 use crate::wire::{Wire, zigzag};
 use crate::{Field, FieldType};
+
+/// How many bytes a payload has behind its fields; 0 if it does not fit them. `layout`: of payloads that are bits.
+pub(super) fn bytes_behind(
+    payload: &[u8],
+    form: &PayloadForm,
+    layout: Option<(&Plan, &Slots, DecodeLimits)>,
+    has_short_pointers: bool,
+) -> usize {
+    match (form, layout) {
+        (PayloadForm::Bits, Some((plan, slots, limits))) => {
+            let (bits, mut end) = (PacketBits::whole(payload), Position::default());
+            let is_read = plan.decode(bits, &mut end, slots, limits, &mut Skip).is_ok();
+            if is_read { payload.len().saturating_sub(end.bit.div_ceil(8) as usize) } else { 0 }
+        }
+        (PayloadForm::Bits, None) => payload.len(),
+        (PayloadForm::Values(fields), _) => {
+            let mut reader = PayloadReader::new(payload, has_short_pointers);
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            reader.fields(fields, &mut values).map_or(0, |()| reader.wire.rest().len())
+        }
+        (PayloadForm::Raw, _) => 0,
+    }
+}
 
 /// Reads fields, and appends their values; None if the payload does not fit them.
 pub(super) struct PayloadReader<'a> {
@@ -17,11 +44,6 @@ pub(super) struct PayloadReader<'a> {
 impl<'a> PayloadReader<'a> {
     pub(super) fn new(payload: &'a [u8], has_short_pointers: bool) -> Self {
         Self { payload, wire: Wire::new(payload), has_short_pointers, budget: 4 * payload.len() + 1024 }
-    }
-
-    /// How many bytes were not read.
-    pub(super) fn rest(&self) -> usize {
-        self.wire.rest().len()
     }
 
     /// Appends the values of all fields of a structure.
@@ -190,7 +212,6 @@ impl<'a> PayloadReader<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ichnos_model::Scope;
 
     #[test]
     fn what_is_appended_can_be_absent() {
@@ -204,7 +225,7 @@ mod tests {
             let mut values = EventValues::default();
             values.begin(Scope::Payload);
             let mut reader = PayloadReader::new(payload, false);
-            reader.fields(&fields, &mut values).map(|()| reader.rest())
+            reader.fields(&fields, &mut values).map(|()| reader.wire.rest().len())
         };
         assert_eq!(rest(&[7]), Some(0));
         assert_eq!(rest(b"\x07\x01\0a"), Some(0));

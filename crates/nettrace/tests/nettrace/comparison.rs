@@ -116,6 +116,30 @@ fn milliseconds(ticks: i128, frequency: u64) -> String {
     format!("{:.4}", ticks as f64 * 1_000.0 / frequency as f64)
 }
 
+/// The reference adds the name of the type to objects that are finalised, if it has met it by then.
+fn with_names_of_types(mut own: Vec<OwnEvent>) -> Vec<OwnEvent> {
+    let mut names: BTreeMap<i128, String> = BTreeMap::new();
+    let id = |fields: &[(String, Shown)]| {
+        fields.iter().find(|field| field.0 == "TypeID").and_then(|field| field.1.integer()).unwrap().value
+    };
+    for event in &mut own {
+        match &*event.name {
+            "BulkType" => {
+                for value in event.field("Values").unwrap().elements() {
+                    let name = value.member("Name").and_then(Shown::text).unwrap();
+                    names.insert(id(value.members()), name.to_owned());
+                }
+            }
+            "FinalizeObject" => {
+                let name = names.get(&id(&event.fields)).cloned().unwrap_or_default();
+                event.fields.push(("TypeName".to_owned(), Shown::Text(name)));
+            }
+            _ => {}
+        }
+    }
+    own
+}
+
 /// What was compared, and what was found.
 #[derive(Debug, Default)]
 pub struct Comparison {
@@ -141,6 +165,7 @@ impl Comparison {
     /// Compares all events of a file. Both are in the order of time; of events of the same tick, the reference has
     /// those of one thread first, and it does not say which: they are compared as a set.
     pub fn all(&mut self, own: &[OwnEvent], expected: &[Element]) {
+        let own = &with_names_of_types(own.to_vec());
         let mut begin = 0;
         while let Some(first) = own.get(begin) {
             let end = begin + own[begin..].iter().take_while(|event| event.ticks == first.ticks).count();

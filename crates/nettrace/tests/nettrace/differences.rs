@@ -116,12 +116,6 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(&["ThreadCreated"], "Flags", Kind::Writes(is_number), "it has no names for these bits"),
     difference(&["BulkType"], "Name", Kind::Named("TypeName"), "its own name"),
     // The garbage collector.
-    difference(
-        &["FinalizeObject"],
-        "TypeName",
-        Kind::Computes(|_, _| true),
-        "looked up by TypeID in the events BulkType that it has met",
-    ),
     difference(&["GCMarkWithType"], "Bytes", Kind::Named("Promoted"), "its own name"),
     difference(&["GCMarkWithType"], "Type", Kind::Writes(is_number), "it has no names for these values"),
     difference(&["GCDynamicEvent"], "Data", Kind::Decodes(dynamic_data), "it knows what is in it"),
