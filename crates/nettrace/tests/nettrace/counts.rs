@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use ichnos_model::{Message, TraceInput};
+use ichnos_nettrace::{BlockKind, Container, StackRows, Step};
 
-use crate::support::{Opened, find, traces};
+use crate::support::{Opened, bytes_of, find, traces};
 
 /// What a line of the reference's results says.
 struct Line<'t> {
@@ -29,6 +30,8 @@ impl<'t> Line<'t> {
 #[derive(Default)]
 struct Found {
     events: u64,
+    /// Those of the profiler.
+    samples: u64,
     lost: u64,
     /// How often an unknown number was lost.
     unknown: u64,
@@ -42,6 +45,7 @@ fn read(opened: &Opened) -> Found {
     opened.each(|message| match message {
         Message::Event(event) => {
             found.events += 1;
+            found.samples += u64::from(event.name() == "Microsoft-DotNETCore-SampleProfiler/ThreadSample");
             found.last = opened.since_begin(event);
         }
         Message::DiscardedEvents(discarded) => match discarded.count {
@@ -105,6 +109,20 @@ fn counts_losses_and_times_are_those_of_the_reference() {
 #[test]
 fn every_event_of_a_big_file_is_there() {
     let Some(traces) = traces("every_event_of_a_big_file_is_there") else { return };
-    let found = read(&Opened::new(&find(&traces, "net10.0-big.nettrace")));
+    let opened = Opened::new(&find(&traces, "net10.0-big.nettrace"));
+    let found = read(&opened);
     assert_eq!((found.events, found.lost, found.damage.len()), (6_133_017, 0, 0));
+    assert_eq!(found.samples, 79_376);
+    let (bytes, mut stacks) = (bytes_of(&find(&traces, "net10.0-big.nettrace")), 0);
+    let mut container = Container::open(&bytes, true).unwrap().unwrap();
+    while let Step::Block(block) = container.next(&bytes, 0, true) {
+        if block.kind == BlockKind::Stack {
+            let rows =
+                StackRows::read(&bytes[block.content.start as usize..block.content.end as usize]).unwrap();
+            let count = rows.count;
+            assert_eq!(rows.count(), count as usize);
+            stacks += count;
+        }
+    }
+    assert_eq!(stacks, 11_613);
 }

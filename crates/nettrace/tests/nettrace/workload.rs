@@ -193,15 +193,18 @@ fn check_runtime(name: &str, opened: &Opened) {
 #[test]
 fn recorded_files_have_what_the_program_emitted() {
     let Some(traces) = traces("recorded_files_have_what_the_program_emitted") else { return };
-    for (name, is_all) in [
-        ("net10.0-small.nettrace", true),
-        ("net3.1.2-small.nettrace", true),
-        ("net10.0-small-streaming.nettrace", true),
-        ("net10.0-custom-only-norundown.nettrace", true),
-        ("net10.0-nostacks.nettrace", true),
+    for (name, events, is_all) in [
+        ("net10.0-small.nettrace", 100, true),
+        ("net3.1.2-small.nettrace", 100, true),
+        ("net10.0-small-streaming.nettrace", 100, true),
+        ("net10.0-custom-only-norundown.nettrace", 100, true),
+        ("net10.0-nostacks.nettrace", 100, true),
+        ("net3.1.23-custom-only.nettrace", 100, true),
+        ("net10.0-ipc-collect4-nostack.nettrace", 3_000, false),
+        ("net10.0-ipc-netperfV3.netperf", 3_000, false),
     ] {
         let opened = Opened::new(&find(&traces, name));
-        check(name, &opened, Workload { events: 100, threads: 2, is_all });
+        check(name, &opened, Workload { events, threads: 2, is_all });
         if name.contains("small") {
             check_runtime(name, &opened);
         }
