@@ -343,7 +343,11 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
 /// Whether fields of a type can be read where they lie.
 fn is_laid_out(kind: &FieldType) -> bool {
     match kind {
-        FieldType::VarInt | FieldType::RelLoc(_) | FieldType::DataLoc(_) | FieldType::Appended(_) => false,
+        FieldType::VarInt
+        | FieldType::RelLoc(_)
+        | FieldType::DataLoc(_)
+        | FieldType::Appended(_)
+        | FieldType::Named { .. } => false,
         FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind)),
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
@@ -385,6 +389,12 @@ impl Builder {
                     (Some(length), element) => dynamic_array(length, self.class(element, None, false)),
                     (None, element) => self.class(element, None, false),
                 },
+                FieldType::Named { kinds, .. } => {
+                    for member in self.members(kinds) {
+                        members.push(Member::new(member.name, FieldClass::optional(member.class)));
+                    }
+                    self.class(&field.kind, None, false)
+                }
                 kind => self.class(kind, field.names.as_deref(), field.is_hexadecimal),
             };
             members.push(Member::new(name, class));
@@ -471,6 +481,7 @@ impl Builder {
                 ]),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
+            FieldType::Named { .. } => FieldClass::optional(blob(Box::new(FieldLocation::of_values()))),
             FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
     }

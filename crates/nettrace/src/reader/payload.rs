@@ -60,11 +60,38 @@ impl<'a> PayloadReader<'a> {
                 }
                 continue;
             }
+            if let FieldType::Named { count, kinds } = &field.kind {
+                let count = usize::try_from(*counts.get(*count)?).ok()?;
+                self.named(kinds, count, values)?;
+                continue;
+            }
             let number =
                 self.value(&field.kind, field.names.as_ref().is_some_and(|names| names.are_flags), values)?;
             if let Some(count) = counts.get_mut(index) {
                 *count = number;
             }
+        }
+        Some(())
+    }
+
+    /// Bytes that are of a kind whose name is the first field.
+    fn named(&mut self, kinds: &[Field], count: usize, values: &mut EventValues) -> Option<()> {
+        let data = self.wire.take(count)?;
+        let units = || self.payload.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+        let mut is_known = false;
+        for kind in kinds {
+            let is_this = units().take_while(|unit| *unit != 0).eq(kind.name.encode_utf16());
+            values.push_optional(is_this);
+            if is_this {
+                let mut inner = PayloadReader::new(data, self.has_short_pointers);
+                inner.value(&kind.kind, false, values)?;
+                // If it goes on, all of it is shown as bytes, too.
+                is_known = inner.wire.is_at_end();
+            }
+        }
+        values.push_optional(!is_known);
+        if !is_known {
+            values.push(FieldValue::Blob(data));
         }
         Some(())
     }
@@ -233,5 +260,26 @@ mod tests {
         assert_eq!(rest(b"\x07\x01\0a\x02\0bcd"), Some(1));
         // A length without its text.
         assert_eq!(rest(b"\x07\x01\0"), None);
+    }
+
+    #[test]
+    fn data_is_of_the_kind_that_the_first_field_names() {
+        let kinds = vec![Field::new("a", FieldType::Object(vec![Field::new("x", FieldType::U16)]))];
+        let fields = [
+            Field::new("name", FieldType::Utf16String),
+            Field::new("size", FieldType::U8),
+            Field::new("data", FieldType::Named { count: 1, kinds }),
+        ];
+        let is_read = |payload: &[u8]| {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            let mut reader = PayloadReader::new(payload, false);
+            reader.fields(&fields, &mut values).is_some() && reader.wire.is_at_end()
+        };
+        assert!(is_read(b"a\0\0\0\x02\x01\x01"));
+        // It goes on; another name; none.
+        assert!(is_read(b"a\0\0\0\x03\x01\x01\x01") && is_read(b"b\0\0\0\x01\x01") && is_read(b"\0\0\0"));
+        // Too short for its kind, or for its size.
+        assert!(!is_read(b"a\0\0\0\x01\x01") && !is_read(b"b\0\0\0\x02\x01"));
     }
 }

@@ -1,9 +1,7 @@
 //! How the reference presents what is in a file otherwise than we do.
 
-use ichnos_nettrace::{FieldType, known};
-
 use crate::comparison::{OwnEvent, is_same, number};
-use crate::support::{Integer, Shown};
+use crate::support::Shown;
 
 /// Fields by name.
 pub type Fields = Vec<(String, Shown)>;
@@ -33,7 +31,7 @@ pub enum Kind {
     WritesAll(fn(&Shown, &str) -> bool),
     /// It makes an attribute out of other fields.
     Computes(fn(&[(String, Shown)], &str) -> bool),
-    /// It decodes what we give as bytes: the fields in its place.
+    /// It writes other fields in place of the field.
     Decodes(fn(&OwnEvent) -> Option<Fields>),
     /// It does not write the related activity.
     NoRelatedActivity,
@@ -118,7 +116,12 @@ pub const DIFFERENCES: &[Difference] = &[
     // The garbage collector.
     difference(&["GCMarkWithType"], "Bytes", Kind::Named("Promoted"), "its own name"),
     difference(&["GCMarkWithType"], "Type", Kind::Writes(is_number), "it has no names for these values"),
-    difference(&["GCDynamicEvent"], "Data", Kind::Decodes(dynamic_data), "it knows what is in it"),
+    difference(
+        &["GCDynamicEvent"],
+        "CommittedUsage",
+        Kind::Decodes(dynamic_data),
+        "it writes the fields of the data as those of the event",
+    ),
     difference(&["GCDynamicEvent"], "Name", Kind::Drops, "it is part of the name of the event"),
     difference(&["GCDynamicEvent"], "DataSize", Kind::Drops, "it knows what is in the data"),
     difference(&["GCDynamicEvent"], "ClrInstanceID", Kind::Drops, "its writer leaves it out"),
@@ -305,22 +308,7 @@ fn are_times(value: &Shown, text: &str) -> bool {
 
 /// The data of an event that the collector made up.
 fn dynamic_data(own: &OwnEvent) -> Option<Fields> {
-    let (name, Shown::Blob(data)) = (own.field("Name")?.text()?, own.field("Data")?) else { return None };
-    let mut rest = &data[..];
-    let mut decoded = Vec::new();
-    for field in known::dynamic_gc_event(name)? {
-        let length = match field.kind {
-            FieldType::U16 => 2,
-            FieldType::U64 => 8,
-            other => panic!("{other:?}"),
-        };
-        let (bytes, behind) = rest.split_at_checked(length)?;
-        let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | i128::from(*byte));
-        let integer = Integer { value, bits: 8 * length as u64, ..Integer::default() };
-        decoded.push((field.name, Shown::Integer(integer)));
-        rest = behind;
-    }
-    Some(decoded)
+    Some(own.field("CommittedUsage")?.members().to_vec())
 }
 
 /// The highest bit says whether there is a mechanism; the lowest of the others which.
@@ -334,10 +322,8 @@ fn is_mechanism(value: &Shown, text: &str) -> bool {
 }
 
 fn are_settings(value: &Shown, text: &str) -> bool {
-    let names = ["Concurrent", "LargePages", "FrozenSegs", "HardLimitConfig", "NoAffinitize"];
-    let value = value.integer().unwrap().value;
-    let set = names.iter().enumerate().filter(|(bit, _)| value >> bit & 1 == 1);
-    set.map(|(_, name)| format!("GCSettings{name}")).collect::<Vec<_>>().join(", ") == text
+    let flags = value.integer().unwrap().flags.as_ref().unwrap();
+    flags.iter().map(|flag| format!("GCSettings{flag}")).collect::<Vec<_>>().join(", ") == text
 }
 
 fn is_length(value: &Shown, text: &str) -> bool {
