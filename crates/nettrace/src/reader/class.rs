@@ -36,7 +36,7 @@ pub(super) enum PayloadForm {
     Bits,
     /// It has to be read into values.
     Values(Vec<Field>),
-    /// It is not described: one field has all of it.
+    /// It is not described: one field has all of it, if it is not empty.
     Raw,
 }
 
@@ -325,9 +325,10 @@ fn common_context(is_v6: bool) -> FieldClass {
 fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, PayloadForm) {
     let builder = Builder { pointer_bits };
     match fields {
+        // Events without fields have no bytes either.
         None => {
-            let length = Member::new("payload_length", padding(32));
-            (FieldClass::structure([length, Member::new(RAW, blob("payload_length"))]), PayloadForm::Raw)
+            let bytes = FieldClass::optional(blob(Box::new(FieldLocation::of_values())));
+            (FieldClass::structure([Member::new(RAW, bytes)]), PayloadForm::Raw)
         }
         Some(fields) => {
             let class = FieldClass::structure(builder.members(fields));
@@ -342,7 +343,11 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
 /// Whether fields of a type can be read where they lie.
 fn is_laid_out(kind: &FieldType) -> bool {
     match kind {
-        FieldType::VarInt | FieldType::RelLoc(_) | FieldType::DataLoc(_) => false,
+        FieldType::VarInt
+        | FieldType::RelLoc(_)
+        | FieldType::DataLoc(_)
+        | FieldType::Appended(_)
+        | FieldType::Named { .. } => false,
         FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind)),
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
@@ -380,10 +385,16 @@ impl Builder {
                     dynamic_array(&length, self.class(element, None, false))
                 }
                 FieldType::Counted { element, count } => match (names.get(*count), &**element) {
-                    (Some(length), FieldType::U8) => blob(length),
+                    (Some(length), FieldType::U8) => blob(location(length)),
                     (Some(length), element) => dynamic_array(length, self.class(element, None, false)),
                     (None, element) => self.class(element, None, false),
                 },
+                FieldType::Named { kinds, .. } => {
+                    for member in self.members(kinds) {
+                        members.push(Member::new(member.name, FieldClass::optional(member.class)));
+                    }
+                    self.class(&field.kind, None, false)
+                }
                 kind => self.class(kind, field.names.as_deref(), field.is_hexadecimal),
             };
             members.push(Member::new(name, class));
@@ -470,6 +481,8 @@ impl Builder {
                 ]),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
+            FieldType::Named { .. } => FieldClass::optional(blob(Box::new(FieldLocation::of_values()))),
+            FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
     }
 }
@@ -514,9 +527,9 @@ fn dynamic_array(length: &str, element: FieldClass) -> FieldClass {
     })
 }
 
-fn blob(length: &str) -> FieldClass {
+fn blob(length: Box<FieldLocation>) -> FieldClass {
     FieldClass::new(FieldKind::Blob {
-        length: Length::Dynamic(location(length)),
+        length: Length::Dynamic(length),
         media_type: "application/octet-stream".to_owned(),
         alignment: 8,
     })

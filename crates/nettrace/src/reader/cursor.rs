@@ -1,7 +1,7 @@
 //! Reads the events of a file in the order of time.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
@@ -16,7 +16,7 @@ use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, content};
-use super::payload::PayloadReader;
+use super::payload::{PayloadReader, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{
@@ -30,7 +30,7 @@ enum Current {
     Before,
     StreamBegin,
     Event,
-    Discarded(u64, Option<ClockValue>),
+    Discarded(Option<u64>, Option<ClockValue>),
     Damage(Damage),
     StreamEnd,
     After,
@@ -70,6 +70,8 @@ pub(super) struct EventCursor {
     faults: VecDeque<Fault>,
     /// How many faults of each rule were reported about single events.
     reported: [u64; Rule::ALL.len()],
+    /// Classes of which an event was found to be longer than its fields.
+    longer: HashSet<usize>,
     /// Time window in ticks.
     wanted: (u64, u64),
     entry: Entry,
@@ -128,6 +130,7 @@ impl EventCursor {
             check: file.options.check,
             faults: VecDeque::new(),
             reported: [0; Rule::ALL.len()],
+            longer: HashSet::new(),
             wanted: (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false)),
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
@@ -395,7 +398,7 @@ impl EventCursor {
                 timestamp,
                 capture_thread: thread,
                 payload: gap.after,
-                length: gap.count,
+                length: gap.count.unwrap_or(0),
                 class: GAP,
                 ..Entry::default()
             };
@@ -496,7 +499,8 @@ impl EventCursor {
                 if entry.class == GAP {
                     self.entry = entry;
                     let after = (entry.payload != 0).then(|| self.clock_value(entry.payload));
-                    return Current::Discarded(entry.length.into(), after);
+                    let count = (entry.length > 0).then_some(entry.length.into());
+                    return Current::Discarded(count, after);
                 }
                 self.entry = entry;
                 self.make_event();
@@ -559,16 +563,36 @@ impl EventCursor {
             }
             (Some(PayloadForm::Raw), Some(_)) => {
                 values.begin(Scope::Payload);
-                values.push(FieldValue::Blob(payload));
+                push_optional(values, raw_payload(payload));
                 true
             }
             _ => false,
         };
         if fits {
             self.class = index;
+            if self.check {
+                self.check_rest(index);
+            }
         } else {
             self.make_misfit();
         }
+    }
+
+    /// Looks whether the payload of the current event goes on behind its fields: reported once for a class.
+    #[cold]
+    fn check_rest(&mut self, index: usize) {
+        let payload = payload_of(&self.file, &self.entry);
+        let plans = self.stream.plans().event_records.get(index);
+        let (Some(form), Some(plans)) = (self.file.forms.get(index), plans) else { return };
+        let layout = plans.payload.as_ref().map(|plan| (plan, &*self.slots, self.limits));
+        let rest = bytes_behind(payload, form, layout, self.file.outline.trace.has_short_pointers());
+        if rest == 0 || !self.longer.insert(index) {
+            return;
+        }
+        let name = plans.class.name.as_deref().unwrap_or_default();
+        let statement = format!("{rest} bytes are behind the fields of `{name}`: they are not shown");
+        let offset = self.entry.payload + (payload.len() - rest) as u64;
+        self.note_fault(Fault::new(Rule::Payload, offset, statement));
     }
 
     /// The same where the payload does not seem to fit its class.
@@ -580,6 +604,9 @@ impl EventCursor {
             && self.fits_slowly(index, payload_of(&file, &self.entry))
         {
             self.class = index;
+            if self.check {
+                self.check_rest(index);
+            }
         } else {
             self.make_raw(&file);
         }
@@ -627,7 +654,7 @@ impl EventCursor {
         self.context = ContextShape::default();
         self.write_context();
         self.values.begin(Scope::Payload);
-        self.values.push(FieldValue::Blob(payload_of(file, &entry)));
+        push_optional(&mut self.values, raw_payload(payload_of(file, &entry)));
         self.context = ContextShape::default();
     }
 
@@ -750,6 +777,11 @@ impl EventCursor {
     }
 }
 
+/// What is shown of a payload that is not described.
+fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
+    (!payload.is_empty()).then_some(FieldValue::Blob(payload))
+}
+
 #[inline(always)]
 fn payload_of<'f>(file: &'f TraceFile, entry: &Entry) -> &'f [u8] {
     let begin = entry.payload as usize;
@@ -805,7 +837,7 @@ impl Cursor for EventCursor {
             Current::Damage(damage) => Message::Damage(damage),
             Current::Discarded(count, after) => Message::DiscardedEvents(Discarded {
                 stream: &self.stream,
-                count: Some(*count),
+                count: *count,
                 thread: Some(self.entry.capture_thread),
                 begin: *after,
                 end: Some(self.clock),

@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     pub(crate) activity: u64,
     /// Where the id of the related activity is in the file.
     pub(crate) related_activity: u64,
-    /// Size of the payload in bytes; of a gap, how many events are missing.
+    /// Size of the payload in bytes; of a gap, how many events are missing, 0 if that is not known.
     pub(crate) length: u32,
     /// Index of the kind of event; [`GAP`] or [`UNKNOWN_CLASS`].
     pub(crate) class: u32,
