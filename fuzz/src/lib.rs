@@ -4,6 +4,7 @@
 pub mod fuchsia;
 pub mod generator;
 pub mod lttng;
+pub mod nettrace;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Write};
@@ -129,11 +130,19 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     let tree = Tree { name: "trace".to_owned(), entries, problems: Vec::new() };
     let opened = ichnos::ctf::trace::open(&[&tree], &OpenOptions::default());
     opened.errors.iter().for_each(|error| drop(error.to_string()));
+    let traces: Vec<&dyn TraceInput> = opened.traces.iter().map(|trace| trace as _).collect();
+    let reading = read_all(&traces, stream.len() as u64);
+    assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
+    reading
+}
+
+/// Reads traces and everything in them, and has all sinks write it. None of their files has more bytes than this.
+fn read_all(traces: &[&dyn TraceInput], bytes: u64) -> Reading {
     let mut reading = Reading::default();
     let mut cursors: Vec<BoxedCursor> = Vec::new();
-    for trace in &opened.traces {
+    for trace in traces {
         for summary in trace.streams() {
-            assert!(summary.bytes <= stream.len() as u64, "{summary:?}");
+            assert!(summary.bytes <= bytes, "{summary:?}");
         }
         trace.diagnostics().iter().for_each(|problem| drop(problem.to_string()));
         let pairs = trace.cursors(Window::default()).into_iter().zip(trace.cursors(Window::default()));
@@ -169,12 +178,12 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
             }
             Message::Damage(damage) => {
                 reading.damage += 1;
-                assert!(damage.bit <= stream.len() as u64 * 8, "{damage:?}");
+                assert!(damage.bit <= bytes * 8, "{damage:?}");
                 // What is missing at the end of a packet has bits before it that say nothing alone.
                 let is_end =
                     matches!(damage.kind, DamageKind::CutOff { .. } | DamageKind::PacketWithin { .. });
                 let begin = if is_end { 0 } else { damage.bit };
-                assert!(begin + damage.skipped <= stream.len() as u64 * 8, "{damage:?}");
+                assert!(begin + damage.skipped <= bytes * 8, "{damage:?}");
                 let _ = damage.to_string();
             }
             _ => {}
@@ -194,7 +203,6 @@ pub fn trace(metadata: &[u8], stream: &[u8], index: Option<&[u8]>) -> Reading {
     jsonl.finish().unwrap();
     logs.iter_mut().for_each(|log| log.finish().unwrap());
     drop(pretty);
-    assert!(reading.events <= stream.len() as u64 * 8, "more events than bits");
     reading.text = text;
     reading
 }

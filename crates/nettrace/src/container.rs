@@ -133,9 +133,19 @@ pub struct Container {
     /// What is wrong behind the block that was given last.
     fault: Option<Fault>,
     is_done: bool,
-    /// From where on it is known that no chain of blocks begins (version 6): the bytes are looked through once.
-    chainless_from: Option<u64>,
+    /// Up to where it is known that no chain of blocks begins (version 6): the bytes are looked through once.
+    chainless_until: u64,
+    /// How far the bytes have to reach for the next step to be more than that.
+    needed: u64,
 }
+
+/// Size in bytes that a block may have; one that claims to be larger is damaged. Real ones have 100 KB to 1 MB, those of
+/// version 6 less than 16 MiB.
+pub(crate) const MOST_BLOCK_BYTES: usize = 64 << 20;
+
+/// How far ahead of a block is looked at most to find out where it ends, in bytes: so what is found does not depend on
+/// how many bytes there are already, and no more than these have to be kept.
+pub(crate) const LOOK_AHEAD: usize = MOST_BLOCK_BYTES + (16 << 20);
 
 impl Container {
     /// Reads the header of a file of which these are the first bytes; None if more are needed, unless `is_all`.
@@ -155,7 +165,8 @@ impl Container {
             is_complete: false,
             fault: None,
             is_done: false,
-            chainless_from: None,
+            chainless_until: 0,
+            needed: 0,
         };
         if !beginning.starts_with(MAGIC) {
             return match beginning.len() < FAST_SERIALIZATION.len() {
@@ -185,14 +196,13 @@ impl Container {
     /// Checks the type of the first object, which has the version of the format.
     fn check_trace(self, beginning: &[u8], is_all: bool) -> Result<Option<Self>, Refusal> {
         let mut wire = Wire::at(beginning, self.at as usize);
-        let Some(object) = ObjectType::read(&mut wire) else {
-            // The longest type there is.
-            let is_short = wire.rest().len() < 32;
-            return match (is_short, is_all) {
-                (true, false) => Ok(None),
-                (true, true) => Err(Refusal::Short(beginning.len() as u64)),
-                _ => Err(Refusal::NoTrace { offset: self.at, found: "no object".to_owned() }),
-            };
+        let object = match ObjectType::read(&mut wire) {
+            Read::Object(object) => object,
+            Read::Short if is_all => return Err(Refusal::Short(beginning.len() as u64)),
+            Read::Short => return Ok(None),
+            Read::Wrong => {
+                return Err(Refusal::NoTrace { offset: self.at, found: "no object".to_owned() });
+            }
         };
         if object.kind() != BlockKind::Trace {
             let found = format!("`{}`", String::from_utf8_lossy(object.name).escape_debug());
@@ -225,7 +235,8 @@ impl Container {
             is_complete: false,
             fault: None,
             is_done: false,
-            chainless_from: None,
+            chainless_until: 0,
+            needed: 0,
         };
     }
 
@@ -247,14 +258,22 @@ impl Container {
         let Some(at) = self.at.checked_sub(base).and_then(|at| usize::try_from(at).ok()) else {
             return Step::End;
         };
-        let view = View { bytes, base, is_all };
+        let most = at.saturating_add(LOOK_AHEAD);
+        let is_end = is_all && bytes.len() <= most;
+        let view = View {
+            bytes: bytes.get(..most).unwrap_or(bytes),
+            base,
+            is_end,
+            is_last: is_end || bytes.len() >= most,
+        };
+        self.needed = base + bytes.len() as u64 + 1;
         let step = match self.version {
             Version::V6(_) => self.next_block(view, at),
             _ => self.next_object(view, at),
         };
         match step {
             Some(step) => step,
-            None if is_all => {
+            None if view.is_end => {
                 // Part of the frame of a block.
                 let rest = bytes.len().saturating_sub(at) as u64;
                 self.is_done = true;
@@ -267,6 +286,21 @@ impl Container {
         }
     }
 
+    /// Up to where in the file the bytes have to reach at least after [`Step::More`], so that it is worth the while to
+    /// look again.
+    #[must_use]
+    pub fn needed(&self) -> u64 {
+        self.needed
+    }
+
+    /// More bytes are needed, up to this index of those that there are; of those from `from` on, all are looked at
+    /// again, so there should be twice as many.
+    fn more(&mut self, view: View<'_>, from: usize, until: usize) -> Option<Step> {
+        let looked_at = view.bytes.len().saturating_sub(from);
+        self.needed = view.base + until.max(view.bytes.len() + 1 + looked_at) as u64;
+        None
+    }
+
     // -----------------------------------------------------------------------------------------
     // Versions 3 to 5
 
@@ -274,54 +308,47 @@ impl Container {
         let begin = self.at;
         let tag = *view.bytes.get(at)?;
         if tag == NULL_REFERENCE {
-            self.is_complete = true;
-            self.is_done = true;
-            self.at += 1;
-            return Some(Step::End);
+            return match view.bytes.get(at + 1..).unwrap_or_default() {
+                [] | [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT] if !view.is_last => None,
+                // The begin of an object, whose first byte was changed.
+                [BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT, NULL_REFERENCE, ..] => self.resync(view, at, false),
+                _ => {
+                    self.is_complete = true;
+                    self.is_done = true;
+                    self.at += 1;
+                    Some(Step::End)
+                }
+            };
         }
         let mut wire = Wire::at(view.bytes, at);
-        let Some(object) = ObjectType::read(&mut wire) else {
-            if wire.rest().len() < LONGEST_TYPE && view.bytes.len() - at < LONGEST_TYPE && tag_is_begin(tag) {
-                // Perhaps the type is not complete yet.
-                if !view.is_all {
-                    return None;
-                }
-                return view
-                    .resync(at + 1, self.version)
-                    .map(|found| self.skip_to(view, begin, found, Rule::ObjectBegin));
-            }
-            let found = view.resync(at + 1, self.version);
-            return Some(match found {
-                Some(found) => self.skip_to(view, begin, found, Rule::ObjectBegin),
-                None if view.is_all => {
-                    self.is_done = true;
-                    let rest = (view.bytes.len() - at) as u64;
-                    let statement = format!("expected the begin of an object, found a byte {tag}");
-                    Step::Fault(Fault::new(Rule::ObjectBegin, begin, statement).skipping(rest))
-                }
-                None => return None,
-            });
+        let object = match ObjectType::read(&mut wire) {
+            Read::Object(object) => object,
+            // Perhaps the type is not complete yet.
+            Read::Short if !view.is_last => return None,
+            read => return self.resync(view, at, matches!(read, Read::Short)),
         };
         let kind = object.kind();
         let known = if kind == BlockKind::Trace { 4 } else { 2 };
         let (version, least_reader) = (object.version, object.least_reader);
-        let content = if kind == BlockKind::Trace {
-            let begin = wire.position();
-            begin..begin.checked_add(TRACE_SIZE as usize)?
-        } else {
-            let size = wire.u32()? as i32;
-            // Padding to 4 bytes, counted from the begin of the file.
-            let padding = (view.base + wire.position() as u64).wrapping_neg() % 4;
-            let begin = wire.position() + padding as usize;
-            match usize::try_from(size) {
-                Ok(size) => begin..begin.checked_add(size)?,
-                Err(_) => begin..usize::MAX,
+        let behind = wire.position();
+        let (content, end) = match kind {
+            BlockKind::Trace => {
+                let content = behind..behind + TRACE_SIZE as usize;
+                (Some(content.clone()), skip_tagged(view.bytes, content.end))
+            }
+            BlockKind::Unknown => match self.unknown_object(view, behind)? {
+                Some((content, end)) => (Some(content), Tagged::End(end)),
+                None => (sized_content(view, behind)?, Tagged::Wrong),
+            },
+            _ => {
+                let content = sized_content(view, behind)?;
+                let end = content.as_ref().map(|content| skip_tagged(view.bytes, content.end));
+                (content, end.unwrap_or(Tagged::Wrong))
             }
         };
         let absolute = |range: Range<usize>| view.base + range.start as u64..view.base + range.end as u64;
-        let end = (content.end != usize::MAX).then(|| skip_tagged(view.bytes, content.end));
-        match end {
-            Some(Tagged::End(end)) => {
+        match (end, content) {
+            (Tagged::End(end), Some(content)) => {
                 self.at = view.base + end as u64;
                 if least_reader > known && kind != BlockKind::Unknown {
                     let statement = format!(
@@ -334,37 +361,88 @@ impl Container {
                 }
                 Some(Step::Block(Block { kind, begin, content: absolute(content), is_whole: true }))
             }
-            Some(Tagged::Short) if !view.is_all => None,
-            _ => {
+            (Tagged::Short, Some(content)) if !view.is_last => self.more(view, content.end, content.end + 1),
+            (_, content) => {
                 // Too long, or no end: up to the next object that can be recognised, or to the end of the file.
-                let data = content.start.min(view.bytes.len());
-                let next = view.resync(data, self.version);
-                let until = next.unwrap_or(view.bytes.len());
-                let is_truncated = next.is_none() && content.end >= view.bytes.len();
+                let data = content.as_ref().map_or(behind + 4, |content| content.start).min(view.bytes.len());
+                let (until, is_found) = match view.find_object(data, self.version) {
+                    Found::At(next) => (next, true),
+                    Found::Short => return self.more(view, data, 0),
+                    Found::Nothing => (view.bytes.len(), false),
+                };
+                let size = content.as_ref().map(Range::len);
+                let end = content.map_or(usize::MAX, |content| content.end);
+                let is_truncated = !is_found && view.is_end && end >= view.bytes.len();
                 let available = until.saturating_sub(data) as u64;
                 self.at = view.base + until as u64;
-                let statement = match is_truncated {
-                    true if content.end != usize::MAX => {
-                        format!("the block of {} bytes ends after {available} bytes", content.len())
+                let statement = match size {
+                    Some(size) if is_truncated => {
+                        format!("the block of {size} bytes ends after {available} bytes")
                     }
                     _ => "expected the end of the object behind its payload, found something else".to_owned(),
                 };
                 let rule = if is_truncated { Rule::StreamEnd } else { Rule::ObjectEnd };
-                self.is_done = next.is_none();
+                self.is_done = !is_found && view.is_end;
                 self.fault = Some(Fault::new(rule, if is_truncated { self.at } else { begin }, statement));
-                let end = until.min(content.end).max(data);
+                let end = until.min(end).max(data);
                 Some(Step::Block(Block { kind, begin, content: absolute(data..end), is_whole: false }))
             }
         }
     }
 
-    fn skip_to(&mut self, view: View<'_>, begin: u64, found: usize, rule: Rule) -> Step {
-        self.at = view.base + found as u64;
-        let skipped = self.at - begin;
-        let what = if rule == Rule::ObjectBegin { "an object" } else { "a block" };
-        Step::Fault(
-            Fault::new(rule, begin, format!("expected {what}, found something else")).skipping(skipped),
-        )
+    /// There is no object here: goes on with the next one. `is_short`: what there is could be the begin of one.
+    fn resync(&mut self, view: View<'_>, at: usize, is_short: bool) -> Option<Step> {
+        let begin = self.at;
+        let (until, rule) = match view.find_object(at + 1, self.version) {
+            Found::At(next) => (next, Rule::ObjectBegin),
+            Found::Short => return self.more(view, at, 0),
+            Found::Nothing if view.is_end && is_short => return None,
+            // Of what could be the begin of an object, nothing is lost.
+            Found::Nothing if !view.is_end => (view.bytes.len() - LONGEST_TYPE, Rule::ObjectBegin),
+            Found::Nothing => {
+                self.is_done = true;
+                (view.bytes.len(), Rule::ObjectBegin)
+            }
+        };
+        self.at = view.base + until as u64;
+        let fault = Fault::new(rule, begin, "expected an object, found something else");
+        Some(Step::Fault(fault.skipping(self.at - begin)))
+    }
+
+    /// The content of an object of an unknown type and where the object ends: either a block with its size, or nothing
+    /// but values with tags. If it could be both, the end that comes first is right. None if more bytes are needed;
+    /// `Some(None)` if it is neither.
+    #[allow(clippy::option_option)]
+    fn unknown_object(&mut self, view: View<'_>, behind: usize) -> Option<Option<(Range<usize>, usize)>> {
+        let bytes = view.bytes;
+        let tagged = match skip_tagged(bytes, behind) {
+            // Without values, what looks like the end of the file behind it is rather a size.
+            Tagged::End(end) if end == behind + 1 => (view.ends_here(end, false), end),
+            Tagged::End(end) => (view.ends_here(end, true), end),
+            Tagged::Short if !view.is_last => (None, usize::MAX),
+            _ => (Some(false), usize::MAX),
+        };
+        if let (Some(true), end) = tagged {
+            return Some(Some((behind..end - 1, end)));
+        }
+        let content = sized_content(view, behind)?;
+        let sized = content.as_ref().map(|content| match skip_tagged(bytes, content.end) {
+            Tagged::End(end) => (view.ends_here(end, true), end),
+            Tagged::Short if !view.is_last => (None, content.end + 1),
+            _ => (Some(false), usize::MAX),
+        });
+        match (sized, content) {
+            (Some((Some(true), end)), Some(content)) => Some(Some((content, end))),
+            (Some((None, end)), _) => {
+                self.more(view, behind, end.min(view.bytes.len() + LOOK_AHEAD));
+                None
+            }
+            _ if tagged.0.is_none() => {
+                self.more(view, behind, 0);
+                None
+            }
+            _ => Some(None),
+        }
     }
 
     // -----------------------------------------------------------------------------------------
@@ -374,34 +452,49 @@ impl Container {
         let begin = self.at;
         let header = Wire::at(view.bytes, at).u32()?;
         let (size, kind) = ((header & 0xff_ffff) as usize, (header >> 24) as u8);
-        if kind == 0 {
-            self.is_complete = true;
-            self.is_done = true;
-            self.at += 4;
-            return Some(Step::End);
-        }
         let data = at + 4;
         let end = data.checked_add(size)?;
         let absolute = |range: Range<usize>| view.base + range.start as u64..view.base + range.end as u64;
-        if end > view.bytes.len() && !view.is_all {
+        // Newer versions may have something in it; with more behind it, it is another block whose kind was changed.
+        if kind == 0 && (size == 0 || view.is_end && end >= view.bytes.len()) {
+            self.is_complete = true;
+            self.is_done = true;
+            self.at = view.base + end.min(view.bytes.len()) as u64;
+            return Some(Step::End);
+        }
+        if kind == 0 && end == view.bytes.len() && !view.is_last {
             return None;
         }
-        // A size that was changed is noticed by what follows.
-        if end <= view.bytes.len() && view.may_follow(end) != Some(false) {
-            self.at = view.base + end as u64;
-            return Some(Step::Block(Block {
-                kind: kind_of(kind),
-                begin,
-                content: absolute(data..end),
-                is_whole: true,
-            }));
+        if end > view.bytes.len() && !view.is_last {
+            self.needed = view.base + end as u64;
+            return None;
         }
-        let next = match self.chainless_from {
-            Some(_) => None,
-            None => (data..view.bytes.len()).find(|at| view.is_chain(*at)),
-        };
-        if next.is_none() {
-            self.chainless_from.get_or_insert(begin);
+        if end <= view.bytes.len() {
+            // A size that was changed is noticed by what follows.
+            match view.may_follow(end, 0) {
+                Some(true) => {
+                    self.at = view.base + end as u64;
+                    let content = absolute(data..end);
+                    return Some(Step::Block(Block { kind: kind_of(kind), begin, content, is_whole: true }));
+                }
+                Some(false) => {}
+                None => return None,
+            }
+        }
+        let searched = self.chainless_until.saturating_sub(view.base) as usize;
+        let mut next = None;
+        for at in data.max(searched)..view.bytes.len() {
+            match view.is_chain(at) {
+                Some(true) => {
+                    next = Some(at);
+                    break;
+                }
+                Some(false) => self.chainless_until = view.base + at as u64 + 1,
+                None => return None,
+            }
+        }
+        if next.is_none() && !view.is_last {
+            return None;
         }
         let is_truncated = next.is_none() && end > view.bytes.len();
         let until = match next {
@@ -424,8 +517,24 @@ impl Container {
     }
 }
 
-/// The most bytes that the type of an object has, as far as it is known: two tags, three numbers, the name.
-const LONGEST_TYPE: usize = 96;
+/// What is behind the type of an object, if it is a block: its size, padding, its content. None if more bytes are needed;
+/// `Some(None)` if that is no size.
+#[allow(clippy::option_option)]
+fn sized_content(view: View<'_>, behind: usize) -> Option<Option<Range<usize>>> {
+    let mut wire = Wire::at(view.bytes, behind);
+    let Some(size) = wire.u32() else { return if view.is_end { None } else { view.is_last.then_some(None) } };
+    // Padding to 4 bytes, counted from the begin of the file.
+    let padding = (view.base + wire.position() as u64).wrapping_neg() % 4;
+    let begin = wire.position() + padding as usize;
+    let size = usize::try_from(size as i32).ok().filter(|size| *size <= MOST_BLOCK_BYTES);
+    Some(size.map(|size| begin..begin + size))
+}
+
+/// The most bytes that the name of a type has; those that are known have 37 at most.
+const LONGEST_NAME: usize = 1 << 10;
+
+/// The most bytes that the type of an object has: tags, three numbers, the name.
+const LONGEST_TYPE: usize = LONGEST_NAME + 16;
 
 const fn tag_is_begin(tag: u8) -> bool {
     matches!(tag, BEGIN_OBJECT | BEGIN_PRIVATE_OBJECT)
@@ -452,21 +561,36 @@ struct ObjectType<'a> {
     name: &'a [u8],
 }
 
+/// What is where an object should begin.
+enum Read<'a> {
+    Object(ObjectType<'a>),
+    /// The begin of one, perhaps.
+    Short,
+    Wrong,
+}
+
 impl<'a> ObjectType<'a> {
-    fn read(wire: &mut Wire<'a>) -> Option<Self> {
+    fn read(wire: &mut Wire<'a>) -> Read<'a> {
         let mut next = *wire;
-        let tags = (next.u8()?, next.u8()?, next.u8()?);
-        if !(tag_is_begin(tags.0) && tag_is_begin(tags.1) && tags.2 == NULL_REFERENCE) {
-            return None;
+        for is_right in [tag_is_begin as fn(u8) -> bool, tag_is_begin, |tag| tag == NULL_REFERENCE] {
+            match next.u8() {
+                None => return Read::Short,
+                Some(tag) if !is_right(tag) => return Read::Wrong,
+                Some(_) => {}
+            }
         }
-        let (version, least_reader) = (next.u32()? as i32, next.u32()? as i32);
-        let length = next.length().filter(|length| *length <= LONGEST_TYPE - 16)?;
-        let name = next.take(length)?;
-        if next.u8()? != END_OBJECT {
-            return None;
+        let (Some(version), Some(least_reader), Some(length)) = (next.u32(), next.u32(), next.u32()) else {
+            return Read::Short;
+        };
+        if length as usize > LONGEST_NAME {
+            return Read::Wrong;
+        }
+        let (Some(name), Some(end)) = (next.take(length as usize), next.u8()) else { return Read::Short };
+        if end != END_OBJECT {
+            return Read::Wrong;
         }
         *wire = next;
-        Some(Self { version, least_reader, name })
+        Read::Object(Self { version: version as i32, least_reader: least_reader as i32, name })
     }
 
     fn kind(&self) -> BlockKind {
@@ -514,77 +638,128 @@ fn skip_tagged(bytes: &[u8], at: usize) -> Tagged {
     }
 }
 
-/// The bytes that there are.
+/// The bytes that there are, as far as they are looked at.
 #[derive(Clone, Copy)]
 struct View<'a> {
     bytes: &'a [u8],
     base: u64,
-    is_all: bool,
+    /// Whether the file ends behind them.
+    is_end: bool,
+    /// Whether there are no more, or no more are looked at.
+    is_last: bool,
+}
+
+/// What was found.
+enum Found {
+    At(usize),
+    Nothing,
+    /// More bytes are needed to say.
+    Short,
 }
 
 impl View<'_> {
+    /// What something is that cannot be said for want of bytes: nothing is known, unless there are no more.
+    fn unknown(self, otherwise: bool) -> Option<bool> {
+        self.is_last.then_some(otherwise)
+    }
+
     /// Where the next object of a known type begins, from an index on.
-    fn resync(self, from: usize, version: Version) -> Option<usize> {
+    fn find_object(self, from: usize, version: Version) -> Found {
         let tag = if version == Version::V3 { BEGIN_OBJECT } else { BEGIN_PRIVATE_OBJECT };
-        let rest = self.bytes.get(from..)?;
+        let rest = self.bytes.get(from..).unwrap_or_default();
         let begin = [tag, tag, NULL_REFERENCE];
-        let mut found = memmem::find_iter(rest, &begin).map(|found| from + found).take(1 << 20);
-        found.find(|at| {
-            ObjectType::read(&mut Wire::at(self.bytes, *at))
-                .is_some_and(|object| !matches!(object.kind(), BlockKind::Unknown | BlockKind::Trace))
-        })
-    }
-
-    /// Whether a block of version 6 may begin here; None if there are not enough bytes to say.
-    fn may_follow(self, at: usize) -> Option<bool> {
-        if at == self.bytes.len() && self.is_all {
-            return Some(true);
+        for at in memmem::find_iter(rest, &begin).map(|found| from + found) {
+            match ObjectType::read(&mut Wire::at(self.bytes, at)) {
+                Read::Object(object) if !matches!(object.kind(), BlockKind::Unknown | BlockKind::Trace) => {
+                    return Found::At(at);
+                }
+                Read::Short if !self.is_last => return Found::Short,
+                _ => {}
+            }
         }
-        let header = Wire::at(self.bytes, at).u32();
-        let Some(header) = header else { return if self.is_all { Some(false) } else { None } };
-        let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
-        Some(match kind {
-            0 => true,
-            1 => false,
-            2..=8 => self.looks_like(kind, at + 4, size) != Some(false),
-            // Newer kinds are possible; many of them in a row are not.
-            _ => !self.is_all || at + 4 + size <= self.bytes.len(),
-        })
+        if self.is_last { Found::Nothing } else { Found::Short }
     }
 
-    /// Whether the content of a block looks like that of its kind; None if it cannot be said.
+    /// Whether an object can end here: another one begins, or the file ends, also with its mark if that `may` be.
+    fn ends_here(self, at: usize, may: bool) -> Option<bool> {
+        let rest = self.bytes.get(at..).unwrap_or_default();
+        match rest {
+            [] => self.unknown(true),
+            [NULL_REFERENCE, ..] => Some(may),
+            [tag, ..] if !tag_is_begin(*tag) => Some(false),
+            [_] => self.unknown(true),
+            [_, tag, ..] if !tag_is_begin(*tag) => Some(false),
+            [_, _] => self.unknown(true),
+            [_, _, tag, ..] => Some(*tag == NULL_REFERENCE),
+        }
+    }
+
+    /// Whether a block of version 6 may begin here, which lies this many unknown blocks behind the one it is about; None
+    /// if there are not enough bytes to say.
+    fn may_follow(self, at: usize, unknown: u32) -> Option<bool> {
+        // Part of a header: the file was cut off.
+        let Some(header) = Wire::at(self.bytes, at).u32() else { return self.unknown(true) };
+        let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
+        match kind {
+            0 => Some(true),
+            1 => Some(false),
+            2..=8 => self.looks_like(kind, at + 4, size),
+            // Newer kinds are possible; many of them in a row are not.
+            _ => {
+                let end = at + 4 + size;
+                match end <= self.bytes.len() {
+                    true if unknown < 2 => self.may_follow(end, unknown + 1),
+                    true => Some(true),
+                    // Cut off, if it is a kind that there may be soon.
+                    false => self.unknown(self.is_end && kind < 64),
+                }
+            }
+        }
+    }
+
+    /// Whether the content of a block looks like that of its kind; None if it cannot be said yet.
     fn looks_like(self, kind: u32, at: usize, size: usize) -> Option<bool> {
         let mut wire = Wire::at(self.bytes, at);
         match kind {
+            2 if size < 20 => Some(false),
+            3 if size < 2 => Some(false),
             2 => {
-                let (header, flags) = (wire.u16()?, wire.u16()?);
+                let (Some(header), Some(flags)) = (wire.u16(), wire.u16()) else { return self.unknown(true) };
                 Some((20..=size).contains(&header.into()) && flags < 0x100)
             }
-            3 => Some(usize::from(wire.u16()?) + 2 <= size),
+            3 => {
+                let Some(header) = wire.u16() else { return self.unknown(true) };
+                Some(usize::from(header) + 2 <= size)
+            }
             4 => Some(size >= 16),
             5 | 8 => Some(size >= 8),
-            _ => None,
+            _ => Some(size > 0),
         }
     }
 
-    /// Whether a chain of blocks begins here.
-    fn is_chain(self, mut at: usize) -> bool {
+    /// Whether a chain of blocks begins here; None if it cannot be said yet.
+    fn is_chain(self, mut at: usize) -> Option<bool> {
         for link in 0..3 {
             let Some(header) = Wire::at(self.bytes, at).u32() else {
-                return link > 0 && at == self.bytes.len();
+                return self.unknown(self.is_end && link > 1 && at == self.bytes.len());
             };
             let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
             match kind {
-                0 => return link > 0 && size == 0 && at + 4 == self.bytes.len(),
-                2..=8 if self.looks_like(kind, at + 4, size) != Some(false) => {}
-                _ => return false,
+                0 if link == 0 || size != 0 || at + 4 != self.bytes.len() => return Some(false),
+                0 => return self.unknown(self.is_end),
+                2..=8 => match self.looks_like(kind, at + 4, size) {
+                    Some(true) => {}
+                    other => return other,
+                },
+                _ => return Some(false),
             }
-            let Some(end) = at.checked_add(4 + size).filter(|end| *end <= self.bytes.len()) else {
-                return false;
-            };
+            let end = at + 4 + size;
+            if end > self.bytes.len() {
+                return self.unknown(false);
+            }
             at = end;
         }
-        true
+        Some(true)
     }
 }
 

@@ -193,7 +193,13 @@ impl EventRows {
         let payload = wire.length()?;
         let begin = wire.position();
         row.payload = begin..begin.checked_add(payload).filter(|payload| *payload <= end)?;
-        Some(end)
+        // The size should have the padding of version 4, but the next row is aligned in any case.
+        Some(if labels { end } else { self.aligned(end) })
+    }
+
+    /// Where a row can begin that is aligned to 4 bytes from the begin of the file.
+    fn aligned(&self, end: usize) -> usize {
+        (end + (end + self.alignment).wrapping_neg() % 4).min(self.end)
     }
 
     fn version_3(&mut self, bytes: &[u8]) -> Option<usize> {
@@ -218,7 +224,7 @@ impl EventRows {
         row.stack = begin..wire.position();
         row.is_sorted = true;
         // Padding is part of the size, but files without it can be read, too.
-        Some((end + (end + self.alignment).wrapping_neg() % 4).min(self.end))
+        Some(self.aligned(end))
     }
 }
 

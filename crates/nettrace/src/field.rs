@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 /// A field of the payload of an event.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Field {
     /// Name; empty for the one field around the fields of a self-describing event.
     pub name: String,
@@ -23,7 +23,7 @@ impl Field {
 }
 
 /// Names of values of an integer.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ValueNames {
     /// Whether the values are single bits that can be set together; otherwise a value has one name.
     pub are_flags: bool,
@@ -32,7 +32,7 @@ pub struct ValueNames {
 }
 
 /// What a field consists of. All numbers are little-endian, and nothing is aligned.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FieldType {
     /// 4 bytes, false if 0 (type code 3).

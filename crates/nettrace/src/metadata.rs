@@ -1,10 +1,10 @@
 //! Rows of metadata: descriptions of events.
 
-use crate::wire::Wire;
+use crate::wire::{Wire, push_property};
 use crate::{Field, FieldType};
 
 /// What a row of metadata says of an event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Metadata {
     /// What rows of events refer to.
     pub id: u32,
@@ -125,7 +125,7 @@ impl Metadata {
             3 => self.keywords = wire.u64()?,
             4 => self.message_template = Some(wire.string()?),
             5 => self.description = Some(wire.string()?),
-            6 => self.properties.push((wire.string()?, wire.string()?)),
+            6 => push_property(&mut self.properties, (wire.string()?, wire.string()?)),
             7 => self.provider_guid = Some(wire.guid()?),
             8 => self.level = wire.u8()?,
             9 => self.version = wire.u8()?.into(),
@@ -148,6 +148,28 @@ impl Metadata {
             row(begin, Self::read_v6(bytes));
         }
         None
+    }
+}
+
+impl Metadata {
+    /// Whether the fields are as many, and as deep in each other, as people write.
+    pub(crate) fn has_few_fields(&self) -> bool {
+        fn count(fields: &[Field], depth: u32) -> usize {
+            fields.iter().map(|field| count_type(&field.kind, depth)).sum()
+        }
+        fn count_type(kind: &FieldType, depth: u32) -> usize {
+            const TOO_MANY: usize = 1 << 20;
+            let Some(depth) = depth.checked_sub(1) else { return TOO_MANY };
+            1 + match kind {
+                FieldType::Object(fields) => count(fields, depth),
+                FieldType::Array(element)
+                | FieldType::FixedLengthArray(element, _)
+                | FieldType::RelLoc(element)
+                | FieldType::DataLoc(element) => count_type(element, depth),
+                _ => 0,
+            }
+        }
+        count(&self.fields, 8) <= 200
     }
 }
 

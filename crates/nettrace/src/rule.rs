@@ -130,7 +130,7 @@ impl Rule {
     }
 
     /// Whether something cannot be read because of it.
-    const fn is_fatal(self) -> bool {
+    pub(crate) const fn is_fatal(self) -> bool {
         !matches!(
             self,
             Self::EventOrder

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::Version;
-use crate::wire::{Wire, zigzag};
+use crate::wire::{Wire, push_property, zigzag};
 
 /// The stacks of a block.
 #[derive(Clone, Debug)]
@@ -136,7 +136,7 @@ impl ThreadRow {
             1 => self.name = Some(wire.string()?),
             2 => self.process_id = Some(wire.varuint64()?),
             3 => self.thread_id = Some(wire.varuint64()?),
-            4 => self.properties.push((wire.string()?, wire.string()?)),
+            4 => push_property(&mut self.properties, (wire.string()?, wire.string()?)),
             _ => return None,
         }
         Some(())

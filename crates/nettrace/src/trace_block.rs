@@ -1,7 +1,7 @@
 //! The trace block: what is known of the whole trace.
 
 use crate::Version;
-use crate::wire::Wire;
+use crate::wire::{Wire, push_property};
 
 /// What the trace block says.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl TraceBlock {
                 "ProcessId" if number.is_some() => trace.process_id = number,
                 "HardwareThreadCount" if number.is_some() => trace.processors = number,
                 "ExpectedCPUSamplingRate" if number.is_some() => trace.sampling_interval = number,
-                _ => trace.properties.push((key, value)),
+                _ => push_property(&mut trace.properties, (key, value)),
             }
         }
         Some(trace)

@@ -122,6 +122,14 @@ impl<'a> Wire<'a> {
     }
 }
 
+/// Adds a name and its value, unless there are very many: each takes much more memory than bytes of the file.
+pub(crate) fn push_property(properties: &mut Vec<(String, String)>, property: (String, String)) {
+    const MOST: usize = 1_000;
+    if properties.len() < MOST {
+        properties.push(property);
+    }
+}
+
 /// A signed number that was written as an unsigned one, with its sign in the lowest bit.
 pub(crate) const fn zigzag(value: u64) -> i64 {
     (value >> 1) as i64 ^ -((value & 1) as i64)

@@ -30,6 +30,9 @@ pub(crate) struct Gap {
     pub(crate) after: u64,
 }
 
+/// As many threads are counted at a time at most; real traces have thousands. Of others, nothing is known to be missing.
+const MOST_THREADS: usize = 1 << 18;
+
 impl CaptureThreads {
     /// No threads yet. `is_complete`: the file is read from its begin.
     pub(crate) fn new(is_complete: bool) -> Self {
@@ -65,9 +68,9 @@ impl CaptureThreads {
         are_ids_recycled: bool,
     ) -> Option<Gap> {
         if let Some((before, counted)) = self.current.take() {
-            self.threads.insert(before, counted);
+            self.insert(before, counted);
         }
-        let known = self.threads.insert(thread, Counted { sequence, timestamp });
+        let known = self.insert(thread, Counted { sequence, timestamp });
         self.current = Some((thread, Counted { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
@@ -96,7 +99,7 @@ impl CaptureThreads {
         let count = sequence.wrapping_sub(last);
         let is_behind = count < 1 << 31;
         let sequence = if is_behind { sequence } else { last };
-        self.threads.insert(thread, Counted { sequence, timestamp: after });
+        self.insert(thread, Counted { sequence, timestamp: after });
         (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
@@ -135,8 +138,16 @@ impl CaptureThreads {
 
     fn settle(&mut self) {
         if let Some((thread, counted)) = self.current.take() {
-            self.threads.insert(thread, counted);
+            self.insert(thread, counted);
         }
+    }
+
+    fn insert(&mut self, thread: u64, counted: Counted) -> Option<Counted> {
+        if self.threads.len() >= MOST_THREADS && !self.threads.contains_key(&thread) {
+            self.is_complete = false;
+            return None;
+        }
+        self.threads.insert(thread, counted)
     }
 }
 

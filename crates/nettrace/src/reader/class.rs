@@ -47,6 +47,17 @@ pub(super) struct EventKind {
     pub(super) form: PayloadForm,
 }
 
+impl EventKind {
+    /// The same, whose payload is one field.
+    pub(super) fn into_raw(mut self, is_v6: bool) -> Self {
+        let (payload, form) = payload_class(None, 64);
+        self.class.payload = Some(Arc::new(payload));
+        self.class.meanings = context_meanings(is_v6);
+        self.class.log = None;
+        Self { class: self.class, form }
+    }
+}
+
 /// The name of the field of payloads that are not described.
 const RAW: &str = "payload";
 
@@ -250,7 +261,7 @@ pub(super) fn trace_class(
     } else if let Some(since) = trace.sync_time.since_unix_epoch() {
         let frequency = i128::from(trace.frequency);
         // Dates are exact to the millisecond.
-        let cycles = since / 1_000_000 * frequency / 1_000 - i128::from(trace.sync_ticks);
+        let cycles = (since / 1_000_000 * frequency + 500).div_euclid(1_000) - i128::from(trace.sync_ticks);
         clock.offset_seconds = i64::try_from(cycles.div_euclid(frequency)).ok()?;
         clock.offset_cycles = u64::try_from(cycles.rem_euclid(frequency)).ok()?;
         clock.origin = ClockOrigin::UnixEpoch;
@@ -364,23 +375,16 @@ impl Builder {
     /// The members of a structure of these fields: arrays have their length before them.
     fn members(&self, fields: &[Field]) -> Vec<Member> {
         let mut members: Vec<Member> = Vec::with_capacity(fields.len());
+        let mut taken = hashbrown::HashSet::<String, std::hash::RandomState>::default();
         // By index of the field.
         let mut names: Vec<String> = Vec::with_capacity(fields.len());
         for field in fields {
-            let mut name = field.name.clone();
-            if name.is_empty() {
-                name = "value".to_owned();
-            }
-            while members.iter().any(|member| member.name == name) {
-                name.push('_');
-            }
+            let name = if field.name.is_empty() { "value" } else { &*field.name };
+            let name = free_name(name.to_owned(), &mut taken);
             names.push(name.clone());
             let class = match &field.kind {
                 FieldType::Array(element) if !matches!(**element, FieldType::Utf8CodeUnit) => {
-                    let mut length = format!("{name}_length");
-                    while members.iter().any(|member| member.name == length) {
-                        length.push('_');
-                    }
+                    let length = free_name(format!("{name}_length"), &mut taken);
                     members.push(Member::new(length.clone(), padding(16)));
                     dynamic_array(&length, self.class(element, None, false))
                 }
@@ -485,6 +489,19 @@ impl Builder {
             FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
     }
+}
+
+/// A name that no other member has.
+fn free_name(mut name: String, taken: &mut hashbrown::HashSet<String, std::hash::RandomState>) -> String {
+    if !taken.insert(name.clone()) {
+        // Hostile descriptions have the same name any number of times, so there is no trying one by one.
+        let number = taken.len();
+        let is_free = |other: &String| !taken.contains(other);
+        let other = [format!("{name}_"), format!("{name}_{number}")].into_iter().find(is_free);
+        name = other.unwrap_or_else(|| format!("{name}__{number}__"));
+        taken.insert(name.clone());
+    }
+    name
 }
 
 fn text(encoding: StringEncoding, bytes: u64) -> FieldClass {

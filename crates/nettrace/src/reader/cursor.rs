@@ -92,6 +92,41 @@ pub(super) struct EventCursor {
     frames: Vec<u64>,
 }
 
+/// The gaps that a block reveals: after the first ones, they are added up, since there can be one for every two bytes.
+#[derive(Debug, Default)]
+struct Gaps {
+    count: usize,
+    sum: u64,
+    after: u64,
+    thread: u64,
+}
+
+impl Gaps {
+    /// More than this are added up.
+    const FEW: usize = 10_000;
+
+    fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
+        let Some(gap) = gap else { return };
+        self.count += 1;
+        if self.count <= Self::FEW {
+            return push(gap, thread);
+        }
+        self.sum += gap.count.map_or(0, u64::from);
+        self.after = self.after.max(gap.after);
+        self.thread = thread;
+    }
+
+    fn finish(self, mut push: impl FnMut(Gap, u64)) {
+        let mut rest = self.sum;
+        // A gap has fewer than 2^31 events, so this is repeated less often than there were gaps.
+        while rest > 0 {
+            let count = u32::try_from(rest).unwrap_or(u32::MAX);
+            push(Gap { count: Some(count), after: self.after }, self.thread);
+            rest -= u64::from(count);
+        }
+    }
+}
+
 /// The bit of a thread of version 6 that is not in the table: the others are its index.
 const UNKNOWN_THREAD: u64 = 1 << 63;
 
@@ -203,15 +238,16 @@ impl EventCursor {
                 }
             }
             BlockKind::RemoveThread => {
-                let removed: Vec<_> = SequencePoint::read_removed(content).collect();
-                for (index, sequence) in removed {
+                let mut gaps = Gaps::default();
+                for (index, sequence) in SequencePoint::read_removed(content) {
                     if !only_tables {
                         let gap = self.capture.note_bound(index, sequence);
-                        self.push_gap(gap, index, None);
+                        gaps.add(gap, index, |gap, index| self.push_gap(Some(gap), index, None));
                     }
                     self.capture.remove(index);
                     self.threads.remove(index);
                 }
+                gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
@@ -265,6 +301,7 @@ impl EventCursor {
         if point.flushes_threads {
             self.threads.clear();
         }
+        self.threads.forget_gone();
         if point.flushes_metadata {
             self.kinds.clear();
         }
@@ -375,10 +412,12 @@ impl EventCursor {
     /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
     fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
         self.kinds.advance(&self.file.outline, offset);
+        let mut gaps = Gaps::default();
         for (thread, sequence) in &point.threads {
             let gap = self.capture.note_bound(*thread, *sequence);
-            self.push_gap(gap, *thread, Some(point.timestamp));
+            gaps.add(gap, *thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
+        gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         if !matches!(self.file.outline.version, Version::V6(_)) {
             // All threads that can make events are in the list.
             self.capture.retain(point.threads.iter().map(|(thread, _)| *thread));
@@ -427,12 +466,13 @@ impl EventCursor {
             }
             let entry = self.entry_of(row, is_v6, are_numbered);
             if self.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
-                let statement = format!(
-                    "expected a time from {} to {} as the header says, found {}",
-                    open.times.0, open.times.1, row.timestamp
-                );
-                let offset = row.payload.start as u64;
-                self.note_fault(Fault::new(Rule::BlockTimes, offset, statement));
+                let (times, time) = (open.times, row.timestamp);
+                self.note_fault(Rule::BlockTimes, row.payload.start as u64, || {
+                    format!(
+                        "expected a time from {} to {} as the header says, found {time}",
+                        times.0, times.1
+                    )
+                });
             }
             if self.pending.push(entry, row.is_sorted) || self.is_unsorted {
                 self.pending.release(self.is_unsorted);
@@ -479,12 +519,12 @@ impl EventCursor {
 
     /// Notes a problem of a single event: not all of them, since there can be as many as events.
     #[cold]
-    fn note_fault(&mut self, fault: Fault) {
-        let count = Rule::ALL.iter().position(|rule| *rule == fault.rule);
+    fn note_fault(&mut self, rule: Rule, offset: u64, statement: impl FnOnce() -> String) {
+        let count = Rule::ALL.iter().position(|known| *known == rule);
         let Some(count) = count.and_then(|index| self.reported.get_mut(index)) else { return };
         *count += 1;
         if *count <= if self.check { REPORTED } else { 1 } {
-            self.faults.push_back(fault);
+            self.faults.push_back(Fault::new(rule, offset, statement()));
         }
     }
 
@@ -529,8 +569,10 @@ impl EventCursor {
     #[cold]
     fn note_early(&mut self, ticks: u64) {
         if self.check && !self.is_unsorted {
-            let statement = format!("expected a time of {} or later, found {ticks}", self.latest);
-            self.note_fault(Fault::new(Rule::EventOrder, self.entry.payload, statement));
+            let latest = self.latest;
+            self.note_fault(Rule::EventOrder, self.entry.payload, || {
+                format!("expected a time of {latest} or later, found {ticks}")
+            });
         }
     }
 
@@ -548,6 +590,9 @@ impl EventCursor {
     #[inline(always)]
     fn make_event(&mut self) {
         self.events += 1;
+        if self.are_threads_indexes() {
+            self.check_references();
+        }
         self.write_context();
         let index = self.entry.class as usize;
         let Self { file, stream, values, slots, entry, .. } = self;
@@ -589,10 +634,12 @@ impl EventCursor {
         if rest == 0 || !self.longer.insert(index) {
             return;
         }
-        let name = plans.class.name.as_deref().unwrap_or_default();
-        let statement = format!("{rest} bytes are behind the fields of `{name}`: they are not shown");
         let offset = self.entry.payload + (payload.len() - rest) as u64;
-        self.note_fault(Fault::new(Rule::Payload, offset, statement));
+        let class = Arc::clone(&plans.class);
+        self.note_fault(Rule::Payload, offset, || {
+            let name = class.name.as_deref().unwrap_or_default();
+            format!("{rest} bytes are behind the fields of `{name}`: they are not shown")
+        });
     }
 
     /// The same where the payload does not seem to fit its class.
@@ -632,19 +679,15 @@ impl EventCursor {
             let key = entry.class.to_le_bytes();
             dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
         });
-        let fault = match &declared {
-            Some(class) => {
+        match &declared {
+            Some(class) => self.note_fault(Rule::Payload, entry.payload, || {
                 let name = class.name.as_deref().unwrap_or_default();
-                let statement =
-                    format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length);
-                Fault::new(Rule::Payload, entry.payload, statement)
-            }
-            None => {
-                let statement = "expected an event whose metadata is before it, found one without".to_owned();
-                Fault::new(Rule::MetadataId, entry.payload, statement)
-            }
-        };
-        self.note_fault(fault);
+                format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
+            }),
+            None => self.note_fault(Rule::MetadataId, entry.payload, || {
+                "expected an event whose metadata is before it, found one without".to_owned()
+            }),
+        }
         let Some(class) = class else { return };
         if self.slots.len() < class.slots {
             self.slots.resize(class.slots, Cell::new(UNKNOWN));
@@ -673,6 +716,29 @@ impl EventCursor {
         }
     }
 
+    fn are_threads_indexes(&self) -> bool {
+        matches!(self.file.outline.version, Version::V6(_))
+    }
+
+    /// Notes references of the current event to threads and labels that are not there (version 6).
+    fn check_references(&mut self) {
+        let entry = self.entry;
+        if entry.thread & UNKNOWN_THREAD != 0 {
+            let index = entry.thread & !UNKNOWN_THREAD;
+            self.note_fault(Rule::ThreadIndex, entry.payload, || {
+                format!("expected the index of a thread, found {index}, which stands for none")
+            });
+        }
+        if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
+            self.note_fault(Rule::LabelListId, entry.payload, || {
+                format!(
+                    "expected the index of a list of labels, found {}, which stands for none",
+                    entry.labels
+                )
+            });
+        }
+    }
+
     #[inline(never)]
     fn write_context_v6(&mut self, stack: Option<u32>) {
         static NONE: Labels = Labels {
@@ -683,18 +749,6 @@ impl EventCursor {
             others: Vec::new(),
         };
         let entry = self.entry;
-        if entry.thread & UNKNOWN_THREAD != 0 {
-            let index = entry.thread & !UNKNOWN_THREAD;
-            let statement = format!("expected the index of a thread, found {index}, which stands for none");
-            self.note_fault(Fault::new(Rule::ThreadIndex, entry.payload, statement));
-        }
-        if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
-            let statement = format!(
-                "expected the index of a list of labels, found {}, which stands for none",
-                entry.labels
-            );
-            self.note_fault(Fault::new(Rule::LabelListId, entry.payload, statement));
-        }
         let id = |place: u64| match self.threads.get(place) {
             Some(row) => row.thread_id.unwrap_or(row.index),
             None => place & !UNKNOWN_THREAD,
@@ -763,11 +817,10 @@ impl EventCursor {
     #[cold]
     fn note_missing_stack(&mut self, found: Stack) {
         let id = self.entry.stack;
-        let statement = match found {
+        self.note_fault(Rule::StackId, self.entry.payload, || match found {
             Stack::TooMany => format!("there is no room for the stack {id}: there are too many"),
             _ => format!("expected the id of a stack, found {id}, which stands for none"),
-        };
-        self.note_fault(Fault::new(Rule::StackId, self.entry.payload, statement));
+        });
     }
 
     fn scopes<'s>(&'s self) -> Scopes<'s> {
@@ -855,11 +908,17 @@ impl Cursor for EventCursor {
 
 impl FastCursor for EventCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
-        let ready = self.pending.ready();
+        let are_stacks_rows = self.file.outline.version != Version::V3;
         let mut skipped = 0;
-        let (mut first, mut last) = (None, 0);
-        for entry in ready.iter().take(most as usize) {
-            let is_wanted = entry.timestamp >= self.wanted.0 && entry.timestamp <= self.wanted.1;
+        let (mut first, mut last) = (None, self.latest);
+        for entry in self.pending.ready().iter().take(most as usize) {
+            // Of events that something is wrong with, that is a message.
+            let is_wanted = entry.timestamp >= self.wanted.0
+                && entry.timestamp <= self.wanted.1
+                && (entry.timestamp >= last || !self.check)
+                && (entry.stack == 0 || !are_stacks_rows || self.stacks.has(entry.stack))
+                && (entry.labels == 0 || self.labels.get(entry.labels).is_some())
+                && (entry.thread & UNKNOWN_THREAD == 0 || !self.are_threads_indexes());
             let form = self.file.forms.get(entry.class as usize);
             let plans = self.stream.plans().event_records.get(entry.class as usize);
             let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
@@ -876,15 +935,21 @@ impl FastCursor for EventCursor {
                 break;
             }
             counts.add_class(Some(entry.class as usize));
-            first.get_or_insert(entry.timestamp);
-            last = entry.timestamp;
+            let (earliest, latest) = *first.get_or_insert((entry.timestamp, entry.timestamp));
+            first = Some((earliest.min(entry.timestamp), latest.max(entry.timestamp)));
+            last = last.max(entry.timestamp);
             skipped += 1;
         }
-        if let Some(first) = first {
+        if let Some((first, last)) = first {
             counts.add_time(self.clock_value(first).nanoseconds);
+            counts.add_time(self.clock_value(last).nanoseconds);
+            if let Some(entry) = self.pending.ready().get(skipped - 1) {
+                self.entry = *entry;
+            }
             self.pending.skip(skipped);
-            self.set_time(last);
-            counts.add_time(self.clock.nanoseconds);
+            self.latest = self.latest.max(last);
+            self.clock = self.clock_value(self.entry.timestamp);
+            self.has_time = true;
             self.events += skipped as u64;
         }
         skipped as u32

@@ -48,7 +48,7 @@ pub use self::format::Nettrace;
 use self::outline::{Outline, content};
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::walk;
-use crate::{BlockKind, Container, EventRows, Refusal, RowEncoding, Step, Version};
+use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
 
 /// How to open a file.
 #[derive(Clone, Debug, Default)]
@@ -153,7 +153,7 @@ impl NettraceFile {
     /// # Errors
     /// If it is no such file, of a version that cannot be read, or exceeds the limits.
     pub fn open(name: &str, bytes: Bytes, options: &OpenOptions) -> Result<Self, OpenError> {
-        let outline = Outline::read(&bytes, &options.limits)?;
+        let mut outline = Outline::read(&bytes, &options.limits)?;
         let container = Container::open(&bytes, true)?.ok_or(Refusal::Short(bytes.len() as u64))?;
         let pointer_bits = if outline.trace.has_short_pointers() { 32 } else { 64 };
         let is_v6 = matches!(outline.version, Version::V6(_));
@@ -164,20 +164,46 @@ impl NettraceFile {
         let mut said = session::process(&bytes, &container, &outline);
         said.extend(session::providers(&outline));
         said.push(session::end(&outline, &bytes));
-        let class = class::trace_class(&outline, &kinds, said, options).ok_or(OpenError::ClockOffset)?;
-        let nanoseconds = class
-            .clocks
-            .first()
-            .filter(|clock| clock.frequency == 1_000_000_000)
-            .map(|clock| clock.nanoseconds(0));
-        let mut trace = Trace::new(class, "", &options.limits)?;
+        let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
+            let class = class::trace_class(&outline, kinds, said.clone(), options);
+            let class = class.ok_or(OpenError::ClockOffset)?;
+            Ok(Trace::new(class, "", &options.limits)?)
+        };
+        let (mut trace, kinds, refused) = match compile(&kinds) {
+            Ok(trace) => (trace, kinds, None),
+            Err(OpenError::Plan(error)) => {
+                // Those with many fields are the reason, most likely; if not, all are.
+                let is_simple = |index| outline.classes.get(index).is_some_and(Metadata::has_few_fields);
+                let raw = |kinds: Vec<EventKind>, keep: &dyn Fn(usize) -> bool| -> Vec<EventKind> {
+                    let kinds = kinds.into_iter().enumerate();
+                    kinds.map(|(index, kind)| if keep(index) { kind } else { kind.into_raw(is_v6) }).collect()
+                };
+                let kinds = raw(kinds, &is_simple);
+                match compile(&kinds) {
+                    Ok(trace) => (trace, kinds, Some(error)),
+                    Err(_) => {
+                        let kinds = raw(kinds, &|_| false);
+                        (compile(&kinds)?, kinds, Some(error))
+                    }
+                }
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(error) = refused {
+            let statement = format!("{error}: events that have too many fields are shown as bytes");
+            outline.metadata_faults.push(Fault::new(Rule::MetadataRow, 0, statement));
+        }
+        let nanoseconds = trace.class.clocks.first();
+        let nanoseconds =
+            nanoseconds.filter(|clock| clock.frequency == 1_000_000_000).map(|clock| clock.nanoseconds(0));
         name.clone_into(&mut trace.path);
         // Where processes share stacks, there can be far more of them than the file has bytes for.
         let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
         trace.stacks = StackTable::new(most.clamp(1 << 16, StackTable::DEFAULT_LIMIT));
         let trace = Arc::new(trace);
         let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
-        let damage = outline.metadata_faults.iter().map(|fault| fault.damage(name)).collect();
+        let reported = outline.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
+        let damage = reported.map(|fault| fault.damage(name)).collect();
         let file = TraceFile {
             name: name.to_owned(),
             bytes,

@@ -1,6 +1,6 @@
 //! What can be known of a file without reading its events.
 
-use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
 
 use ichnos_model::Limits;
 
@@ -101,7 +101,12 @@ impl Outline {
             faults: Vec::new(),
             fault_count: 0,
         };
-        let mut rows = MetadataRows { limits, by_event: HashMap::new() };
+        let mut rows = MetadataRows {
+            limits,
+            kinds: Default::default(),
+            hasher: RandomState::new(),
+            live: Default::default(),
+        };
         let mut has_trace = false;
         loop {
             match container.next(bytes, 0, true) {
@@ -184,8 +189,10 @@ impl Outline {
             }
             (BlockKind::Metadata, _) => {
                 let Some(header) = EventBlockHeader::read(content) else {
-                    return self
-                        .metadata_fault(block.content.start, "expected the header of a metadata block");
+                    if block.is_whole {
+                        self.metadata_fault(block.content.start, "expected the header of a metadata block");
+                    }
+                    return;
                 };
                 let encoding = RowEncoding::new(self.version, header.flags);
                 let mut events = EventRows::new(encoding, header.rows..content.len(), block.content.start);
@@ -202,6 +209,9 @@ impl Outline {
             (BlockKind::SequencePoint, version) => {
                 if let Some(point) = SequencePoint::read(content, version) {
                     self.add_times((point.timestamp, point.timestamp));
+                    if point.flushes_metadata {
+                        rows.live.clear();
+                    }
                     if self.barriers.last().is_none_or(|last| block.begin - last.offset >= BETWEEN_BARRIERS) {
                         self.barriers.push(Barrier { offset: block.begin, timestamp: point.timestamp });
                     }
@@ -212,8 +222,12 @@ impl Outline {
     }
 
     fn metadata_fault(&mut self, offset: u64, statement: &str) {
+        self.note(Fault::new(Rule::MetadataRow, offset, statement));
+    }
+
+    fn note(&mut self, fault: Fault) {
         if self.metadata_faults.len() < 100 {
-            self.metadata_faults.push(Fault::new(Rule::MetadataRow, offset, statement));
+            self.metadata_faults.push(fault);
         }
     }
 
@@ -240,41 +254,51 @@ impl Outline {
             self.metadata_fault(offset, &statement);
         }
         let id = metadata.id;
-        // There are never more rows than limits allow classes, as each class has an id of its own in real files.
-        if self.metadata.len() as u64 >= rows.limits.event_record_classes {
-            return self.metadata_fault(offset, "there are more rows of metadata than the limit allows");
+        match rows.find_or_add(metadata, &mut self.classes) {
+            Some(class) => {
+                self.metadata.push(MetadataAt { offset, id, class });
+                if rows.live.insert(id, class).is_some_and(|before| before != class) {
+                    let statement = format!("the id {id} of metadata is defined again, as something else");
+                    self.note(Fault::new(Rule::MetadataIdOnce, offset, statement));
+                }
+            }
+            None => {
+                let statement = format!(
+                    "there are more kinds of events than the limit of {}: those of this one are shown as bytes",
+                    rows.limits.event_record_classes
+                );
+                self.metadata_fault(offset, &statement);
+            }
         }
-        let class = rows.find_or_add(metadata, &mut self.classes);
-        self.metadata.push(MetadataAt { offset, id, class });
     }
 }
 
 /// Which kinds of events are known.
 struct MetadataRows<'l> {
     limits: &'l Limits,
-    /// By number and version of the event, which the same kinds have in common.
-    by_event: HashMap<(u32, u32), Vec<u32>>,
+    /// By hash.
+    kinds: hashbrown::HashMap<u64, Vec<u32>, RandomState>,
+    hasher: RandomState,
+    /// Which kind each id stands for at the moment.
+    live: hashbrown::HashMap<u32, u32, RandomState>,
 }
 
 impl MetadataRows<'_> {
-    fn find_or_add(&mut self, metadata: Metadata, classes: &mut Vec<Metadata>) -> u32 {
-        /// More kinds of the same number and version than this are not compared: hostile files have them.
-        const COMPARED: usize = 64;
-        let known = self.by_event.entry((metadata.event_id, metadata.version)).or_default();
-        let is_same = |class: &Metadata| Metadata { id: class.id, ..metadata.clone() } == *class;
-        let same = known
-            .iter()
-            .rev()
-            .take(COMPARED)
-            .find(|index| classes.get(**index as usize).is_some_and(is_same));
-        match same {
-            Some(index) => *index,
-            None => {
-                let index = classes.len() as u32;
-                known.push(index);
-                classes.push(metadata);
-                index
-            }
+    /// The index of a kind of event; None if there are too many.
+    fn find_or_add(&mut self, mut metadata: Metadata, classes: &mut Vec<Metadata>) -> Option<u32> {
+        // The same event has several ids.
+        metadata.id = 0;
+        let known = self.kinds.entry(self.hasher.hash_one(&metadata)).or_default();
+        let same = known.iter().find(|index| classes.get(**index as usize) == Some(&metadata));
+        if let Some(index) = same {
+            return Some(*index);
         }
+        if classes.len() as u64 >= self.limits.event_record_classes {
+            return None;
+        }
+        let index = classes.len() as u32;
+        known.push(index);
+        classes.push(metadata);
+        Some(index)
     }
 }

@@ -37,7 +37,8 @@ pub(super) struct PayloadReader<'a> {
     payload: &'a [u8],
     wire: Wire<'a>,
     has_short_pointers: bool,
-    /// How many more values there may be: elements can be without bytes.
+    /// How many more values, or bytes of text that others have, too, there may be: elements can be without bytes, and
+    /// the same text can be referred to again and again.
     budget: usize,
 }
 
@@ -207,6 +208,7 @@ impl<'a> PayloadReader<'a> {
 
     /// An array that lies elsewhere in the payload.
     fn located(&mut self, element: &FieldType, bytes: &[u8], values: &mut EventValues) -> Option<()> {
+        self.budget = self.budget.checked_sub(bytes.len())?;
         match element {
             FieldType::Utf8CodeUnit => values.push(FieldValue::Text(bytes)),
             FieldType::Char => {

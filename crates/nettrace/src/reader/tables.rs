@@ -1,6 +1,6 @@
 //! What events refer to: threads, label lists and stacks, as far as the file was read.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
 use ichnos_model::{Frame, Trace};
@@ -17,8 +17,8 @@ pub(super) struct ThreadTable {
     by_index: HashMap<u64, u32>,
 }
 
-/// As many threads are described at most; real traces have thousands.
-const MOST_THREADS: usize = 1 << 20;
+/// As many threads are described at a time at most; real traces have thousands.
+const MOST_THREADS: usize = 1 << 18;
 
 impl ThreadTable {
     pub(super) fn add(&mut self, row: ThreadRow) {
@@ -34,6 +34,21 @@ impl ThreadTable {
 
     pub(super) fn clear(&mut self) {
         self.by_index.clear();
+    }
+
+    /// Forgets threads that are gone. There must be no places that are still needed.
+    pub(super) fn forget_gone(&mut self) {
+        if self.rows.len() < 2 * self.by_index.len() + 1024 {
+            return;
+        }
+        let mut rows = Vec::with_capacity(self.by_index.len());
+        for place in self.by_index.values_mut() {
+            if let Some(row) = self.rows.get_mut(*place as usize) {
+                *place = rows.len() as u32;
+                rows.push(std::mem::take(row));
+            }
+        }
+        self.rows = rows;
     }
 
     /// The place of the thread of an index, which stays when the index is gone.
@@ -66,6 +81,8 @@ pub(super) fn is_kernel_address(address: u64) -> bool {
 #[derive(Debug, Default)]
 pub(super) struct LabelTable {
     lists: HashMap<u32, Labels>,
+    /// The memory that they take, in bytes, about.
+    bytes: usize,
 }
 
 /// A list of labels, sorted out.
@@ -80,12 +97,13 @@ pub(super) struct Labels {
     pub(super) others: Vec<(String, String)>,
 }
 
-/// As many lists are kept at most between two sequence points.
-const MOST_LISTS: usize = 1 << 20;
+/// As much memory is taken at most by the lists between two sequence points, in bytes.
+const MOST_LABEL_BYTES: usize = 32 << 20;
 
 impl LabelTable {
     pub(super) fn clear(&mut self) {
         self.lists.clear();
+        self.bytes = 0;
     }
 
     pub(super) fn get(&self, list: u32) -> Option<&Labels> {
@@ -95,19 +113,26 @@ impl LabelTable {
     /// Reads the content of a block. Gives where what cannot be read begins, if there is such.
     pub(super) fn add(&mut self, content: &[u8]) -> Option<Range<usize>> {
         Label::read_block(content, |index, list| {
-            if self.lists.len() >= MOST_LISTS {
+            if self.bytes >= MOST_LABEL_BYTES {
                 return;
             }
             let mut labels = Labels::default();
             for label in list {
                 labels.add(label);
             }
+            self.bytes += labels.bytes();
             self.lists.insert(index, labels);
         })
     }
 }
 
 impl Labels {
+    /// The memory that they take, about.
+    fn bytes(&self) -> usize {
+        let texts = self.others.iter().map(|(name, value)| 64 + name.len() + value.len());
+        2 * size_of::<Self>() + texts.sum::<usize>()
+    }
+
     fn add(&mut self, label: Label) {
         let mut other = |name: &str, value: String| self.others.push((name.to_owned(), value));
         match label {
@@ -129,22 +154,26 @@ impl Labels {
 #[derive(Debug, Default)]
 pub(super) struct StackBlocks {
     blocks: Vec<StackBlock>,
-    /// The block that was used last.
-    last: usize,
-    /// Ids from here on are in no block.
-    ids_end: u64,
-    /// Whether an id can be in several blocks: the last of them counts.
-    are_ids_reused: bool,
+    /// Which ids are in which block, by the first of them: without overlaps, newer blocks first.
+    ids: BTreeMap<u32, Ids>,
+    /// The ids that were looked for last, and those beside them.
+    last: Option<(u32, Ids)>,
     /// Numbers in the stack table of the trace by id and address space, of stacks that processes share; made when they
     /// are needed.
     numbers: HashMap<(u32, u32), u32>,
     frames: Vec<u64>,
 }
 
+/// Ids of stacks that are in a block.
+#[derive(Clone, Copy, Debug)]
+struct Ids {
+    last: u32,
+    block: usize,
+}
+
 #[derive(Debug)]
 struct StackBlock {
     first_id: u32,
-    count: u32,
     /// Where its content is in the file.
     content: Range<usize>,
     /// Numbers in the stack table of the trace, of stacks of a single process; made when they are needed.
@@ -191,23 +220,50 @@ impl Stack {
 impl StackBlocks {
     pub(super) fn clear(&mut self) {
         self.blocks.clear();
-        self.last = 0;
-        (self.ids_end, self.are_ids_reused) = (0, false);
+        self.ids.clear();
+        self.last = None;
         self.numbers.clear();
     }
 
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
-        if let Some(rows) = bytes.get(content.clone()).and_then(StackRows::read)
-            && self.blocks.len() < MOST_BLOCKS
-        {
-            let (first_id, count) = (rows.first_id, rows.count);
-            if u64::from(first_id) < self.ids_end {
-                self.are_ids_reused = true;
-                self.numbers.clear();
-            }
-            self.ids_end = self.ids_end.max(u64::from(first_id) + u64::from(count));
-            self.blocks.push(StackBlock { first_id, count, content, numbers: None, stacks: None });
+        let Some(rows) = bytes.get(content.clone()).and_then(StackRows::read) else { return };
+        let (first_id, claimed) = (rows.first_id, rows.count);
+        // As many as there are.
+        let count = rows.take(claimed as usize).count() as u32;
+        if self.blocks.len() >= MOST_BLOCKS || count == 0 {
+            return;
         }
+        let (first, last) = (first_id, first_id.saturating_add(count - 1));
+        let block = self.blocks.len();
+        self.blocks.push(StackBlock { first_id: first, content, numbers: None, stacks: None });
+        // What was there before is behind it.
+        if self.ids.range(..=last).next_back().is_some_and(|(_, ids)| ids.last >= first) {
+            self.numbers.clear();
+        }
+        while let Some((&begin, &ids)) = self.ids.range(..=last).next_back()
+            && ids.last >= first
+        {
+            self.ids.remove(&begin);
+            if ids.last > last {
+                self.ids.insert(last + 1, ids);
+            }
+            if begin < first {
+                self.ids.insert(begin, Ids { last: first - 1, block: ids.block });
+            }
+        }
+        self.ids.insert(first, Ids { last, block });
+        self.last = None;
+    }
+
+    /// Whether there is a stack of an id.
+    #[inline]
+    pub(super) fn has(&mut self, id: u32) -> bool {
+        if !self.last.is_some_and(|(first, ids)| first <= id && id <= ids.last) {
+            let found = self.ids.range(..=id).next_back().filter(|(_, ids)| id <= ids.last);
+            let Some((first, ids)) = found else { return false };
+            self.last = Some((*first, *ids));
+        }
+        true
     }
 
     /// The stack of an id, if there is only one address space.
@@ -254,11 +310,11 @@ impl StackBlocks {
 
     /// The block that has an id: the last one, if there are several.
     fn find(&mut self, id: u32) -> Option<&mut StackBlock> {
-        let has = |block: &StackBlock| id.wrapping_sub(block.first_id) < block.count;
-        if self.are_ids_reused || !self.blocks.get(self.last).is_some_and(has) {
-            self.last = self.blocks.iter().rposition(has)?;
+        if !self.has(id) {
+            return None;
         }
-        self.blocks.get_mut(self.last)
+        let (_, ids) = self.last?;
+        self.blocks.get_mut(ids.block)
     }
 }
 
@@ -365,5 +421,32 @@ mod tests {
         assert_eq!((get(5, 1), get(6, 1), get(5, 0)), (many, empty, one));
         blocks.clear();
         assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
+    }
+
+    /// Newer blocks hide the ids of older ones, and what was looked for before makes no difference.
+    #[test]
+    fn stack_ids_that_are_in_several_blocks() {
+        let trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();
+        let mut bytes = Vec::new();
+        let mut blocks = StackBlocks::default();
+        for (first, count, address) in [(1u32, 5u32, 10u64), (3, 1, 20), (5, 3, 30), (u32::MAX - 1, 9, 40)] {
+            let begin = bytes.len();
+            bytes.extend([first.to_le_bytes(), count.to_le_bytes()].concat());
+            for _ in 0..count {
+                bytes.extend(8u32.to_le_bytes());
+                bytes.extend(address.to_le_bytes());
+            }
+            blocks.add(&bytes, begin..bytes.len());
+        }
+        let ids = [3, 1, 4, 2, 3, 5, 6, 7, 8, 0, u32::MAX];
+        let stacks = ids.map(|id| match blocks.get(id, &bytes, 8, &trace) {
+            Stack::Number(number) => number,
+            _ => u32::MAX,
+        });
+        let [a, b, c, d] = [1, 0, 5, 10].map(|index: usize| stacks[index]);
+        assert_eq!(stacks, [b, a, a, a, b, c, c, c, u32::MAX, u32::MAX, d]);
+        assert!(a != b && b != c && c != d && d != u32::MAX);
+        blocks.clear();
+        assert_eq!(blocks.get(3, &bytes, 8, &trace), Stack::Unknown);
     }
 }

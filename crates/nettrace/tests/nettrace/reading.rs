@@ -1,0 +1,90 @@
+//! Reads files, and gives what is in them as text.
+
+use ichnos_export::{JsonLines, JsonLinesOptions};
+use ichnos_flow::{DamageCursor, Merge, pump};
+use ichnos_model::{BoxedCursor, FastCursor, TraceInput, Window};
+use ichnos_nettrace::{NettraceFile, OpenOptions};
+use serde_json::Value;
+
+/// What was read.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct Read {
+    pub(crate) events: Vec<Value>,
+    /// Number and times of events that are missing.
+    pub(crate) lost: Vec<Value>,
+    pub(crate) damage: Vec<Value>,
+    pub(crate) classes: Vec<Value>,
+    /// What is known of the trace.
+    pub(crate) trace: Value,
+}
+
+impl Read {
+    pub(crate) fn names(&self) -> Vec<&str> {
+        self.events.iter().map(|event| event["name"].as_str().unwrap()).collect()
+    }
+
+    /// A member of the payload of all events.
+    pub(crate) fn payload(&self, member: &str) -> Vec<Value> {
+        self.events.iter().map(|event| event["payload"][member].clone()).collect()
+    }
+
+    /// A member of the context of all events; null where it is absent.
+    pub(crate) fn context(&self, member: &str) -> Vec<Value> {
+        self.events.iter().map(|event| event["common_context"][member].clone()).collect()
+    }
+
+    /// How many events are missing.
+    pub(crate) fn lost(&self) -> u64 {
+        self.lost.iter().map(|lost| lost["count"].as_u64().unwrap_or(0)).sum()
+    }
+
+    pub(crate) fn times(&self) -> Vec<u64> {
+        self.events.iter().map(|event| event["cycles"].as_u64().unwrap()).collect()
+    }
+}
+
+/// Reads a whole file.
+pub(crate) fn read(bytes: &[u8]) -> Read {
+    read_with(bytes, &OpenOptions::default())
+}
+
+/// Reads a whole file, and looks for all that is wrong.
+pub(crate) fn check(bytes: &[u8]) -> Read {
+    let mut options = OpenOptions::default();
+    options.check = true;
+    read_with(bytes, &options)
+}
+
+/// Reads a whole file in the order of the file.
+pub(crate) fn read_unsorted(bytes: &[u8]) -> Read {
+    let mut options = OpenOptions::default();
+    options.unsorted = true;
+    read_with(bytes, &options)
+}
+
+pub(crate) fn read_with(bytes: &[u8], options: &OpenOptions) -> Read {
+    let file = NettraceFile::open("file", bytes.to_vec().into(), options).unwrap();
+    read_window(&file, Window::default())
+}
+
+pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
+    let mut cursors: Vec<BoxedCursor> = vec![DamageCursor::new(file.damage().to_vec()).boxed_fast()];
+    cursors.extend(file.cursors(window));
+    let mut text = Vec::new();
+    let mut sink = JsonLines::new(&mut text, JsonLinesOptions::default());
+    pump(&mut Merge::new(cursors), &mut sink).unwrap();
+    drop(sink);
+    let mut read = Read::default();
+    for line in String::from_utf8(text).unwrap().lines() {
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"));
+        match value["type"].as_str().unwrap() {
+            "event-class" => read.classes.push(value),
+            "stream-begin" => read.trace = value["trace"].clone(),
+            "event" => read.events.push(value),
+            "damage" => read.damage.push(value),
+            kind if kind.starts_with("discarded") => read.lost.push(value),
+            _ => {}
+        }
+    }
+    read
+}

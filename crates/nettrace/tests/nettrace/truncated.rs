@@ -1,0 +1,183 @@
+//! Files that end too early: all that is whole before the end is read, and one message says where it ends.
+
+use std::path::{Path, PathBuf};
+
+use ichnos_model::{FastCursor, MessageKind, TraceInput, Window};
+use ichnos_nettrace::{
+    BlockKind, Container, EventRows, NettraceFile, OpenOptions, RowEncoding, Step, Version,
+};
+use ichnos_testing::Random;
+
+use crate::builder::{Bytes, Event, File, Form, Metadata, field, kind};
+use crate::reading::read;
+
+/// A recorded file; None, with a line that says so, if it is not there.
+pub(crate) fn recorded(path: &str) -> Option<Vec<u8>> {
+    let root = std::env::var_os("ICHNOS_TRACES")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/traces"), PathBuf::from);
+    let path = root.join("nettrace").join(path);
+    let Ok(bytes) = std::fs::read(&path) else {
+        println!("skipped: {} is not there", path.display());
+        return None;
+    };
+    match path.extension().is_some_and(|extension| extension == "zst") {
+        true => Some(zstd::decode_all(&*bytes).unwrap()),
+        false => Some(bytes),
+    }
+}
+
+/// Times of events in the order of the file or of time, and how many messages of damage.
+pub(crate) fn skim(bytes: ichnos_io::Bytes, unsorted: bool) -> Option<(Vec<i128>, usize)> {
+    let mut options = OpenOptions::default();
+    options.unsorted = unsorted;
+    let file = NettraceFile::open("file", bytes, &options).ok()?;
+    let mut times = Vec::new();
+    let mut damage = file.damage().len();
+    for mut cursor in file.cursors(Window::default()) {
+        let cursor: &mut dyn FastCursor = &mut *cursor;
+        while cursor.advance() {
+            let head = cursor.head().unwrap();
+            match head.kind {
+                MessageKind::Event => times.push(head.nanoseconds().unwrap()),
+                MessageKind::Damage => damage += 1,
+                _ => {}
+            }
+        }
+    }
+    Some((times, damage))
+}
+
+/// Where the payload of each event ends in a file, in its order; of version 3, where its stack ends.
+fn ends(bytes: &[u8]) -> Vec<usize> {
+    let mut container = Container::open(bytes, true).unwrap().unwrap();
+    let version = container.version();
+    let mut ends = Vec::new();
+    loop {
+        match container.next(bytes, 0, true) {
+            Step::Block(block) if block.kind == BlockKind::Event => {
+                let range = block.content.start as usize..block.content.end as usize;
+                let (flags, header) = match version {
+                    Version::V3 => (0, 0),
+                    _ => (bytes[range.start + 2].into(), usize::from(bytes[range.start])),
+                };
+                let encoding = RowEncoding::new(version, flags);
+                let mut rows = EventRows::new(encoding, range.start + header..range.end, 0);
+                while let Some(row) = rows.next(bytes) {
+                    if row.metadata_id != 0 {
+                        ends.push(row.payload.end.max(row.stack.end));
+                    }
+                }
+            }
+            Step::Block(_) | Step::Fault(_) => {}
+            Step::End | Step::More => return ends,
+        }
+    }
+}
+
+/// Cuts a file at these places.
+fn cut(bytes: &[u8], places: impl IntoIterator<Item = usize>) {
+    let ends = ends(bytes);
+    let (whole, damage) = skim(bytes.to_vec().into(), true).unwrap();
+    assert_eq!((whole.len(), damage), (ends.len(), 0));
+    for place in places {
+        let expected = ends.partition_point(|end| *end <= place);
+        let Some((times, damage)) = skim(bytes[..place].to_vec().into(), true) else {
+            assert_eq!(expected, 0, "refused, cut at {place}");
+            continue;
+        };
+        assert!(times == whole[..expected], "cut at {place}: {} events, not {expected}", times.len());
+        assert_eq!(damage, 1, "cut at {place}: {:?}", read(&bytes[..place]).damage);
+        // None of those that wait for their turn is lost.
+        let (mut sorted, damage) = skim(bytes[..place].to_vec().into(), false).unwrap();
+        let mut times = times;
+        (times.sort_unstable(), sorted.sort_unstable());
+        assert!(times == sorted && damage == 1, "cut at {place}, sorted: {} of {expected}", sorted.len());
+    }
+}
+
+#[test]
+fn at_every_byte_of_a_small_file() {
+    for form in [Form::V3, Form::V4, Form::V6] {
+        for compressed in [true, false] {
+            let mut file = File::new(form);
+            file.metadata(&[Metadata::new(1, "Number", [field(form, 12, "number")])]);
+            let events = |first: u32| -> Vec<Event> {
+                let event =
+                    |i: u32| Event::new(1, 1 + u64::from(i) % 2, 1 + i / 2, u64::from(100 + i * 10 % 55));
+                (first..first + 8).map(|i| event(i).with(Bytes::new().u64(i.into()))).collect()
+            };
+            if form != Form::V3 {
+                file.threads_of_version_6();
+                file.stacks(1, &[&[1, 2], &[3]]);
+                file.events(compressed, &events(0));
+                file.sequence_point(200, 0, &[(1, 4), (2, 4)]);
+                file.block((20, "NewBlock"), &[7; 30]);
+            }
+            file.events(compressed, &events(8)).events(compressed, &events(16));
+            let bytes = file.end();
+            cut(&bytes, 1..bytes.len());
+        }
+    }
+}
+
+impl File {
+    fn threads_of_version_6(&mut self) {
+        if self.form == Form::V6 {
+            self.threads(&[(1, 11, "a"), (2, 12, "b")]);
+            self.block(kind::LABEL_LIST, &Bytes::new().u32(1).u32(1).u8(0x87).u8(1).0);
+        }
+    }
+}
+
+#[test]
+fn at_every_byte_of_a_recorded_file() {
+    let Some(bytes) = recorded("runtime/net10.0-custom-only-norundown.nettrace") else { return };
+    // All of them take minutes without optimisations.
+    cut(&bytes, (1..bytes.len()).step_by(if cfg!(debug_assertions) { 37 } else { 1 }));
+}
+
+#[test]
+fn at_random_places_of_large_files() {
+    let mut random = Random::new(7);
+    for (path, count) in [
+        ("perfview/eventpipe-dotnetcore3.0-win-x64-objver4.nettrace", 30),
+        ("runtime/perl-cpu-v6.nettrace", 60),
+        ("perfview/eventpipe-dotnetcore2.1-linux-x64-tracelogging.netperf", 60),
+        ("runtime/net10.0-nostacks.nettrace", 60),
+    ] {
+        let Some(bytes) = recorded(path) else { continue };
+        let count = if cfg!(debug_assertions) { count } else { 1_000 };
+        let places: Vec<usize> = (0..count).map(|_| random.index(bytes.len())).collect();
+        cut(&bytes, places);
+    }
+}
+
+/// The process was killed while it was recorded.
+#[test]
+fn a_file_of_a_process_that_was_killed() {
+    let Some(bytes) = recorded("runtime/net10.0-killed-truncated.nettrace.zst") else { return };
+    if cfg!(debug_assertions) {
+        // 268 MB.
+        return println!("skipped: only with optimisations");
+    }
+    let (times, damage) = skim(bytes.into(), false).unwrap();
+    println!("{} events", times.len());
+    assert!(times.len() >= 5_464_636, "{}", times.len());
+    assert_eq!(damage, 1);
+}
+
+/// What is said of the end.
+#[test]
+fn the_message_says_where_the_file_ends() {
+    let mut file = File::new(Form::V4);
+    file.metadata(&[Metadata::new(1, "Number", [field(Form::V4, 9, "number")])]);
+    file.events(true, &[Event::new(1, 7, 1, 1).with(Bytes::new().u32(5))]);
+    let bytes = file.end();
+    let damage = |bytes: &[u8]| read(bytes).damage.remove(0);
+    let end = bytes.len() - 1;
+    let unfinished = damage(&bytes[..end]);
+    assert!(unfinished["message"].as_str().unwrap().contains("the mark of the end"), "{unfinished}");
+    assert_eq!(unfinished["bit"], 8 * end);
+    let within = damage(&bytes[..end - 2]);
+    assert!(within["message"].as_str().unwrap().contains("ends after"), "{within}");
+}
