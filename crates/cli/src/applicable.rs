@@ -23,11 +23,12 @@ const FORMATS: &[(&str, &[CatFormat])] = &[
     ("packets", &[CatFormat::Jsonl]),
     ("integers", JSON),
     ("time", JSON),
-    (
-        "output",
-        &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson],
-    ),
+    ("stacks", PRINTING),
+    ("output", PRINTING),
 ];
+
+const PRINTING: &[CatFormat] =
+    &[CatFormat::Pretty, CatFormat::Details, CatFormat::Jsonl, CatFormat::Log, CatFormat::LogJson];
 
 const PRETTY: &[CatFormat] = &[CatFormat::Pretty];
 
@@ -76,7 +77,7 @@ pub(crate) fn check(args: &LowArgs, matches: &ArgMatches) -> Result<(), Failure>
 /// Whether an option of `cat` applies to the format that was chosen.
 fn applies(id: &str, cat: &Cat) -> bool {
     // Times are read in the time zone, too.
-    let has_times = cat.begin.is_some() || cat.end.is_some() || cat.timerange.is_some();
+    let has_times = cat.selecting.begin().is_some() || cat.selecting.end().is_some();
     let formats = FORMATS.iter().find(|(known, _)| *known == id);
     formats.is_none_or(|(_, formats)| formats.contains(&cat.format())) || (id == "clock_gmt" && has_times)
 }

@@ -7,11 +7,15 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
+pub(crate) use self::selecting::Selecting;
+pub(crate) use self::stacks::{FramesKept, Roots, Stacks, StacksFormat};
 use crate::style::When;
 
 mod cat;
 mod json;
 mod reading;
+mod selecting;
+mod stacks;
 
 /// Describe, print and check structured traces: CTF 1.8 and 2 (LTTng, barectf), Fuchsia logs
 #[derive(Debug, Parser)]
@@ -65,6 +69,8 @@ pub(crate) enum Verb {
     /// Print the events of traces, merged by time
     #[command(visible_alias = "dump")]
     Cat(Box<Cat>),
+    /// Write the call stacks of events as a profile
+    Stacks(Box<Stacks>),
     /// Report all problems of a trace, with remedies
     Check(Check),
     /// Print the event record classes of a trace, with their fields
@@ -224,7 +230,7 @@ mod tests {
     fn times_may_begin_with_a_hyphen() {
         let args = LowArgs::try_parse_from(["ichnos", "cat", "x", "--begin", "-5.2", "--end=+3s"]).unwrap();
         let Verb::Cat(cat) = args.verb else { panic!() };
-        assert_eq!(cat.begin, Some(TimePoint::Nanoseconds(-5_200_000_000)));
-        assert_eq!(cat.end, Some(TimePoint::FromStart(3_000_000_000)));
+        assert_eq!(cat.selecting.begin(), Some(TimePoint::Nanoseconds(-5_200_000_000)));
+        assert_eq!(cat.selecting.end(), Some(TimePoint::FromStart(3_000_000_000)));
     }
 }

@@ -91,6 +91,7 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
     options.color = style.paint.is_on();
     options.color_warnings = Paint::stderr(global.color).is_on();
     options.verbose = global.verbose;
+    options.stacks = args.stacks;
     options.printable_only = style.to_terminal;
     // As `babeltrace2` has it: what is named is all that is printed.
     if !args.fields.is_empty() {
@@ -130,6 +131,7 @@ fn pretty_options(args: &Cat, style: Style, global: &Global) -> PrettyOptions {
 
 fn details_options(args: &Cat, style: Style) -> DetailsOptions {
     let mut options = DetailsOptions::default();
+    options.stacks = args.stacks;
     options.color = style.paint.is_on();
     options.printable_only = style.to_terminal;
     for (detail, value) in &args.details {
@@ -151,6 +153,7 @@ fn details_options(args: &Cat, style: Style) -> DetailsOptions {
 
 fn log_options(args: &Cat, style: Style) -> LogOptions {
     let mut options = LogOptions::default();
+    options.stacks = args.stacks;
     options.form = if args.format() == CatFormat::LogJson { LogForm::Json } else { LogForm::Text };
     options.color = style.paint.is_on();
     options.printable_only = style.to_terminal;
@@ -161,6 +164,7 @@ fn log_options(args: &Cat, style: Style) -> LogOptions {
 
 fn json_lines_options(args: &Cat) -> JsonLinesOptions {
     let mut options = JsonLinesOptions::default();
+    options.stacks = args.stacks;
     options.packets = args.packets;
     options.time = args.time.into();
     options.integers = args.integers.into();

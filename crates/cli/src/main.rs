@@ -33,6 +33,7 @@ mod scan;
 mod schema;
 mod selection;
 mod size;
+mod stacks;
 mod style;
 mod text_check;
 mod time;
@@ -57,6 +58,7 @@ fn main() -> ExitCode {
     let result = match &args.verb {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
+        Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Check(verb) => check::run(verb, &args.global, report),
         Verb::Schema(verb) => schema::run(verb, &args.global, report),
         Verb::Formats(verb) => formats::run(verb, &args.global),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use globset::{Glob, GlobSet, GlobSetBuilder};
 use ichnos::model::{Event, Message};
 
-use crate::args::Cat;
+use crate::args::Selecting;
 use crate::exit::Failure;
 use crate::time_range::TimeRange;
 
@@ -20,7 +20,7 @@ pub(crate) struct Patterns {
 
 impl Patterns {
     /// The patterns that an option has; `None` if it was not given.
-    fn new(texts: &[String], option: &str) -> Result<Option<Self>, Failure> {
+    pub(crate) fn new(texts: &[String], option: &str) -> Result<Option<Self>, Failure> {
         if texts.is_empty() {
             return Ok(None);
         }
@@ -36,6 +36,11 @@ impl Patterns {
             .build()
             .map_err(|error| Failure::new(format!("the patterns of {option} cannot be used: {error}")))?;
         Ok(Some(Self { texts: texts.into(), set }))
+    }
+
+    /// Whether a name matches.
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        self.set.is_match(name)
     }
 }
 
@@ -53,17 +58,14 @@ pub(crate) struct Selection {
 }
 
 impl Selection {
-    pub(crate) fn new(args: &Cat) -> Result<Self, Failure> {
-        let (begin, end) = match args.timerange {
-            Some((begin, end)) => (Some(begin), Some(end)),
-            None => (args.begin, args.end),
-        };
+    /// What options select; `gmt`: times of day are of GMT.
+    pub(crate) fn new(args: &Selecting, gmt: bool, limit: Option<u64>) -> Result<Self, Failure> {
         Ok(Self {
             streams: Patterns::new(&args.stream, "--stream")?,
             events: Patterns::new(&args.event, "--event")?,
-            times: TimeRange { begin, end, gmt: args.clock_gmt },
+            times: TimeRange { begin: args.begin(), end: args.end(), gmt },
             stream_intersection: args.stream_intersection,
-            limit: args.limit,
+            limit,
             known_classes: HashMap::new(),
         })
     }

@@ -405,7 +405,7 @@ impl CtfCursor {
         let stream = &**self.stream();
         let discarded = |loss: &Loss| {
             let (begin, end) = loss.range.unzip();
-            Discarded { stream, count: loss.count, begin, end }
+            Discarded { stream, count: loss.count, thread: None, begin, end }
         };
         let packet = || self.packets.packet(self.scanner.scopes(), self.scanner.data_bits());
         Some(match &self.queued()?.message {

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use ichnos_model::{ClockValue, DataStream, Discarded, Event, Message, Packet, Scope, Sink, Trace, Value};
 
 use crate::color::Palette;
+use crate::event_stacks::EventStacks;
 use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::printable::printable;
@@ -48,6 +49,8 @@ pub struct DetailsOptions {
     /// instance those before the first packet that was kept. Off by default, as in the format
     /// that this one equals.
     pub uncounted_losses: bool,
+    /// With the frames of the call stacks of events.
+    pub stacks: bool,
     /// With colours.
     pub color: bool,
     /// Bright colours by their own codes, for terminals where bold text is not bright.
@@ -69,6 +72,7 @@ impl Default for DetailsOptions {
             uid: true,
             compact: false,
             uncounted_losses: false,
+            stacks: false,
             color: false,
             color_bright_codes: false,
             printable_only: false,
@@ -120,6 +124,7 @@ struct ClassState {
     title: Vec<u8>,
     specific: Hidden,
     payload: Hidden,
+    stacks: EventStacks,
 }
 
 /// A message that a data stream begins, put off until all data streams that begin at once are
@@ -479,6 +484,10 @@ impl<W: TextWriter> Details<W> {
                 }
             }
         }
+        if !class.stacks.is_empty() {
+            out.extend_from_slice(b"  Stack frames:\n");
+            class.stacks.push_lines(out, event);
+        }
         self.end(bounds)
     }
 
@@ -530,6 +539,10 @@ impl<W: TextWriter> Details<W> {
             lines.integer(i128::from(count));
             lines.push(" ");
             lines.push(what);
+            if let Some(thread) = discarded.thread {
+                lines.push(" of thread ");
+                lines.integer(i128::from(thread));
+            }
             lines.push(")");
         }
         lines.push("\n");
@@ -611,6 +624,7 @@ fn make_class(event: &Event<'_>, options: &DetailsOptions, palette: &Palette) ->
         title,
         specific: Hidden::of(event.plans.specific_context.as_ref()),
         payload: Hidden::of(event.plans.payload.as_ref()),
+        stacks: EventStacks::of(event, options.stacks),
     }
 }
 

@@ -14,6 +14,7 @@ use ichnos_model::{
     EventRole, FieldRef, Message, Packet, Scope, Sink, Trace, Uuid, Value,
 };
 
+use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
 use crate::number;
 use crate::output::{Output, TextWriter};
@@ -37,6 +38,8 @@ pub struct JsonLinesOptions {
     pub packets: bool,
     /// Lines for discarded events, discarded packets and damage.
     pub losses: bool,
+    /// The frames of call stacks in each event, with what they are called at its time, in place of lines for stacks.
+    pub stacks: bool,
     /// Clock values in cycles, beside times.
     pub cycles: bool,
     /// How times are written: the members `ts` and `time`.
@@ -51,6 +54,7 @@ impl Default for JsonLinesOptions {
             streams: true,
             packets: false,
             losses: true,
+            stacks: false,
             cycles: true,
             time: JsonTime::default(),
             integers: Integers::default(),
@@ -84,12 +88,14 @@ struct ClassState {
     identity: Box<[u8]>,
     specific: Keys,
     payload: Keys,
-    /// Members that are numbers of call stacks.
+    /// Members that are numbers of call stacks, for lines of them.
     stacks: Box<[FieldRef]>,
+    /// For the frames in the events.
+    frames: EventStacks,
 }
 
 impl ClassState {
-    fn of(event: &Event<'_>) -> Self {
+    fn of(event: &Event<'_>, with_frames: bool) -> Self {
         let class = event.class;
         let mut out = Vec::new();
         push_key(&mut out, "id");
@@ -100,7 +106,8 @@ impl ClassState {
             identity: out.into(),
             specific: Keys::of(event.plan(Scope::SpecificContext)),
             payload: Keys::of(event.plan(Scope::Payload)),
-            stacks: meanings::stack_fields(event),
+            stacks: if with_frames { Box::default() } else { meanings::stack_fields(event) },
+            frames: EventStacks::of(event, with_frames),
         }
     }
 }
@@ -211,7 +218,7 @@ impl<W: TextWriter> JsonLines<W> {
         let Some((part, known, classes)) = self.streams.get_mut(event.stream) else {
             return Ok(());
         };
-        let class = classes.of(event, || ClassState::of(event));
+        let class = classes.of(event, || ClassState::of(event, self.options.stacks));
         if let Some(index) = event.class_index()
             && part.introduced.add_class(index)
             && self.options.streams
@@ -266,6 +273,7 @@ impl<W: TextWriter> JsonLines<W> {
             out.extend_from_slice(b",\"payload\":");
             failures.note(write(out, Scope::Payload, &class.payload));
         }
+        class.frames.push_json(out, event);
         self.end()
     }
 
@@ -319,6 +327,10 @@ impl<W: TextWriter> JsonLines<W> {
         match discarded.count {
             Some(count) => number::push_unsigned(out, count),
             None => out.extend_from_slice(b"null"),
+        }
+        if let Some(thread) = discarded.thread {
+            push_key(out, "thread");
+            number::push_unsigned(out, thread);
         }
         for (name, value) in [("begin", discarded.begin), ("end", discarded.end)] {
             if let (Some(value), Some((_, class, _))) = (value, self.streams.get_mut(discarded.stream)) {

@@ -9,6 +9,7 @@
 mod block;
 mod color;
 mod details;
+mod event_stacks;
 mod integers;
 mod jsonl;
 mod log;
@@ -20,6 +21,7 @@ mod printable;
 mod property;
 mod repeated;
 mod resume;
+mod stacks;
 mod stream_table;
 mod terminal;
 #[cfg(test)]
@@ -35,5 +37,9 @@ pub use output::{TextWriter, Undecoded};
 pub use pretty::{DeltaCause, Pretty, PrettyFields, PrettyNames, PrettyOptions, PrettyState};
 pub use printable::{is_printable, printable};
 pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
+pub use stacks::{
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight, TopFunction,
+};
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use time::{JsonTime, rfc3339};

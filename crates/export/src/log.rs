@@ -18,6 +18,7 @@ use ichnos_model::{
 };
 
 use crate::color::Palette;
+use crate::event_stacks::EventStacks;
 use crate::integers::Integers;
 use crate::jsonl::fields::{FieldWriter, Scratch};
 use crate::jsonl::keys::Keys;
@@ -59,6 +60,8 @@ pub struct LogOptions {
     pub time: JsonTime,
     /// How JSON has integers, wherever they are.
     pub integers: Integers,
+    /// With the frames of the call stacks of events.
+    pub stacks: bool,
 }
 
 impl LogOptions {
@@ -97,6 +100,7 @@ struct ClassState {
     process_name: Option<String>,
     /// Whether times are to be written as dates, too.
     has_dates: bool,
+    stacks: EventStacks,
 }
 
 impl ClassState {
@@ -128,6 +132,7 @@ impl ClassState {
             process,
             process_name: process_name.filter(|_| !means(event, Meaning::ProcessName)),
             has_dates: options.has_dates(event.stream),
+            stacks: EventStacks::of(event, options.stacks),
         }
     }
 }
@@ -331,7 +336,30 @@ impl<W: TextWriter> Log<W> {
         let Sorter { parts, pairs, .. } = &self.sorter;
         let line = Line { time, has_date, level, raw, parts, pairs, damage: None };
         line.push(&mut self.output.buffer, self.options.form, &self.palette, &mut self.beginning);
+        if self.options.stacks {
+            self.push_stacks(event);
+        }
         self.output.flush_if_full()
+    }
+
+    /// Appends the frames of the call stacks of an event, whose line was written.
+    #[cold]
+    fn push_stacks(&mut self, event: &Event<'_>) {
+        let Some((.., classes)) = self.streams.get_mut(event.stream) else { return };
+        let class = classes.of(event, || ClassState::of(event, &self.options, &self.palette));
+        let out = &mut self.output.buffer;
+        match self.options.form {
+            LogForm::Text => class.stacks.push_lines(out, event),
+            LogForm::Json => {
+                // Within the object that ends the line.
+                const END: &[u8] = b"}\n";
+                if out.ends_with(END) {
+                    out.truncate(out.len() - END.len());
+                    class.stacks.push_json(out, event);
+                    out.extend_from_slice(END);
+                }
+            }
+        }
     }
 
     /// Writes a loss that no event reports.

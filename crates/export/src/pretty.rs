@@ -13,6 +13,7 @@ use ichnos_model::{ClockValue, Damage, DataStream, Discarded, Event, Message, Sc
 
 use crate::block::Block;
 use crate::color::Palette;
+use crate::event_stacks::EventStacks;
 use crate::number;
 use crate::output::{Output, TextWriter};
 use crate::printable::printable;
@@ -175,6 +176,8 @@ pub struct PrettyOptions {
     pub verbose: bool,
     /// Values of enumerations without a name are split into bits that have one.
     pub enum_flags: bool,
+    /// With the frames of the call stacks of each event, in lines below its own.
+    pub stacks: bool,
 }
 
 impl PrettyOptions {
@@ -192,6 +195,7 @@ struct ClassState {
     prefix: Block,
     specific: Labels,
     payload: Labels,
+    stacks: EventStacks,
 }
 
 /// What is known of a data stream class.
@@ -386,6 +390,7 @@ impl<W: TextWriter> Pretty<W> {
             self.output.failures.note(event.visit(scope, &mut printer));
         }
         out.push(b'\n');
+        class.stacks.push_lines(out, event);
         self.output.flush_if_full()
     }
 
@@ -476,6 +481,9 @@ impl<W: TextWriter> Pretty<W> {
             Some(1) => write!(out, "Tracer discarded 1 {what} ")?,
             Some(count) => write!(out, "Tracer discarded {count} {what}s ")?,
             None => write!(out, "Tracer may have discarded {what}s ")?,
+        }
+        if let Some(thread) = discarded.thread {
+            write!(out, "of thread {thread} ")?;
         }
         match (discarded.begin, discarded.end) {
             (Some(begin), Some(end)) => {
@@ -678,6 +686,7 @@ fn make_class(event: &Event<'_>, has_clock: bool, options: &PrettyOptions, palet
         prefix: Block::new(&out),
         specific: labels(&event.plans.specific_context, options.names.context),
         payload: labels(&event.plans.payload, options.names.payload),
+        stacks: EventStacks::of(event, options.stacks),
     }
 }
 

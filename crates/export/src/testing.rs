@@ -221,6 +221,7 @@ impl Fixture {
         Discarded {
             stream: &self.stream,
             count,
+            thread: None,
             begin: self.clock(1_000_000_000),
             end: self.clock(2_000_000_000),
         }

@@ -154,6 +154,29 @@ impl EventValues {
         self.add(cell);
     }
 
+    /// Replaces an unsigned integer of a scope that was written. `index` counts what was appended to the scope, from
+    /// 0 on; that fields are there counts, too. Does nothing where there is no unsigned integer.
+    ///
+    /// This is for values that differ from one event to the next in nothing else.
+    #[inline(always)]
+    pub fn replace_unsigned(&mut self, scope: Scope, index: usize, value: u64) {
+        if let Some(range) = &self.scopes[scope as usize]
+            && let Some(Cell::Unsigned(cell)) = self.cells.get_mut(range.start + index)
+        {
+            *cell = value;
+        }
+    }
+
+    /// The same of a GUID.
+    #[inline(always)]
+    pub fn replace_guid(&mut self, scope: Scope, index: usize, value: Uuid) {
+        if let Some(range) = &self.scopes[scope as usize]
+            && let Some(Cell::Guid(cell)) = self.cells.get_mut(range.start + index)
+        {
+            *cell = value;
+        }
+    }
+
     /// Begins a structure or a union: its members follow, then [`EventValues::end`].
     pub fn begin_structure(&mut self) {
         self.open(Cell::Structure { members: 0 });
@@ -408,7 +431,43 @@ impl<'a, V: Visitor> ValueVisit<'a, V> {
     }
 
     fn members(&mut self, members: &'a [NodeId]) -> Result<(), Mismatch> {
-        members.iter().try_for_each(|id| self.node(*id))
+        members.iter().try_for_each(|id| if self.quick(*id) { Ok(()) } else { self.node(*id) })
+    }
+
+    /// Visits what most values are - unsigned integers, and optional fields that are absent or unsigned integers -
+    /// as [`Self::node`] does; false if it is something else. Without it, reading all fields of a nettrace file
+    /// takes a tenth longer.
+    #[inline(always)]
+    fn quick(&mut self, id: NodeId) -> bool {
+        let plan = self.plan;
+        let length_of = |id: NodeId| match &plan.node(id).op {
+            Op::Bits(bits) if bits.kind == BitsKind::Unsigned && bits.length <= 64 => Some(bits.length),
+            _ => None,
+        };
+        match (&plan.node(id).op, self.cells) {
+            (Op::Bits(_), [Cell::Unsigned(value), rest @ ..]) => {
+                let Some(length) = length_of(id) else { return false };
+                self.visitor.unsigned(self.field(id).with_length(length), *value);
+                self.cells = rest;
+            }
+            (Op::Optional { .. }, [Cell::Optional { is_present: false }, rest @ ..]) => {
+                self.visitor.begin_optional(self.field(id), false, 0);
+                self.visitor.end_optional(self.field(id));
+                self.cells = rest;
+            }
+            (
+                Op::Optional { field: inner, .. },
+                [Cell::Optional { is_present: true }, Cell::Unsigned(value), rest @ ..],
+            ) => {
+                let Some(length) = length_of(*inner) else { return false };
+                self.visitor.begin_optional(self.field(id), true, 1);
+                self.visitor.unsigned(self.field(*inner).with_length(length), *value);
+                self.visitor.end_optional(self.field(id));
+                self.cells = rest;
+            }
+            _ => return false,
+        }
+        true
     }
 
     fn node(&mut self, id: NodeId) -> Result<(), Mismatch> {

@@ -62,6 +62,8 @@ pub struct Discarded<'a> {
     pub stream: &'a DataStream,
     /// How many, if that is known.
     pub count: Option<u64>,
+    /// The thread that made them, if the format counts them by thread.
+    pub thread: Option<u64>,
     /// After when, if that is known.
     pub begin: Option<ClockValue>,
     /// Before when, if that is known.

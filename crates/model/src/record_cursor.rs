@@ -255,6 +255,7 @@ impl<R: RecordSource> Cursor for RecordCursor<R> {
             Current::Discarded(count) => Message::DiscardedEvents(Discarded {
                 stream: &self.stream,
                 count: *count,
+                thread: None,
                 begin: self.clock,
                 end: None,
             }),

@@ -183,7 +183,7 @@ impl FromIterator<(u32, Symbol)> for Symbols {
 
 impl Validity {
     /// All times.
-    const EVER: Self = Self { from: i128::MIN, until: None };
+    pub const EVER: Self = Self { from: i128::MIN, until: None };
 
     /// Whether it has this time.
     #[must_use]
@@ -192,7 +192,8 @@ impl Validity {
     }
 
     /// The times that are in both.
-    fn and(self, other: Self) -> Self {
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
         let until = [self.until, other.until].into_iter().flatten().min();
         Self { from: self.from.max(other.from), until }
     }

@@ -32,14 +32,15 @@ use crate::{
 ///         items.push(match item {
 ///             FeedItem::Event(event) => format!("event at {} with {} bytes", event.row.timestamp, event.payload.len()),
 ///             FeedItem::EventBlock { times, .. } => format!("events from {} to {}", times.0, times.1),
-///             FeedItem::End { is_complete } => format!("end, complete: {is_complete}"),
 ///             other => format!("{other:?}"),
 ///         });
 ///     }
 /// }
 /// feed.finish();
-/// assert!(feed.next_item().is_none());
-/// assert_eq!(items, ["Version(V6(0))", "events from 1 to 2", "end, complete: true"]);
+/// while let Some(item) = feed.next_item() {
+///     items.push(format!("{item:?}"));
+/// }
+/// assert_eq!(items, ["Version(V6(0))", "events from 1 to 2", "End { is_complete: true }"]);
 /// ```
 #[derive(Debug, Default)]
 pub struct Feed {

@@ -93,6 +93,16 @@ pub enum FieldType {
         /// Index of the field with the number of elements.
         count: usize,
     },
+    /// Bytes, as many as a field before it says. If the text of the first field of the payload is the name of one of
+    /// `kinds`, that is what they are, and perhaps more, which is not known; otherwise they are a BLOB.
+    Named {
+        /// Index of the field with the number of bytes.
+        count: usize,
+        /// What they can be: objects.
+        kinds: Vec<Field>,
+    },
+    /// A field behind all others that is there only if the payload goes on: some writers append it.
+    Appended(Box<FieldType>),
     /// An array that lies elsewhere in the payload: 4 bytes, the upper 16 bits its size in bytes, the lower 16 bits
     /// where it is, from the end of this field on (type code 24 of version 6).
     RelLoc(Box<FieldType>),

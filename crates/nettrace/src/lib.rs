@@ -18,7 +18,7 @@ pub use event_row::{EventRow, EventRows, RowEncoding};
 pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{Field, FieldType, ValueNames};
 pub use metadata::Metadata;
-pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions};
+pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions, clock_zeros};
 pub use rule::{Fault, Rule};
 pub use tables::{Label, SequencePoint, StackRows, ThreadRow, addresses};
 pub use trace_block::{SystemTime, TraceBlock};

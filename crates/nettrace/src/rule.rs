@@ -119,8 +119,8 @@ impl Rule {
                 "the events are read without it; the program that wrote the file has a bug, or blocks are missing"
             }
             Self::Payload => {
-                "the event is shown as bytes; the provider describes its event wrongly, or is of a version that is \
-                 not known"
+                "an event that does not fit its fields is shown as bytes, and bytes behind them are not shown; the \
+                 provider describes its event wrongly, or is of a version that is not known"
             }
             Self::ObjectVersion => {
                 "the file is of a newer version of the format: what is known of it is read"

@@ -6,8 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::json::{IntegerForm, TimeForm};
 use super::reading::Reading;
+use super::selecting::Selecting;
 use crate::size;
-use crate::time::{self, TimePoint};
 
 #[derive(Args, Debug)]
 pub(crate) struct Cat {
@@ -35,49 +35,18 @@ pub(crate) struct Cat {
     /// waits for that of earlier chunks is kept in memory, up to 48M of all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
+    /// Print the frames of call stacks below each event, the innermost one first
+    ///
+    /// Of events whose class has a member that means a call stack: `module!function+0x1a`, as far as this is known. The JSON
+    /// formats have the frames as a member of the event, `stacks`.
+    #[arg(long)]
+    pub(crate) stacks: bool,
     /// Print the numbers of events and losses and the elapsed time at the end
     #[arg(long)]
     pub(crate) stats: bool,
 
-    /// Print events from TIME on: 13:45:10.25, +3s, see --help
-    ///
-    /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`)
-    /// or nanoseconds (`@5200000000`) since the origin of the clock, or a time from the beginning of the
-    /// trace (`+3s`).
-    #[arg(
-        long,
-        short_alias = 'b',
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Selection"
-    )]
-    pub(crate) begin: Option<TimePoint>,
-    /// Print events up to TIME
-    #[arg(
-        long,
-        short_alias = 'e',
-        value_name = "TIME",
-        allow_hyphen_values = true,
-        help_heading = "Selection"
-    )]
-    pub(crate) end: Option<TimePoint>,
-    /// The same as --begin BEGIN --end END; `[BEGIN,END]` works, too
-    #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
-          conflicts_with_all = ["begin", "end"], hide_short_help = true, help_heading = "Selection")]
-    pub(crate) timerange: Option<(TimePoint, TimePoint)>,
-    /// Only data streams whose path or file name matches GLOB: *, ?, [a-z], {a,b}
-    ///
-    /// Can be repeated.
-    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
-    pub(crate) stream: Vec<String>,
-    /// Only events whose name matches GLOB
-    ///
-    /// Can be repeated.
-    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
-    pub(crate) event: Vec<String>,
-    /// Only the time range in which all data streams of a trace are active
-    #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
-    pub(crate) stream_intersection: bool,
+    #[command(flatten)]
+    pub(crate) selecting: Selecting,
     /// Stop after N events
     #[arg(short = 'n', long, value_name = "N", help_heading = "Selection")]
     pub(crate) limit: Option<u64>,

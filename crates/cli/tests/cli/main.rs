@@ -25,6 +25,7 @@ mod outputs;
 mod paths;
 mod quirks;
 mod recorded;
+mod stacks;
 mod strict;
 mod structure;
 mod support;

@@ -664,6 +664,7 @@ impl LogCursor {
                 Queued::Discarded(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
+                    thread: None,
                     begin: (self.records > 1)
                         .then(|| self.value(self.before))
                         .filter(|before| *before <= self.clock),
@@ -672,6 +673,7 @@ impl LogCursor {
                 Queued::Missed(count) => Message::DiscardedEvents(Discarded {
                     stream: &self.stream,
                     count: Some(*count),
+                    thread: None,
                     begin: (self.records > 0).then_some(self.clock),
                     end: None,
                 }),

@@ -73,15 +73,7 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
                 }
                 Some(at + length + 1)
             }
-            Step::Utf16Text(node, encoding) => {
-                let rest = self.bytes.get(at..)?;
-                let length = first_zero_pair(rest)?;
-                if V::WANTS_VALUES {
-                    let (bytes, raw) = (&rest[..length], &rest[..length + 2]);
-                    visitor.text(self.field(*node, at), Text { bytes, raw, encoding: *encoding });
-                }
-                Some(at + length + 2)
-            }
+            Step::Utf16Text(node, encoding) => self.utf16_text(visitor, *node, *encoding, at),
             Step::DynamicText(node, slot) => {
                 let raw = self.bytes.get(at..)?.get(..self.length(*slot)?)?;
                 if V::WANTS_VALUES {
@@ -109,6 +101,25 @@ impl<'a, P: Plans<'a>> Bytewise<'a, P> {
             }
             Step::MixedBlock(..) | Step::Field(_) => None,
         }
+    }
+
+    /// A string of code units of two bytes that ends with a zero, and begins at byte `at`; gives the byte behind it.
+    // Within the function above, it costs those that have no such strings: log-null +2 %.
+    #[inline(never)]
+    fn utf16_text<V: Visitor>(
+        &self,
+        visitor: &mut V,
+        node: NodeRef,
+        encoding: StringEncoding,
+        at: usize,
+    ) -> Option<usize> {
+        let rest = self.bytes.get(at..)?;
+        let length = first_zero_pair(rest)?;
+        if V::WANTS_VALUES {
+            let (bytes, raw) = (&rest[..length], &rest[..length + 2]);
+            visitor.text(self.field(node, at), Text { bytes, raw, encoding });
+        }
+        Some(at + length + 2)
     }
 
     /// The field of a step that begins at a byte.

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 pub use activity::activity_path;
 pub use meaning::{CounterFields, EventMeaning, FieldPath, meaning};
-pub use well_known::{dynamic_gc_event, replaces_metadata};
+pub use well_known::replaces_metadata;
 
 use crate::Field;
 
@@ -46,7 +46,10 @@ pub struct KnownEvent {
 /// of an event append fields. Look at [`KnownEvent::version`]; what is left of a payload after the fields is of a newer
 /// version, and a payload that is shorter than the fields is of something else: take it as bytes.
 pub fn find(provider: &str, event_id: u32, version: u32, name: &str) -> Option<KnownEvent> {
-    well_known::find(provider, event_id, version, name).or_else(|| table::find(provider, event_id, version))
+    let mut event = well_known::find(provider, event_id, version, name)
+        .or_else(|| table::find(provider, event_id, version))?;
+    well_known::name_data(provider, &mut event);
+    Some(event)
 }
 
 /// GUID of a provider of the runtime. Other providers' GUIDs are derived from their names.

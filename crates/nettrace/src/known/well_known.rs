@@ -6,6 +6,8 @@ use super::KnownEvent;
 use super::meaning::meaning;
 use crate::{Field, FieldType, ValueNames};
 
+/// The runtime.
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 /// The samples of EventPipe's own profiler.
 const SAMPLE_PROFILER: &str = "Microsoft-DotNETCore-SampleProfiler";
 /// EventPipe's own events.
@@ -24,11 +26,11 @@ pub fn replaces_metadata(provider: &str) -> bool {
     provider == UNIVERSAL_SYSTEM
 }
 
-/// The fields of what is in the field `Data` of an event `GCDynamicEvent` of the runtime with this `Name`: events that
-/// the collector can add without a change of the manifest. What follows these fields in newer versions is not known.
-pub fn dynamic_gc_event(name: &str) -> Option<Vec<Field>> {
-    if name != "CommittedUsage" {
-        return None;
+/// Says what is in the field `Data` of an event `GCDynamicEvent` of the runtime: events that the collector can add
+/// without a change of the manifest, by their names.
+pub(super) fn name_data(provider: &str, event: &mut KnownEvent) {
+    if provider != RUNTIME || event.name != "GCDynamicEvent" {
+        return;
     }
     let sizes = [
         "TotalCommittedInUse",
@@ -38,7 +40,14 @@ pub fn dynamic_gc_event(name: &str) -> Option<Vec<Field>> {
         "TotalBookkeepingCommitted",
     ];
     let version = Field::new("Version", FieldType::U16);
-    Some([version].into_iter().chain(sizes.map(|name| Field::new(name, FieldType::U64))).collect())
+    let fields = [version].into_iter().chain(sizes.map(|name| Field::new(name, FieldType::U64))).collect();
+    for field in &mut event.fields {
+        if let FieldType::Counted { count, .. } = field.kind {
+            let kinds = vec![Field::new("CommittedUsage", FieldType::Object(fields))];
+            field.kind = FieldType::Named { count, kinds };
+            return;
+        }
+    }
 }
 
 /// See [`super::find`].
@@ -116,13 +125,14 @@ fn diagnostic_source(name: &str) -> Option<Vec<Field>> {
 fn universal_system(name: &str) -> Option<Vec<Field>> {
     let number = |name| Field::new(name, FieldType::VarUInt);
     let address = |name| Field { is_hexadecimal: true, ..number(name) };
-    let text = |name| Field::new(name, FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+    let utf8 = || FieldType::Array(Box::new(FieldType::Utf8CodeUnit));
+    let text = |name| Field::new(name, utf8());
+    let appended = |name| Field::new(name, FieldType::Appended(Box::new(utf8())));
     Some(match name {
         "ExistingProcess" | "ProcessCreate" => {
             vec![number("NamespaceId"), text("Name"), text("NamespaceName")]
         }
         "ProcessExit" => Vec::new(),
-        // In some files the two texts of the metadata follow, too, which is why a payload can be longer.
         "ProcessMapping" => vec![
             number("Id"),
             address("StartAddress"),
@@ -130,6 +140,9 @@ fn universal_system(name: &str) -> Option<Vec<Field>> {
             address("FileOffset"),
             text("FileName"),
             number("MetadataId"),
+            // one-collect repeats the texts of the metadata here, which it does not describe.
+            appended("SymbolMetadata"),
+            appended("VersionMetadata"),
         ],
         "ProcessMappingMetadata" => vec![number("Id"), text("SymbolMetadata"), text("VersionMetadata")],
         "ProcessSymbol" => vec![
@@ -188,9 +201,14 @@ mod tests {
 
     #[test]
     fn the_collector_names_events_of_its_own() {
-        let fields = dynamic_gc_event("CommittedUsage").expect("known");
-        assert_eq!((fields[0].name.as_str(), fields.len()), ("Version", 6));
-        assert_eq!(dynamic_gc_event("Other"), None);
+        let event = find(RUNTIME, 39, 0, "").expect("known");
+        assert_eq!(names_of_fields(&event), ["Name", "DataSize", "Data", "ClrInstanceID"]);
+        let FieldType::Named { count: 1, kinds } = &event.fields[2].kind else { panic!("{event:?}") };
+        let FieldType::Object(fields) = &kinds[0].kind else { panic!("{kinds:?}") };
+        assert_eq!(
+            (kinds[0].name.as_str(), fields[0].name.as_str(), fields.len()),
+            ("CommittedUsage", "Version", 6)
+        );
     }
 
     #[test]

@@ -24,8 +24,8 @@ struct Counted {
 /// Events of a thread that are missing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Gap {
-    /// How many.
-    pub(crate) count: u32,
+    /// How many, more than 0; None: how many is not known.
+    pub(crate) count: Option<u32>,
     /// When the event before was, in ticks; 0 if there was none.
     pub(crate) after: u64,
 }
@@ -74,16 +74,18 @@ impl CaptureThreads {
         self.current = Some((thread, Counted { sequence, timestamp }));
         let (last, after) = match known {
             Some(counted) => (counted.sequence, counted.timestamp),
-            None if self.is_complete => (0, 0),
+            // It counts from 1, so it has made events before this one. The reference reader begins to count with the
+            // first event that it meets: for totals to agree, this loss has no number.
+            None if self.is_complete && sequence != 1 => return Some(Gap { count: None, after: 0 }),
             None => return None,
         };
         let count = sequence.wrapping_sub(last).wrapping_sub(1);
         if count < 1 << 31 {
-            return (count > 0).then_some(Gap { count, after });
+            return (count > 0).then_some(Gap { count: Some(count), after });
         }
         // It counts from 1 again: the system has used the id again for another thread. Or an event is there twice.
         let count = if are_ids_recycled { sequence.wrapping_sub(1) } else { 0 };
-        (count > 0 && count < 1 << 31).then_some(Gap { count, after: 0 })
+        (count > 0 && count < 1 << 31).then_some(Gap { count: Some(count), after: 0 })
     }
 
     /// Notes that a thread had got at least this far; gives what is missing.
@@ -98,7 +100,7 @@ impl CaptureThreads {
         let is_behind = count < 1 << 31;
         let sequence = if is_behind { sequence } else { last };
         self.insert(thread, Counted { sequence, timestamp: after });
-        (is_behind && count > 0).then_some(Gap { count, after })
+        (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
     /// Keeps only these threads: others have ended. From here on all threads are known.
@@ -158,13 +160,13 @@ mod tests {
         let mut threads = CaptureThreads::new(true);
         assert_eq!(threads.note(7, 1, 10, true), None);
         assert_eq!(threads.note(7, 2, 11, true), None);
-        assert_eq!(threads.note(8, 3, 12, true), Some(Gap { count: 2, after: 0 }));
-        assert_eq!(threads.note(7, 6, 13, true), Some(Gap { count: 3, after: 11 }));
+        assert_eq!(threads.note(8, 3, 12, true), Some(Gap { count: None, after: 0 }));
+        assert_eq!(threads.note(7, 6, 13, true), Some(Gap { count: Some(3), after: 11 }));
         assert_eq!(threads.note(7, 1, 14, true), None);
         assert_eq!(threads.note(7, 2, 15, true), None);
-        assert_eq!(threads.note_bound(7, 5), Some(Gap { count: 3, after: 15 }));
+        assert_eq!(threads.note_bound(7, 5), Some(Gap { count: Some(3), after: 15 }));
         assert_eq!(threads.note_bound(8, 3), None);
-        assert_eq!(threads.note_bound(9, 4), Some(Gap { count: 4, after: 0 }));
+        assert_eq!(threads.note_bound(9, 4), Some(Gap { count: Some(4), after: 0 }));
         threads.retain([7, 8].into_iter());
         assert_eq!(threads.note(9, 1, 20, true), None);
         assert_eq!(threads.note(7, 6, 20, true), None);
@@ -174,6 +176,6 @@ mod tests {
     fn numbers_begin_again_at_zero_after_the_greatest() {
         let mut threads = CaptureThreads::new(false);
         assert_eq!(threads.note(7, u32::MAX - 1, 10, true), None);
-        assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: 1, after: 10 }));
+        assert_eq!(threads.note(7, 0, 10, true), Some(Gap { count: Some(1), after: 10 }));
     }
 }

@@ -9,6 +9,7 @@ use ichnos_model::{
     Scope, StringEncoding, StringLength, TraceClass, Value, VariableLengthValue, WallClock,
 };
 
+use super::OpenOptions;
 use super::outline::Outline;
 use crate::known::{self, EventMeaning, FieldPath};
 use crate::{Field, FieldType, Metadata, ValueNames, Version};
@@ -35,7 +36,7 @@ pub(super) enum PayloadForm {
     Bits,
     /// It has to be read into values.
     Values(Vec<Field>),
-    /// It is not described: one field has all of it.
+    /// It is not described: one field has all of it, if it is not empty.
     Raw,
 }
 
@@ -109,7 +110,7 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     let mut meanings = context_meanings(is_v6);
     insert_meanings(&mut meanings, &payload, fields.unwrap_or_default(), &meaning);
     let log = log_role(metadata, level, &meaning);
-    let keywords = metadata.keywords & !SESSION_KEYWORDS;
+    let keywords = own_keywords(metadata);
     let mut properties = vec![
         ("provider".to_owned(), Value::Text(metadata.provider.clone())),
         ("event-id".to_owned(), Value::Integer(metadata.event_id.into())),
@@ -153,6 +154,11 @@ pub(super) fn event_kind(metadata: &Metadata, id: u128, pointer_bits: u64, is_v6
     };
     class.attributes.set("nettrace", Value::Map(properties));
     EventKind { class, form }
+}
+
+/// The keywords of an event, without what sessions add.
+pub(super) fn own_keywords(metadata: &Metadata) -> u64 {
+    metadata.keywords & !SESSION_KEYWORDS
 }
 
 /// Self-describing events have one field without a name around their fields.
@@ -239,12 +245,20 @@ fn context_meanings(is_v6: bool) -> Meanings {
 }
 
 /// The class of the trace.
-pub(super) fn trace_class(outline: &Outline, kinds: &[EventKind], clock_offset: i128) -> Option<TraceClass> {
+pub(super) fn trace_class(
+    outline: &Outline,
+    kinds: &[EventKind],
+    said: Vec<(String, Value)>,
+    options: &OpenOptions,
+) -> Option<TraceClass> {
     let trace = &outline.trace;
     let is_v6 = matches!(outline.version, Version::V6(_));
     let mut clock = ClockClass::new("ticks", trace.frequency);
-    let since = trace.sync_time.since_unix_epoch();
-    if let Some(since) = since {
+    if let Some(zero) = options.clock_zero {
+        clock.offset_seconds = i64::try_from(zero.div_euclid(1_000_000_000)).ok()?;
+        clock.offset_cycles = u64::try_from(zero.rem_euclid(1_000_000_000)).ok()?;
+        clock.origin = ClockOrigin::UnixEpoch;
+    } else if let Some(since) = trace.sync_time.since_unix_epoch() {
         let frequency = i128::from(trace.frequency);
         // Dates are exact to the millisecond.
         let cycles = (since / 1_000_000 * frequency + 500).div_euclid(1_000) - i128::from(trace.sync_ticks);
@@ -253,7 +267,7 @@ pub(super) fn trace_class(outline: &Outline, kinds: &[EventKind], clock_offset: 
         clock.origin = ClockOrigin::UnixEpoch;
     }
     clock.description = Some("the performance counter of the machine".to_owned());
-    if !clock.add_offset(clock_offset) {
+    if !clock.add_offset(options.clock_offset) {
         return None;
     }
     let number = |value: Option<u64>| value.map(|value| Value::Integer(value.into()));
@@ -281,7 +295,7 @@ pub(super) fn trace_class(outline: &Outline, kinds: &[EventKind], clock_offset: 
             Version::V4 => "NetTrace 4".to_owned(),
             Version::V6(minor) => format!("NetTrace 6.{minor}"),
         },
-        environment: environment.chain(properties).collect(),
+        environment: environment.chain(properties).chain(said).collect(),
         clocks: vec![clock],
         data_streams: vec![stream],
         ..TraceClass::default()
@@ -322,9 +336,10 @@ fn common_context(is_v6: bool) -> FieldClass {
 fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, PayloadForm) {
     let builder = Builder { pointer_bits };
     match fields {
+        // Events without fields have no bytes either.
         None => {
-            let length = Member::new("payload_length", padding(32));
-            (FieldClass::structure([length, Member::new(RAW, blob("payload_length"))]), PayloadForm::Raw)
+            let bytes = FieldClass::optional(blob(Box::new(FieldLocation::of_values())));
+            (FieldClass::structure([Member::new(RAW, bytes)]), PayloadForm::Raw)
         }
         Some(fields) => {
             let class = FieldClass::structure(builder.members(fields));
@@ -339,7 +354,11 @@ fn payload_class(fields: Option<&[Field]>, pointer_bits: u64) -> (FieldClass, Pa
 /// Whether fields of a type can be read where they lie.
 fn is_laid_out(kind: &FieldType) -> bool {
     match kind {
-        FieldType::VarInt | FieldType::RelLoc(_) | FieldType::DataLoc(_) => false,
+        FieldType::VarInt
+        | FieldType::RelLoc(_)
+        | FieldType::DataLoc(_)
+        | FieldType::Appended(_)
+        | FieldType::Named { .. } => false,
         FieldType::Object(fields) => fields.iter().all(|field| is_laid_out(&field.kind)),
         FieldType::Array(element)
         | FieldType::FixedLengthArray(element, _)
@@ -370,10 +389,16 @@ impl Builder {
                     dynamic_array(&length, self.class(element, None, false))
                 }
                 FieldType::Counted { element, count } => match (names.get(*count), &**element) {
-                    (Some(length), FieldType::U8) => blob(length),
+                    (Some(length), FieldType::U8) => blob(location(length)),
                     (Some(length), element) => dynamic_array(length, self.class(element, None, false)),
                     (None, element) => self.class(element, None, false),
                 },
+                FieldType::Named { kinds, .. } => {
+                    for member in self.members(kinds) {
+                        members.push(Member::new(member.name, FieldClass::optional(member.class)));
+                    }
+                    self.class(&field.kind, None, false)
+                }
                 kind => self.class(kind, field.names.as_deref(), field.is_hexadecimal),
             };
             members.push(Member::new(name, class));
@@ -460,6 +485,8 @@ impl Builder {
                 ]),
             },
             FieldType::Counted { element, .. } => self.class(element, None, false),
+            FieldType::Named { .. } => FieldClass::optional(blob(Box::new(FieldLocation::of_values()))),
+            FieldType::Appended(kind) => FieldClass::optional(self.class(kind, names, is_hexadecimal)),
         }
     }
 }
@@ -517,9 +544,9 @@ fn dynamic_array(length: &str, element: FieldClass) -> FieldClass {
     })
 }
 
-fn blob(length: &str) -> FieldClass {
+fn blob(length: Box<FieldLocation>) -> FieldClass {
     FieldClass::new(FieldKind::Blob {
-        length: Length::Dynamic(location(length)),
+        length: Length::Dynamic(length),
         media_type: "application/octet-stream".to_owned(),
         alignment: 8,
     })

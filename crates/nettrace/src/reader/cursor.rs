@@ -1,7 +1,7 @@
 //! Reads the events of a file in the order of time.
 
 use std::cell::Cell;
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
 
 use ichnos_model::decode::{DecodeLimits, PacketBits, Position, UNKNOWN};
@@ -13,10 +13,12 @@ use ichnos_model::{
 use super::TraceFile;
 use super::capture::{CaptureThreads, Gap};
 use super::class::{PayloadForm, raw_class};
+use super::context::{ContextShape, push_optional};
+use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, content};
-use super::payload::PayloadReader;
-use super::pending::{Entry, GAP, Pending, UNKNOWN_CLASS};
-use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable};
+use super::payload::{PayloadReader, bytes_behind};
+use super::pending::{Entry, GAP, Pending};
+use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
 use crate::{
     Block, BlockKind, Container, EventRow, EventRows, Fault, RowEncoding, Rule, SequencePoint, Step,
     ThreadRow, Version,
@@ -28,19 +30,14 @@ enum Current {
     Before,
     StreamBegin,
     Event,
-    Discarded(u64, Option<ClockValue>),
+    Discarded(Option<u64>, Option<ClockValue>),
     Damage(Damage),
     StreamEnd,
     After,
 }
 
-/// Where the class of the current event is.
-#[derive(Debug)]
-enum Class {
-    Declared(usize),
-    /// The event does not fit its class, or has none.
-    Raw(Arc<DynamicClass>),
-}
+/// Stands for the class of an event that does not fit its own, or that has none.
+const RAW: usize = usize::MAX;
 
 /// An event block that is being read.
 #[derive(Debug)]
@@ -60,8 +57,6 @@ pub(super) struct EventCursor {
     /// A sequence point that was read, and is passed once what was before it has gone.
     barrier: Option<(SequencePoint, u64)>,
     is_file_read: bool,
-    /// Which of the rows of metadata comes next in the file.
-    next_metadata: usize,
     /// Kind of event by id of metadata.
     kinds: Kinds,
     threads: ThreadTable,
@@ -75,6 +70,8 @@ pub(super) struct EventCursor {
     faults: VecDeque<Fault>,
     /// How many faults of each rule were reported about single events.
     reported: [u64; Rule::ALL.len()],
+    /// Classes of which an event was found to be longer than its fields.
+    longer: HashSet<usize>,
     /// Time window in ticks.
     wanted: (u64, u64),
     entry: Entry,
@@ -84,51 +81,15 @@ pub(super) struct EventCursor {
     latest: u64,
     events: u64,
     current: Current,
-    class: Class,
+    /// Index of the class of the current event; [`RAW`]: it is `raw`.
+    class: usize,
+    raw: Option<Arc<DynamicClass>>,
+    context: ContextShape,
     values: EventValues,
     begins: [Position; 6],
     slots: Vec<Cell<i128>>,
     limits: DecodeLimits,
     frames: Vec<u64>,
-}
-
-/// Kinds of events by id of metadata.
-#[derive(Debug, Default)]
-struct Kinds {
-    /// Of small ids.
-    few: Vec<u32>,
-    others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
-}
-
-impl Kinds {
-    const FEW: u32 = 1 << 12;
-
-    fn insert(&mut self, id: u32, class: u32) {
-        if id >= Self::FEW {
-            self.others.insert(id, class);
-            return;
-        }
-        let index = id as usize;
-        if self.few.len() <= index {
-            self.few.resize(index + 1, UNKNOWN_CLASS);
-        }
-        if let Some(known) = self.few.get_mut(index) {
-            *known = class;
-        }
-    }
-
-    #[inline(always)]
-    fn get(&self, id: u32) -> u32 {
-        match self.few.get(id as usize) {
-            Some(class) => *class,
-            None => self.others.get(&id).copied().unwrap_or(UNKNOWN_CLASS),
-        }
-    }
-
-    fn clear(&mut self) {
-        self.few.clear();
-        self.others.clear();
-    }
 }
 
 /// The gaps that a block reveals: after the first ones, they are added up, since there can be one for every two bytes.
@@ -150,7 +111,7 @@ impl Gaps {
         if self.count <= Self::FEW {
             return push(gap, thread);
         }
-        self.sum += u64::from(gap.count);
+        self.sum += gap.count.map_or(0, u64::from);
         self.after = self.after.max(gap.after);
         self.thread = thread;
     }
@@ -160,7 +121,7 @@ impl Gaps {
         // A gap has fewer than 2^31 events, so this is repeated less often than there were gaps.
         while rest > 0 {
             let count = u32::try_from(rest).unwrap_or(u32::MAX);
-            push(Gap { count, after: self.after }, self.thread);
+            push(Gap { count: Some(count), after: self.after }, self.thread);
             rest -= u64::from(count);
         }
     }
@@ -194,7 +155,6 @@ impl EventCursor {
             open: None,
             barrier: None,
             is_file_read: false,
-            next_metadata: 0,
             kinds: Kinds::default(),
             threads: ThreadTable::default(),
             labels: LabelTable::default(),
@@ -205,6 +165,7 @@ impl EventCursor {
             check: file.options.check,
             faults: VecDeque::new(),
             reported: [0; Rule::ALL.len()],
+            longer: HashSet::new(),
             wanted: (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false)),
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
@@ -212,7 +173,9 @@ impl EventCursor {
             latest: 0,
             events: 0,
             current: Current::Before,
-            class: Class::Declared(0),
+            class: 0,
+            raw: None,
+            context: ContextShape::default(),
             values: EventValues::default(),
             begins: [Position::default(); 6],
             slots: vec![Cell::new(UNKNOWN); stream.trace.plans.slots()],
@@ -229,7 +192,7 @@ impl EventCursor {
 
     /// Finds out what events behind a sequence point refer to in what is before it.
     fn prepare(&mut self, from: u64) {
-        self.take_metadata(from);
+        self.kinds.advance(&self.file.outline, from);
         if matches!(self.file.outline.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
             let mut container = file.container.clone();
@@ -243,14 +206,22 @@ impl EventCursor {
         }
     }
 
-    /// Takes the rows of metadata before this offset in the file.
-    fn take_metadata(&mut self, until: u64) {
-        while let Some(row) = self.file.outline.metadata.get(self.next_metadata)
-            && row.offset < until
-        {
-            self.kinds.insert(row.id, row.class);
-            self.next_metadata += 1;
+    /// How many events there are, and how many are missing, without reading their payloads.
+    pub(super) fn count(mut self) -> (u64, u64) {
+        let (mut events, mut lost) = (0, 0);
+        while self.fill() || !self.pending.ready().is_empty() || !self.faults.is_empty() {
+            self.faults.clear();
+            let ready = self.pending.ready();
+            for entry in ready {
+                match entry.class {
+                    GAP => lost += u64::from(entry.length),
+                    _ => events += 1,
+                }
+            }
+            let count = ready.len();
+            self.pending.skip(count);
         }
+        (events, lost)
     }
 
     /// Takes a block that events refer to. `only_tables`: it is before where reading begins.
@@ -405,11 +376,11 @@ impl EventCursor {
                 if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
                     // Nothing of it is wanted; how far its threads count is not known then.
                     self.capture.forget();
-                    self.take_metadata(block.content.end);
+                    self.kinds.advance(&file.outline, block.content.end);
                     return;
                 }
                 let (begin, is_whole) = (block.content.start, block.is_whole);
-                self.take_metadata(block.content.start);
+                self.kinds.advance(&file.outline, block.content.start);
                 self.open =
                     Some(OpenBlock { rows: EventRows::new(encoding, rows, 0), begin, times, is_whole });
             }
@@ -440,7 +411,7 @@ impl EventCursor {
 
     /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
     fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
-        self.take_metadata(offset);
+        self.kinds.advance(&self.file.outline, offset);
         let mut gaps = Gaps::default();
         for (thread, sequence) in &point.threads {
             let gap = self.capture.note_bound(*thread, *sequence);
@@ -458,12 +429,15 @@ impl EventCursor {
     #[cold]
     fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
         if let Some(gap) = gap {
+            // Of version 6, the index of the thread: its id says more.
+            let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
+            let thread = row.and_then(|row| row.thread_id).unwrap_or(thread);
             let timestamp = end.unwrap_or(self.latest).max(gap.after);
             let entry = Entry {
                 timestamp,
                 capture_thread: thread,
                 payload: gap.after,
-                length: gap.count,
+                length: gap.count.unwrap_or(0),
                 class: GAP,
                 ..Entry::default()
             };
@@ -481,7 +455,7 @@ impl EventCursor {
         while let Some(row) = open.rows.next(bytes) {
             if row.metadata_id == 0 && !are_numbered {
                 let until = row.payload.end as u64;
-                self.take_metadata(until);
+                self.kinds.advance(&file.outline, until);
                 continue;
             }
             if are_numbered
@@ -563,8 +537,10 @@ impl EventCursor {
                 }
                 self.set_time(entry.timestamp);
                 if entry.class == GAP {
+                    self.entry = entry;
                     let after = (entry.payload != 0).then(|| self.clock_value(entry.payload));
-                    return Current::Discarded(entry.length.into(), after);
+                    let count = (entry.length > 0).then_some(entry.length.into());
+                    return Current::Discarded(count, after);
                 }
                 self.entry = entry;
                 self.make_event();
@@ -611,36 +587,73 @@ impl EventCursor {
     }
 
     /// Finds out the class of the current event and writes what is no bits of it.
+    #[inline(always)]
     fn make_event(&mut self) {
         self.events += 1;
-        let file = Arc::clone(&self.file);
-        if matches!(file.outline.version, Version::V6(_)) {
+        if self.are_threads_indexes() {
             self.check_references();
         }
-        self.write_context(&file);
-        let entry = self.entry;
-        let payload = self.payload(&file);
-        let index = entry.class as usize;
-        let plans = self.stream.plans().event_records.get(index);
-        let fits = match (file.forms.get(index), plans) {
+        self.write_context();
+        let index = self.entry.class as usize;
+        let Self { file, stream, values, slots, entry, .. } = self;
+        let payload = payload_of(file, entry);
+        let fits = match (file.forms.get(index), stream.plans().event_records.get(index)) {
             (Some(PayloadForm::Bits), Some(plans)) => plans.payload.as_ref().is_none_or(|plan| {
-                plan.end(payload, 0, &self.slots).is_some_and(|end| end <= 8 * payload.len() as u64)
-                    || self.fits_slowly(index, payload)
+                plan.end(payload, 0, slots).is_some_and(|end| end <= 8 * payload.len() as u64)
             }),
             (Some(PayloadForm::Values(fields)), Some(_)) => {
-                self.values.begin(Scope::Payload);
+                values.begin(Scope::Payload);
                 let mut reader = PayloadReader::new(payload, file.outline.trace.has_short_pointers());
-                reader.fields(fields, &mut self.values).is_some()
+                reader.fields(fields, values).is_some()
             }
             (Some(PayloadForm::Raw), Some(_)) => {
-                self.values.begin(Scope::Payload);
-                self.values.push(FieldValue::Blob(payload));
+                values.begin(Scope::Payload);
+                push_optional(values, raw_payload(payload));
                 true
             }
             _ => false,
         };
         if fits {
-            self.class = Class::Declared(index);
+            self.class = index;
+            if self.check {
+                self.check_rest(index);
+            }
+        } else {
+            self.make_misfit();
+        }
+    }
+
+    /// Looks whether the payload of the current event goes on behind its fields: reported once for a class.
+    #[cold]
+    fn check_rest(&mut self, index: usize) {
+        let payload = payload_of(&self.file, &self.entry);
+        let plans = self.stream.plans().event_records.get(index);
+        let (Some(form), Some(plans)) = (self.file.forms.get(index), plans) else { return };
+        let layout = plans.payload.as_ref().map(|plan| (plan, &*self.slots, self.limits));
+        let rest = bytes_behind(payload, form, layout, self.file.outline.trace.has_short_pointers());
+        if rest == 0 || !self.longer.insert(index) {
+            return;
+        }
+        let offset = self.entry.payload + (payload.len() - rest) as u64;
+        let class = Arc::clone(&plans.class);
+        self.note_fault(Rule::Payload, offset, || {
+            let name = class.name.as_deref().unwrap_or_default();
+            format!("{rest} bytes are behind the fields of `{name}`: they are not shown")
+        });
+    }
+
+    /// The same where the payload does not seem to fit its class.
+    #[cold]
+    fn make_misfit(&mut self) {
+        let file = Arc::clone(&self.file);
+        let index = self.entry.class as usize;
+        if matches!(file.forms.get(index), Some(PayloadForm::Bits))
+            && self.fits_slowly(index, payload_of(&file, &self.entry))
+        {
+            self.class = index;
+            if self.check {
+                self.check_rest(index);
+            }
         } else {
             self.make_raw(&file);
         }
@@ -679,39 +692,28 @@ impl EventCursor {
         if self.slots.len() < class.slots {
             self.slots.resize(class.slots, Cell::new(UNKNOWN));
         }
-        self.class = Class::Raw(class);
-        self.write_context(file);
+        self.raw = Some(class);
+        self.class = RAW;
+        self.context = ContextShape::default();
+        self.write_context();
         self.values.begin(Scope::Payload);
-        let payload = self.payload(file);
-        self.values.push(FieldValue::Blob(payload));
-    }
-
-    #[inline(always)]
-    fn payload<'f>(&self, file: &'f TraceFile) -> &'f [u8] {
-        let begin = self.entry.payload as usize;
-        file.bytes.get(begin..begin + self.entry.length as usize).unwrap_or_default()
+        push_optional(&mut self.values, raw_payload(payload_of(file, &entry)));
+        self.context = ContextShape::default();
     }
 
     /// Writes the common context of the current event: see `class::common_context`.
     #[inline(always)]
-    fn write_context(&mut self, file: &TraceFile) {
-        let entry = self.entry;
-        let stack = self.stack(file);
-        let is_v6 = matches!(file.outline.version, Version::V6(_));
-        if is_v6 {
+    fn write_context(&mut self) {
+        let stack = if self.entry.stack == 0 { None } else { self.stack() };
+        if matches!(self.file.outline.version, Version::V6(_)) {
             return self.write_context_v6(stack);
         }
-        let values = &mut self.values;
-        values.clear();
-        values.begin(Scope::CommonContext);
-        values.push(entry.thread);
-        push_optional(values, (entry.capture_thread != entry.thread).then_some(entry.capture_thread));
-        push_optional(values, (entry.processor != u32::MAX).then_some(entry.processor));
-        push_optional(values, stack);
-        push_optional(values, guid_at(&file.bytes, entry.activity));
-        push_optional(values, guid_at(&file.bytes, entry.related_activity));
-        values.begin(Scope::Resource);
-        push_optional(values, file.outline.trace.process_id);
+        let is_bits = matches!(self.file.forms.get(self.entry.class as usize), Some(PayloadForm::Bits));
+        self.context.write(&mut self.values, &self.file, &self.entry, stack);
+        if !is_bits {
+            // The payload follows, and is something else in the next event.
+            self.context = ContextShape::default();
+        }
     }
 
     fn are_threads_indexes(&self) -> bool {
@@ -784,59 +786,59 @@ impl EventCursor {
 
     /// The number of the stack of the current event.
     #[inline(always)]
-    fn stack(&mut self, file: &TraceFile) -> Option<u32> {
-        if self.entry.stack == 0 {
-            return None;
-        }
-        let trace = &self.stream.trace;
+    fn stack(&mut self) -> Option<u32> {
+        let Self { file, stream, stacks, threads, entry, frames, .. } = self;
+        let trace = &stream.trace;
         file.intern_stacks(trace);
         let pointer_size = file.outline.trace.pointer_size;
         if file.outline.version == Version::V3 {
             // Behind its size, behind the payload.
-            let begin = (self.entry.payload + u64::from(self.entry.length)) as usize + 4;
-            let stack = file.bytes.get(begin..begin + self.entry.stack as usize)?;
-            return super::tables::intern_stack(stack, pointer_size, trace, &mut self.frames);
+            let begin = (entry.payload + u64::from(entry.length)) as usize + 4;
+            let stack = file.bytes.get(begin..begin + entry.stack as usize)?;
+            return super::tables::intern_stack(stack, pointer_size, trace, frames);
         }
-        match self.stacks.get(self.entry.stack, &file.bytes, pointer_size, trace) {
+        let found = match file.outline.version {
+            Version::V6(_) => {
+                let space = address_space(threads.get(entry.thread).and_then(|row| row.process_id));
+                stacks.get_in_space(entry.stack, space, &file.bytes, pointer_size, trace)
+            }
+            _ => stacks.get(entry.stack, &file.bytes, pointer_size, trace),
+        };
+        match found {
             Stack::Number(number) => Some(number),
             Stack::Empty => None,
-            Stack::Unknown => {
-                self.note_unknown_stack();
+            Stack::Unknown | Stack::TooMany => {
+                self.note_missing_stack(found);
                 None
             }
         }
     }
 
     #[cold]
-    fn note_unknown_stack(&mut self) {
-        let stack = self.entry.stack;
-        self.note_fault(Rule::StackId, self.entry.payload, || {
-            format!("expected the id of a stack, found {stack}, which stands for none")
+    fn note_missing_stack(&mut self, found: Stack) {
+        let id = self.entry.stack;
+        self.note_fault(Rule::StackId, self.entry.payload, || match found {
+            Stack::TooMany => format!("there is no room for the stack {id}: there are too many"),
+            _ => format!("expected the id of a stack, found {id}, which stands for none"),
         });
     }
 
     fn scopes<'s>(&'s self) -> Scopes<'s> {
-        let payload = self.payload(&self.file);
+        let payload = payload_of(&self.file, &self.entry);
         Scopes::new(PacketBits::whole(payload), &self.begins, &self.slots, &self.limits)
             .with_values(&self.values)
     }
 }
 
-#[inline(always)]
-fn push_optional<'v>(values: &mut EventValues, value: Option<impl Into<FieldValue<'v>>>) {
-    values.push_optional(value.is_some());
-    if let Some(value) = value {
-        values.push(value);
-    }
+/// What is shown of a payload that is not described.
+fn raw_payload(payload: &[u8]) -> Option<FieldValue<'_>> {
+    (!payload.is_empty()).then_some(FieldValue::Blob(payload))
 }
 
 #[inline(always)]
-fn guid_at(bytes: &[u8], at: u64) -> Option<FieldValue<'static>> {
-    if at == 0 {
-        return None;
-    }
-    let bytes = bytes.get(at as usize..)?.first_chunk::<16>()?;
-    Some(FieldValue::Guid(Uuid::from_bytes_le(*bytes)))
+fn payload_of<'f>(file: &'f TraceFile, entry: &Entry) -> &'f [u8] {
+    let begin = entry.payload as usize;
+    file.bytes.get(begin..begin + entry.length as usize).unwrap_or_default()
 }
 
 /// The cycles of a clock at a time: rounded up or down.
@@ -866,12 +868,10 @@ impl Cursor for EventCursor {
         let kind = match &self.current {
             Current::Before | Current::After => return None,
             Current::Event => {
-                return Some(match &self.class {
-                    Class::Declared(index) => Head::event(*index, time),
-                    Class::Raw(class) => match class.plans.index() {
-                        Some(index) => Head::event(index, time),
-                        None => Head::new(MessageKind::Event, time),
-                    },
+                let raw = || self.raw.as_ref()?.plans.index();
+                return Some(match if self.class == RAW { raw() } else { Some(self.class) } {
+                    Some(index) => Head::event(index, time),
+                    None => Head::new(MessageKind::Event, time),
                 });
             }
             Current::StreamBegin => return Some(Head::new(MessageKind::StreamBegin, None)),
@@ -890,14 +890,15 @@ impl Cursor for EventCursor {
             Current::Damage(damage) => Message::Damage(damage),
             Current::Discarded(count, after) => Message::DiscardedEvents(Discarded {
                 stream: &self.stream,
-                count: Some(*count),
+                count: *count,
+                thread: Some(self.entry.capture_thread),
                 begin: *after,
                 end: Some(self.clock),
             }),
             Current::Event => {
-                let plans = match &self.class {
-                    Class::Declared(index) => self.stream.plans().event_records.get(*index)?,
-                    Class::Raw(class) => &class.plans,
+                let plans = match self.class {
+                    RAW => &self.raw.as_ref()?.plans,
+                    index => self.stream.plans().event_records.get(index)?,
                 };
                 Message::Event(Event::new(&self.stream, plans, Some(&self.clock), self.scopes()))
             }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
-use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
+use ichnos_io::{Bytes, Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
 use ichnos_model::{Diagnostic, FileDiagnostic, TextPosition};
 
-use super::{NettraceFile, OpenOptions};
+use super::{NettraceFile, OpenOptions, clock_zeros};
 use crate::recognise;
 
 /// EventPipe's files.
@@ -40,6 +40,7 @@ impl Format for Nettrace {
         let options = OpenOptions::from(options);
         let mut opened = OpenedTraces::default();
         let mut read: HashMap<FileId, String> = HashMap::new();
+        let mut files: Vec<(String, Bytes)> = Vec::new();
         for tree in trees {
             for entry in tree.entries.iter().filter(|entry| entry.repeats().is_none() && is_trace(entry)) {
                 let name = path_of(tree, entry);
@@ -53,22 +54,28 @@ impl Format for Nettrace {
                     }
                     read.insert(identity, name.clone());
                 }
-                let result = entry.read().map_err(|error| error.to_string()).and_then(|bytes| {
-                    NettraceFile::open(&name, bytes, &options).map_err(|error| error.to_string())
-                });
-                match result {
-                    Ok(trace) => opened.traces.push(Box::new(trace)),
-                    Err(error) => {
-                        let diagnostic = Diagnostic::error(TextPosition::default(), error);
-                        opened
-                            .refused
-                            .push(Refused::new(&name, vec![FileDiagnostic::new(&name, diagnostic)]));
-                    }
+                match entry.read() {
+                    Ok(bytes) => files.push((name, bytes)),
+                    Err(error) => opened.refused.push(refused(&name, error.to_string())),
                 }
+            }
+        }
+        let contents: Vec<&[u8]> = files.iter().map(|(_, bytes)| &**bytes).collect();
+        let zeros = clock_zeros(&contents);
+        for ((name, bytes), clock_zero) in files.into_iter().zip(zeros) {
+            let options = OpenOptions { clock_zero, ..options.clone() };
+            match NettraceFile::open(&name, bytes, &options) {
+                Ok(trace) => opened.traces.push(Box::new(trace)),
+                Err(error) => opened.refused.push(refused(&name, error.to_string())),
             }
         }
         opened
     }
+}
+
+fn refused(name: &str, error: String) -> Refused {
+    let diagnostic = Diagnostic::error(TextPosition::default(), error);
+    Refused::new(name, vec![FileDiagnostic::new(name, diagnostic)])
 }
 
 fn is_trace(entry: &Entry) -> bool {

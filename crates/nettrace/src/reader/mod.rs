@@ -9,6 +9,8 @@
 //! | process (up to version 5) | resource |
 //! | fields of the payload | payload; bits where they are laid out as the class says, values otherwise |
 //! | stack | number in the stack table of the trace |
+//! | process (of addresses in version 6) | address space; 0 is that of the kernel |
+//! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace; they are events as well |
 //! | ticks | the clock, whose offset is that of the synchronisation time |
 //! | gap in the numbers of a thread | discarded events |
 //! | sequence point | where reading can begin |
@@ -17,27 +19,36 @@
 
 mod capture;
 mod class;
+mod clock_zero;
+mod context;
 mod cursor;
 mod format;
+mod kinds;
 mod outline;
 mod payload;
 mod pending;
+mod session;
+mod symbols;
 mod tables;
+mod walk;
 
 use std::sync::{Arc, OnceLock};
 
 use ichnos_io::Bytes;
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint, StreamCursor,
-    StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
+    BoxedCursor, Damage, DataStream, FastCursor, FileDiagnostic, Limits, SplitPoint, StackTable,
+    StreamCursor, StreamSummary, Trace, TraceInput, TracerQuirk, Window, advance_to,
 };
 
 use self::class::{EventKind, PayloadForm};
+pub use self::clock_zero::clock_zeros;
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 pub(crate) use self::outline::EventBlockHeader;
 use self::outline::{Outline, content};
+use self::tables::{StackBlocks, StackNumbers};
+use self::walk::walk;
 use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
 
 /// How to open a file.
@@ -46,6 +57,8 @@ use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncodi
 pub struct OpenOptions {
     /// Nanoseconds to add to all times.
     pub clock_offset: i128,
+    /// When a clock of 1 GHz was 0, in nanoseconds since 1970, in place of what the file says; see [`clock_zeros`].
+    pub clock_zero: Option<i128>,
     /// Report all rules that are broken, not only those that make something unreadable.
     pub check: bool,
     /// Deliver events in the order of the file instead of that of time.
@@ -83,7 +96,12 @@ struct TraceFile {
     nanoseconds: Option<i128>,
     options: OpenOptions,
     are_stacks_interned: OnceLock<()>,
+    /// How many events there are, and how many are missing; once it was needed.
+    counts: OnceLock<(u64, u64)>,
 }
+
+/// Of files up to this size, all events are counted to say how many are missing, without reading their payloads.
+const COUNTED: usize = 256 << 20;
 
 impl TraceFile {
     /// Gives all stacks of the file their numbers, in the order of the file: so they do not depend on which event
@@ -91,6 +109,11 @@ impl TraceFile {
     fn intern_stacks(&self, trace: &Trace) {
         self.are_stacks_interned.get_or_init(|| {
             let pointer_size = self.outline.trace.pointer_size;
+            if matches!(self.outline.version, Version::V6(_)) {
+                // The same stack in two processes is two stacks: which there are, only events say.
+                let stacks = StackBlocks::default();
+                return walk(self, &mut StackNumbers { file: self, trace, stacks });
+            }
             let mut container = self.container.clone();
             let mut frames = Vec::new();
             loop {
@@ -139,9 +162,12 @@ impl NettraceFile {
             .zip(&outline.classes)
             .map(|(id, metadata)| class::event_kind(metadata, id, pointer_bits, is_v6))
             .collect();
+        let mut said = session::process(&bytes, &container, &outline);
+        said.extend(session::providers(&outline));
+        said.push(session::end(&outline, &bytes));
         let compile = |kinds: &[EventKind]| -> Result<Trace, OpenError> {
-            let class =
-                class::trace_class(&outline, kinds, options.clock_offset).ok_or(OpenError::ClockOffset)?;
+            let class = class::trace_class(&outline, kinds, said.clone(), options);
+            let class = class.ok_or(OpenError::ClockOffset)?;
             Ok(Trace::new(class, "", &options.limits)?)
         };
         let (mut trace, kinds, refused) = match compile(&kinds) {
@@ -172,6 +198,9 @@ impl NettraceFile {
         let nanoseconds =
             nanoseconds.filter(|clock| clock.frequency == 1_000_000_000).map(|clock| clock.nanoseconds(0));
         name.clone_into(&mut trace.path);
+        // Where processes share stacks, there can be far more of them than the file has bytes for.
+        let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
+        trace.stacks = StackTable::new(most.clamp(1 << 16, StackTable::DEFAULT_LIMIT));
         let trace = Arc::new(trace);
         let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
         let reported = outline.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
@@ -185,8 +214,15 @@ impl NettraceFile {
             nanoseconds,
             options: options.clone(),
             are_stacks_interned: OnceLock::new(),
+            counts: OnceLock::new(),
         };
-        Ok(Self { trace, stream: Arc::new(stream), file: Arc::new(file), damage })
+        let file = Arc::new(file);
+        if let Some(clock) = trace.class.clocks.first().cloned() {
+            // The trace has this, so this must not have the trace.
+            let file = Arc::clone(&file);
+            trace.set_symbols(move || symbols::read(&file, &clock));
+        }
+        Ok(Self { trace, stream: Arc::new(stream), file, damage })
     }
 }
 
@@ -215,7 +251,13 @@ impl TraceInput for NettraceFile {
         let outline = &self.file.outline;
         let clock = self.stream.clock();
         let nanoseconds = |ticks: u64| clock.map_or(0, |clock| clock.nanoseconds(ticks));
+        let count = || EventCursor::new(&self.file, &self.stream, Window::default(), None).count();
+        let discarded_events = match self.file.bytes.len() <= COUNTED {
+            true => self.file.counts.get_or_init(count).1,
+            false => 0,
+        };
         vec![StreamSummary {
+            discarded_events,
             bytes: self.file.bytes.len() as u64,
             time_range: outline.times.map(|(begin, end)| (nanoseconds(begin), nanoseconds(end))),
             damage: outline.faults.iter().map(|fault| fault.damage(&self.file.name)).collect(),

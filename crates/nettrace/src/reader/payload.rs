@@ -1,9 +1,36 @@
 //! Payloads that cannot be read where they lie, read into values.
 
-use ichnos_model::{EventValues, FieldValue, Real, Uuid};
+use ichnos_model::decode::{DecodeLimits, PacketBits, Position, Slots};
+use ichnos_model::plan::Plan;
+use ichnos_model::{EventValues, FieldValue, Real, Scope, Skip, Uuid};
 
+use super::class::PayloadForm;
 use crate::wire::{Wire, zigzag};
 use crate::{Field, FieldType};
+
+/// How many bytes a payload has behind its fields; 0 if it does not fit them. `layout`: of payloads that are bits.
+pub(super) fn bytes_behind(
+    payload: &[u8],
+    form: &PayloadForm,
+    layout: Option<(&Plan, &Slots, DecodeLimits)>,
+    has_short_pointers: bool,
+) -> usize {
+    match (form, layout) {
+        (PayloadForm::Bits, Some((plan, slots, limits))) => {
+            let (bits, mut end) = (PacketBits::whole(payload), Position::default());
+            let is_read = plan.decode(bits, &mut end, slots, limits, &mut Skip).is_ok();
+            if is_read { payload.len().saturating_sub(end.bit.div_ceil(8) as usize) } else { 0 }
+        }
+        (PayloadForm::Bits, None) => payload.len(),
+        (PayloadForm::Values(fields), _) => {
+            let mut reader = PayloadReader::new(payload, has_short_pointers);
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            reader.fields(fields, &mut values).map_or(0, |()| reader.wire.rest().len())
+        }
+        (PayloadForm::Raw, _) => 0,
+    }
+}
 
 /// Reads fields, and appends their values; None if the payload does not fit them.
 pub(super) struct PayloadReader<'a> {
@@ -34,11 +61,38 @@ impl<'a> PayloadReader<'a> {
                 }
                 continue;
             }
+            if let FieldType::Named { count, kinds } = &field.kind {
+                let count = usize::try_from(*counts.get(*count)?).ok()?;
+                self.named(kinds, count, values)?;
+                continue;
+            }
             let number =
                 self.value(&field.kind, field.names.as_ref().is_some_and(|names| names.are_flags), values)?;
             if let Some(count) = counts.get_mut(index) {
                 *count = number;
             }
+        }
+        Some(())
+    }
+
+    /// Bytes that are of a kind whose name is the first field.
+    fn named(&mut self, kinds: &[Field], count: usize, values: &mut EventValues) -> Option<()> {
+        let data = self.wire.take(count)?;
+        let units = || self.payload.as_chunks::<2>().0.iter().map(|unit| u16::from_le_bytes(*unit));
+        let mut is_known = false;
+        for kind in kinds {
+            let is_this = units().take_while(|unit| *unit != 0).eq(kind.name.encode_utf16());
+            values.push_optional(is_this);
+            if is_this {
+                let mut inner = PayloadReader::new(data, self.has_short_pointers);
+                inner.value(&kind.kind, false, values)?;
+                // If it goes on, all of it is shown as bytes, too.
+                is_known = inner.wire.is_at_end();
+            }
+        }
+        values.push_optional(!is_known);
+        if !is_known {
+            values.push(FieldValue::Blob(data));
         }
         Some(())
     }
@@ -133,6 +187,13 @@ impl<'a> PayloadReader<'a> {
                 FieldType::Char => values.push(FieldValue::Text(wire.take(2 * usize::from(*count))?)),
                 _ => self.array(element, (*count).into(), values)?,
             },
+            FieldType::Appended(kind) => {
+                let is_present = !wire.is_at_end();
+                values.push_optional(is_present);
+                if is_present {
+                    return self.value(kind, are_flags, values);
+                }
+            }
             FieldType::RelLoc(element) | FieldType::DataLoc(element) => {
                 let location = wire.u32()?;
                 let base = if matches!(kind, FieldType::RelLoc(_)) { wire.position() } else { 0 };
@@ -174,5 +235,53 @@ impl<'a> PayloadReader<'a> {
             }
         }
         Some(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_appended_can_be_absent() {
+        let text = || Box::new(FieldType::Array(Box::new(FieldType::Utf8CodeUnit)));
+        let fields = [
+            Field::new("number", FieldType::VarUInt),
+            Field::new("first", FieldType::Appended(text())),
+            Field::new("second", FieldType::Appended(text())),
+        ];
+        let rest = |payload: &[u8]| {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            let mut reader = PayloadReader::new(payload, false);
+            reader.fields(&fields, &mut values).map(|()| reader.wire.rest().len())
+        };
+        assert_eq!(rest(&[7]), Some(0));
+        assert_eq!(rest(b"\x07\x01\0a"), Some(0));
+        assert_eq!(rest(b"\x07\x01\0a\x02\0bc"), Some(0));
+        assert_eq!(rest(b"\x07\x01\0a\x02\0bcd"), Some(1));
+        // A length without its text.
+        assert_eq!(rest(b"\x07\x01\0"), None);
+    }
+
+    #[test]
+    fn data_is_of_the_kind_that_the_first_field_names() {
+        let kinds = vec![Field::new("a", FieldType::Object(vec![Field::new("x", FieldType::U16)]))];
+        let fields = [
+            Field::new("name", FieldType::Utf16String),
+            Field::new("size", FieldType::U8),
+            Field::new("data", FieldType::Named { count: 1, kinds }),
+        ];
+        let is_read = |payload: &[u8]| {
+            let mut values = EventValues::default();
+            values.begin(Scope::Payload);
+            let mut reader = PayloadReader::new(payload, false);
+            reader.fields(&fields, &mut values).is_some() && reader.wire.is_at_end()
+        };
+        assert!(is_read(b"a\0\0\0\x02\x01\x01"));
+        // It goes on; another name; none.
+        assert!(is_read(b"a\0\0\0\x03\x01\x01\x01") && is_read(b"b\0\0\0\x01\x01") && is_read(b"\0\0\0"));
+        // Too short for its kind, or for its size.
+        assert!(!is_read(b"a\0\0\0\x01\x01") && !is_read(b"b\0\0\0\x02\x01"));
     }
 }

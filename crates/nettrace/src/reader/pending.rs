@@ -15,7 +15,7 @@ pub(crate) struct Entry {
     pub(crate) activity: u64,
     /// Where the id of the related activity is in the file.
     pub(crate) related_activity: u64,
-    /// Size of the payload in bytes; of a gap, how many events are missing.
+    /// Size of the payload in bytes; of a gap, how many events are missing, 0 if that is not known.
     pub(crate) length: u32,
     /// Index of the kind of event; [`GAP`] or [`UNKNOWN_CLASS`].
     pub(crate) class: u32,
@@ -48,9 +48,14 @@ pub(crate) struct Pending {
     gone: usize,
     /// No event behind is earlier than this.
     bound: u64,
-    /// How many may wait until it is looked for those that can go.
+    /// The earliest of those that wait, or an earlier time.
+    earliest: u64,
+    /// How many wait until it is looked for those that can go.
     look_at: usize,
+    /// Those that wait by time, and by place among them.
     order: Vec<(u64, u32)>,
+    /// Those that go on waiting, while they are sorted.
+    rest: Vec<Entry>,
 }
 
 /// As many as this wait before it is worth the while to sort.
@@ -67,8 +72,10 @@ impl Default for Pending {
             ready: Vec::new(),
             gone: 0,
             bound: 0,
+            earliest: u64::MAX,
             look_at: FEW,
             order: Vec::new(),
+            rest: Vec::new(),
         }
     }
 }
@@ -81,10 +88,12 @@ impl Pending {
             self.is_ascending &= last.timestamp <= entry.timestamp;
         }
         self.waiting.push(entry);
+        self.earliest = self.earliest.min(entry.timestamp);
         if is_sorted && entry.timestamp > self.bound {
             self.bound = entry.timestamp;
         }
-        self.waiting.len() >= self.look_at
+        let waiting = self.waiting.len();
+        waiting >= self.look_at && (self.earliest < self.bound || waiting >= MOST)
     }
 
     /// The next one that can go.
@@ -114,38 +123,55 @@ impl Pending {
     pub(crate) fn release(&mut self, all: bool) {
         self.ready.clear();
         self.gone = 0;
-        if !self.is_ascending {
-            self.sort();
-        }
-        let mut count = match all {
-            true => self.waiting.len(),
-            false => self.waiting.partition_point(|entry| entry.timestamp < self.bound),
-        };
-        if self.waiting.len() - count >= MOST {
-            // The file promises too little for too long.
-            count = count.max(self.waiting.len() / 2);
-        }
-        if count == self.waiting.len() {
-            std::mem::swap(&mut self.ready, &mut self.waiting);
+        if self.is_ascending {
+            let bound = self.bound;
+            let early = self.waiting.partition_point(|entry| entry.timestamp < bound);
+            let count = self.count_to_release(early, all);
+            if count == self.waiting.len() {
+                std::mem::swap(&mut self.ready, &mut self.waiting);
+            } else {
+                self.ready.extend(self.waiting.drain(..count));
+            }
         } else {
-            self.ready.extend(self.waiting.drain(..count));
+            self.release_unsorted(all);
         }
-        // What waits is not looked at again and again.
         if all {
             self.bound = 0;
         }
-        self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW.min(MOST));
+        // They are in the order of time now.
+        self.earliest = self.waiting.first().map_or(u64::MAX, |entry| entry.timestamp);
+        // What waits is not looked at again and again.
+        self.look_at = (2 * self.waiting.len()).clamp(FEW, MOST).max(self.waiting.len() + FEW);
     }
 
-    /// Sorts by time; stable. There are few runs, and they are found.
-    fn sort(&mut self) {
-        self.order.clear();
-        let keys = self.waiting.iter().enumerate().map(|(index, entry)| (entry.timestamp, index as u32));
-        self.order.extend(keys);
-        self.order.sort_by_key(|(timestamp, _)| *timestamp);
-        self.ready.extend(self.order.iter().filter_map(|(_, index)| self.waiting.get(*index as usize)));
-        std::mem::swap(&mut self.ready, &mut self.waiting);
-        self.ready.clear();
+    /// How many can go, if this many are early enough.
+    fn count_to_release(&self, early: usize, all: bool) -> usize {
+        let waiting = self.waiting.len();
+        if all {
+            waiting
+        } else if waiting - early >= MOST {
+            // The file promises too little for too long.
+            early.max(waiting / 2)
+        } else {
+            early
+        }
+    }
+
+    /// The same where those that wait have to be sorted by time; stable. There are few runs, and they are found.
+    fn release_unsorted(&mut self, all: bool) {
+        let Self { waiting, order, bound, .. } = self;
+        order.clear();
+        order.extend(waiting.iter().zip(0..).map(|(entry, index)| (entry.timestamp, index)));
+        order.sort_by_key(|(timestamp, _)| *timestamp);
+        let early = order.partition_point(|(timestamp, _)| *timestamp < *bound);
+        let count = self.count_to_release(early, all);
+        let Self { waiting, ready, rest, order, .. } = self;
+        let entry_of = |(_, index): &(u64, u32)| waiting.get(*index as usize).copied();
+        let (first, last) = order.split_at(count.min(order.len()));
+        ready.extend(first.iter().filter_map(entry_of));
+        rest.extend(last.iter().filter_map(entry_of));
+        std::mem::swap(waiting, rest);
+        rest.clear();
         self.is_ascending = true;
     }
 }

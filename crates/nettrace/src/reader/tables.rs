@@ -3,9 +3,11 @@
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Range;
 
-use ichnos_model::Trace;
+use ichnos_model::{Frame, Trace};
 
-use crate::{Label, StackRows, ThreadRow, addresses};
+use super::TraceFile;
+use super::walk::Walker;
+use crate::{Block, BlockKind, EventRow, Label, StackRows, ThreadRow, addresses};
 
 /// The threads of version 6.
 #[derive(Debug, Default)]
@@ -57,6 +59,22 @@ impl ThreadTable {
     pub(super) fn get(&self, place: u64) -> Option<&ThreadRow> {
         self.rows.get(usize::try_from(place).ok()?)
     }
+
+    /// The process of the thread of an index.
+    pub(super) fn process(&self, index: u64) -> Option<u64> {
+        self.get(self.place(index)?)?.process_id
+    }
+}
+
+/// The number of the address space of a process; those that are not known share that of the kernel.
+pub(super) fn address_space(process: Option<u64>) -> u32 {
+    process.map_or(0, |process| u32::try_from(process).unwrap_or(u32::MAX))
+}
+
+/// Whether an address is that of the kernel, which all processes share: on all systems with 64-bit addresses, it has
+/// the upper half of them.
+pub(super) fn is_kernel_address(address: u64) -> bool {
+    address >> 63 != 0
 }
 
 /// The lists of labels of version 6 since the last sequence point.
@@ -140,6 +158,10 @@ pub(super) struct StackBlocks {
     ids: BTreeMap<u32, Ids>,
     /// The ids that were looked for last, and those beside them.
     last: Option<(u32, Ids)>,
+    /// Numbers in the stack table of the trace by id and address space, of stacks that processes share; made when they
+    /// are needed.
+    numbers: HashMap<(u32, u32), u32>,
+    frames: Vec<u64>,
 }
 
 /// Ids of stacks that are in a block.
@@ -154,15 +176,23 @@ struct StackBlock {
     first_id: u32,
     /// Where its content is in the file.
     content: Range<usize>,
-    /// Numbers in the stack table of the trace; made when they are needed.
+    /// Numbers in the stack table of the trace, of stacks of a single process; made when they are needed.
     numbers: Option<Vec<u32>>,
+    /// Where each stack is in the content, if processes share them; made when it is needed.
+    stacks: Option<Vec<Range<u32>>>,
 }
 
 /// As many blocks are kept at most between two sequence points.
 const MOST_BLOCKS: usize = 1 << 16;
 
-/// Stands for a stack without frames in [`StackBlock::numbers`].
+/// As many numbers of stacks that processes share are remembered at most.
+const MOST_NUMBERS: usize = 1 << 20;
+
+/// Stands for a stack without frames.
 const EMPTY: u32 = u32::MAX;
+
+/// Stands for a stack that the stack table has no room for.
+const TOO_MANY: u32 = u32::MAX - 1;
 
 /// A stack of an id.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -173,6 +203,18 @@ pub(super) enum Stack {
     Empty,
     /// There is no such stack.
     Unknown,
+    /// The stack table has no room for it.
+    TooMany,
+}
+
+impl Stack {
+    fn new(number: u32) -> Self {
+        match number {
+            EMPTY => Self::Empty,
+            TOO_MANY => Self::TooMany,
+            number => Self::Number(number),
+        }
+    }
 }
 
 impl StackBlocks {
@@ -180,6 +222,7 @@ impl StackBlocks {
         self.blocks.clear();
         self.ids.clear();
         self.last = None;
+        self.numbers.clear();
     }
 
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
@@ -192,8 +235,11 @@ impl StackBlocks {
         }
         let (first, last) = (first_id, first_id.saturating_add(count - 1));
         let block = self.blocks.len();
-        self.blocks.push(StackBlock { first_id: first, content, numbers: None });
+        self.blocks.push(StackBlock { first_id: first, content, numbers: None, stacks: None });
         // What was there before is behind it.
+        if self.ids.range(..=last).next_back().is_some_and(|(_, ids)| ids.last >= first) {
+            self.numbers.clear();
+        }
         while let Some((&begin, &ids)) = self.ids.range(..=last).next_back()
             && ids.last >= first
         {
@@ -220,33 +266,83 @@ impl StackBlocks {
         true
     }
 
-    /// The stack of an id.
+    /// The stack of an id, if there is only one address space.
     pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
-        if !self.has(id) {
-            return Stack::Unknown;
-        }
-        let Some(block) = self.last.and_then(|(_, ids)| self.blocks.get_mut(ids.block)) else {
-            return Stack::Unknown;
-        };
+        let Some(block) = self.find(id) else { return Stack::Unknown };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
-        match numbers.get(index) {
-            Some(&EMPTY) => Stack::Empty,
-            Some(number) => Stack::Number(*number),
-            None => Stack::Unknown,
-        }
+        numbers.get(index).map_or(Stack::Unknown, |number| Stack::new(*number))
     }
+
+    /// The stack of an id, in the address space of a process, and in that of the kernel.
+    pub(super) fn get_in_space(
+        &mut self,
+        id: u32,
+        space: u32,
+        bytes: &[u8],
+        pointer_size: u32,
+        trace: &Trace,
+    ) -> Stack {
+        if let Some(number) = self.numbers.get(&(id, space)) {
+            return Stack::new(*number);
+        }
+        let Some(block) = self.find(id) else { return Stack::Unknown };
+        let index = id.wrapping_sub(block.first_id) as usize;
+        let content = bytes.get(block.content.clone()).unwrap_or_default();
+        let stacks = block.stacks.get_or_insert_with(|| ranges(content));
+        let Some(range) = stacks.get(index) else { return Stack::Unknown };
+        let stack = content.get(range.start as usize..range.end as usize).unwrap_or_default();
+        self.frames.clear();
+        self.frames.extend(addresses(stack, pointer_size));
+        let missing = if self.frames.is_empty() { EMPTY } else { TOO_MANY };
+        let frame = |address: &u64| {
+            let space = if is_kernel_address(*address) { 0 } else { space };
+            Frame::at(*address).in_space(space)
+        };
+        let number = trace.stacks.intern(self.frames.iter().rev().map(frame)).unwrap_or(missing);
+        if self.numbers.len() >= MOST_NUMBERS {
+            self.numbers.clear();
+        }
+        self.numbers.insert((id, space), number);
+        Stack::new(number)
+    }
+
+    /// The block that has an id: the last one, if there are several.
+    fn find(&mut self, id: u32) -> Option<&mut StackBlock> {
+        if !self.has(id) {
+            return None;
+        }
+        let (_, ids) = self.last?;
+        self.blocks.get_mut(ids.block)
+    }
+}
+
+/// Where the addresses of each stack of a block are in its content.
+fn ranges(content: &[u8]) -> Vec<Range<u32>> {
+    let Some(mut rows) = StackRows::read(content) else { return Vec::new() };
+    let mut ranges = Vec::new();
+    while let Some(stack) = rows.next()
+        && let Ok(end) = u32::try_from(rows.position())
+    {
+        // It was read just before the end.
+        ranges.push(end - stack.len() as u32..end);
+    }
+    ranges
 }
 
 /// The numbers of all stacks of a block in the stack table of the trace.
 pub(super) fn intern(content: &[u8], pointer_size: u32, trace: &Trace) -> Vec<u32> {
     let mut frames = Vec::new();
     let rows = StackRows::read(content).into_iter().flatten();
-    rows.map(|stack| intern_stack(stack, pointer_size, trace, &mut frames).unwrap_or(EMPTY)).collect()
+    let number = |stack: &[u8]| {
+        let missing = if addresses(stack, pointer_size).next().is_none() { EMPTY } else { TOO_MANY };
+        intern_stack(stack, pointer_size, trace, &mut frames).unwrap_or(missing)
+    };
+    rows.map(number).collect()
 }
 
-/// The number of a stack; None if it has no frames.
+/// The number of a stack; None if it has no frames, or there is no room for it.
 pub(super) fn intern_stack(
     stack: &[u8],
     pointer_size: u32,
@@ -258,11 +354,74 @@ pub(super) fn intern_stack(
     if frames.is_empty() { None } else { trace.stacks.intern_addresses(0, frames) }
 }
 
+/// Gives all stacks of a file with several address spaces their numbers.
+#[derive(Debug)]
+pub(super) struct StackNumbers<'f> {
+    pub(super) file: &'f TraceFile,
+    pub(super) trace: &'f Trace,
+    pub(super) stacks: StackBlocks,
+}
+
+impl Walker for StackNumbers<'_> {
+    fn block(&mut self, block: &Block) {
+        match block.kind {
+            BlockKind::Stack => {
+                self.stacks.add(&self.file.bytes, block.content.start as usize..block.content.end as usize);
+            }
+            BlockKind::SequencePoint => self.stacks.clear(),
+            _ => {}
+        }
+    }
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, _: u32, threads: &ThreadTable) {
+        if row.stack_id != 0 {
+            let space = address_space(threads.process(row.thread));
+            let pointer_size = self.file.outline.trace.pointer_size;
+            // Its number is remembered by the trace.
+            let _ = self.stacks.get_in_space(row.stack_id, space, &self.file.bytes, pointer_size, self.trace);
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use ichnos_model::{Limits, TraceClass};
+    use ichnos_model::{Limits, StackTable, TraceClass};
 
     use super::*;
+
+    /// A block of stacks of 8-byte addresses.
+    fn block(first_id: u32, stacks: &[&[u64]]) -> Vec<u8> {
+        let mut block = [first_id.to_le_bytes(), (stacks.len() as u32).to_le_bytes()].concat();
+        for stack in stacks {
+            block.extend((8 * stack.len() as u32).to_le_bytes());
+            block.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
+        }
+        block
+    }
+
+    #[test]
+    fn stacks_that_are_empty_unknown_or_too_many() {
+        let mut trace = Trace::new(TraceClass::default(), "", &Limits::default()).unwrap();
+        trace.stacks = StackTable::new(2);
+        let first = block(5, &[&[1], &[], &[2, 1], &[3]]);
+        let bytes = [first.clone(), block(8, &[&[1]])].concat();
+        let mut blocks = StackBlocks::default();
+        blocks.add(&bytes, 0..first.len());
+        let get = |blocks: &mut StackBlocks| [4, 5, 6, 7, 8, 9].map(|id| blocks.get(id, &bytes, 8, &trace));
+        let [unknown, one, empty, two, many] =
+            [Stack::Unknown, Stack::Number(0), Stack::Empty, Stack::Number(1), Stack::TooMany];
+        assert_eq!(get(&mut blocks), [unknown, one, empty, two, many, unknown]);
+        // The last block that has an id counts.
+        blocks.add(&bytes, first.len()..bytes.len());
+        assert_eq!(get(&mut blocks), [unknown, one, empty, two, one, unknown]);
+
+        let mut get = |id, space| blocks.get_in_space(id, space, &bytes, 8, &trace);
+        assert_eq!([4, 5, 6, 7, 8, 9].map(|id| get(id, 0)), [unknown, one, empty, two, one, unknown]);
+        assert_eq!((get(5, 1), get(6, 1), get(5, 0)), (many, empty, one));
+        blocks.clear();
+        assert_eq!(blocks.get(5, &bytes, 8, &trace), Stack::Unknown);
+    }
 
     /// Newer blocks hide the ids of older ones, and what was looked for before makes no difference.
     #[test]

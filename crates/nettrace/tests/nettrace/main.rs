@@ -1,11 +1,22 @@
-//! End-to-end tests of the reader.
+//! End-to-end tests of the reader: what it makes of recorded files, compared with what the reference reader,
+//! TraceEvent, made of them; and of files that are written by hand, damaged and hostile ones among them.
 #![forbid(unsafe_code)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, unreachable_pub)]
 
+mod baselines;
 mod builder;
+mod comparison;
+mod counts;
+mod differences;
+mod dumps;
 mod feed;
 mod fixtures;
 mod hostile;
 mod order;
 mod reading;
+mod reference;
+mod support;
 mod truncated;
+mod typed;
 mod types;
+mod workload;

@@ -1,0 +1,61 @@
+//! Which events are wanted.
+
+use clap::Args;
+
+use crate::time::{self, TimePoint};
+
+/// Which events are wanted: of what time, of which data streams, of which classes.
+#[derive(Args, Debug)]
+pub(crate) struct Selecting {
+    /// Only events from TIME on: 13:45:10.25, +3s, see --help
+    ///
+    /// TIME is a date and a time of day (`2026-05-22 13:45:10.25`), a time of day (`13:45`), seconds (`5.2`)
+    /// or nanoseconds (`@5200000000`) since the origin of the clock, or a time from the beginning of the
+    /// trace (`+3s`).
+    #[arg(
+        long,
+        short_alias = 'b',
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Selection"
+    )]
+    pub(crate) begin: Option<TimePoint>,
+    /// Only events up to TIME
+    #[arg(
+        long,
+        short_alias = 'e',
+        value_name = "TIME",
+        allow_hyphen_values = true,
+        help_heading = "Selection"
+    )]
+    pub(crate) end: Option<TimePoint>,
+    /// The same as --begin BEGIN --end END; `[BEGIN,END]` works, too
+    #[arg(long, short_alias = 't', value_name = "BEGIN,END", allow_hyphen_values = true, value_parser = time::range_from,
+          conflicts_with_all = ["begin", "end"], hide_short_help = true, help_heading = "Selection")]
+    pub(crate) timerange: Option<(TimePoint, TimePoint)>,
+    /// Only data streams whose path or file name matches GLOB: *, ?, [a-z], {a,b}
+    ///
+    /// Can be repeated.
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    pub(crate) stream: Vec<String>,
+    /// Only events whose name matches GLOB
+    ///
+    /// Can be repeated.
+    #[arg(long, value_name = "GLOB", help_heading = "Selection")]
+    pub(crate) event: Vec<String>,
+    /// Only the time range in which all data streams of a trace are active
+    #[arg(long, conflicts_with = "listen", help_heading = "Selection")]
+    pub(crate) stream_intersection: bool,
+}
+
+impl Selecting {
+    /// Since when events are wanted.
+    pub(crate) fn begin(&self) -> Option<TimePoint> {
+        self.timerange.map_or(self.begin, |(begin, _)| Some(begin))
+    }
+
+    /// Until when events are wanted.
+    pub(crate) fn end(&self) -> Option<TimePoint> {
+        self.timerange.map_or(self.end, |(_, end)| Some(end))
+    }
+}

@@ -1,0 +1,323 @@
+//! `ichnos stacks`: the call stacks of events as a profile.
+
+use std::io::{self, BufWriter, Write as _};
+use std::ops::ControlFlow;
+
+use ichnos::Session;
+use ichnos::export::{
+    FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
+    StackThread, StackWeight, TerminalText,
+};
+use ichnos::io::Output;
+use ichnos::model::{Damage, Message, Sink as _, Window};
+
+use crate::args::{Arithmetic, FramesKept, Global, Roots, Stacks, StacksFormat};
+use crate::damage;
+use crate::exit::{Exit, Failure};
+use crate::input;
+use crate::interrupt;
+use crate::output::{self, Destination};
+use crate::progress::Progress;
+use crate::report::Report;
+use crate::scan;
+use crate::selection::{Patterns, Selection};
+use crate::style::{Paint, count, grouped, safe};
+use crate::unmatched;
+
+pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit, Failure> {
+    // Before anything is read: mistakes in patterns should not take an hour to be reported.
+    let selection = Selection::new(&args.selecting, args.clock_gmt, None)?;
+    let threads = ThreadSelection::new(args)?;
+    let session =
+        input::open(&args.reading, Arithmetic::Exact, scan::progress(global.progress, report), report)?;
+    let mut damaged = input::report_problems(&session, report);
+    let window = selection.times.window(&session)?;
+    input::report_empty_traces(&session, report);
+    interrupt::watch();
+    let mut progress = Progress::new(global.progress, &session, false, report);
+    progress.limit_damage(args.reading.limits().report.damage);
+    let mut pass = Pass {
+        collector: StackCollector::new(options(args)).of_threads(move |thread| threads.wants(thread)),
+        selection,
+        strict: args.reading.strict,
+        events: 0,
+        damages: 0,
+        lost: 0,
+        refused: None,
+    };
+    pass.read(&session, window, &mut progress, report)?;
+    progress.finish();
+    if let Some(line) = pass.refused {
+        return Err(Failure::new(line)
+            .help("without --strict, reading resumes at the next packet or record that can be read"));
+    }
+    if interrupt::is_requested() && !session.is_live() {
+        return Ok(interrupt::exit());
+    }
+    damaged |= pass.damages > 0;
+    if pass.lost > 0 {
+        report.note(&format!("the tracer discarded {}", count(pass.lost, "event")));
+    }
+    let profile = pass.collector.finish();
+    report_left_out(&profile, args, report);
+    if profile.weight() == 0 {
+        unmatched::explain(&session, &pass.selection, window, pass.events, report);
+        report_nothing(&profile, args, report);
+        return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
+    }
+    match args.top {
+        Some(most) => print_top(&profile, most, args, global)?,
+        None => write(&profile, args)?,
+    }
+    Ok(if damaged { Exit::Damaged } else { Exit::Success })
+}
+
+/// Reads what is wanted of a session.
+struct Pass {
+    collector: StackCollector,
+    selection: Selection,
+    strict: bool,
+    /// Events that were selected.
+    events: u64,
+    damages: u64,
+    /// Events that were discarded by the tracer.
+    lost: u64,
+    /// The damage that ended the pass.
+    refused: Option<String>,
+}
+
+impl Pass {
+    fn read(
+        &mut self,
+        session: &Session,
+        window: Window,
+        progress: &mut Progress,
+        report: Report,
+    ) -> Result<(), Failure> {
+        let mut reader = session
+            .reader(window, |stream| self.selection.wants_file(&stream.name))
+            .map_err(|error| input::failure(&error))?;
+        if self.selection.stream_intersection {
+            reader
+                .intersect_streams()
+                .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
+        }
+        let mut failed = Ok(());
+        reader.cursor().drain_all(&mut |message| match self.take(message, progress, report) {
+            Ok(flow) => flow,
+            Err(error) => {
+                failed = Err(error);
+                ControlFlow::Break(())
+            }
+        });
+        Ok(failed?)
+    }
+
+    #[inline]
+    fn take(
+        &mut self,
+        message: &Message<'_>,
+        progress: &mut Progress,
+        report: Report,
+    ) -> io::Result<ControlFlow<()>> {
+        if !self.selection.wants(message) {
+            return Ok(ControlFlow::Continue(()));
+        }
+        match message {
+            Message::Event(_) => {
+                self.events += 1;
+                progress.step(1, || message.nanoseconds());
+                return self.collector.message(message);
+            }
+            Message::DiscardedEvents(discarded) => {
+                self.lost = self.lost.saturating_add(discarded.count.unwrap_or_default());
+            }
+            Message::Damage(found) => {
+                let found: &Damage = found;
+                if self.strict {
+                    self.refused = Some(damage::line(found));
+                    return Ok(ControlFlow::Break(()));
+                }
+                self.damages += 1;
+                progress.damage(&damage::line(found), report);
+            }
+            _ => {}
+        }
+        let end = interrupt::is_requested();
+        Ok(if end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+/// Which processes and threads are wanted.
+struct ThreadSelection {
+    processes: Option<Patterns>,
+    threads: Option<Patterns>,
+}
+
+impl ThreadSelection {
+    fn new(args: &Stacks) -> Result<Self, Failure> {
+        Ok(Self {
+            processes: Patterns::new(&args.process, "--process")?,
+            threads: Patterns::new(&args.thread, "--thread")?,
+        })
+    }
+
+    fn wants(&self, thread: &StackThread) -> bool {
+        let wants = |patterns: &Option<Patterns>, number: Option<i128>, name: &Option<String>| {
+            let Some(patterns) = patterns else { return true };
+            number.is_some_and(|number| patterns.matches(&number.to_string()))
+                || name.as_ref().is_some_and(|name| patterns.matches(name))
+        };
+        wants(&self.processes, thread.process, &thread.process_name)
+            && wants(&self.threads, thread.thread, &thread.thread_name)
+    }
+}
+
+fn options(args: &Stacks) -> StackOptions {
+    let mut options = StackOptions::default();
+    options.weight = match args.weight.as_str() {
+        "samples" => StackWeight::Samples,
+        "time" => StackWeight::Time,
+        "time-before" => StackWeight::TimeBefore,
+        field => StackWeight::Field(field.to_owned()),
+    };
+    for (path, value) in &args.only {
+        match options.only.iter_mut().find(|known| known.path == *path) {
+            Some(known) => known.values.push(value.clone()),
+            None => options.only.push(FieldValues { path: path.clone(), values: vec![value.clone()] }),
+        }
+    }
+    options.frames = match args.frames {
+        FramesKept::All => StackFrames::All,
+        FramesKept::Named => StackFrames::Named,
+        FramesKept::Managed => StackFrames::Managed,
+    };
+    options.with_times = args.top.is_none() && format(args).has_times();
+    options.all_events = !args.selecting.event.is_empty();
+    options
+}
+
+fn format(args: &Stacks) -> StackFormat {
+    match args.format() {
+        StacksFormat::Folded => StackFormat::Folded,
+        StacksFormat::Speedscope => StackFormat::Speedscope,
+        StacksFormat::Pprof => StackFormat::Pprof,
+        StacksFormat::Firefox => StackFormat::Firefox,
+        StacksFormat::Svg => StackFormat::Svg,
+    }
+}
+
+fn write(profile: &StackProfile, args: &Stacks) -> Result<(), Failure> {
+    let output: Output = ichnos::io::create(args.output.as_deref())
+        .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
+    let format = format(args);
+    if output.is_terminal() && args.format() == StacksFormat::Pprof {
+        return Err(Failure::new("the format pprof is binary, and the output is a terminal")
+            .help("write it to a file: `-o FILE.pb.gz`"));
+    }
+    let roots = match args.roots {
+        Roots::None => StackRoots::None,
+        Roots::Process => StackRoots::Process,
+        Roots::Thread => StackRoots::Thread,
+    };
+    let mut output = Destination::new(output, TerminalText::Lines { colors: false });
+    let mut buffered = BufWriter::with_capacity(64 << 10, &mut output);
+    profile.write(format, roots, &mut buffered)?;
+    buffered.flush()?;
+    drop(buffered);
+    output.finish()?;
+    Ok(())
+}
+
+/// Prints a table of the functions that count most.
+fn print_top(profile: &StackProfile, most: usize, args: &Stacks, global: &Global) -> Result<(), Failure> {
+    let paint = if args.output.is_none() { Paint::stdout(global.color) } else { Paint::PLAIN };
+    let all = profile.weight();
+    let functions = profile.functions();
+    let (number, unit): (fn(u64) -> String, &str) = match args.weight.as_str() {
+        "samples" => (grouped, "samples"),
+        "time" | "time-before" => (milliseconds, "ms"),
+        field => (grouped, field),
+    };
+    let mut rows = vec![["exclusive", "", "inclusive", ""].map(str::to_owned)];
+    for function in functions.iter().take(most) {
+        let part = |weight: u64| format!("{:.1} %", 100.0 * weight as f64 / all as f64);
+        let (exclusive, inclusive) = (function.exclusive, function.inclusive);
+        rows.push([number(exclusive), part(exclusive), number(inclusive), part(inclusive)]);
+    }
+    let widths: [usize; 4] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
+    let names = std::iter::once("function").chain(functions.iter().map(|function| function.label.as_str()));
+    let mut text = String::new();
+    for (i, (row, name)) in rows.iter().zip(names).enumerate() {
+        let cells = row.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}"));
+        let line = format!("{}  ", cells.collect::<Vec<_>>().join("  "));
+        let name = safe(name);
+        text.push_str(&if i == 0 {
+            paint.faint(&format!("{line}{name}"))
+        } else {
+            format!("{line}{}", paint.name(&name))
+        });
+        text.push('\n');
+    }
+    let samples = count(profile.samples(), "sample");
+    let sum = if unit == "samples" { String::new() } else { format!(", {} {}", number(all), safe(unit)) };
+    text.push_str(&paint.faint(&format!("{samples}{sum}, {}", count(functions.len() as u64, "function"))));
+    text.push('\n');
+    match args.output.as_deref() {
+        None => output::print(&text, paint)?,
+        path => {
+            let mut output = ichnos::io::create(path)
+                .map_err(|error| Failure::new(format!("the output cannot be opened: {error}")))?;
+            output.write_all(text.as_bytes())?;
+            output.finish()?;
+        }
+    }
+    Ok(())
+}
+
+/// Nanoseconds as milliseconds.
+fn milliseconds(nanoseconds: u64) -> String {
+    format!("{}.{:03}", grouped(nanoseconds / 1_000_000), nanoseconds / 1_000 % 1_000)
+}
+
+/// Says which samples count nothing.
+fn report_left_out(profile: &StackProfile, args: &Stacks, report: Report) {
+    let LeftOut { without_frames, without_time, without_weight, .. } = profile.left_out();
+    for (name, number) in profile.not_counted() {
+        let (name, samples) = (safe(name), count(*number, "sample"));
+        report.notice(&format!(
+            "{samples} of the class {name} are not counted: `--event '{name}'` counts them"
+        ));
+    }
+    if without_frames > 0 {
+        let samples = count(without_frames, "sample");
+        report.notice(&format!("{samples} without a frame that is kept: left out"));
+    }
+    if without_time > 0 {
+        report.warning(&format!("{} without a time: left out", count(without_time, "sample")));
+    }
+    if without_weight > 0 {
+        let samples = count(without_weight, "sample");
+        report
+            .warning(&format!("{samples} without a number in the field `{}`: left out", safe(&args.weight)));
+    }
+}
+
+/// Says why there is nothing to write.
+fn report_nothing(profile: &StackProfile, args: &Stacks, report: Report) {
+    if profile.samples() > 0 {
+        let samples = count(profile.samples(), "sample");
+        let help = match args.weight.as_str() {
+            "time" | "time-before" => {
+                "a sample counts until the next one of the same thread; `--weight samples` counts each of them"
+            }
+            _ => "choose another field by --weight",
+        };
+        report.warning_with_help(&format!("{samples} that count nothing: nothing is written"), help);
+    } else if profile.left_out() == LeftOut::default() {
+        let help = "`ichnos cat --format jsonl` shows which members of events mean a stack";
+        report.warning_with_help("no event has a call stack that is wanted: nothing is written", help);
+    }
+}

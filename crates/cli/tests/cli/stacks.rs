@@ -1,0 +1,206 @@
+//! `ichnos stacks`, and the frames that `ichnos cat` prints, of a trace that is made here.
+
+use std::path::{Path, PathBuf};
+
+use crate::support::{Directory, Run, ichnos, recorded};
+use crate::transcript::transcript;
+
+/// Appends an integer of 7 bits a byte.
+fn push(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+fn utf16(text: &str) -> Vec<u8> {
+    text.encode_utf16().chain([0]).flat_map(u16::to_le_bytes).collect()
+}
+
+/// A trace file, as the .NET runtime writes them (version 4).
+struct File(Vec<u8>);
+
+impl File {
+    fn new() -> Self {
+        let mut file = Self(b"Nettrace\x14\0\0\0!FastSerialization.1".to_vec());
+        file.begin("Trace", 4);
+        // 2026-01-02, a Friday, 03:04:05.006; times in nanoseconds from 1,000 on; pointers of 8 bytes.
+        let date: [u16; 8] = [2026, 1, 5, 2, 3, 4, 5, 6];
+        file.0.extend(date.into_iter().flat_map(u16::to_le_bytes));
+        file.0.extend([1_000_u64, 1_000_000_000].into_iter().flat_map(u64::to_le_bytes));
+        file.0.extend([8_u32, 77, 2, 0].into_iter().flat_map(u32::to_le_bytes));
+        file.0.push(6);
+        file
+    }
+
+    fn begin(&mut self, name: &str, version: u32) {
+        self.0.extend([5, 5, 1]);
+        let header = [version, version.min(2) * u32::from(version > 2) * 2, name.len() as u32];
+        self.0.extend(header.into_iter().flat_map(u32::to_le_bytes));
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.push(6);
+    }
+
+    fn block(mut self, name: &str, content: &[u8]) -> Self {
+        self.begin(name, 2);
+        self.0.extend((content.len() as u32).to_le_bytes());
+        self.0.resize(self.0.len().next_multiple_of(4), 0);
+        self.0.extend_from_slice(content);
+        self.0.push(6);
+        self
+    }
+
+    /// A block of rows with compressed headers.
+    fn rows(self, name: &str, rows: &[u8], times: [u64; 2]) -> Self {
+        let header = [20_u16, 1].into_iter().flat_map(u16::to_le_bytes);
+        let header: Vec<u8> = header.chain(times.into_iter().flat_map(u64::to_le_bytes)).collect();
+        self.block(name, &[&header, rows].concat())
+    }
+
+    fn write(mut self, path: PathBuf) -> PathBuf {
+        self.0.push(1);
+        std::fs::write(&path, self.0).unwrap();
+        path
+    }
+}
+
+/// A trace of samples: `(time in ms, thread, stack, type)`; type 1 is outside of managed code, 2 within.
+fn trace(directory: &Path) -> PathBuf {
+    let samples: [(u64, u64, u64, u32); 7] = [
+        (1, 11, 1, 2),
+        (2, 11, 2, 2),
+        (3, 12, 3, 2),
+        (4, 11, 2, 1),
+        (7, 11, 1, 2),
+        (9, 12, 3, 2),
+        (12, 11, 1, 2),
+    ];
+    let mut metadata = 1_u32.to_le_bytes().to_vec();
+    metadata.extend(utf16("Microsoft-DotNETCore-SampleProfiler"));
+    metadata.extend(0_u32.to_le_bytes());
+    metadata.extend(utf16(""));
+    metadata.extend([0; 20]);
+    // Its time, the size of the payload, and the payload.
+    let mut metadata_rows = vec![0x80, 0];
+    push(&mut metadata_rows, metadata.len() as u64);
+    metadata_rows.extend(metadata);
+    let stacks: [&[u64]; 3] = [&[0x2010, 0x1010], &[0x3010, 0x2020, 0x1010], &[0x4000]];
+    let mut stack_block = [1_u32, 3].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    for stack in stacks {
+        stack_block.extend((8 * stack.len() as u32).to_le_bytes());
+        stack_block.extend(stack.iter().flat_map(|address| address.to_le_bytes()));
+    }
+    let (mut rows, mut last) = (Vec::new(), 0);
+    for (number, (time, thread, stack, kind)) in samples.into_iter().enumerate() {
+        let time = 1_000 + time * 1_000_000;
+        // All fields, and in order of time. Sequence numbers of the one thread that captures follow each other.
+        rows.push(0x01 | 0x02 | 0x04 | 0x08 | 0x40 | 0x80);
+        push(&mut rows, 1);
+        push(&mut rows, 0);
+        push(&mut rows, 99);
+        push(&mut rows, (number % 2) as u64);
+        push(&mut rows, thread);
+        push(&mut rows, stack);
+        push(&mut rows, time - last);
+        last = time;
+        push(&mut rows, 4);
+        rows.extend(kind.to_le_bytes());
+    }
+    File::new()
+        .rows("MetadataBlock", &metadata_rows, [0, 0])
+        .block("StackBlock", &stack_block)
+        .rows("EventBlock", &rows, [1_001_000, last])
+        .write(directory.join("samples.nettrace"))
+}
+
+fn run(directory: &Directory, words: &str) -> Run {
+    let path = trace(directory);
+    let words = words.split(' ').map(str::to_owned);
+    let mut words: Vec<String> = words.filter(|word| !word.is_empty()).collect();
+    words.insert(1, path.to_string_lossy().into_owned());
+    ichnos(words)
+}
+
+#[test]
+fn profiles() {
+    let _transcript = transcript!();
+    let directory = Directory::new("stacks");
+    for options in [
+        "",
+        "--weight time",
+        "--weight time-before --where Type=Managed",
+        "--roots thread --thread 11",
+        "--process 78",
+        "--top 3 --weight time",
+        "--format speedscope --weight time",
+        "--begin=+4ms",
+        "--weight Type",
+        "--weight nothing",
+        "--frames managed",
+        "--event *nothing*",
+        "--top 3 --format folded",
+    ] {
+        run(&directory, &format!("stacks {options}"));
+    }
+}
+
+#[test]
+fn the_name_of_the_file_decides() {
+    let directory = Directory::new("stacks-files");
+    for (name, begin) in [
+        ("a.speedscope.json", &b"{\"$schema\":\"https://www.speedscope.app"[..]),
+        ("a.json", b"{\"meta\":"),
+        ("a.pb.gz", b"\x1f\x8b"),
+        ("a.svg", b"<?xml"),
+        ("a.txt", b"0x"),
+    ] {
+        let output = directory.join(name);
+        run(&directory, &format!("stacks --weight time -o {}", output.display())).expect(0, &[]);
+        assert!(std::fs::read(output).unwrap().starts_with(begin), "{name}");
+    }
+}
+
+/// Where nothing counts, nothing is written: viewers do not load what is empty.
+#[test]
+fn nothing_is_written_of_nothing() {
+    let directory = Directory::new("stacks-nothing");
+    let output = directory.join("out.svg");
+    run(&directory, &format!("stacks --process 78 -o {}", output.display()))
+        .expect(1, &["no event has a call stack"]);
+    assert!(!output.exists());
+}
+
+#[test]
+fn frames_below_events() {
+    let directory = Directory::new("stacks-cat");
+    let cat = |options: &str| run(&directory, &format!("cat -n 2 {options}"));
+    let lines = ["    0x2010\n    0x1010\n", "    0x3010\n    0x2020\n    0x1010\n"];
+    for format in ["pretty", "details", "log"] {
+        cat(&format!("--stacks -f {format}")).expect(0, &[]).prints(&lines);
+        let without = cat(&format!("-f {format}")).expect(0, &[]);
+        assert!(!without.out.contains("0x2010"), "{}", without.out);
+    }
+    let members = [
+        r#","stacks":{"stack":[{"address":8208},{"address":4112}]}}"#,
+        r#","stacks":{"stack":[{"address":12304},{"address":8224},{"address":4112}]}}"#,
+    ];
+    for format in ["jsonl", "log-json"] {
+        cat(&format!("--stacks -f {format}")).expect(0, &[]).prints(&members);
+    }
+    cat("--stacks -f null").expect(2, &["`--stacks` does not apply to the format `null`"]);
+}
+
+/// What a reader that nobody here wrote makes of samples: the time since the sample before of the same thread, of all
+/// samples, and of those of which the one before was taken in managed code.
+#[test]
+fn times_of_recorded_samples() {
+    let Some(directory) = recorded("nettrace/dotnetdiag") else { return };
+    let file = "dotnet-5.0-SampleProfiler-single-thread";
+    let trace = directory.join(format!("{file}.golden.nettrace")).to_string_lossy().into_owned();
+    for (expected, options) in [("", &[][..]), ("-managed-only", &["--where", "Type=Managed"])] {
+        let expected = std::fs::read_to_string(directory.join(format!("{file}{expected}.txt"))).unwrap();
+        let words = ["stacks", &trace, "--weight", "time-before"].into_iter().chain(options.iter().copied());
+        assert_eq!(ichnos(words).expect(0, &[]).out, expected);
+    }
+}

@@ -1,0 +1,252 @@
+//! The call stacks of an event, frame by frame, beside the event.
+
+use ichnos_model::{Event, FieldRef, Frame, Meaning, Resolved};
+
+use crate::jsonl::fields::push_string;
+use crate::number;
+use crate::printable::printable;
+
+/// The members of an event record class that are numbers of call stacks, with their names.
+#[derive(Debug, Default)]
+pub(crate) struct EventStacks {
+    members: Box<[(FieldRef, Box<str>)]>,
+}
+
+impl EventStacks {
+    /// Those of the class of an event; none unless they are `wanted`.
+    pub(crate) fn of(event: &Event<'_>, wanted: bool) -> Self {
+        let members = event.class.meanings.members(Meaning::Stack).filter(|_| wanted);
+        let members = members.filter_map(|member| {
+            let name = event.plan(member.scope)?.member_name(member.index as usize).unwrap_or_default();
+            Some((FieldRef::of_member(event, member)?, name.into()))
+        });
+        Self { members: members.collect() }
+    }
+
+    /// Whether there are none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.members.is_empty()
+    }
+
+    /// Appends a line for each frame, the innermost one first: `module!symbol+0x1a`, with as much of it as
+    /// is known.
+    #[inline]
+    pub(crate) fn push_lines(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+        for (field, _) in &self.members {
+            for_each_frame(event, field, |frame, resolved| {
+                out.extend_from_slice(b"    ");
+                push_frame(out, frame, resolved);
+                out.push(b'\n');
+            });
+        }
+    }
+
+    /// Appends a member to a JSON object that has members: an object with the frames of each stack, the innermost
+    /// one first, by the name of the member that the stack is.
+    #[inline]
+    pub(crate) fn push_json(&self, out: &mut Vec<u8>, event: &Event<'_>) {
+        if self.members.is_empty() {
+            return;
+        }
+        out.extend_from_slice(b",\"stacks\":");
+        for (i, (field, name)) in self.members.iter().enumerate() {
+            out.push(if i == 0 { b'{' } else { b',' });
+            push_string(out, name);
+            out.extend_from_slice(b":[");
+            let mut separator = None;
+            for_each_frame(event, field, |frame, resolved| {
+                out.extend(separator.replace(b','));
+                push_json_frame(out, frame, resolved);
+            });
+            out.push(b']');
+        }
+        out.push(b'}');
+    }
+}
+
+/// Visits the frames of the stack that a field is the number of, with what is known of their addresses at the time of
+/// the event.
+fn for_each_frame(event: &Event<'_>, field: &FieldRef, mut visit: impl FnMut(&Frame, Option<Resolved<'_>>)) {
+    let stack = event.get(field).and_then(|value| u32::try_from(value.as_u64()?).ok());
+    let Some(stack) = stack else { return };
+    let trace = &event.stream.trace;
+    // First, since that can mean to read the whole trace.
+    let symbols = trace.symbols();
+    let time = event.nanoseconds().unwrap_or(i128::MAX);
+    for (_, frame) in trace.stacks.view().frames(stack) {
+        let resolve = |address| symbols.resolve(frame.address_space, address, time);
+        visit(frame, frame.address.and_then(resolve));
+    }
+}
+
+/// The function of a frame, and how far behind its beginning the address is.
+fn function<'a>(frame: &'a Frame, resolved: Option<Resolved<'a>>) -> Option<(&'a str, Option<u64>)> {
+    let found = || {
+        let symbol = resolved?.symbol;
+        Some((symbol.name.as_deref()?, frame.address.map(|address| address.saturating_sub(symbol.begin))))
+    };
+    frame.symbol.as_deref().map(|name| (name, None)).or_else(found)
+}
+
+fn module<'a>(frame: &'a Frame, resolved: Option<Resolved<'a>>) -> Option<&'a str> {
+    let found = || resolved?.module.map(|module| &**module);
+    frame.module.as_deref().or_else(found)
+}
+
+fn push_frame(out: &mut Vec<u8>, frame: &Frame, resolved: Option<Resolved<'_>>) {
+    if let Some(module) = module(frame, resolved) {
+        out.extend_from_slice(printable(module).as_bytes());
+        out.push(b'!');
+    }
+    match (function(frame, resolved), frame.address) {
+        (Some((name, offset)), _) => {
+            out.extend_from_slice(printable(name).as_bytes());
+            if let Some(offset) = offset {
+                out.push(b'+');
+                push_hex(out, offset);
+            }
+        }
+        (None, Some(address)) => push_hex(out, address),
+        (None, None) => out.push(b'?'),
+    }
+}
+
+fn push_json_frame(out: &mut Vec<u8>, frame: &Frame, resolved: Option<Resolved<'_>>) {
+    let begin = out.len();
+    let member = |out: &mut Vec<u8>, name: &str| {
+        out.push(if out.len() == begin { b'{' } else { b',' });
+        push_string(out, name);
+        out.push(b':');
+    };
+    if let Some(address) = frame.address {
+        member(out, "address");
+        number::push_unsigned(out, address);
+    }
+    let function = function(frame, resolved);
+    if let Some((name, _)) = function {
+        member(out, "symbol");
+        push_string(out, name);
+    }
+    if let Some((_, Some(offset))) = function {
+        member(out, "offset");
+        number::push_unsigned(out, offset);
+    }
+    if let Some(module) = module(frame, resolved) {
+        member(out, "module");
+        push_string(out, module);
+    }
+    if out.len() == begin {
+        out.push(b'{');
+    }
+    out.push(b'}');
+}
+
+fn push_hex(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(b"0x");
+    let begin = out.len();
+    number::push_hex_upper(out, value);
+    out[begin..].make_ascii_lowercase();
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use ichnos_model::{Frame, Meaning, Scope, Symbol, Symbols};
+
+    use crate::testing::{Fixture, Shared, structure, u8_class};
+    use crate::{
+        Details, DetailsOptions, JsonLines, JsonLinesOptions, Log, LogForm, LogOptions, Pretty, PrettyOptions,
+    };
+
+    fn fixture() -> Fixture {
+        let fixture = Fixture::with(structure(vec![("stack", u8_class()), ("x", u8_class())]), |trace| {
+            let class = Arc::make_mut(&mut trace.data_streams[0].event_records[0]);
+            class.meanings.insert(Scope::Payload, 0, Meaning::Stack);
+        });
+        let trace = &fixture.stream.trace;
+        let known = Frame::named("a\nb").with_module("m\x1b");
+        assert_eq!(trace.stacks.intern([known, Frame::default(), Frame::at(0x20), Frame::at(0x1a)]), Some(3));
+        trace.set_symbols(|| {
+            let symbol = |begin, end, name: Option<&str>, module: Option<&str>| Symbol {
+                begin,
+                end,
+                from: 5,
+                name: name.map(Into::into),
+                module: module.map(Into::into),
+                ..Symbol::default()
+            };
+            Symbols::new([(0, symbol(0x10, 0x1f, Some("f"), None)), (0, symbol(0, 0x30, None, Some("lib")))])
+        });
+        fixture
+    }
+
+    #[test]
+    fn frames_stand_below_their_event() {
+        let fixture = fixture();
+        let out = Shared::default();
+        let mut options =
+            PrettyOptions { stacks: true, no_delta: true, clock_seconds: true, ..Default::default() };
+        options.fields = crate::PrettyFields::NONE;
+        let mut sink = Pretty::new(out.clone(), options);
+        fixture.event(&mut sink, 5, &[3, 1]);
+        fixture.event(&mut sink, 4, &[2, 1]);
+        fixture.event(&mut sink, 5, &[200, 1]);
+        fixture.end(&mut sink);
+        let event = |time: u8, stack: u8| {
+            format!("[0.00000000{time}] ev: {{ cpu = 2 }}, {{ stack = {stack}, x = 1 }}\n")
+        };
+        let known = "    ?\n    m\\x1b!a\\nb\n";
+        let expected = [
+            &event(5, 3),
+            "    lib!f+0xa\n    lib!0x20\n",
+            known,
+            &event(4, 2),
+            "    0x20\n",
+            known,
+            &event(5, 200),
+        ];
+        assert_eq!(out.text(), expected.concat());
+    }
+
+    #[test]
+    fn json_has_frames_as_a_member() {
+        let fixture = fixture();
+        let frames = concat!(
+            r#","stacks":{"stack":[{"address":26,"symbol":"f","offset":10,"module":"lib"},"#,
+            r#"{"address":32,"module":"lib"},{},{"symbol":"a\nb","module":"m\u001b"}]}}"#,
+            "\n"
+        );
+        let out = Shared::default();
+        let mut sink = JsonLines::new(out.clone(), JsonLinesOptions { stacks: true, ..Default::default() });
+        fixture.event(&mut sink, 5, &[3, 1]);
+        fixture.end(&mut sink);
+        let text = out.text();
+        let line = text.lines().find(|line| line.starts_with(r#"{"type":"event","#)).unwrap();
+        assert!(format!("{line}\n").ends_with(frames), "{text}");
+        assert!(!text.contains(r#"{"type":"stack""#), "{text}");
+        let out = Shared::default();
+        let options = LogOptions { stacks: true, form: LogForm::Json, ..Default::default() };
+        let mut sink = Log::new(out.clone(), options);
+        fixture.event(&mut sink, 5, &[3, 1]);
+        fixture.end(&mut sink);
+        assert!(out.text().ends_with(frames), "{}", out.text());
+    }
+
+    #[test]
+    fn details_and_logs_have_the_same_lines() {
+        let fixture = fixture();
+        let lines = "    lib!f+0xa\n    lib!0x20\n    ?\n    m\\x1b!a\\nb\n";
+        let out = Shared::default();
+        let mut sink = Log::new(out.clone(), LogOptions { stacks: true, ..Default::default() });
+        fixture.event(&mut sink, 5, &[3, 1]);
+        fixture.end(&mut sink);
+        assert!(out.text().ends_with(lines), "{}", out.text());
+        let out = Shared::default();
+        let mut sink = Details::new(out.clone(), DetailsOptions { stacks: true, ..Default::default() });
+        fixture.begin(&mut sink);
+        fixture.event(&mut sink, 5, &[3, 1]);
+        fixture.end(&mut sink);
+        assert!(out.text().contains(lines), "{}", out.text());
+    }
+}

@@ -1,0 +1,500 @@
+//! Takes events, and keeps the stacks of those that have one.
+
+use std::collections::{BTreeSet, HashMap};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{DataStream, Event, EventRole, FieldRef, FieldValue, Meaning, Message, Sink, Trace};
+
+use super::calls::{Calls, NO_CALL};
+use super::condition::Condition;
+use super::packed::{Sample, Samples};
+use super::profile::{LeftOut, StackProfile, StackThread, ThreadSamples, Total};
+use super::resolve::Resolver;
+use super::{StackOptions, StackWeight};
+use crate::stream_table::StreamTable;
+use crate::time::has_dates;
+
+/// Samples that are kept before their calls are looked up: as many as fit into this number of bytes.
+const MOST_BUFFERED: usize = 16 << 20;
+
+/// How many threads, and how many names of processes and threads, are told apart: those that come later are one.
+const MOST_THREADS: usize = 1 << 16;
+
+/// Whether a thread counts.
+type Selection = Box<dyn FnMut(&StackThread) -> bool + Send>;
+
+/// Makes a [`StackProfile`] of events.
+///
+/// For each event, this takes a few steps: its stack is a number. What it stands for is looked up
+/// once for all samples that have it.
+pub struct StackCollector {
+    options: StackOptions,
+    selection: Selection,
+    /// By data stream: the index of its trace.
+    streams: StreamTable<usize, (), Option<Source>>,
+    traces: Vec<TraceState>,
+    threads: Vec<ThreadState>,
+    /// Indexes of `threads`; None: the thread does not count.
+    by_key: HashMap<ThreadKey, Option<usize>>,
+    /// The thread of the event before.
+    last: Option<(ThreadKey, Option<usize>)>,
+    names: Names,
+    /// Names of the classes of samples, as numbers: what one of them counts is nothing that another one counts.
+    kinds: HashMap<String, usize>,
+    calls: Calls,
+    /// How many bytes the samples take whose calls are not looked up yet.
+    buffered: usize,
+    /// Whether there was a sample of a profiler, so that no other events count.
+    only_samples: bool,
+    left_out: LeftOut,
+}
+
+/// What is kept of a trace.
+struct TraceState {
+    trace: Arc<Trace>,
+    resolver: Resolver,
+    has_dates: bool,
+}
+
+/// The members of an event record class that make its events samples.
+#[derive(Debug)]
+struct Source {
+    /// Whether they are samples of a profiler.
+    is_sample: bool,
+    /// Which of [`StackCollector::kinds`].
+    kind: usize,
+    stacks: Box<[FieldRef]>,
+    process: Option<FieldRef>,
+    process_name: Option<FieldRef>,
+    thread: Option<FieldRef>,
+    weight: Option<FieldRef>,
+    conditions: Box<[Condition]>,
+}
+
+/// What is known of a sample before it is known what its stack stands for.
+struct Found {
+    stack: u32,
+    thread: ThreadKey,
+    weight: u64,
+    /// Whether it counts.
+    is_wanted: bool,
+}
+
+/// The last sample of a thread.
+struct Last {
+    time: i128,
+    stack: u32,
+    is_wanted: bool,
+}
+
+/// What distinguishes threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+struct ThreadKey {
+    trace: usize,
+    kind: usize,
+    process: Id,
+    thread: Id,
+}
+
+/// A process or a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Id {
+    None,
+    Number(i128),
+    /// An index of a name.
+    Name(u32),
+}
+
+/// Names of processes and threads, as numbers.
+#[derive(Default)]
+struct Names {
+    names: Vec<Arc<[u8]>>,
+    indexes: HashMap<Arc<[u8]>, u32>,
+}
+
+impl Names {
+    fn id(&mut self, name: &[u8]) -> Id {
+        if let Some(index) = self.indexes.get(name) {
+            return Id::Name(*index);
+        }
+        if self.names.len() >= MOST_THREADS {
+            return Id::None;
+        }
+        let (index, name) = (self.names.len() as u32, Arc::<[u8]>::from(name));
+        self.names.push(Arc::clone(&name));
+        self.indexes.insert(name, index);
+        Id::Name(index)
+    }
+
+    fn text(&self, index: u32) -> Option<String> {
+        Some(String::from_utf8_lossy(self.names.get(index as usize)?).into_owned())
+    }
+}
+
+/// What is kept of a thread.
+struct ThreadState {
+    trace: usize,
+    kind: usize,
+    /// How many samples were taken.
+    taken: u64,
+    kept: ThreadSamples,
+    /// Samples whose calls are not looked up yet, with their stacks.
+    buffer: Samples,
+    /// The sample that lasts until the next one, where time is what counts.
+    last: Option<Last>,
+    /// The time of the first sample.
+    begin: Option<i128>,
+}
+
+impl std::fmt::Debug for StackCollector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("StackCollector").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl StackCollector {
+    /// Collects all stacks.
+    #[must_use]
+    pub fn new(options: StackOptions) -> Self {
+        Self {
+            options,
+            selection: Box::new(|_| true),
+            streams: StreamTable::default(),
+            traces: Vec::new(),
+            threads: Vec::new(),
+            by_key: HashMap::new(),
+            last: None,
+            names: Names::default(),
+            kinds: HashMap::new(),
+            calls: Calls::default(),
+            buffered: 0,
+            only_samples: false,
+            left_out: LeftOut::default(),
+        }
+    }
+
+    /// Collects the stacks of those threads only for which `wants` is true.
+    #[must_use]
+    pub fn of_threads(self, wants: impl FnMut(&StackThread) -> bool + Send + 'static) -> Self {
+        Self { selection: Box::new(wants), ..self }
+    }
+
+    /// The profile of all that was collected.
+    #[must_use]
+    pub fn finish(mut self) -> StackProfile {
+        let not_counted = self.choose_kind();
+        if self.options.weight == StackWeight::Time {
+            // Nothing comes after the last sample of a thread.
+            for thread in &mut self.threads {
+                if let Some(Last { time, stack, is_wanted: true }) = thread.last.take() {
+                    thread.buffer.push(Sample { time, stack, weight: 0 });
+                }
+            }
+        }
+        self.look_up();
+        let begin = self.threads.iter().filter_map(|thread| thread.begin).min();
+        let mut threads: Vec<ThreadSamples> = self.threads.into_iter().map(|thread| thread.kept).collect();
+        threads.retain(|thread| !thread.totals.is_empty());
+        threads.sort_by(|a, b| {
+            let key = |thread: &ThreadSamples| (thread.thread.process, thread.thread.thread);
+            key(a).cmp(&key(b))
+        });
+        let name = |state: &TraceState| {
+            let trace = &state.trace;
+            let file = trace.path.rsplit('/').next().unwrap_or_default();
+            if trace.name.is_empty() { file.to_owned() } else { trace.name.clone() }
+        };
+        let names: BTreeSet<String> = self.traces.iter().map(name).collect();
+        StackProfile {
+            title: names.into_iter().collect::<Vec<_>>().join(", "),
+            weight: self.options.weight,
+            calls: self.calls,
+            threads,
+            begin,
+            has_dates: self.traces.iter().all(|trace| trace.has_dates),
+            left_out: self.left_out,
+            not_counted,
+        }
+    }
+
+    /// Keeps the samples of the class that has most of them; gives the names of the others, and how many samples they
+    /// have.
+    fn choose_kind(&mut self) -> Vec<(String, u64)> {
+        let mut counts = vec![0; self.kinds.len()];
+        self.threads.iter().for_each(|thread| counts[thread.kind] += thread.taken);
+        // Of several that have as many, the first one.
+        let most = counts.iter().max().copied().unwrap_or_default();
+        let chosen = counts.iter().position(|count| *count == most).unwrap_or_default();
+        self.threads.retain(|thread| thread.kind == chosen);
+        let others = self.kinds.iter().filter(|(name, kind)| **kind != chosen && !name.is_empty());
+        let others = others.map(|(name, kind)| (name.clone(), counts[*kind]));
+        let mut others: Vec<_> = others.filter(|(_, count)| *count > 0).collect();
+        others.sort_by(|(a, more), (b, less)| less.cmp(more).then_with(|| a.cmp(b)));
+        others
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        if !self.streams.has(event.stream) {
+            self.add_stream(event.stream);
+        }
+        let Some((trace, _, classes)) = self.streams.get_mut(event.stream) else { return };
+        let options = &self.options;
+        let kinds = &mut self.kinds;
+        if let Some(source) = classes.of(event, || Source::of(event, options, kinds)) {
+            if !source.is_sample && self.only_samples {
+                return;
+            }
+            if source.is_sample && !self.only_samples && !options.all_events {
+                self.forget();
+                self.only_samples = true;
+                return self.event(event);
+            }
+            let sample = source.sample(event, *trace, options, &mut self.names, &mut self.left_out);
+            if let Some(found) = sample {
+                self.sample(event, &found);
+            }
+        }
+    }
+
+    /// Forgets all events.
+    #[cold]
+    fn forget(&mut self) {
+        self.threads.clear();
+        self.by_key.clear();
+        self.last = None;
+        self.calls = Calls::default();
+        self.buffered = 0;
+        self.left_out = LeftOut::default();
+        for trace in &mut self.traces {
+            trace.resolver = Resolver::new(self.options.frames);
+        }
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let known = self.traces.iter().position(|trace| Arc::ptr_eq(&trace.trace, &stream.trace));
+        let trace = known.unwrap_or_else(|| {
+            self.traces.push(TraceState {
+                trace: Arc::clone(&stream.trace),
+                resolver: Resolver::new(self.options.frames),
+                has_dates: has_dates(stream.clock()),
+            });
+            self.traces.len() - 1
+        });
+        self.streams.insert(stream, trace, || ());
+    }
+
+    /// Takes a sample of a thread.
+    fn sample(&mut self, event: &Event<'_>, found: &Found) {
+        let Found { stack, thread: key, weight, is_wanted } = *found;
+        let thread = match self.last {
+            Some((last, thread)) if last == key => thread,
+            _ => self.thread(event, key),
+        };
+        self.last = Some((key, thread));
+        let Some(thread) = thread.and_then(|thread| self.threads.get_mut(thread)) else { return };
+        thread.taken += 1;
+        let before = thread.buffer.len();
+        if self.options.weight.is_time() {
+            let Some(time) = event.nanoseconds() else {
+                self.left_out.without_time += 1;
+                return;
+            };
+            let is_before = self.options.weight == StackWeight::TimeBefore;
+            match thread.last.replace(Last { time, stack, is_wanted }) {
+                Some(last) if last.is_wanted => {
+                    let weight = u64::try_from(time.saturating_sub(last.time)).unwrap_or_default();
+                    thread.buffer.push(match is_before {
+                        true => Sample { time, stack, weight },
+                        false => Sample { time: last.time, stack: last.stack, weight },
+                    });
+                }
+                None if is_before && is_wanted => thread.buffer.push(Sample { time, stack, weight: 0 }),
+                _ => {}
+            }
+        } else if is_wanted {
+            // Without a clock, all is at the end, as what addresses stand for is.
+            let time = event.nanoseconds().unwrap_or(i64::MAX.into());
+            thread.buffer.push(Sample { time, stack, weight });
+        }
+        self.buffered += thread.buffer.len() - before;
+        if self.buffered > MOST_BUFFERED {
+            self.look_up();
+        }
+    }
+
+    /// The thread of a key, as an index; None if it does not count.
+    #[cold]
+    fn thread(&mut self, event: &Event<'_>, key: ThreadKey) -> Option<usize> {
+        if let Some(thread) = self.by_key.get(&key) {
+            return *thread;
+        }
+        let shared = ThreadKey { process: Id::None, thread: Id::None, ..key };
+        if self.by_key.len() >= MOST_THREADS && key != shared {
+            return self.thread(event, shared);
+        }
+        let (mut thread, mut process_name) = (StackThread::default(), None);
+        let names = event.class.meanings.members(Meaning::ProcessName);
+        for field in names.filter_map(|member| FieldRef::of_member(event, member)) {
+            process_name = process_name.or_else(|| text(event.get(&field)?));
+        }
+        thread.process_name = process_name;
+        let name = |index: u32| self.names.text(index);
+        match key.process {
+            Id::None => {}
+            Id::Number(number) => thread.process = Some(number),
+            Id::Name(index) => thread.process_name = name(index),
+        }
+        match key.thread {
+            Id::None => {}
+            Id::Number(number) => thread.thread = Some(number),
+            Id::Name(index) => thread.thread_name = name(index),
+        }
+        let index = (self.selection)(&thread).then(|| {
+            let kept = ThreadSamples { thread, ..ThreadSamples::default() };
+            let buffer = Samples::default();
+            let (trace, kind) = (key.trace, key.kind);
+            self.threads.push(ThreadState { trace, kind, taken: 0, kept, buffer, last: None, begin: None });
+            self.threads.len() - 1
+        });
+        self.by_key.insert(key, index);
+        index
+    }
+
+    /// Looks up the calls of the samples that were kept.
+    #[cold]
+    fn look_up(&mut self) {
+        for (index, state) in self.traces.iter_mut().enumerate() {
+            let mut threads = self.threads.iter_mut().filter(|thread| thread.trace == index).peekable();
+            if threads.peek().is_none() {
+                continue;
+            }
+            // Before anybody else has to wait for the stacks: this can mean to read the whole trace.
+            let symbols = state.trace.symbols();
+            let view = state.trace.stacks.view();
+            for thread in threads {
+                for sample in std::mem::take(&mut thread.buffer).iter() {
+                    let Sample { time, stack, weight } = sample;
+                    thread.begin = Some(thread.begin.map_or(time, |begin| begin.min(time)));
+                    let call = state.resolver.call(stack, time, &view, symbols, &mut self.calls);
+                    if call == NO_CALL {
+                        self.left_out.without_frames += 1;
+                        continue;
+                    }
+                    thread.kept.totals.entry(call).or_default().add(Total { samples: 1, weight });
+                    if self.options.with_times {
+                        thread.kept.samples.push(Sample { stack: call, ..sample });
+                    }
+                }
+            }
+        }
+        self.buffered = 0;
+    }
+}
+
+impl Source {
+    /// What makes events of a class samples; None if they are none.
+    fn of(event: &Event<'_>, options: &StackOptions, kinds: &mut HashMap<String, usize>) -> Option<Self> {
+        let field = |meaning| {
+            let mut members = event.class.meanings.members(meaning);
+            members.find_map(|member| FieldRef::of_member(event, member))
+        };
+        let stacks = event.class.meanings.members(Meaning::Stack);
+        let stacks: Box<[_]> = stacks.filter_map(|member| FieldRef::of_member(event, member)).collect();
+        if stacks.is_empty() {
+            return None;
+        }
+        let is_sample = event.class.role == EventRole::Sample;
+        let kind = if is_sample && !options.all_events { event.name() } else { "" };
+        let kind = kinds.get(kind).copied().unwrap_or_else(|| {
+            let number = kinds.len();
+            kinds.insert(kind.to_owned(), number);
+            number
+        });
+        Some(Self {
+            is_sample,
+            kind,
+            stacks,
+            process: field(Meaning::Process),
+            process_name: field(Meaning::ProcessName),
+            thread: field(Meaning::Thread),
+            weight: match &options.weight {
+                StackWeight::Field(path) => FieldRef::new(event, path),
+                StackWeight::Samples => field(Meaning::Weight),
+                StackWeight::Time | StackWeight::TimeBefore => None,
+            },
+            conditions: options.only.iter().map(|wanted| Condition::of(event, wanted)).collect(),
+        })
+    }
+
+    /// The stack, the thread and the weight of an event; None if it is no sample.
+    #[inline]
+    fn sample(
+        &self,
+        event: &Event<'_>,
+        trace: usize,
+        options: &StackOptions,
+        names: &mut Names,
+        left_out: &mut LeftOut,
+    ) -> Option<Found> {
+        let stack = |field| u32::try_from(event.get(field)?.as_u64()?).ok();
+        let stack = self.stacks.iter().find_map(stack)?;
+        let value = self.weight.as_ref().and_then(|field| weight(event.get(field)?));
+        let weight = match options.weight {
+            StackWeight::Field(_) => {
+                left_out.without_weight += u64::from(value.is_none());
+                value?
+            }
+            _ => value.unwrap_or(1),
+        };
+        let mut id = |field: &Option<FieldRef>| {
+            let value = field.as_ref().and_then(|field| event.get(field));
+            match value {
+                Some(FieldValue::Text(name)) => names.id(name),
+                value => value.and_then(|value| value.as_i128()).map_or(Id::None, Id::Number),
+            }
+        };
+        let process = match id(&self.process) {
+            Id::None => id(&self.process_name),
+            id => id,
+        };
+        let thread = ThreadKey { trace, kind: self.kind, process, thread: id(&self.thread) };
+        let is_wanted = self.conditions.iter().all(|condition| condition.holds(event));
+        Some(Found { stack, thread, weight, is_wanted })
+    }
+}
+
+fn text(value: FieldValue<'_>) -> Option<String> {
+    match value {
+        FieldValue::Text(text) => Some(String::from_utf8_lossy(text).into_owned()),
+        _ => None,
+    }
+}
+
+/// What a value counts; None if it is no number, or negative.
+fn weight(value: FieldValue<'_>) -> Option<u64> {
+    match value {
+        FieldValue::Real(real) => {
+            let value = real.to_f64().round();
+            (value >= 0.0).then_some(value as u64)
+        }
+        value => value.as_u64(),
+    }
+}
+
+impl Sink for StackCollector {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            self.event(event);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

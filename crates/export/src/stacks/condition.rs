@@ -1,0 +1,60 @@
+//! Which samples count, by the values of their fields.
+
+use ichnos_model::{Event, FieldClass, FieldKind, FieldRef, FieldValue, Mappings};
+
+use super::FieldValues;
+
+/// What a field of an event record class is to be.
+#[derive(Debug)]
+pub(super) struct Condition {
+    /// None: the class has no such field.
+    field: Option<FieldRef>,
+    /// The names of its values, if it is an enumeration.
+    names: Option<Mappings>,
+    values: Box<[String]>,
+}
+
+impl Condition {
+    pub(super) fn of(event: &Event<'_>, wanted: &FieldValues) -> Self {
+        let name = wanted.path.rsplit('.').next().unwrap_or_default();
+        let classes = [
+            event.class.payload.as_deref(),
+            event.class.specific_context.as_deref(),
+            event.stream.class().common_context.as_deref(),
+        ];
+        let found = classes.into_iter().flatten().find_map(|class| member(class, name));
+        Self {
+            field: FieldRef::new(event, &wanted.path),
+            names: found.and_then(FieldClass::integer).and_then(|integer| integer.mappings.clone()),
+            values: wanted.values.as_slice().into(),
+        }
+    }
+
+    /// Whether it holds for an event.
+    pub(super) fn holds(&self, event: &Event<'_>) -> bool {
+        let Some(value) = self.field.as_ref().and_then(|field| event.get(field)) else { return false };
+        let number = value.as_i128();
+        self.values.iter().any(|wanted| {
+            let is_text = matches!(value, FieldValue::Text(text) if text == wanted.as_bytes());
+            is_text
+                || number.is_some_and(|number| {
+                    wanted.parse() == Ok(number)
+                        || self
+                            .names
+                            .as_ref()
+                            .is_some_and(|names| names.names_of(number).any(|name| name == wanted))
+                })
+        })
+    }
+}
+
+/// The class of the member of this name, at any depth of structures.
+fn member<'a>(class: &'a FieldClass, name: &str) -> Option<&'a FieldClass> {
+    match &class.kind {
+        FieldKind::Structure { members, .. } => {
+            let own = members.iter().find(|member| member.name == name).map(|member| &*member.class);
+            own.or_else(|| members.iter().find_map(|inner| member(&inner.class, name)))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,90 @@
+//! Samples one after the other, in a few bytes each.
+
+/// A sample.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sample {
+    /// In nanoseconds from the origin of the clock.
+    pub(super) time: i128,
+    /// Number of its stack, or of its call.
+    pub(super) stack: u32,
+    pub(super) weight: u64,
+}
+
+/// Samples as integers of 7 bits a byte, with differences of times.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Samples {
+    bytes: Vec<u8>,
+    first: Option<i128>,
+    last: i128,
+}
+
+impl Samples {
+    pub(super) fn push(&mut self, sample: Sample) {
+        let Sample { time, stack, weight } = sample;
+        let last = if self.first.is_some() { self.last } else { *self.first.insert(time) };
+        // Centuries between two samples are beyond what is measured.
+        let step = i64::try_from(time - last).unwrap_or(if time < last { i64::MIN } else { i64::MAX });
+        self.last = last.saturating_add(step.into());
+        self.number((step << 1 ^ step >> 63) as u64);
+        self.number(stack.into());
+        self.number(weight);
+    }
+
+    /// How many bytes they take.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Sample> + '_ {
+        let (mut rest, mut time) = (&self.bytes[..], self.first.unwrap_or_default());
+        std::iter::from_fn(move || {
+            let step = number(&mut rest)?;
+            time += i128::from((step >> 1) as i64 ^ -((step & 1) as i64));
+            Some(Sample { time, stack: number(&mut rest)? as u32, weight: number(&mut rest)? })
+        })
+    }
+
+    fn number(&mut self, mut value: u64) {
+        while value >= 0x80 {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+        }
+        self.bytes.push(value as u8);
+    }
+}
+
+fn number(bytes: &mut &[u8]) -> Option<u64> {
+    let mut value = 0;
+    for shift in (0..64).step_by(7) {
+        let (byte, rest) = bytes.split_first()?;
+        *bytes = rest;
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            break;
+        }
+    }
+    Some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_testing::{Random, cases};
+
+    use super::*;
+
+    #[test]
+    fn samples_come_out_as_they_went_in() {
+        cases(200, |random: &mut Random| {
+            let samples: Vec<Sample> = (0..random.below(20))
+                .map(|_| {
+                    let mut number = || random.number() >> random.below(64);
+                    let (time, stack, weight) = (i128::from(number() as i64 / 2), number() as u32, number());
+                    Sample { time, stack, weight }
+                })
+                .collect();
+            let mut packed = Samples::default();
+            samples.iter().for_each(|sample| packed.push(*sample));
+            assert_eq!(packed.iter().collect::<Vec<_>>(), samples);
+        });
+    }
+}

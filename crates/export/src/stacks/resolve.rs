@@ -1,0 +1,128 @@
+//! From the stacks of a trace to calls of functions.
+
+use std::collections::HashMap;
+use std::fmt::Write as _;
+
+use ichnos_model::{CodeKind, Frame, StackView, Symbols, Validity};
+
+use super::calls::{Calls, NO_CALL};
+use super::{MOST_FRAMES, StackFrames};
+
+/// Finds the calls that the stacks of a trace stand for. What an address stands for can change, so what was found
+/// is kept with the time range in which it is right.
+#[derive(Debug, Default)]
+pub(super) struct Resolver {
+    frames: StackFrames,
+    /// By stack: how many frames it has, and the stack that it is cut to.
+    depths: Vec<(u32, u32)>,
+    known_stacks: HashMap<u32, Known>,
+    known_frames: HashMap<u32, Known>,
+    /// What is found for a frame: used again and again.
+    label: String,
+    /// The stacks to find calls for, the innermost one first: used again and again.
+    path: Vec<(u32, u32)>,
+}
+
+/// What is known of a stack or a frame.
+#[derive(Clone, Copy, Debug)]
+struct Known {
+    validity: Validity,
+    /// A call, or a function; [`NO_CALL`]: none of the frames is kept.
+    is: u32,
+}
+
+impl Resolver {
+    pub(super) fn new(frames: StackFrames) -> Self {
+        Self { frames, ..Self::default() }
+    }
+
+    /// The call that a stack stands for at a time; [`NO_CALL`] if none of its frames is kept.
+    pub(super) fn call(
+        &mut self,
+        stack: u32,
+        time: i128,
+        view: &StackView<'_>,
+        symbols: &Symbols,
+        calls: &mut Calls,
+    ) -> u32 {
+        self.measure(view);
+        let Some((_, stack)) = self.depths.get(stack as usize).copied() else { return NO_CALL };
+        self.path.clear();
+        let mut found = Known { validity: Validity::EVER, is: NO_CALL };
+        let mut next = Some(stack);
+        while let Some(stack) = next {
+            if let Some(known) = self.known_stacks.get(&stack).filter(|known| known.validity.contains(time)) {
+                found = *known;
+                break;
+            }
+            let Some((frame, caller)) = view.top(stack) else { break };
+            self.path.push((stack, frame));
+            next = caller;
+        }
+        while let Some((stack, number)) = self.path.pop() {
+            let function = match self.known_frames.get(&number) {
+                Some(known) if known.validity.contains(time) => *known,
+                _ => {
+                    let frame = view.frame(number);
+                    let known = frame.map(|frame| self.function(frame, time, symbols, calls));
+                    let known = known.unwrap_or(Known { validity: Validity::EVER, is: NO_CALL });
+                    self.known_frames.insert(number, known);
+                    known
+                }
+            };
+            let is = if function.is == NO_CALL { found.is } else { calls.call(found.is, function.is) };
+            found = Known { validity: found.validity.and(function.validity), is };
+            self.known_stacks.insert(stack, found);
+        }
+        found.is
+    }
+
+    /// Finds out how deep the stacks are that are new.
+    fn measure(&mut self, view: &StackView<'_>) {
+        for stack in self.depths.len()..view.stack_count() {
+            let stack = stack as u32;
+            let caller = view.caller(stack).and_then(|caller| self.depths.get(caller as usize));
+            let depth = caller.map_or((1, stack), |(depth, cut)| {
+                let depth = depth.saturating_add(1);
+                (depth, if depth > MOST_FRAMES { *cut } else { stack })
+            });
+            self.depths.push(depth);
+        }
+    }
+
+    fn function(&mut self, frame: &Frame, time: i128, symbols: &Symbols, calls: &mut Calls) -> Known {
+        let space = frame.address_space;
+        let (resolved, validity) = match frame.address {
+            Some(address) => (symbols.resolve(space, address, time), symbols.validity(space, address, time)),
+            None => (None, Validity::EVER),
+        };
+        let found = resolved.and_then(|resolved| resolved.symbol.name.as_ref());
+        let name = frame.symbol.as_ref().or(found);
+        let module = frame.module.as_ref().or(resolved.and_then(|resolved| resolved.module));
+        let is_managed = resolved.is_some_and(|resolved| resolved.kind == CodeKind::Managed);
+        let is_kept = match self.frames {
+            StackFrames::All => true,
+            StackFrames::Named => name.is_some(),
+            StackFrames::Managed => is_managed,
+        };
+        if !is_kept {
+            return Known { validity, is: NO_CALL };
+        }
+        let label = &mut self.label;
+        label.clear();
+        if let Some(module) = module {
+            label.push_str(module);
+            label.push('!');
+        }
+        match (name, module, frame.address) {
+            (Some(name), ..) => label.push_str(name),
+            (None, None, Some(address)) => {
+                // Writing to a string cannot fail.
+                let _ = write!(label, "{address:#x}");
+            }
+            // One for all that is not known of a module.
+            _ => label.push('?'),
+        }
+        Known { validity, is: calls.function(label, module, is_managed) }
+    }
+}

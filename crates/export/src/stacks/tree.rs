@@ -1,0 +1,110 @@
+//! The calls of all threads in one tree, with what they count.
+
+use std::collections::HashMap;
+
+use super::StackRoots;
+use super::calls::{Calls, NO_CALL};
+use super::profile::{StackProfile, Total};
+
+/// The calls of all threads.
+pub(super) struct CallTree {
+    pub(super) calls: Calls,
+    /// By call: what its samples count.
+    pub(super) own: Vec<Total>,
+    /// By call: what the samples of it and of all that it called count.
+    pub(super) all: Vec<Total>,
+    /// The calls that count anything: those of a caller one after the other, by name.
+    order: Vec<u32>,
+}
+
+impl CallTree {
+    /// All calls, each beneath what stands at the root of its thread.
+    pub(super) fn new(profile: &StackProfile, roots: StackRoots) -> Self {
+        let mut calls = if roots == StackRoots::None { profile.calls.clone() } else { Calls::default() };
+        let mut own = vec![Total::default(); calls.len()];
+        for thread in &profile.threads {
+            let mut root = NO_CALL;
+            let labels = [
+                (roots != StackRoots::None).then(|| thread.thread.process_label()),
+                (roots == StackRoots::Thread).then(|| thread.thread.thread_label()),
+            ];
+            for label in labels.into_iter().flatten() {
+                let function = calls.function(&label, None, false);
+                root = calls.call(root, function);
+            }
+            let mut moved = HashMap::from([(NO_CALL, root)]);
+            for (call, total) in thread.sorted() {
+                let call = match roots {
+                    StackRoots::None => call,
+                    _ => move_call(call, profile, &mut calls, &mut moved),
+                };
+                own.resize(own.len().max(calls.len()), Total::default());
+                own[call as usize].add(total);
+            }
+        }
+        own.resize(calls.len(), Total::default());
+        let mut all = own.clone();
+        // Callers come before those that they call.
+        for call in (0..all.len()).rev() {
+            if let Some((caller, _)) = calls.get(call as u32)
+                && caller != NO_CALL
+            {
+                let total = all[call];
+                all[caller as usize].add(total);
+            }
+        }
+        let mut order: Vec<u32> =
+            (0..all.len() as u32).filter(|call| all[*call as usize].samples > 0).collect();
+        order.sort_by_cached_key(|call| {
+            let (caller, function) = calls.get(*call).unwrap_or_default();
+            (caller, std::sync::Arc::clone(&calls.functions[function as usize].label))
+        });
+        Self { calls, own, all, order }
+    }
+
+    /// What a call called, by name; [`NO_CALL`]: what is outermost.
+    pub(super) fn called(&self, caller: u32) -> &[u32] {
+        let caller_of = |call: &u32| self.calls.get(*call).map_or(NO_CALL, |(caller, _)| caller);
+        let begin = self.order.partition_point(|call| caller_of(call) < caller);
+        let end = self.order.partition_point(|call| caller_of(call) <= caller);
+        &self.order[begin..end]
+    }
+
+    /// Visits all calls from the outermost ones on, and after each of them what it called; `depth` is the number of
+    /// its callers.
+    pub(super) fn visit<E>(&self, mut visit: impl FnMut(u32, usize) -> Result<(), E>) -> Result<(), E> {
+        let mut open: Vec<(u32, usize)> = Vec::new();
+        open.extend(self.called(NO_CALL).iter().rev().map(|call| (*call, 0)));
+        while let Some((call, depth)) = open.pop() {
+            visit(call, depth)?;
+            open.extend(self.called(call).iter().rev().map(|call| (*call, depth + 1)));
+        }
+        Ok(())
+    }
+
+    /// What a call called.
+    pub(super) fn label(&self, call: u32) -> &str {
+        self.calls.get(call).map_or("", |(_, function)| self.calls.label(function))
+    }
+}
+
+/// The same call beneath the root of a thread.
+fn move_call(call: u32, profile: &StackProfile, calls: &mut Calls, moved: &mut HashMap<u32, u32>) -> u32 {
+    let mut path = Vec::new();
+    let mut next = call;
+    let mut found = loop {
+        if let Some(found) = moved.get(&next) {
+            break *found;
+        }
+        let Some((caller, function)) = profile.calls.get(next) else { break NO_CALL };
+        path.push((next, function));
+        next = caller;
+    };
+    for (call, function) in path.into_iter().rev() {
+        let function = &profile.calls.functions[function as usize];
+        let function = calls.function(&function.label, function.module.as_ref(), function.is_managed);
+        found = calls.call(found, function);
+        moved.insert(call, found);
+    }
+    found
+}

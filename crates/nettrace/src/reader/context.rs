@@ -1,0 +1,107 @@
+//! The common context of events, as values.
+
+use ichnos_model::{EventValues, FieldValue, Scope, Uuid};
+
+use super::TraceFile;
+use super::pending::Entry;
+
+/// Which members of the common context the event before had: if the next one has the same, only their values are
+/// replaced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct ContextShape {
+    is_written: bool,
+    has_capture_thread: bool,
+    has_processor: bool,
+    has_stack: bool,
+    has_activity: bool,
+    has_related_activity: bool,
+}
+
+impl ContextShape {
+    /// Writes the common context of an event up to version 5, and its resource: see `class::common_context`.
+    #[inline(always)]
+    pub(super) fn write(
+        &mut self,
+        values: &mut EventValues,
+        file: &TraceFile,
+        entry: &Entry,
+        stack: Option<u32>,
+    ) {
+        let shape = Self {
+            is_written: true,
+            has_capture_thread: entry.capture_thread != entry.thread,
+            has_processor: entry.processor != u32::MAX,
+            has_stack: stack.is_some(),
+            has_activity: entry.activity != 0,
+            has_related_activity: entry.related_activity != 0,
+        };
+        if *self == shape {
+            shape.replace(values, file, entry, stack);
+        } else {
+            *self = shape;
+            shape.write_all(values, file, entry, stack);
+        }
+    }
+
+    #[inline(always)]
+    fn replace(self, values: &mut EventValues, file: &TraceFile, entry: &Entry, stack: Option<u32>) {
+        const SCOPE: Scope = Scope::CommonContext;
+        values.replace_unsigned(SCOPE, 0, entry.thread);
+        // Of each optional member, whether it is there comes first.
+        let mut index = 1;
+        if self.has_capture_thread {
+            values.replace_unsigned(SCOPE, index + 1, entry.capture_thread);
+            index += 1;
+        }
+        index += 1;
+        if self.has_processor {
+            values.replace_unsigned(SCOPE, index + 1, entry.processor.into());
+            index += 1;
+        }
+        index += 1;
+        if let Some(stack) = stack {
+            values.replace_unsigned(SCOPE, index + 1, stack.into());
+            index += 1;
+        }
+        index += 1;
+        if self.has_activity {
+            values.replace_guid(SCOPE, index + 1, guid_at(&file.bytes, entry.activity));
+            index += 1;
+        }
+        index += 1;
+        if self.has_related_activity {
+            values.replace_guid(SCOPE, index + 1, guid_at(&file.bytes, entry.related_activity));
+        }
+    }
+
+    #[inline(never)]
+    fn write_all(self, values: &mut EventValues, file: &TraceFile, entry: &Entry, stack: Option<u32>) {
+        let guid = |at: u64| FieldValue::Guid(guid_at(&file.bytes, at));
+        values.clear();
+        values.begin(Scope::CommonContext);
+        values.push(entry.thread);
+        push_optional(values, self.has_capture_thread.then_some(entry.capture_thread));
+        push_optional(values, self.has_processor.then_some(entry.processor));
+        push_optional(values, stack);
+        push_optional(values, self.has_activity.then(|| guid(entry.activity)));
+        push_optional(values, self.has_related_activity.then(|| guid(entry.related_activity)));
+        values.begin(Scope::Resource);
+        push_optional(values, file.outline.trace.process_id);
+    }
+}
+
+/// Appends an optional value.
+#[inline(always)]
+pub(super) fn push_optional<'v>(values: &mut EventValues, value: Option<impl Into<FieldValue<'v>>>) {
+    values.push_optional(value.is_some());
+    if let Some(value) = value {
+        values.push(value);
+    }
+}
+
+/// The GUID at this place of the file.
+#[inline(always)]
+fn guid_at(bytes: &[u8], at: u64) -> Uuid {
+    let bytes = bytes.get(at as usize..).and_then(|bytes| bytes.first_chunk::<16>());
+    bytes.map_or_else(Uuid::nil, |bytes| Uuid::from_bytes_le(*bytes))
+}

@@ -1,0 +1,57 @@
+//! Which kind of event an id stands for, as far as a file was read.
+
+use super::outline::Outline;
+use super::pending::UNKNOWN_CLASS;
+
+/// Kinds of events by id of metadata: ids can get a new meaning in the course of a file.
+#[derive(Debug, Default)]
+pub(super) struct Kinds {
+    /// Which of the rows of metadata comes next in the file.
+    next: usize,
+    /// Of small ids.
+    few: Vec<u32>,
+    others: hashbrown::HashMap<u32, u32, std::hash::RandomState>,
+}
+
+impl Kinds {
+    const FEW: u32 = 1 << 12;
+
+    /// Takes the rows of metadata before this offset in the file.
+    pub(super) fn advance(&mut self, outline: &Outline, until: u64) {
+        while let Some(row) = outline.metadata.get(self.next)
+            && row.offset < until
+        {
+            self.insert(row.id, row.class);
+            self.next += 1;
+        }
+    }
+
+    fn insert(&mut self, id: u32, class: u32) {
+        if id >= Self::FEW {
+            self.others.insert(id, class);
+            return;
+        }
+        let index = id as usize;
+        if self.few.len() <= index {
+            self.few.resize(index + 1, UNKNOWN_CLASS);
+        }
+        if let Some(known) = self.few.get_mut(index) {
+            *known = class;
+        }
+    }
+
+    /// The index of the kind; [`UNKNOWN_CLASS`] if there is none.
+    #[inline(always)]
+    pub(super) fn get(&self, id: u32) -> u32 {
+        match self.few.get(id as usize) {
+            Some(class) => *class,
+            None => self.others.get(&id).copied().unwrap_or(UNKNOWN_CLASS),
+        }
+    }
+
+    /// The ids so far stand for nothing any more.
+    pub(super) fn clear(&mut self) {
+        self.few.clear();
+        self.others.clear();
+    }
+}

@@ -1,0 +1,140 @@
+//! What events say of the process and the session.
+
+use std::collections::BTreeMap;
+
+use ichnos_io::Bytes;
+use ichnos_model::Value;
+
+use super::outline::{EventBlockHeader, Outline, content};
+use crate::wire::Wire;
+use crate::{BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
+
+/// So many bytes at the begin and at the end of a file are looked through for events about the process: runtimes
+/// write them when they start, and when a session is stopped.
+const LOOKED_THROUGH: u64 = 32 << 20;
+
+/// An event about the process.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum About {
+    /// `Microsoft-DotNETCore-EventPipe/ProcessInfo`.
+    Process,
+    /// `RuntimeInformationStart` and `RuntimeInformationDCStart`.
+    Runtime,
+}
+
+impl About {
+    fn of(metadata: &Metadata) -> Option<Self> {
+        match (&*metadata.provider, metadata.event_id) {
+            ("Microsoft-DotNETCore-EventPipe", 1) => Some(Self::Process),
+            ("Microsoft-Windows-DotNETRuntime" | "Microsoft-Windows-DotNETRuntimeRundown", 187) => {
+                Some(Self::Runtime)
+            }
+            _ => None,
+        }
+    }
+
+    /// What an event says, by name.
+    fn read(self, payload: &[u8]) -> Option<Vec<(&'static str, String)>> {
+        let mut wire = Wire::new(payload);
+        match self {
+            Self::Process => {
+                let mut said = vec![("command_line", wire.utf16_string()?)];
+                // Since version 1.
+                for name in ["os", "architecture"] {
+                    said.extend(wire.utf16_string().map(|value| (name, value)));
+                }
+                Some(said)
+            }
+            Self::Runtime => {
+                let (_instance, sku) = (wire.u16()?, wire.u16()?);
+                let _libraries = wire.take(8)?;
+                let version = [wire.u16()?, wire.u16()?, wire.u16()?, wire.u16()?];
+                let (_flags, _mode) = (wire.u32()?, wire.u8()?);
+                let command_line = wire.utf16_string()?;
+                let _object = wire.guid()?;
+                let path = wire.utf16_string()?;
+                let name = match sku {
+                    1 => ".NET Framework",
+                    2 => "CoreCLR",
+                    _ => "runtime",
+                };
+                let [major, minor, build, revision] = version;
+                Some(vec![
+                    ("runtime", format!("{name} {major}.{minor}.{build}.{revision}")),
+                    ("runtime_path", path),
+                    ("command_line", command_line),
+                ])
+            }
+        }
+    }
+}
+
+/// What events of a file say of its process, as entries of the environment.
+pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Vec<(String, Value)> {
+    let about: Vec<_> = outline.classes.iter().map(About::of).collect();
+    // By id of metadata: in a few kinds of events, ids that are used again do not matter.
+    let ids: Vec<_> = outline
+        .metadata
+        .iter()
+        .filter_map(|row| Some((row.id, about.get(row.class as usize).copied().flatten()?)))
+        .collect();
+    let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
+    let mut container = start.clone();
+    while !ids.is_empty() {
+        let block = match container.next(bytes, 0, true) {
+            Step::Block(block) => block,
+            Step::Fault(_) => continue,
+            Step::More | Step::End => break,
+        };
+        let is_near_end = block.content.end + LOOKED_THROUGH >= bytes.len() as u64;
+        if block.kind != BlockKind::Event || block.begin > LOOKED_THROUGH && !is_near_end {
+            continue;
+        }
+        let content = content(bytes, &block);
+        let (encoding, begin) = match (outline.version, EventBlockHeader::read(content)) {
+            (Version::V3, _) => (RowEncoding::V3, 0),
+            (version, Some(header)) => (RowEncoding::new(version, header.flags), header.rows),
+            _ => continue,
+        };
+        let mut rows = EventRows::new(encoding, begin..content.len(), block.content.start);
+        while let Some(row) = rows.next(content) {
+            let Some((_, about)) = ids.iter().find(|(id, _)| *id == row.metadata_id) else { continue };
+            let payload = content.get(row.payload.clone()).unwrap_or_default();
+            for (name, value) in about.read(payload).unwrap_or_default() {
+                // Of several, the last one that says something.
+                if !value.is_empty() {
+                    found.insert(name, value);
+                }
+            }
+        }
+    }
+    found.into_iter().map(|(name, value)| (name.to_owned(), Value::Text(value))).collect()
+}
+
+/// The providers of events, with what their events are selected by, as entries of the environment.
+pub(super) fn providers(outline: &Outline) -> Vec<(String, Value)> {
+    let mut providers: BTreeMap<&str, (u8, u64)> = BTreeMap::new();
+    for metadata in &outline.classes {
+        let known = known::find(&metadata.provider, metadata.event_id, metadata.version, &metadata.name);
+        let level = known.map_or(0, |known| known.level).max(metadata.level);
+        let provider = providers.entry(&metadata.provider).or_default();
+        *provider = (provider.0.max(level), provider.1 | super::class::own_keywords(metadata));
+    }
+    let describe = |(name, (level, keywords)): (&str, (u8, u64))| {
+        let names = known::keyword_names(name).into_iter().filter(|(mask, _)| keywords & mask != 0);
+        let names: Vec<_> = names.map(|(_, name)| name).collect();
+        let names = if names.is_empty() { String::new() } else { format!(" ({})", names.join(", ")) };
+        let text = format!("events up to level {level}, of keywords {keywords:#x}{names}");
+        (format!("provider {name}"), Value::Text(text))
+    };
+    providers.into_iter().map(describe).collect()
+}
+
+/// How the session ended, as an entry of the environment.
+pub(super) fn end(outline: &Outline, bytes: &Bytes) -> (String, Value) {
+    let text = match outline.is_complete {
+        true => "complete".to_owned(),
+        false => format!("not stopped: the file has {} bytes and no mark of its end", bytes.len()),
+    };
+    ("session".to_owned(), Value::Text(text))
+}

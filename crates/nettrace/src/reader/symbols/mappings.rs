@@ -1,0 +1,298 @@
+//! Mappings and symbols of processes, which one-collect finds out.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use ichnos_model::{CodeKind, Symbol};
+
+use super::{Said, Texts, file_name};
+use crate::reader::tables::is_kernel_address;
+use crate::wire::Wire;
+
+/// An event about a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum MappingEvent {
+    /// A file is mapped.
+    Mapping,
+    /// A function lies in a mapping.
+    Symbol,
+    /// A process is there, or begins.
+    Process,
+}
+
+/// What a file says of mappings and symbols.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    mappings: Vec<MappingRow>,
+    symbols: Vec<SymbolRow>,
+    /// Address space of each process, and when it was there or began, in ticks.
+    processes: Vec<(u32, u64)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct MappingRow {
+    process: u32,
+    ticks: u64,
+    id: u64,
+    begin: u64,
+    end: u64,
+    name: Text,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct SymbolRow {
+    process: u32,
+    ticks: u64,
+    mapping: u64,
+    begin: u64,
+    end: u64,
+    name: Text,
+}
+
+/// Where a text in UTF-8 lies in the file.
+#[derive(Clone, Copy, Debug)]
+struct Text {
+    begin: usize,
+    length: u16,
+}
+
+impl Mappings {
+    /// Takes an event; one that does not have all of its fields is left out.
+    pub(super) fn add(&mut self, event: MappingEvent, said: Said, bytes: &[u8]) {
+        let mut wire = Wire::new(said.payload(bytes));
+        let (process, ticks) = (said.space, said.ticks);
+        let text = |wire: &mut Wire<'_>| {
+            let length = wire.u16()?;
+            let begin = said.payload + wire.position();
+            wire.take(length.into())?;
+            Some(Text { begin, length })
+        };
+        match event {
+            MappingEvent::Process => self.processes.push((process, ticks)),
+            MappingEvent::Mapping => {
+                let mut read = || {
+                    let (id, begin, end, _offset) =
+                        (wire.varuint64()?, wire.varuint64()?, wire.varuint64()?, wire.varuint64()?);
+                    Some(MappingRow { process, ticks, id, begin, end, name: text(&mut wire)? })
+                };
+                self.mappings.extend(read().filter(|row| is_range(row.begin, row.end)));
+            }
+            MappingEvent::Symbol => {
+                let mut read = || {
+                    let (_id, mapping) = (wire.varuint64()?, wire.varuint64()?);
+                    let (begin, end) = (wire.varuint64()?, wire.varuint64()?);
+                    Some(SymbolRow { process, ticks, mapping, begin, end, name: text(&mut wire)? })
+                };
+                self.symbols.extend(read().filter(|row| is_range(row.begin, row.end)));
+            }
+        }
+    }
+
+    /// All symbols, with their address spaces. `time`: nanoseconds from ticks.
+    pub(super) fn symbols(
+        mut self,
+        bytes: &[u8],
+        time: &dyn Fn(u64) -> i128,
+        texts: &mut Texts,
+    ) -> Vec<(u32, Symbol)> {
+        let births = births(self.processes);
+        let life_of = |process: u32, ticks: u64, address: u64| {
+            if is_kernel_address(address) {
+                return Life { from: None, until: None };
+            }
+            let births = births.get(&process).map_or(&[][..], Vec::as_slice);
+            let index = births.partition_point(|birth| *birth <= ticks);
+            let from = index.checked_sub(1).and_then(|index| births.get(index)).copied();
+            Life { from, until: births.get(index).copied() }
+        };
+        let life = |row: &MappingRow| life_of(row.process, row.ticks, row.begin);
+        // Those that overlap are next to each other then.
+        self.mappings.sort_by_key(|row| (space(row.process, row.begin), row.begin, row.ticks));
+        let mut symbols = Vec::new();
+        let mut modules: HashMap<u64, Vec<Module>> = HashMap::new();
+        for group in overlapping(&self.mappings) {
+            // What is mapped first at a place was there before that was noticed, if nothing says otherwise.
+            let mut first: HashMap<Option<u64>, u64> = HashMap::new();
+            for row in group {
+                let ticks = first.entry(life(row).from).or_insert(row.ticks);
+                *ticks = row.ticks.min(*ticks);
+            }
+            for row in group {
+                let Life { from, until } = life(row);
+                let is_first = first.get(&from) == Some(&row.ticks);
+                let from = if is_first { from } else { Some(row.ticks) };
+                let name = row.name.get(bytes);
+                let module = Module {
+                    space: space(row.process, row.begin),
+                    range: (row.begin, row.end),
+                    from: from.map_or(i128::MIN, time),
+                    until: until.map(time),
+                    name: Some(file_name(&name)).filter(|name| !name.is_empty()).map(|name| texts.get(name)),
+                };
+                symbols.push((module.space, module.symbol(module.range, kind(row.begin))));
+                let same = modules.entry(row.id).or_default();
+                if same.len() < MOST_OF_SAME_ID {
+                    same.push(module);
+                }
+            }
+        }
+        let mut most = self.symbols.len() + MOST_COPIES;
+        // The kernel is described for each process.
+        let mut kernel: HashSet<(u64, u64, Arc<str>)> = HashSet::new();
+        for row in self.symbols {
+            let range = row.range();
+            let kind = kind(row.begin);
+            let text = row.name.get(bytes);
+            let method = Some(&*text).filter(|_| kind == CodeKind::Native).and_then(jitted_method);
+            let name = texts.get(method.as_ref().map_or(&text, |(_, name)| name));
+            let mut add = |module: &Module| {
+                let mut symbol = module.symbol(range, kind);
+                symbol.name = Some(Arc::clone(&name));
+                if let Some((assembly, _)) = method {
+                    symbol.module = Some(texts.get(assembly));
+                    symbol.kind = CodeKind::Managed;
+                }
+                if kind == CodeKind::Kernel {
+                    (symbol.from, symbol.until) = (i128::MIN, None);
+                    if !kernel.insert((range.0, range.1, Arc::clone(&name))) {
+                        return;
+                    }
+                }
+                if let Some(rest) = most.checked_sub(1) {
+                    most = rest;
+                    symbols.push((module.space, symbol));
+                }
+            };
+            match modules.get(&row.mapping) {
+                // A symbol is found when its mapping is looked at, which can be long after that was made, and for one of
+                // the processes that share it. Without the right to see them, symbols of the kernel are everywhere.
+                Some(modules) => modules.iter().filter(|module| module.has(range)).for_each(add),
+                None => {
+                    let Life { from, until } = life_of(row.process, row.ticks, row.begin);
+                    add(&Module {
+                        space: space(row.process, row.begin),
+                        range,
+                        from: from.map_or(i128::MIN, time),
+                        until: until.map(time),
+                        name: None,
+                    });
+                }
+            }
+        }
+        symbols
+    }
+}
+
+impl SymbolRow {
+    /// First address, and the one behind the last.
+    fn range(&self) -> (u64, u64) {
+        // The kernel's list of its symbols has addresses only: they end with the last address before the next one.
+        let is_last = is_kernel_address(self.begin);
+        (self.begin, self.end.saturating_add(is_last.into()))
+    }
+}
+
+/// The module and the name of a method in the words of the runtime's list for other profilers
+/// (`/tmp/perf-PID.map`): `void [Module] Namespace.Type::Method(parameters)[Tier]`. None if it is no such.
+pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
+    let (_, rest) = text.split_once(" [")?;
+    let (module, rest) = rest.split_once("] ")?;
+    let end = rest.rfind(')')? + 1;
+    let (method, tier) = rest.split_at_checked(end)?;
+    let (before, parameters) = method.split_at_checked(method.find('(')?)?;
+    let (kind, name) = before.rsplit_once("::")?;
+    let is_method = !name.is_empty() && (tier.is_empty() || tier.starts_with('[') && tier.ends_with(']'));
+    let dot = if kind.is_empty() { "" } else { "." };
+    is_method.then(|| (module, format!("{kind}{dot}{name}{parameters}")))
+}
+
+/// Of mappings of the same id, this many are known at most: processes that share memory have the same.
+const MOST_OF_SAME_ID: usize = 1024;
+
+/// Symbols of mappings that processes share are there for each of them, but not more often than this.
+const MOST_COPIES: usize = 1 << 20;
+
+/// A mapping, for its symbols.
+#[derive(Debug)]
+struct Module {
+    space: u32,
+    /// First address, and the one behind the last.
+    range: (u64, u64),
+    from: i128,
+    until: Option<i128>,
+    name: Option<Arc<str>>,
+}
+
+impl Module {
+    fn has(&self, (begin, end): (u64, u64)) -> bool {
+        self.range.0 <= begin && end <= self.range.1
+    }
+
+    /// A part of it, or all of it.
+    fn symbol(&self, (begin, end): (u64, u64), kind: CodeKind) -> Symbol {
+        let Self { from, until, .. } = *self;
+        Symbol { begin, end, from, until, name: None, module: self.name.clone(), kind }
+    }
+}
+
+/// When there was a process of an id, in ticks: ids are used again.
+#[derive(Clone, Copy, Debug)]
+struct Life {
+    /// None: since before the trace.
+    from: Option<u64>,
+    until: Option<u64>,
+}
+
+/// When processes began whose id another one had before, in order.
+fn births(mut processes: Vec<(u32, u64)>) -> HashMap<u32, Vec<u64>> {
+    processes.sort_unstable();
+    processes.dedup();
+    let of_same = processes.chunk_by(|a, b| a.0 == b.0);
+    let later = of_same.filter_map(|same| {
+        let ((process, _), later) = same.split_first()?;
+        Some((*process, later.iter().map(|(_, ticks)| *ticks).collect()))
+    });
+    later.collect()
+}
+
+/// Groups of mappings of which each overlaps another one of its group, and none of another group. They are in the
+/// order of address spaces and begins.
+fn overlapping(rows: &[MappingRow]) -> Vec<&[MappingRow]> {
+    let mut groups = Vec::new();
+    let mut rest = rows;
+    while let Some(first) = rest.first() {
+        let mut end = first.end;
+        let within = |row: &&MappingRow| {
+            let is_within =
+                space(row.process, row.begin) == space(first.process, first.begin) && row.begin < end;
+            end = end.max(row.end);
+            is_within
+        };
+        let count = rest.iter().take_while(within).count().max(1);
+        let (group, behind) = rest.split_at(count);
+        groups.push(group);
+        rest = behind;
+    }
+    groups
+}
+
+/// Whether these can be begin and end: nothing lies in a process and in the kernel.
+fn is_range(begin: u64, end: u64) -> bool {
+    begin < end && is_kernel_address(begin) == is_kernel_address(end - 1)
+}
+
+/// The space that an address of a process is in: all processes share the kernel.
+fn space(process: u32, address: u64) -> u32 {
+    if is_kernel_address(address) { 0 } else { process }
+}
+
+fn kind(address: u64) -> CodeKind {
+    if is_kernel_address(address) { CodeKind::Kernel } else { CodeKind::Native }
+}
+
+impl Text {
+    fn get<'f>(&self, bytes: &'f [u8]) -> std::borrow::Cow<'f, str> {
+        let bytes = bytes.get(self.begin..self.begin + usize::from(self.length)).unwrap_or_default();
+        String::from_utf8_lossy(bytes)
+    }
+}

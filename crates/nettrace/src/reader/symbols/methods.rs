@@ -1,0 +1,323 @@
+//! Methods and modules of the .NET runtime.
+//!
+//! A method is compiled when it is called first, and perhaps again later, to another place: each time there is a load
+//! event, as far as the session has asked for these. At the end of a session (or at its begin) the runtime lists all
+//! methods that are there, which is called rundown. So what is listed but was not loaded has been there since before
+//! the session, or since something else was unloaded there.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{CodeKind, Symbol};
+
+use super::{Said, Texts, file_name};
+use crate::wire::Wire;
+
+/// An event about a method.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct MethodEvent {
+    what: What,
+    /// Whether it has the name of the method.
+    is_verbose: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum What {
+    Load,
+    Unload,
+    /// It is there.
+    Rundown,
+}
+
+impl MethodEvent {
+    pub(super) const fn load(is_verbose: bool) -> Self {
+        Self { what: What::Load, is_verbose }
+    }
+
+    pub(super) const fn unload(is_verbose: bool) -> Self {
+        Self { what: What::Unload, is_verbose }
+    }
+
+    pub(super) const fn rundown(is_verbose: bool) -> Self {
+        Self { what: What::Rundown, is_verbose }
+    }
+}
+
+/// The fields of events about modules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ModuleForm {
+    Module,
+    /// The same with an application domain.
+    DomainModule,
+}
+
+/// What a file says of methods and modules.
+#[derive(Debug, Default)]
+pub(super) struct Methods {
+    /// In the order of the file.
+    rows: Vec<MethodRow>,
+    /// By address space and id: what a module was called since when.
+    modules: HashMap<(u32, u64), Since<Arc<str>>>,
+}
+
+/// What is so since when, in ticks.
+type Since<T> = Vec<(u64, T)>;
+
+/// What an event says of a method. Its name stays in the file until it is needed.
+#[derive(Clone, Copy, Debug)]
+struct MethodRow {
+    event: MethodEvent,
+    said: Said,
+    method: u64,
+    module: u64,
+    begin: u64,
+    end: u64,
+    token: u32,
+}
+
+/// How many bytes are before the texts of an event about a method.
+const BEFORE_TEXTS: usize = 36;
+
+impl Methods {
+    /// Takes an event; one that does not have all of its fields is left out.
+    pub(super) fn add(&mut self, event: MethodEvent, said: Said, bytes: &[u8]) {
+        let mut wire = Wire::new(said.payload(bytes));
+        let mut read = || {
+            let (method, module, begin) = (wire.u64()?, wire.u64()?, wire.u64()?);
+            let (size, token, _flags) = (wire.u32()?, wire.u32()?, wire.u32()?);
+            let end = begin.checked_add(size.into()).filter(|end| *end > begin)?;
+            Some(MethodRow { event, said, method, module, begin, end, token })
+        };
+        if let Some(row) = read()
+            && (!event.is_verbose || row.texts(bytes).is_some())
+        {
+            self.rows.push(row);
+        }
+    }
+
+    /// Takes an event about a module.
+    pub(super) fn add_module(&mut self, form: ModuleForm, said: Said, bytes: &[u8], texts: &mut Texts) {
+        let mut wire = Wire::new(said.payload(bytes));
+        let before_paths = match form {
+            // Assembly, flags, a reserved field.
+            ModuleForm::Module => 16,
+            ModuleForm::DomainModule => 24,
+        };
+        let (Some(module), Some(_)) = (wire.u64(), wire.take(before_paths)) else { return };
+        let Some(name) = module_name(wire.rest()) else { return };
+        let name = texts.get(&name);
+        let names = self.modules.entry((said.space, module)).or_default();
+        // A module is mentioned several times.
+        if let Some((since, _)) = names.iter_mut().find(|(_, other)| *other == name) {
+            *since = said.ticks.min(*since);
+        } else if names.len() < MOST_NAMES {
+            names.push((said.ticks, name));
+        }
+    }
+
+    /// All symbols, with their address spaces. `time`: nanoseconds from ticks.
+    pub(super) fn symbols(
+        mut self,
+        bytes: &[u8],
+        time: &dyn Fn(u64) -> i128,
+        texts: &mut Texts,
+    ) -> Vec<(u32, Symbol)> {
+        // Stable: what was at the same time stays in the order of the file.
+        self.rows.sort_by_key(|row| (row.said.space, row.begin, row.said.ticks));
+        let mut names = Names::new(&mut self, bytes, texts);
+        let mut symbols = Vec::new();
+        let same_place = |a: &MethodRow, b: &MethodRow| (a.said.space, a.begin) == (b.said.space, b.begin);
+        for rows in self.rows.chunk_by(same_place) {
+            for (row, from, until) in lives(rows) {
+                let symbol = Symbol {
+                    begin: row.begin,
+                    end: row.end,
+                    from: from.map_or(i128::MIN, time),
+                    until: until.map(time),
+                    name: Some(names.method(&row)),
+                    module: names.module(&row),
+                    kind: CodeKind::Managed,
+                };
+                symbols.push((row.said.space, symbol));
+            }
+        }
+        symbols
+    }
+}
+
+/// When which method was at a place, in ticks, from what is said of that place, in the order of time. None as the begin:
+/// since before the trace; as the end: to its end.
+fn lives(rows: &[MethodRow]) -> Vec<(MethodRow, Option<u64>, Option<u64>)> {
+    let mut lives = Vec::new();
+    // What is there, and since when.
+    let mut current: Option<(MethodRow, Option<u64>)> = None;
+    // Since when it is not known what is there.
+    let mut free: Option<u64> = None;
+    for row in rows {
+        let ticks = row.said.ticks;
+        match (&mut current, row.event.what) {
+            (Some((known, _)), What::Load | What::Rundown) if known.is_same(row) => {
+                // It is mentioned again, perhaps with its name.
+                if row.event.is_verbose && !known.event.is_verbose {
+                    *known = *row;
+                }
+            }
+            (Some((known, from)), What::Unload) => {
+                let verbose = if known.is_same(row) && row.event.is_verbose { row } else { &*known };
+                lives.push((*verbose, *from, Some(ticks)));
+                (current, free) = (None, Some(ticks));
+            }
+            (None, What::Unload) => {
+                lives.push((*row, free, Some(ticks)));
+                free = Some(ticks);
+            }
+            (Some((known, from)), What::Load | What::Rundown) => {
+                // Nothing was said of its end; that of something else is said now.
+                lives.push((*known, *from, Some(ticks)));
+                current = Some((*row, Some(ticks)));
+            }
+            (None, What::Load) => current = Some((*row, Some(ticks))),
+            (None, What::Rundown) => current = Some((*row, free)),
+        }
+    }
+    lives.extend(current.map(|(row, from)| (row, from, None)));
+    lives
+}
+
+impl MethodRow {
+    /// Whether it is about the same compiled method.
+    fn is_same(&self, other: &Self) -> bool {
+        (self.method, self.begin, self.end) == (other.method, other.begin, other.end)
+    }
+
+    /// Namespace with type, name and signature as UTF-16, if the event has them.
+    fn texts<'f>(&self, bytes: &'f [u8]) -> Option<[&'f [[u8; 2]]; 3]> {
+        let mut rest = self.said.payload(bytes).get(BEFORE_TEXTS..)?;
+        let mut text = || {
+            let (text, behind) = split_text(rest)?;
+            rest = behind;
+            Some(text)
+        };
+        Some([text()?, text()?, text()?])
+    }
+}
+
+/// The code units of a text before its end, and what follows.
+fn split_text(bytes: &[u8]) -> Option<(&[[u8; 2]], &[u8])> {
+    let units = bytes.as_chunks::<2>().0;
+    let length = units.iter().position(|unit| *unit == [0, 0])?;
+    Some((units.get(..length)?, bytes.get(2 * length + 2..)?))
+}
+
+fn push_text(to: &mut String, units: &[[u8; 2]]) {
+    let units = units.iter().map(|unit| u16::from_le_bytes(*unit));
+    to.extend(char::decode_utf16(units).map(|c| c.unwrap_or(char::REPLACEMENT_CHARACTER)));
+}
+
+/// A module has at most this number of names: its id can be used again once it is unloaded.
+const MOST_NAMES: usize = 16;
+
+/// The name of a module by its paths: that of its file with intermediate language, without the extension; if there is
+/// no such file, that of its file with machine code.
+fn module_name(mut paths: &[u8]) -> Option<String> {
+    for _ in 0..2 {
+        let (path, rest) = split_text(paths)?;
+        let mut text = String::new();
+        push_text(&mut text, path);
+        let name = file_name(&text);
+        let stem = [".dll", ".exe", ".winmd"].iter().find_map(|extension| without(name, extension));
+        // What is compiled beforehand can have this, too.
+        let name = stem.map_or(name, |stem| without(stem, ".ni").unwrap_or(stem));
+        if !name.is_empty() {
+            return Some(name.to_owned());
+        }
+        paths = rest;
+    }
+    None
+}
+
+/// A name without its extension, if it has this one.
+fn without<'n>(name: &'n str, extension: &str) -> Option<&'n str> {
+    let (stem, end) = name.split_at_checked(name.len().checked_sub(extension.len())?)?;
+    end.eq_ignore_ascii_case(extension).then_some(stem)
+}
+
+/// Finds out the names of methods and modules.
+struct Names<'a> {
+    bytes: &'a [u8],
+    texts: &'a mut Texts,
+    /// By address space and id, in the order of time.
+    modules: HashMap<(u32, u64), Since<Arc<str>>>,
+    /// An event with the name, by address space and method, for those that have none.
+    verbose: HashMap<(u32, u64), MethodRow>,
+    /// The names of these: a method that has no name in its events can be at many places.
+    named: HashMap<(u32, u64), Arc<str>>,
+    buffer: String,
+}
+
+impl<'a> Names<'a> {
+    fn new(methods: &mut Methods, bytes: &'a [u8], texts: &'a mut Texts) -> Self {
+        let mut modules = std::mem::take(&mut methods.modules);
+        modules.values_mut().for_each(|names| names.sort_by_key(|(since, _)| *since));
+        let mut verbose = HashMap::new();
+        if methods.rows.iter().any(|row| !row.event.is_verbose) {
+            for row in methods.rows.iter().filter(|row| row.event.is_verbose) {
+                verbose.insert((row.said.space, row.method), *row);
+            }
+        }
+        Self { bytes, texts, modules, verbose, named: HashMap::new(), buffer: String::new() }
+    }
+
+    /// `Namespace.Type.Method(parameters)`.
+    fn method(&mut self, row: &MethodRow) -> Arc<str> {
+        let key = (row.said.space, row.method);
+        if row.event.is_verbose {
+            return self.verbose_method(row);
+        }
+        if let Some(name) = self.named.get(&key) {
+            return Arc::clone(name);
+        }
+        let Some(verbose) = self.verbose.get(&key).copied() else {
+            // Its token is what it is called in the metadata of its module.
+            return self.texts.get(&format!("{:#010x}", row.token));
+        };
+        let name = self.verbose_method(&verbose);
+        self.named.insert(key, Arc::clone(&name));
+        name
+    }
+
+    fn verbose_method(&mut self, row: &MethodRow) -> Arc<str> {
+        self.buffer.clear();
+        if let Some([namespace, name, signature]) = row.texts(self.bytes) {
+            push_text(&mut self.buffer, namespace);
+            if !self.buffer.is_empty() {
+                self.buffer.push('.');
+            }
+            push_text(&mut self.buffer, name);
+            push_text(&mut self.buffer, parameters(signature));
+        }
+        self.texts.get(&self.buffer)
+    }
+
+    fn module(&self, row: &MethodRow) -> Option<Arc<str>> {
+        let names = self.modules.get(&(row.said.space, row.module))?;
+        let behind = names.partition_point(|(since, _)| *since <= row.said.ticks);
+        // Rundown lists methods before modules.
+        names.get(behind.saturating_sub(1)).map(|(_, name)| Arc::clone(name))
+    }
+}
+
+/// The parameters of a signature in their parentheses: before them is what it returns, which can have parentheses of
+/// its own.
+fn parameters(signature: &[[u8; 2]]) -> &[[u8; 2]] {
+    let mut depth = 0u32;
+    for (index, unit) in signature.iter().enumerate().rev() {
+        match unit {
+            [b')', 0] => depth += 1,
+            [b'(', 0] if depth == 1 => return signature.get(index..).unwrap_or_default(),
+            [b'(', 0] => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    &[]
+}

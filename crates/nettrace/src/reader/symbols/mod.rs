@@ -1,0 +1,170 @@
+//! Names of code addresses: what a file says of methods, modules, mappings and symbols.
+//!
+//! Events of the .NET runtime say when methods are loaded and unloaded, and which are there when a session ends; see
+//! [`methods`]. one-collect says where files are mapped in processes, and names of functions in them; see
+//! [`mappings`]. Both can be in one file.
+//!
+//! These events are events of the trace like all others, with their stacks if they have some; nothing is left out. (Other
+//! readers leave out the stacks of the events about methods, which show what the runtime did to write them.)
+
+mod mappings;
+mod methods;
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use ichnos_model::{ClockClass, Symbols};
+
+use self::mappings::{MappingEvent, Mappings};
+use self::methods::{MethodEvent, Methods, ModuleForm};
+use super::TraceFile;
+use super::tables::{ThreadTable, address_space};
+use super::walk::{Walker, walk};
+use crate::{Block, EventRow, Metadata, Version, known};
+
+/// All symbols of a file: reads its events once. `clock`: that of their times.
+pub(super) fn read(file: &TraceFile, clock: &ClockClass) -> Symbols {
+    let sources: Vec<Source> = file.outline.classes.iter().map(source).collect();
+    if sources.iter().all(|source| *source == Source::None) {
+        return Symbols::default();
+    }
+    let mut reader = SymbolReader {
+        bytes: &file.bytes,
+        is_v6: matches!(file.outline.version, Version::V6(_)),
+        sources,
+        methods: Methods::default(),
+        mappings: Mappings::default(),
+        texts: Texts::default(),
+    };
+    walk(file, &mut reader);
+    let SymbolReader { methods, mappings, mut texts, .. } = reader;
+    let time = |ticks: u64| clock.nanoseconds(ticks);
+    let mut symbols = methods.symbols(&file.bytes, &time, &mut texts);
+    symbols.extend(mappings.symbols(&file.bytes, &time, &mut texts));
+    Symbols::new(symbols)
+}
+
+/// What an event says of symbols.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    None,
+    Method(MethodEvent),
+    Module(ModuleForm),
+    Mapping(MappingEvent),
+}
+
+const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
+const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
+const UNIVERSAL_SYSTEM: &str = "Universal.System";
+
+/// What the events of a class say of symbols.
+fn source(metadata: &Metadata) -> Source {
+    let Metadata { provider, event_id, version, name, .. } = metadata;
+    if ![RUNTIME, RUNDOWN, UNIVERSAL_SYSTEM].contains(&&**provider) {
+        return Source::None;
+    }
+    let Some(event) = known::find(provider, *event_id, *version, name) else { return Source::None };
+    if provider == UNIVERSAL_SYSTEM {
+        return match &*event.name {
+            "ProcessMapping" => Source::Mapping(MappingEvent::Mapping),
+            "ProcessSymbol" => Source::Mapping(MappingEvent::Symbol),
+            "ExistingProcess" | "ProcessCreate" => Source::Mapping(MappingEvent::Process),
+            _ => Source::None,
+        };
+    }
+    // Events that .NET Framework had under other numbers have the same names with this behind.
+    match event.name.strip_suffix("V2").unwrap_or(&event.name) {
+        "MethodLoad" => Source::Method(MethodEvent::load(false)),
+        "MethodLoadVerbose" => Source::Method(MethodEvent::load(true)),
+        "MethodUnload" => Source::Method(MethodEvent::unload(false)),
+        "MethodUnloadVerbose" => Source::Method(MethodEvent::unload(true)),
+        "MethodDCStart" | "MethodDCEnd" => Source::Method(MethodEvent::rundown(false)),
+        "MethodDCStartVerbose" | "MethodDCEndVerbose" => Source::Method(MethodEvent::rundown(true)),
+        "ModuleLoad" | "ModuleUnload" | "ModuleDCStart" | "ModuleDCEnd" => Source::Module(ModuleForm::Module),
+        "DomainModuleLoad" | "DomainModuleDCStart" | "DomainModuleDCEnd" => {
+            Source::Module(ModuleForm::DomainModule)
+        }
+        _ => Source::None,
+    }
+}
+
+/// Takes the events that say something of symbols.
+struct SymbolReader<'f> {
+    bytes: &'f [u8],
+    is_v6: bool,
+    /// By class.
+    sources: Vec<Source>,
+    methods: Methods,
+    mappings: Mappings,
+    texts: Texts,
+}
+
+impl Walker for SymbolReader<'_> {
+    fn block(&mut self, _: &Block) {}
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
+        match self.sources.get(class as usize) {
+            None | Some(Source::None) => {}
+            Some(source) => self.note(*source, row, threads),
+        }
+    }
+}
+
+impl SymbolReader<'_> {
+    #[cold]
+    fn note(&mut self, source: Source, row: &EventRow, threads: &ThreadTable) {
+        let space = if self.is_v6 { address_space(threads.process(row.thread)) } else { 0 };
+        let said =
+            Said { space, ticks: row.timestamp, payload: row.payload.start, length: row.payload.len() };
+        match source {
+            Source::None => {}
+            Source::Method(event) => self.methods.add(event, said, self.bytes),
+            Source::Module(form) => self.methods.add_module(form, said, self.bytes, &mut self.texts),
+            Source::Mapping(event) => self.mappings.add(event, said, self.bytes),
+        }
+    }
+}
+
+/// Where and when a file says something.
+#[derive(Clone, Copy, Debug)]
+struct Said {
+    /// The address space that it is about.
+    space: u32,
+    ticks: u64,
+    /// Where its payload begins in the file.
+    payload: usize,
+    length: usize,
+}
+
+impl Said {
+    fn payload<'f>(&self, bytes: &'f [u8]) -> &'f [u8] {
+        let end = self.payload.saturating_add(self.length);
+        bytes.get(self.payload..end).unwrap_or_default()
+    }
+}
+
+/// Texts, equal ones once.
+#[derive(Debug, Default)]
+struct Texts {
+    texts: HashSet<Arc<str>>,
+}
+
+impl Texts {
+    fn get(&mut self, text: &str) -> Arc<str> {
+        if let Some(text) = self.texts.get(text) {
+            return Arc::clone(text);
+        }
+        let text: Arc<str> = text.into();
+        self.texts.insert(Arc::clone(&text));
+        text
+    }
+}
+
+/// The last part of a path of any system.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests;

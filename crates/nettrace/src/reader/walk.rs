@@ -1,0 +1,73 @@
+//! Goes through the events of a file in the order of the file, to find out what the file as a whole says.
+
+use super::TraceFile;
+use super::kinds::Kinds;
+use super::outline::{EventBlockHeader, content};
+use super::tables::ThreadTable;
+use crate::{Block, BlockKind, EventRow, EventRows, RowEncoding, SequencePoint, Step, ThreadRow, Version};
+
+/// What takes the blocks and events of a file.
+pub(super) trait Walker {
+    /// Takes a block, before its events if it has any.
+    fn block(&mut self, block: &Block);
+
+    /// Takes an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the thread
+    /// that it is about as what its process can be asked of. Ranges in `row` are those of the file.
+    fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable);
+}
+
+/// Lets a walker take all blocks and events of a file.
+pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
+    let version = file.outline.version;
+    let mut container = file.container.clone();
+    let mut kinds = Kinds::default();
+    let mut threads = ThreadTable::default();
+    loop {
+        let block = match container.next(&file.bytes, 0, true) {
+            Step::Block(block) => block,
+            Step::Fault(_) => continue,
+            Step::More | Step::End => return,
+        };
+        walker.block(&block);
+        let content = content(&file.bytes, &block);
+        match block.kind {
+            BlockKind::Event => {
+                let range = block.content.start as usize..block.content.end as usize;
+                let (encoding, rows) = match version {
+                    Version::V3 => (RowEncoding::V3, range),
+                    _ => match EventBlockHeader::read(content) {
+                        Some(header) => {
+                            (RowEncoding::new(version, header.flags), range.start + header.rows..range.end)
+                        }
+                        None => continue,
+                    },
+                };
+                kinds.advance(&file.outline, block.content.start);
+                let mut rows = EventRows::new(encoding, rows, 0);
+                while let Some(row) = rows.next(&file.bytes) {
+                    if version == Version::V3 && row.metadata_id == 0 {
+                        kinds.advance(&file.outline, row.payload.end as u64);
+                    } else {
+                        walker.event(row, kinds.get(row.metadata_id), &threads);
+                    }
+                }
+            }
+            BlockKind::Thread => drop(ThreadRow::read_block(content, |row| threads.add(row))),
+            BlockKind::RemoveThread => {
+                SequencePoint::read_removed(content).for_each(|(index, _)| threads.remove(index));
+            }
+            BlockKind::SequencePoint => {
+                if let Some(point) = SequencePoint::read(content, version) {
+                    kinds.advance(&file.outline, block.begin);
+                    if point.flushes_threads {
+                        threads.clear();
+                    }
+                    if point.flushes_metadata {
+                        kinds.clear();
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}

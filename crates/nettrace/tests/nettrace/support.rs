@@ -1,0 +1,277 @@
+//! What the tests share: where recorded files are, and copies of events to compare.
+
+use std::path::{Path, PathBuf};
+
+use ichnos_io::{Bytes, IoLimits, Tree};
+use ichnos_model::{
+    Event, EventRecordClass, Field, FieldKind, IntegerProperties, Message, Real, Scope, Text, TraceInput,
+    Uuid, VariableLengthValue, Visitor, Window,
+};
+use ichnos_nettrace::{BlockKind, Container, NettraceFile, OpenOptions, Step, TraceBlock};
+
+/// The recorded files: in `ICHNOS_TRACES`, or `../shared/traces` from the project's root. Where they are absent, the
+/// test says so by name and skips.
+pub fn traces(test: &str) -> Option<PathBuf> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let traces =
+        std::env::var_os("ICHNOS_TRACES").map_or_else(|| root.join("../shared/traces"), PathBuf::from);
+    let nettrace = traces.join("nettrace");
+    if nettrace.is_dir() {
+        return Some(nettrace);
+    }
+    println!("skipped: {test}: no recorded files in {}", nettrace.display());
+    None
+}
+
+/// The bytes of a file, unpacked if it is compressed.
+pub fn bytes_of(path: &Path) -> Bytes {
+    let tree = Tree::open(path, &IoLimits::default()).unwrap_or_else(|error| panic!("{error}"));
+    let [entry] = &tree.entries[..] else { panic!("{}: expected one file", path.display()) };
+    entry.read().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The file of this name, which may have the ending of a compressed one.
+pub fn find(traces: &Path, name: &str) -> PathBuf {
+    let folders = ["perfview", "dotnetdiag", "runtime"];
+    let paths = folders.iter().flat_map(|folder| {
+        [name.to_owned(), format!("{name}.zst")].map(|name| traces.join(folder).join(name))
+    });
+    paths.into_iter().find(|path| path.is_file()).unwrap_or_else(|| panic!("{name}: there is no such file"))
+}
+
+/// A file and what its trace block says.
+pub struct Opened {
+    pub file: NettraceFile,
+    pub block: TraceBlock,
+}
+
+impl Opened {
+    pub fn new(path: &Path) -> Self {
+        Self::with(path, &OpenOptions::default())
+    }
+
+    pub fn with(path: &Path, options: &OpenOptions) -> Self {
+        Self::of_bytes(&path.to_string_lossy(), bytes_of(path), options)
+    }
+
+    pub fn of_bytes(name: &str, bytes: Bytes, options: &OpenOptions) -> Self {
+        let mut container = Container::open(&bytes, true).unwrap().unwrap();
+        let block = loop {
+            match container.next(&bytes, 0, true) {
+                Step::Block(block) if block.kind == BlockKind::Trace => {
+                    let content = &bytes[block.content.start as usize..block.content.end as usize];
+                    break TraceBlock::read(content, container.version()).unwrap();
+                }
+                Step::Block(_) | Step::Fault(_) => {}
+                Step::More | Step::End => panic!("{name}: no trace block"),
+            }
+        };
+        let file = NettraceFile::open(name, bytes, options).unwrap();
+        Self { file, block }
+    }
+
+    /// Passes all messages on.
+    pub fn each(&self, mut take: impl FnMut(&Message<'_>)) {
+        for mut cursor in self.file.cursors(Window::default()) {
+            while cursor.advance() {
+                take(&cursor.current().expect("a message"));
+            }
+        }
+    }
+
+    /// When an event was, in ticks since the begin of the session.
+    pub fn since_begin(&self, event: &Event<'_>) -> i128 {
+        i128::from(event.clock.expect("a time").cycles) - i128::from(self.block.sync_ticks)
+    }
+}
+
+/// A property that the class of an event has in the namespace `nettrace`.
+pub fn property<'c>(class: &'c EventRecordClass, name: &str) -> Option<&'c ichnos_model::Value> {
+    class.attributes.get("nettrace")?.get(name)
+}
+
+/// A copy of a field.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Shown {
+    Integer(Integer),
+    Boolean(bool),
+    /// The number, and whether it has 32 bits.
+    Real(f64, bool),
+    Text(String),
+    Blob(Vec<u8>),
+    Guid(Uuid),
+    Structure(Vec<(String, Shown)>),
+    Array(Vec<Shown>),
+}
+
+/// A copy of an integer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Integer {
+    pub value: i128,
+    /// How many bits it has; of one of variable length 64.
+    pub bits: u64,
+    /// The name of the value.
+    pub name: Option<String>,
+    /// The names of the bits that are set, if bits have names.
+    pub flags: Option<Vec<String>>,
+    /// Nanoseconds since 1970, if it is a date.
+    pub date: Option<i128>,
+}
+
+impl Shown {
+    pub fn integer(&self) -> Option<&Integer> {
+        match self {
+            Self::Integer(integer) => Some(integer),
+            _ => None,
+        }
+    }
+
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn members(&self) -> &[(String, Self)] {
+        match self {
+            Self::Structure(members) => members,
+            _ => &[],
+        }
+    }
+
+    pub fn elements(&self) -> &[Self] {
+        match self {
+            Self::Array(elements) => elements,
+            _ => &[],
+        }
+    }
+
+    /// The member of this name.
+    pub fn member(&self, name: &str) -> Option<&Self> {
+        self.members().iter().find(|member| member.0 == name).map(|member| &member.1)
+    }
+}
+
+/// The fields of a scope of an event.
+pub fn fields(event: &Event<'_>, scope: Scope) -> Vec<(String, Shown)> {
+    let mut copy = Copy { open: vec![(String::new(), Shown::Structure(Vec::new()))], optional: None };
+    event.visit(scope, &mut copy).unwrap();
+    let Some((_, Shown::Structure(mut members))) = copy.open.pop() else { panic!("a structure") };
+    // The scope itself is a structure without a name.
+    match members.pop() {
+        Some((_, Shown::Structure(members))) => members,
+        None => Vec::new(),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Copies fields.
+struct Copy {
+    open: Vec<(String, Shown)>,
+    /// The name of the optional field that has begun: the field in it has none.
+    optional: Option<String>,
+}
+
+impl Copy {
+    fn add(&mut self, name: Option<&str>, value: Shown) {
+        let optional = self.optional.take();
+        let name = optional.as_deref().or(name);
+        match &mut self.open.last_mut().expect("something open").1 {
+            Shown::Structure(members) => members.push((name.unwrap_or_default().to_owned(), value)),
+            Shown::Array(elements) => elements.push(value),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn begin(&mut self, field: Field<'_>, value: Shown) {
+        let name = self.optional.take().or_else(|| field.name().map(str::to_owned));
+        self.open.push((name.unwrap_or_default(), value));
+    }
+
+    fn end(&mut self) {
+        let (name, value) = self.open.pop().expect("something open");
+        self.add(Some(&name), value);
+    }
+
+    fn integer(&mut self, field: Field<'_>, value: i128) {
+        let (bits, properties): (u64, Option<&IntegerProperties>) = match &field.class().kind {
+            FieldKind::Integer { bits, integer } => (bits.length, Some(integer)),
+            FieldKind::VariableLength { value: VariableLengthValue::Integer(integer), .. } => {
+                (64, Some(integer))
+            }
+            FieldKind::BitMap { bits, .. } => (bits.length, None),
+            _ => (64, None),
+        };
+        let flags = match &field.class().kind {
+            FieldKind::BitMap { flags, .. } => Some(
+                (0..bits)
+                    .filter(|bit| value >> bit & 1 == 1)
+                    .flat_map(|bit| flags.names_of(bit.into()).map(str::to_owned).collect::<Vec<_>>())
+                    .collect(),
+            ),
+            _ => None,
+        };
+        let name = properties
+            .and_then(|properties| properties.mappings.as_ref())
+            .and_then(|mappings| mappings.names_of(value).next().map(str::to_owned));
+        let date = properties
+            .and_then(|properties| properties.wall_clock)
+            .and_then(|clock| clock.nanoseconds(value));
+        self.add(field.name(), Shown::Integer(Integer { value, bits, name, flags, date }));
+    }
+}
+
+impl Visitor for Copy {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.integer(field, value.into());
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.integer(field, value.into());
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, _: u64) {
+        self.add(field.name(), Shown::Boolean(value));
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.integer(field, bits.into());
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.add(field.name(), Shown::Real(value.to_f64(), matches!(value, Real::Single(_))));
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        self.add(field.name(), Shown::Text(value.to_str_lossy().into_owned()));
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.add(field.name(), Shown::Blob(bytes.to_vec()));
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.add(field.name(), Shown::Guid(value));
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field, Shown::Structure(Vec::new()));
+    }
+
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, _: i128) {
+        self.optional = present.then(|| field.name().unwrap_or_default().to_owned());
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, _: u64) {
+        self.begin(field, Shown::Array(Vec::new()));
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.end();
+    }
+}
