@@ -701,7 +701,9 @@ impl View<'_> {
         let Some(header) = Wire::at(self.bytes, at).u32() else { return self.unknown(true) };
         let (size, kind) = ((header & 0xff_ffff) as usize, header >> 24);
         match kind {
-            0 => Some(true),
+            // The end, with nothing behind it.
+            0 if at + 4 + size < self.bytes.len() => Some(false),
+            0 => self.unknown(self.is_end && at + 4 + size == self.bytes.len()),
             1 => Some(false),
             2..=8 => self.looks_like(kind, at + 4, size),
             // Newer kinds are possible; many of them in a row are not.

@@ -3,6 +3,7 @@
 
 mod container;
 mod event_row;
+mod feed;
 mod field;
 pub mod known;
 mod metadata;
@@ -14,6 +15,7 @@ mod wire;
 
 pub use container::{Block, BlockKind, Container, Refusal, Step, Version, recognise};
 pub use event_row::{EventRow, EventRows, RowEncoding};
+pub use feed::{Feed, FeedEvent, FeedItem};
 pub use field::{Field, FieldType, ValueNames};
 pub use metadata::Metadata;
 pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions, clock_zeros};

@@ -123,7 +123,8 @@ impl ThreadRow {
         None
     }
 
-    fn read(row: &[u8]) -> Option<Self> {
+    /// Reads a row without its size.
+    pub(crate) fn read(row: &[u8]) -> Option<Self> {
         let mut wire = Wire::new(row);
         let mut thread = Self { index: wire.varuint64()?, ..Self::default() };
         // Of an unknown kind, the size is not known, so nothing behind it can be read.
@@ -174,18 +175,24 @@ impl Label {
     pub fn read_block(content: &[u8], mut list: impl FnMut(u32, Vec<Self>)) -> Option<Range<usize>> {
         let mut wire = Wire::new(content);
         let (Some(first), Some(count)) = (wire.u32(), wire.u32()) else { return Some(0..content.len()) };
-        let mut labels = Vec::new();
-        let mut index = 0;
-        while index < count {
+        for index in 0..count {
             let begin = wire.position();
-            let Some((label, is_last)) = Self::read(&mut wire) else { return Some(begin..content.len()) };
-            labels.push(label);
-            if is_last {
-                list(first.wrapping_add(index), std::mem::take(&mut labels));
-                index += 1;
-            }
+            let Some(labels) = Self::read_list(&mut wire) else { return Some(begin..content.len()) };
+            list(first.wrapping_add(index), labels);
         }
         None
+    }
+
+    /// Reads a list.
+    pub(crate) fn read_list(wire: &mut Wire<'_>) -> Option<Vec<Self>> {
+        let mut labels = Vec::new();
+        loop {
+            let (label, is_last) = Self::read(wire)?;
+            labels.push(label);
+            if is_last {
+                return Some(labels);
+            }
+        }
     }
 
     fn read(wire: &mut Wire<'_>) -> Option<(Self, bool)> {

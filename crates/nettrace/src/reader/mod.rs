@@ -45,6 +45,7 @@ use self::class::{EventKind, PayloadForm};
 pub use self::clock_zero::clock_zeros;
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
+pub(crate) use self::outline::EventBlockHeader;
 use self::outline::{Outline, content};
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::walk;

@@ -9,6 +9,7 @@ mod comparison;
 mod counts;
 mod differences;
 mod dumps;
+mod feed;
 mod fixtures;
 mod hostile;
 mod order;

@@ -2,7 +2,7 @@
 
 use ichnos_export::{JsonLines, JsonLinesOptions};
 use ichnos_flow::{DamageCursor, Merge, pump};
-use ichnos_model::{BoxedCursor, FastCursor, TraceInput, Window};
+use ichnos_model::{BoxedCursor, Cursor, FastCursor, Message, Skip, StreamCursor, TraceInput, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::Value;
 
@@ -87,4 +87,18 @@ pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
         }
     }
     read
+}
+
+/// Reads everything, and visits all fields of all events; gives how many events there are.
+pub(crate) fn count(file: &NettraceFile) -> usize {
+    let mut events = 0;
+    for mut cursor in file.cursors(Window::default()) {
+        while cursor.next_head().is_some() {
+            if let Some(Message::Event(event)) = cursor.current() {
+                events += 1;
+                event.visit_all(&mut Skip).unwrap();
+            }
+        }
+    }
+    events
 }
