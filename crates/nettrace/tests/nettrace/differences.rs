@@ -149,8 +149,8 @@ pub const DIFFERENCES: &[Difference] = &[
     difference(&["ContentionStart"], "LockID", Kind::Computes(is_zero), "0 before version 2"),
     difference(&["ContentionStart"], "AssociatedObjectID", Kind::Computes(is_zero), "0 before version 2"),
     difference(&["ContentionStart"], "LockOwnerThreadID", Kind::Computes(is_zero), "0 before version 2"),
-    difference(PER_HEAP, "CompactMechanisms", Kind::Writes(is_mechanism), "it has names for its bits"),
-    difference(PER_HEAP, "ExpandMechanisms", Kind::Writes(is_mechanism), "it has names for its bits"),
+    difference(PER_HEAP, "CompactMechanisms", Kind::Writes(is_mechanism), "its own names"),
+    difference(PER_HEAP, "ExpandMechanisms", Kind::Writes(is_mechanism), "its own names"),
     difference(PER_HEAP, "FreeListBefore", Kind::Named("FreeListSpaceBefore"), "its own name"),
     difference(PER_HEAP, "FreeListAfter", Kind::Named("FreeListSpaceAfter"), "its own name"),
     difference(PER_HEAP, "FreeObjBefore", Kind::Named("FreeObjSpaceBefore"), "its own name"),
@@ -311,12 +311,12 @@ fn dynamic_data(own: &OwnEvent) -> Option<Fields> {
     Some(own.field("CommittedUsage")?.members().to_vec())
 }
 
-/// The highest bit says whether there is a mechanism; the lowest of the others which.
 fn is_mechanism(value: &Shown, text: &str) -> bool {
-    let value = value.integer().unwrap().value;
+    let flags = value.integer().unwrap().flags.as_ref().unwrap();
+    let names: Vec<&str> = flags.iter().map(|flag| &**flag).collect();
     match text {
-        "not_specified" => value >> 31 == 0,
-        "compact_high_frag" => value >> 31 == 1 && value & 2 != 0,
+        "not_specified" => names.is_empty(),
+        "compact_high_frag" => names == ["HighFrag"],
         _ => false,
     }
 }

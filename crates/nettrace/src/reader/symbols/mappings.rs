@@ -136,7 +136,7 @@ impl Mappings {
                 }
             }
         }
-        let mut most = self.symbols.len() + MOST_COPIES;
+        let mut most = (MOST_COPIES * self.symbols.len()).max(1 << 18);
         // The kernel is described for each process.
         let mut kernel: HashSet<(u64, u64, Arc<str>)> = HashSet::new();
         for row in self.symbols {
@@ -209,8 +209,9 @@ pub(super) fn jitted_method(text: &str) -> Option<(&str, String)> {
 /// Of mappings of the same id, this many are known at most: processes that share memory have the same.
 const MOST_OF_SAME_ID: usize = 1024;
 
-/// Symbols of mappings that processes share are there for each of them, but not more often than this.
-const MOST_COPIES: usize = 1 << 20;
+/// Symbols of mappings that processes share are there for each of them, but not more often than this on average, if
+/// there are many.
+const MOST_COPIES: usize = 8;
 
 /// A mapping, for its symbols.
 #[derive(Debug)]

@@ -292,9 +292,12 @@ fn hostile_files_do_not_take_long() {
 
 const KERNEL: u64 = 0xffff_ffff_8100_0000;
 
-/// A file of version 6 with two processes, 70 and 71, of which each has a thread of the same index as a sample with the
-/// same stack.
-fn v6() -> Vec<u8> {
+/// The kinds of events of files of version 6, by id of metadata; 0 is not used.
+const V6_EVENTS: [&str; 5] = ["", "ProcessMapping", "ProcessSymbol", "ProcessCreate", "cpu"];
+
+/// A file of version 6 with two processes, 70 and 71, each with a thread, and a stack of these frames. `events`: id of
+/// metadata, thread (1 or 2), time and payload; those of the last kind have the stack.
+fn v6_of(frames: &[u64], events: &[(u8, u8, u64, Vec<u8>)]) -> Vec<u8> {
     let block = |file: &mut Vec<u8>, kind: u8, content: &[u8]| {
         file.extend(&(content.len() as u32 | u32::from(kind) << 24).to_le_bytes());
         file.extend(content);
@@ -303,25 +306,45 @@ fn v6() -> Vec<u8> {
     let sized = |row: Vec<u8>| [(row.len() as u16).to_le_bytes().to_vec(), row].concat();
     let mut file = b"Nettrace\0\0\0\0\x06\0\0\0\0\0\0\0".to_vec();
     block(&mut file, 1, &[&trace_block()[..], &[0; 4]].concat());
-    let events = ["ProcessMapping", "ProcessSymbol", "ProcessCreate", "cpu"];
-    let rows = events.iter().zip(1_u8..).map(|(name, id)| {
+    let rows = V6_EVENTS.iter().zip(0_u8..).skip(1).map(|(name, id)| {
         let provider = if *name == "cpu" { "Universal.Events" } else { UNIVERSAL_SYSTEM };
         sized([vec![id], text(provider), vec![id], text(name), vec![0; 4]].concat())
     });
     block(&mut file, 3, &[vec![0, 0], rows.collect::<Vec<_>>().concat()].concat());
     let threads = [70_u8, 71].map(|process| sized(vec![process - 69, 2, process, 3, process]));
     block(&mut file, 6, &threads.concat());
-    let frames = [KERNEL + 5, 0x1005, 0x2005].map(u64::to_le_bytes).concat();
-    block(&mut file, 5, &[&[9, 0, 0, 0, 1, 0, 0, 0, 24, 0, 0, 0][..], &frames].concat());
+    let mut stack = [9_u32, 1, 8 * frames.len() as u32].map(u32::to_le_bytes).concat();
+    stack.extend(frames.iter().flat_map(|frame| frame.to_le_bytes()));
+    block(&mut file, 5, &stack);
+    let mut rows = [&[20, 0, 1, 0][..], &1_u64.to_le_bytes(), &255_u64.to_le_bytes()].concat();
+    let mut before = 0;
+    for (id, thread, ticks, payload) in events {
+        let stack = if *id == 4 { 9 } else { 0 };
+        // Id, sequence number, threads, stack, time, size.
+        rows.extend([0x8f, *id]);
+        rows.extend([0, *thread, 0, *thread, stack]);
+        rows.extend(varuint(ticks.wrapping_sub(before)));
+        rows.extend(varuint(payload.len() as u64));
+        rows.extend(payload);
+        before = *ticks;
+    }
+    block(&mut file, 2, &rows);
+    block(&mut file, 0, &[]);
+    file
+}
 
-    let mapping = |id: u8, begin: u64, end: u64, path: &str| {
-        let path = [(path.len() as u16).to_le_bytes().to_vec(), path.as_bytes().to_vec()].concat();
-        [vec![id], varuint(begin), varuint(end), vec![0], path, vec![0]].concat()
-    };
-    let symbol = |mapping: u8, begin: u64, end: u64, name: &str| {
-        let name = [(name.len() as u16).to_le_bytes().to_vec(), name.as_bytes().to_vec()].concat();
-        [vec![0, mapping], varuint(begin), varuint(end), name].concat()
-    };
+fn mapping(id: u8, begin: u64, end: u64, path: &str) -> Vec<u8> {
+    let path = [(path.len() as u16).to_le_bytes().to_vec(), path.as_bytes().to_vec()].concat();
+    [vec![id], varuint(begin), varuint(end), vec![0], path, vec![0]].concat()
+}
+
+fn symbol(mapping: u8, begin: u64, end: u64, name: &str) -> Vec<u8> {
+    let name = [(name.len() as u16).to_le_bytes().to_vec(), name.as_bytes().to_vec()].concat();
+    [vec![0, mapping], varuint(begin), varuint(end), name].concat()
+}
+
+/// A file in which two processes have the same stack.
+fn v6() -> Vec<u8> {
     let events: [(u8, u8, u64, Vec<u8>); 21] = [
         (1, 1, 10, mapping(1, 0x1000, 0x3000, "/usr/bin/one")),
         (2, 1, 90, symbol(1, 0x1000, 0x1010, "main")),
@@ -347,21 +370,7 @@ fn v6() -> Vec<u8> {
         (3, 2, 80, vec![]),
         (1, 2, 81, mapping(4, 0x1000, 0x2000, "/usr/bin/three")),
     ];
-    let mut rows = [&[20, 0, 1, 0][..], &1_u64.to_le_bytes(), &255_u64.to_le_bytes()].concat();
-    let mut before = 0;
-    for (id, thread, ticks, payload) in events {
-        let stack = if id == 4 { 9 } else { 0 };
-        // Id, sequence number, threads, stack, time, size.
-        rows.extend([0x8f, id]);
-        rows.extend([0, thread, 0, thread, stack]);
-        rows.extend(varuint(ticks.wrapping_sub(before)));
-        rows.extend(varuint(payload.len() as u64));
-        rows.extend(payload);
-        before = ticks;
-    }
-    block(&mut file, 2, &rows);
-    block(&mut file, 0, &[]);
-    file
+    v6_of(&[KERNEL + 5, 0x1005, 0x2005], &events)
 }
 
 /// Time and stack of the events that have one.
@@ -506,4 +515,21 @@ fn frames_of_whole_traces_have_names() {
         assert!(!stacks.is_empty());
         assert_eq!(found, unnamed, "{name}");
     }
+}
+
+#[test]
+fn hostile_mappings_do_not_take_long() {
+    let mut events = Vec::new();
+    for i in 0..5_000 {
+        events.push((1, 1 + (i % 2) as u8, 7 * i % 256, mapping(1, i, 1 << 40, "shared")));
+        events.push((2, 1, i % 256, symbol(1, 10_000 + i, 20_000 + i, "symbol")));
+        events.push((3, 1, i % 256, Vec::new()));
+        events.push((1, 1, i % 256, mapping(2, 1 << 63 | i, u64::MAX, "kernel")));
+        events.push((2, 1, i % 256, symbol(2, 1 << 63 | 10_000, (1 << 63) + 20_000 + i, "symbol")));
+    }
+    let file = open(v6_of(&[1], &events));
+    in_cpu_time(Duration::from_secs(20), "hostile mappings", || {
+        let count = file.trace().symbols().len();
+        assert!((10_000..300_000).contains(&count), "{count}");
+    });
 }
