@@ -24,6 +24,12 @@ where
     String::from_utf8(text).unwrap()
 }
 
+/// Writes files of EventPipe for tests.
+#[cfg(feature = "nettrace")]
+#[allow(dead_code)]
+#[path = "../../../nettrace/tests/nettrace/builder.rs"]
+mod eventpipe;
+
 const METADATA: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; \
 clock { name = c; freq = 1000000000; }; \
 typealias integer { size = 64; align = 8; map = clock.c.value; } := time; \
@@ -67,5 +73,49 @@ fn any_number_of_threads_writes_the_same() {
         let many =
             [text(&reader, threads, json), text(&reader, threads, pretty), text(&reader, threads, details)];
         assert_eq!(many, one, "{threads}");
+    }
+}
+
+/// Files of EventPipe can be read from sequence points on: what is before them, and what was lost, is known there.
+#[cfg(feature = "nettrace")]
+#[test]
+fn any_number_of_threads_writes_the_same_of_eventpipe() {
+    use eventpipe::{Bytes, Event, File, Form, Metadata, field};
+    for form in [Form::V4, Form::V6] {
+        let mut file = File::new(form);
+        file.metadata(&[Metadata::new(1, "Number", [field(form, 9, "number"), field(form, 18, "text")])]);
+        if form == Form::V6 {
+            file.threads(&[(1, 11, "one"), (2, 12, "two")]);
+        }
+        for phase in 0..12u32 {
+            file.stacks(1, &[&[u64::from(phase), 5], &[7]]);
+            let event = |thread: u64, i: u32| {
+                // Every hundredth event is lost.
+                let sequence = 100 * phase + i + i / 99 + 1;
+                let time = u64::from(10_000 * phase + 20 * i) + thread + 5;
+                let text = "x".repeat(400);
+                let payload = Bytes::new().u32(i).utf16(&text);
+                Event { stack: i % 3, ..Event::new(1, thread, sequence, time).with(payload) }
+            };
+            for thread in 1..3 {
+                file.events(true, &(0..98).map(|i| event(thread, i)).collect::<Vec<_>>());
+            }
+            let last = 100 * phase + 100;
+            file.sequence_point(u64::from(10_000 * phase) + 9_000, 0, &[(1, last), (2, last)]);
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("file.nettrace");
+        std::fs::write(&path, file.end()).unwrap();
+        let session = ichnos::open([&path], &OpenOptions::default()).unwrap();
+        let reader = session.reader(Window::default(), |_| true).unwrap();
+        assert!(reader.chunks(1).len() > 4, "{}", reader.chunks(1).len());
+        let json = |writer| JsonLines::new(writer, JsonLinesOptions::default());
+        let pretty = |writer| Pretty::new(writer, PrettyOptions::default());
+        let one = [text(&reader, 1, json), text(&reader, 1, pretty)];
+        assert_eq!(one[0].matches(r#""type":"event","#).count(), 2 * 98 * 12);
+        assert!(one[0].contains("discarded-events"));
+        for threads in [2, 5] {
+            assert!([text(&reader, threads, json), text(&reader, threads, pretty)] == one, "{threads}");
+        }
     }
 }
