@@ -638,7 +638,7 @@ impl EventCursor {
         let class = Arc::clone(&plans.class);
         self.note_fault(Rule::Payload, offset, || {
             let name = class.name.as_deref().unwrap_or_default();
-            format!("{rest} bytes are behind the fields of `{name}`: they are not shown")
+            format!("{rest} more bytes than the fields of `{name}`: they are not shown")
         });
     }
 
