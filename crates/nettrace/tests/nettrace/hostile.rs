@@ -210,7 +210,9 @@ fn metadata_that_was_made_to_be_slow() {
             .map(|i| Metadata { event_id: 5, ..Metadata::new(i + 1, &format!("{i}"), []) })
             .collect();
         let mut file = File::new(form);
-        rows.chunks(10_000).for_each(|rows| drop(file.metadata(rows)));
+        rows.chunks(10_000).for_each(|rows| {
+            file.metadata(rows);
+        });
         in_time(&format!("{form:?}: many kinds"), file.end());
         // The same row, again and again.
         let row = Metadata::new(1, "Number", [field(form, 9, "number")]);
@@ -312,7 +314,9 @@ fn events_that_were_made_to_be_slow() {
                 .collect();
             let mut file = File::new(form);
             file.metadata(&[number(form)]);
-            events.chunks(50_000).for_each(|events| drop(file.events(true, events)));
+            events.chunks(50_000).for_each(|events| {
+                file.events(true, events);
+            });
             assert_eq!(in_time(&format!("{form:?}: marks {marks}"), file.end()), events.len());
         }
         // Sequence points with many threads, who all have lost something.
@@ -326,7 +330,9 @@ fn events_that_were_made_to_be_slow() {
         // Many small blocks of stacks, and events with ids that are in none of them, or in turns.
         let mut file = File::new(form);
         file.metadata(&[number(form)]);
-        (0..20_000u32).for_each(|i| drop(file.stacks(3 * i, &[&[u64::from(i)]])));
+        (0..20_000u32).for_each(|i| {
+            file.stacks(3 * i, &[&[u64::from(i)]]);
+        });
         let events: Vec<Event> = (0..MIB as u32 / 8)
             .map(|i| Event { stack: i.wrapping_mul(7_919) % 60_000, ..Event::new(1, 1, i + 1, u64::from(i)) })
             .collect();
@@ -359,7 +365,9 @@ fn events_that_were_made_to_be_slow() {
     file.block(kind::THREAD, &rows.0);
     in_time("threads", file.end());
     let mut file = File::new(Form::V6);
-    (0..MIB / 20).for_each(|_| drop(file.threads(&[(1, 1, "")]).sequence_point(1, 3, &[])));
+    for _ in 0..MIB / 20 {
+        file.threads(&[(1, 1, "")]).sequence_point(1, 3, &[]);
+    }
     in_time("threads and sequence points", file.end());
 }
 

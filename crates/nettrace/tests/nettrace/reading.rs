@@ -2,7 +2,9 @@
 
 use ichnos_export::{JsonLines, JsonLinesOptions};
 use ichnos_flow::{DamageCursor, Merge, pump};
-use ichnos_model::{BoxedCursor, Cursor, FastCursor, Message, Skip, StreamCursor, TraceInput, Window};
+use ichnos_model::{
+    BoxedCursor, Cursor, FastCursor, Message, MessageKind, Skip, StreamCursor, TraceInput, Window,
+};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 use serde_json::Value;
 
@@ -106,4 +108,20 @@ pub(crate) fn count(file: &NettraceFile) -> usize {
         }
     }
     events
+}
+
+/// Times and classes of the events of a cursor.
+pub(crate) fn heads(cursor: &mut BoxedCursor) -> Vec<(i128, Option<usize>)> {
+    let mut heads = Vec::new();
+    let mut head = cursor.head();
+    if head.is_none() {
+        head = cursor.next_head();
+    }
+    while let Some(found) = head {
+        if found.kind == MessageKind::Event {
+            heads.push((found.nanoseconds().unwrap(), found.class_index()));
+        }
+        head = cursor.next_head();
+    }
+    heads
 }
