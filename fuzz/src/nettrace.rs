@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use ichnos::model::TraceInput;
-use ichnos_nettrace::{NettraceFile, OpenOptions};
+use ichnos_nettrace::{Feed, FeedItem, NettraceFile, OpenOptions};
 
 /// Writes files for tests, independently of the reader.
 #[allow(dead_code)]
@@ -43,6 +43,8 @@ pub fn file(version: Version, bytes: &[u8]) {
     let mut options = OpenOptions::default();
     options.check = choice & 1 != 0;
     options.unsorted = choice & 2 != 0;
+    let whole = feed(&file.bytes, usize::MAX);
+    assert_eq!(feed(&file.bytes, 1 + usize::from(choice >> 3)), whole, "in pieces");
     let length = file.bytes.len() as u64;
     match NettraceFile::open("file", file.bytes.into(), &options) {
         Ok(trace) => {
@@ -51,6 +53,37 @@ pub fn file(version: Version, bytes: &[u8]) {
         }
         Err(error) => drop(error.to_string()),
     }
+}
+
+/// What a file that is fed in pieces of a size has: how many items, how many events, bytes of their payloads, and all
+/// else as text.
+fn feed(mut bytes: &[u8], piece: usize) -> (usize, u64, String) {
+    let mut feed = Feed::new();
+    let (mut events, mut sum, mut others) = (0, 0u64, String::new());
+    loop {
+        while let Some(item) = feed.next_item() {
+            match item {
+                FeedItem::Event(event) => {
+                    events += 1;
+                    let bytes = event.payload.iter().map(|byte| u64::from(*byte)).sum::<u64>();
+                    sum = sum.wrapping_mul(31) ^ event.offset ^ event.row.timestamp ^ bytes;
+                }
+                FeedItem::Stacks(stacks) => others.push_str(&format!("{} {}", stacks.first_id, stacks.count())),
+                other => others.push_str(&format!("{other:?}")),
+            }
+        }
+        if bytes.is_empty() {
+            break;
+        }
+        let (next, rest) = bytes.split_at(piece.min(bytes.len()));
+        feed.feed(next);
+        bytes = rest;
+        if bytes.is_empty() {
+            feed.finish();
+        }
+    }
+    assert!(feed.next_item().is_none());
+    (events, sum, others)
 }
 
 /// Writes seeds to the directory of a corpus, if the program was called with one.

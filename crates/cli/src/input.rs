@@ -109,6 +109,7 @@ fn options(reading: &Reading, arithmetic: Arithmetic) -> Result<OpenOptions, Fai
     let mut options = OpenOptions::default();
     options.assume_correlated = reading.assume_correlated;
     options.read.strict = reading.strict;
+    options.read.unsorted = reading.unsorted;
     options.read.clock_arithmetic = match reading.clock_arithmetic.unwrap_or(arithmetic) {
         Arithmetic::Exact => ClockArithmetic::Exact,
         Arithmetic::Babeltrace => ClockArithmetic::Double,

@@ -43,6 +43,12 @@ pub trait Format: Send + Sync {
         &[]
     }
 
+    /// Whether events of a data stream may be in another order in its files than that of time, so that
+    /// [`ReadOptions::unsorted`] makes a difference.
+    fn has_file_order(&self) -> bool {
+        false
+    }
+
     /// Whether there is a trace of the format in a tree of files: by their content, and quickly.
     fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool;
 
@@ -100,6 +106,9 @@ pub struct ReadOptions {
     pub strict: bool,
     /// Report all that is wrong, even what does not matter to reading.
     pub check: bool,
+    /// Deliver events in the order of the file where a format keeps another than that of time; see
+    /// [`Format::has_file_order`].
+    pub unsorted: bool,
     /// Take for a trace of the format what is not recognised as one.
     pub force: bool,
     /// Nanoseconds to add to all clocks.

@@ -32,6 +32,12 @@ pub(crate) struct Reading {
     /// Stop at the first violation of the specification
     #[arg(long, help_heading = "Reading")]
     pub(crate) strict: bool,
+    /// Deliver events in the order of the file where a format keeps another than that of time
+    ///
+    /// Without it, events wait until all that are earlier have been read. Times then go back, also where several data
+    /// streams are merged.
+    #[arg(long, hide_short_help = true, help_heading = "Reading")]
+    pub(crate) unsorted: bool,
     /// Add TIME to the times of traces at PATH: -5.2, +3s, a date
     ///
     /// TIME is in seconds, a duration with its unit, or the date when the clock was 0. The traces can then be merged with others.

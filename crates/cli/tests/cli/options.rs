@@ -101,6 +101,7 @@ fn of_formats_of_traces() {
         run(verb, &[logs], &["--no-quirks"]).expect(0, &["note: `--no-quirks` changes nothing"]);
         run(verb, &[logs], &["--no-quirk=lttng-monotonic-clock"])
             .expect(0, &["note: `--no-quirk` changes nothing"]);
+        run(verb, &[ctf], &["--unsorted"]).expect(0, &["note: `--unsorted` changes nothing"]);
         assert_eq!(
             run(verb, &[ctf], &["--no-quirks"]).expect(0, &[]).err.matches("changes nothing").count(),
             0

@@ -32,6 +32,10 @@ impl Format for Nettrace {
         "files that begin with `Nettrace` or `!FastSerialization.1`"
     }
 
+    fn has_file_order(&self) -> bool {
+        true
+    }
+
     fn probe(&self, tree: &Tree, _: &ReadOptions) -> bool {
         tree.entries.iter().any(is_trace)
     }
@@ -93,6 +97,7 @@ impl From<&ReadOptions> for OpenOptions {
         Self {
             clock_offset: options.clock_offset,
             check: options.check,
+            unsorted: options.unsorted,
             limits: options.limits,
             ..Self::default()
         }

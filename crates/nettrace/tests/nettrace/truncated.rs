@@ -90,7 +90,8 @@ fn cut(bytes: &[u8], places: impl IntoIterator<Item = usize>) {
         // None of those that wait for their turn is lost.
         let (mut sorted, damage) = skim(bytes[..place].to_vec().into(), false).unwrap();
         let mut times = times;
-        (times.sort_unstable(), sorted.sort_unstable());
+        times.sort_unstable();
+        sorted.sort_unstable();
         assert!(times == sorted && damage == 1, "cut at {place}, sorted: {} of {expected}", sorted.len());
     }
 }
