@@ -17,7 +17,7 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::schema::{clock_json, clock_text, value_text};
-use crate::style::{Paint, count, safe, size};
+use crate::style::{Paint, count, grouped, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
 use crate::{input, output, scan};
@@ -454,7 +454,8 @@ impl Summary<'_> {
             sizes.push(format!("{} of it padding", size(padding)));
         }
         if self.counted {
-            sizes.insert(0, count(self.sum(|stream| stream.events), "event"));
+            let events = self.sum(|stream| stream.events);
+            sizes.insert(0, format!("{}{}", count(events, "event"), rate(events, self.range())));
         }
         root.line(format!("size: {}", sizes.join(", ")));
         let losses = losses(
@@ -588,6 +589,16 @@ impl Summary<'_> {
             quirks.iter().for_each(|quirk| branch.line(quirk.to_string()));
             root.add(branch);
         }
+    }
+}
+
+/// How many events there are in a second, in parentheses; empty if their times do not say.
+fn rate(events: u64, range: Option<(i128, i128)>) -> String {
+    let duration = range.map_or(0, |(begin, end)| end.saturating_sub(begin));
+    let events = i128::from(events).checked_mul(1_000_000_000);
+    match events.filter(|_| duration > 0).and_then(|events| u64::try_from(events / duration).ok()) {
+        Some(rate) if rate > 0 => format!(" ({} per second)", grouped(rate)),
+        _ => String::new(),
     }
 }
 

@@ -98,8 +98,6 @@ const MAGICS: &[Magic] = &[
     trace(b"\x4d\x3c\xb2\xa1", "a pcap file (captured packets of a network)"),
     trace(b"\x0a\x0d\x0d\x0a", "a pcapng file (captured packets of a network)"),
     trace(b"\x10\x00\x04FxT\x16\x00", "a trace in FXT, Fuchsia's trace format"),
-    trace(b"Nettrace", "a .nettrace file (.NET EventPipe)"),
-    trace(b"\x14\x00\x00\x00!FastSerialization.1", "a .netperf file (.NET EventPipe)"),
     trace(b"\x17\x08\x44tracing", "a trace.dat file (trace-cmd, ftrace)"),
     trace(b"LPKSHHRH", "a journal of systemd"),
     trace(b"FLR\x00", "a recording of Java Flight Recorder"),

@@ -102,7 +102,6 @@ fn known_files() {
         ("pcapng", b"\n\r\r\n\x1c\0\0\0", "a pcapng file"),
         ("perfetto", b"\x0a\x04\x40\x01\x50\x02\x0a\x04\x40\x02\x50\x02", "a Perfetto trace"),
         ("fxt", b"\x10\0\x04FxT\x16\0", "a trace in FXT"),
-        ("nettrace", b"Nettrace\x14\0\0\0!FastSerialization.1", "a .nettrace file"),
         ("chrome", b"{\"traceEvents\":[]}", "a trace in Chrome's JSON format"),
         ("elf", &elf, "a program or library (ELF)"),
         ("core", &core, "a core dump (ELF)"),

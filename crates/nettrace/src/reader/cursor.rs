@@ -1,5 +1,7 @@
 //! Reads the events of a file in the order of time.
 
+mod fill;
+
 use std::cell::Cell;
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -10,19 +12,16 @@ use ichnos_model::{
     EventValues, FastCursor, FieldValue, Head, Message, MessageKind, Scope, Scopes, Skip, Uuid, Window,
 };
 
+use self::fill::OpenBlock;
 use super::TraceFile;
-use super::capture::{CaptureThreads, Gap};
+use super::capture::CaptureThreads;
 use super::class::{PayloadForm, raw_class};
 use super::context::{ContextShape, push_optional};
 use super::kinds::Kinds;
-use super::outline::{EventBlockHeader, content};
 use super::payload::{PayloadReader, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
-use crate::{
-    Block, BlockKind, Container, EventRow, EventRows, Fault, RowEncoding, Rule, SequencePoint, Step,
-    ThreadRow, Version,
-};
+use crate::{Container, Fault, Rule, SequencePoint, Version};
 
 /// What the current message is.
 #[derive(Debug)]
@@ -38,15 +37,6 @@ enum Current {
 
 /// Stands for the class of an event that does not fit its own, or that has none.
 const RAW: usize = usize::MAX;
-
-/// An event block that is being read.
-#[derive(Debug)]
-struct OpenBlock {
-    rows: EventRows,
-    begin: u64,
-    times: (u64, u64),
-    is_whole: bool,
-}
 
 /// Reads a file.
 pub(super) struct EventCursor {
@@ -90,41 +80,6 @@ pub(super) struct EventCursor {
     slots: Vec<Cell<i128>>,
     limits: DecodeLimits,
     frames: Vec<u64>,
-}
-
-/// The gaps that a block reveals: after the first ones, they are added up, since there can be one for every two bytes.
-#[derive(Debug, Default)]
-struct Gaps {
-    count: usize,
-    sum: u64,
-    after: u64,
-    thread: u64,
-}
-
-impl Gaps {
-    /// More than this are added up.
-    const FEW: usize = 10_000;
-
-    fn add(&mut self, gap: Option<Gap>, thread: u64, push: impl FnOnce(Gap, u64)) {
-        let Some(gap) = gap else { return };
-        self.count += 1;
-        if self.count <= Self::FEW {
-            return push(gap, thread);
-        }
-        self.sum += gap.count.map_or(0, u64::from);
-        self.after = self.after.max(gap.after);
-        self.thread = thread;
-    }
-
-    fn finish(self, mut push: impl FnMut(Gap, u64)) {
-        let mut rest = self.sum;
-        // A gap has fewer than 2^31 events, so this is repeated less often than there were gaps.
-        while rest > 0 {
-            let count = u32::try_from(rest).unwrap_or(u32::MAX);
-            push(Gap { count: Some(count), after: self.after }, self.thread);
-            rest -= u64::from(count);
-        }
-    }
 }
 
 /// The bit of a thread of version 6 that is not in the table: the others are its index.
@@ -190,22 +145,6 @@ impl EventCursor {
         cursor
     }
 
-    /// Finds out what events behind a sequence point refer to in what is before it.
-    fn prepare(&mut self, from: u64) {
-        self.kinds.advance(&self.file.outline, from);
-        if matches!(self.file.outline.version, Version::V6(_)) {
-            let file = Arc::clone(&self.file);
-            let mut container = file.container.clone();
-            while container.position() < from {
-                match container.next(&file.bytes, 0, true) {
-                    Step::Block(block) if block.kind != BlockKind::Event => self.note_table(&block, true),
-                    Step::End | Step::More => break,
-                    _ => {}
-                }
-            }
-        }
-    }
-
     /// How many events there are, and how many are missing, without reading their payloads.
     pub(super) fn count(mut self) -> (u64, u64) {
         let (mut events, mut lost) = (0, 0);
@@ -222,299 +161,6 @@ impl EventCursor {
             self.pending.skip(count);
         }
         (events, lost)
-    }
-
-    /// Takes a block that events refer to. `only_tables`: it is before where reading begins.
-    fn note_table(&mut self, block: &Block, only_tables: bool) {
-        let file = Arc::clone(&self.file);
-        let content = content(&file.bytes, block);
-        let begin = block.content.start;
-        match block.kind {
-            BlockKind::Thread => {
-                let rest = ThreadRow::read_block(content, |row| self.threads.add(row));
-                if let (Some(at), false, true) = (rest, only_tables, block.is_whole) {
-                    let statement = "expected a row of a thread, found none that is whole";
-                    self.faults.push_back(Fault::new(Rule::RowSize, begin + at as u64, statement));
-                }
-            }
-            BlockKind::RemoveThread => {
-                let mut gaps = Gaps::default();
-                for (index, sequence) in SequencePoint::read_removed(content) {
-                    if !only_tables {
-                        let gap = self.capture.note_bound(index, sequence);
-                        gaps.add(gap, index, |gap, index| self.push_gap(Some(gap), index, None));
-                    }
-                    self.capture.remove(index);
-                    self.threads.remove(index);
-                }
-                gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
-            }
-            BlockKind::LabelList => {
-                let rest = self.labels.add(content);
-                if let (Some(rest), false, true) = (rest, only_tables, block.is_whole) {
-                    let statement = "expected labels of known kinds, found something else: the rest of the block is \
-                                     skipped";
-                    let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
-                    self.faults.push_back(fault.skipping(rest.len() as u64));
-                }
-            }
-            BlockKind::Stack => {
-                self.stacks.add(&file.bytes, block.content.start as usize..block.content.end as usize);
-                if self.check && !only_tables {
-                    self.check_stacks(content, block);
-                }
-            }
-            BlockKind::SequencePoint if only_tables => {
-                if let Some(point) = SequencePoint::read(content, file.outline.version) {
-                    self.pass(&point);
-                }
-            }
-            _ => {}
-        }
-    }
-
-    fn check_stacks(&mut self, content: &[u8], block: &Block) {
-        let Some(mut rows) = crate::StackRows::read(content) else {
-            let statement = "expected the first id and the number of stacks, found fewer bytes";
-            self.faults.push_back(Fault::new(Rule::BlockHeader, block.content.start, statement));
-            return;
-        };
-        let pointer = self.file.outline.trace.pointer_size as usize;
-        let mut found = 0u32;
-        let uneven =
-            rows.by_ref().inspect(|_| found += 1).filter(|stack| stack.len() % pointer.max(1) != 0).count();
-        let offset = block.content.start + rows.position() as u64;
-        if uneven > 0 {
-            let statement = format!("{uneven} stacks are no whole number of addresses of {pointer} bytes");
-            self.faults.push_back(Fault::new(Rule::StackSize, block.content.start, statement));
-        }
-        if found != rows.count && block.is_whole {
-            let statement = format!("expected {} stacks, found {found}", rows.count);
-            self.faults.push_back(Fault::new(Rule::RowSize, offset, statement));
-        }
-    }
-
-    /// What is behind a sequence point refers to nothing before it.
-    fn pass(&mut self, point: &SequencePoint) {
-        self.stacks.clear();
-        self.labels.clear();
-        if point.flushes_threads {
-            self.threads.clear();
-        }
-        self.threads.forget_gone();
-        if point.flushes_metadata {
-            self.kinds.clear();
-        }
-    }
-
-    /// Reads on until events can go; false if there is no more.
-    fn fill(&mut self) -> bool {
-        loop {
-            if self.open.is_some() {
-                if self.fill_from_block() {
-                    return true;
-                }
-                continue;
-            }
-            if let Some((point, offset)) = self.barrier.take() {
-                self.pass_barrier(&point, offset);
-                if self.pending.is_empty() {
-                    continue;
-                }
-                self.pending.release(true);
-                return true;
-            }
-            if self.is_file_read {
-                return false;
-            }
-            let file = Arc::clone(&self.file);
-            match self.container.next(&file.bytes, 0, true) {
-                Step::Block(block) => {
-                    self.note_block(&block);
-                    if !self.pending.ready().is_empty() {
-                        return true;
-                    }
-                }
-                Step::Fault(fault) => self.faults.push_back(fault),
-                Step::More | Step::End => {
-                    self.is_file_read = true;
-                    if !self.pending.is_empty() {
-                        self.pending.release(true);
-                        return true;
-                    }
-                }
-            }
-            if !self.faults.is_empty() {
-                return true;
-            }
-        }
-    }
-
-    fn note_block(&mut self, block: &Block) {
-        let file = Arc::clone(&self.file);
-        match block.kind {
-            BlockKind::Event => {
-                let version = file.outline.version;
-                let range = block.content.start as usize..block.content.end as usize;
-                let (encoding, rows, times) = match version {
-                    Version::V3 => (RowEncoding::V3, range, (0, u64::MAX)),
-                    _ => match EventBlockHeader::read(content(&file.bytes, block)) {
-                        Some(header) => {
-                            let encoding = RowEncoding::new(version, header.flags);
-                            (encoding, range.start + header.rows..range.end, header.times)
-                        }
-                        None if block.is_whole => {
-                            let statement =
-                                "expected the header of an event block, found fewer bytes than it has";
-                            let fault = Fault::new(Rule::BlockHeader, block.content.start, statement);
-                            self.faults.push_back(fault.skipping(range.len() as u64));
-                            return;
-                        }
-                        None => return,
-                    },
-                };
-                if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
-                    // Nothing of it is wanted; how far its threads count is not known then.
-                    self.capture.forget();
-                    self.kinds.advance(&file.outline, block.content.end);
-                    return;
-                }
-                let (begin, is_whole) = (block.content.start, block.is_whole);
-                self.kinds.advance(&file.outline, block.content.start);
-                self.open =
-                    Some(OpenBlock { rows: EventRows::new(encoding, rows, 0), begin, times, is_whole });
-            }
-            BlockKind::SequencePoint => {
-                match SequencePoint::read(content(&file.bytes, block), file.outline.version) {
-                    Some(point) => {
-                        if point.timestamp > self.wanted.1 {
-                            // All that follows is later.
-                            self.is_file_read = true;
-                        }
-                        self.barrier = Some((point, block.begin));
-                        self.pending.release(true);
-                    }
-                    None if block.is_whole => {
-                        let statement = "expected a time and threads, found fewer bytes";
-                        self.faults.push_back(Fault::new(
-                            Rule::SequencePoint,
-                            block.content.start,
-                            statement,
-                        ));
-                    }
-                    None => {}
-                }
-            }
-            _ => self.note_table(block, false),
-        }
-    }
-
-    /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
-    fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
-        self.kinds.advance(&self.file.outline, offset);
-        let mut gaps = Gaps::default();
-        for (thread, sequence) in &point.threads {
-            let gap = self.capture.note_bound(*thread, *sequence);
-            gaps.add(gap, *thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
-        }
-        gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
-        if !matches!(self.file.outline.version, Version::V6(_)) {
-            // All threads that can make events are in the list.
-            self.capture.retain(point.threads.iter().map(|(thread, _)| *thread));
-        }
-        self.pass(point);
-    }
-
-    /// Puts a gap where its end is.
-    #[cold]
-    fn push_gap(&mut self, gap: Option<Gap>, thread: u64, end: Option<u64>) {
-        if let Some(gap) = gap {
-            // Of version 6, the index of the thread: its id says more.
-            let row = self.threads.place(thread).and_then(|place| self.threads.get(place));
-            let thread = row.and_then(|row| row.thread_id).unwrap_or(thread);
-            let timestamp = end.unwrap_or(self.latest).max(gap.after);
-            let entry = Entry {
-                timestamp,
-                capture_thread: thread,
-                payload: gap.after,
-                length: gap.count.unwrap_or(0),
-                class: GAP,
-                ..Entry::default()
-            };
-            self.pending.push(entry, false);
-        }
-    }
-
-    /// Reads rows of the open block until events can go; false at its end.
-    fn fill_from_block(&mut self) -> bool {
-        let Some(mut open) = self.open.take() else { return false };
-        let file = Arc::clone(&self.file);
-        let bytes: &[u8] = &file.bytes;
-        let version = file.outline.version;
-        let (is_v6, are_numbered) = (matches!(version, Version::V6(_)), version != Version::V3);
-        while let Some(row) = open.rows.next(bytes) {
-            if row.metadata_id == 0 && !are_numbered {
-                let until = row.payload.end as u64;
-                self.kinds.advance(&file.outline, until);
-                continue;
-            }
-            if are_numbered
-                && let Some(gap) = self.capture.note(row.capture_thread, row.sequence, row.timestamp, !is_v6)
-            {
-                let (thread, time) = (row.capture_thread, row.timestamp);
-                self.push_gap(Some(gap), thread, Some(time));
-            }
-            let entry = self.entry_of(row, is_v6, are_numbered);
-            if self.check && (row.timestamp < open.times.0 || row.timestamp > open.times.1) {
-                let (times, time) = (open.times, row.timestamp);
-                self.note_fault(Rule::BlockTimes, row.payload.start as u64, || {
-                    format!(
-                        "expected a time from {} to {} as the header says, found {time}",
-                        times.0, times.1
-                    )
-                });
-            }
-            if self.pending.push(entry, row.is_sorted) || self.is_unsorted {
-                self.pending.release(self.is_unsorted);
-                if !self.pending.ready().is_empty() {
-                    self.open = Some(open);
-                    return true;
-                }
-            }
-        }
-        if !open.rows.is_at_end() && open.is_whole {
-            let at = open.rows.position() as u64;
-            let rest = open.rows.rest() as u64;
-            let statement = format!("expected an event, found {rest} bytes that are none: they are skipped");
-            self.faults.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
-        }
-        let _ = open.begin;
-        !self.faults.is_empty()
-    }
-
-    #[inline(always)]
-    fn entry_of(&self, row: &EventRow, is_v6: bool, are_numbered: bool) -> Entry {
-        let thread = |index: u64| match is_v6 {
-            true => self.threads.place(index).unwrap_or(index | UNKNOWN_THREAD),
-            false => index,
-        };
-        Entry {
-            timestamp: row.timestamp,
-            thread: thread(row.thread),
-            capture_thread: if row.capture_thread == row.thread {
-                thread(row.thread)
-            } else {
-                thread(row.capture_thread)
-            },
-            payload: row.payload.start as u64,
-            activity: row.activity as u64,
-            related_activity: row.related_activity as u64,
-            length: row.payload.len() as u32,
-            class: self.kinds.get(row.metadata_id),
-            processor: row.processor,
-            stack: if are_numbered { row.stack_id } else { row.stack.len() as u32 },
-            labels: row.label_list,
-        }
     }
 
     /// Notes a problem of a single event: not all of them, since there can be as many as events.
@@ -638,7 +284,7 @@ impl EventCursor {
         let class = Arc::clone(&plans.class);
         self.note_fault(Rule::Payload, offset, || {
             let name = class.name.as_deref().unwrap_or_default();
-            format!("{rest} bytes are behind the fields of `{name}`: they are not shown")
+            format!("{rest} more bytes than the fields of `{name}`: they are not shown")
         });
     }
 

@@ -1,19 +1,4 @@
-//! EventPipe's files behind the model of ichnos.
-//!
-//! | format | model |
-//! |---|---|
-//! | file | trace with one data stream |
-//! | row of metadata | event record class `Provider/Event`; identical rows are one |
-//! | event | event record |
-//! | thread, capture thread, processor, stack, activities, labels | common context |
-//! | process (up to version 5) | resource |
-//! | fields of the payload | payload; bits where they are laid out as the class says, values otherwise |
-//! | stack | number in the stack table of the trace |
-//! | process (of addresses in version 6) | address space; 0 is that of the kernel |
-//! | loads, unloads and lists of methods, mappings, symbols | symbols of the trace; they are events as well |
-//! | ticks | the clock, whose offset is that of the synchronisation time |
-//! | gap in the numbers of a thread | discarded events |
-//! | sequence point | where reading can begin |
+//! EventPipe's files behind the model of ichnos: the table of what is what is in the documentation of the crate.
 //!
 //! Events come in the order of time, unless they are wanted in the order of the file.
 

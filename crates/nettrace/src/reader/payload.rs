@@ -26,7 +26,7 @@ pub(super) fn bytes_behind(
             let mut reader = PayloadReader::new(payload, has_short_pointers);
             let mut values = EventValues::default();
             values.begin(Scope::Payload);
-            reader.fields(fields, &mut values).map_or(0, |()| reader.wire.rest().len())
+            reader.fields(fields, &mut values).map_or(0, |()| payload.len() - reader.end())
         }
         (PayloadForm::Raw, _) => 0,
     }
@@ -36,6 +36,8 @@ pub(super) fn bytes_behind(
 pub(super) struct PayloadReader<'a> {
     payload: &'a [u8],
     wire: Wire<'a>,
+    /// Where the last of the arrays ends that lie elsewhere in the payload.
+    located_end: usize,
     has_short_pointers: bool,
     /// How many more values, or bytes of text that others have, too, there may be: elements can be without bytes, and
     /// the same text can be referred to again and again.
@@ -44,7 +46,18 @@ pub(super) struct PayloadReader<'a> {
 
 impl<'a> PayloadReader<'a> {
     pub(super) fn new(payload: &'a [u8], has_short_pointers: bool) -> Self {
-        Self { payload, wire: Wire::new(payload), has_short_pointers, budget: 4 * payload.len() + 1024 }
+        Self {
+            payload,
+            wire: Wire::new(payload),
+            located_end: 0,
+            has_short_pointers,
+            budget: 4 * payload.len() + 1024,
+        }
+    }
+
+    /// How far the payload was read.
+    fn end(&self) -> usize {
+        self.wire.position().max(self.located_end)
     }
 
     /// Appends the values of all fields of a structure.
@@ -198,7 +211,9 @@ impl<'a> PayloadReader<'a> {
                 let location = wire.u32()?;
                 let base = if matches!(kind, FieldType::RelLoc(_)) { wire.position() } else { 0 };
                 let begin = base.checked_add((location & 0xffff) as usize)?;
-                let bytes = self.payload.get(begin..begin.checked_add((location >> 16) as usize)?)?;
+                let end = begin.checked_add((location >> 16) as usize)?;
+                let bytes = self.payload.get(begin..end)?;
+                self.located_end = self.located_end.max(end);
                 self.located(element, bytes, values)?;
             }
             _ => return None,
@@ -221,6 +236,7 @@ impl<'a> PayloadReader<'a> {
                 let mut inner = PayloadReader {
                     payload: bytes,
                     wire: Wire::new(bytes),
+                    located_end: 0,
                     has_short_pointers: self.has_short_pointers,
                     budget: self.budget,
                 };

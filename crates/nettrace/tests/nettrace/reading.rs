@@ -15,6 +15,8 @@ pub(crate) struct Read {
     /// Number and times of events that are missing.
     pub(crate) lost: Vec<Value>,
     pub(crate) damage: Vec<Value>,
+    /// What is said of payloads that are longer than their fields.
+    pub(crate) longer: Vec<Value>,
     pub(crate) classes: Vec<Value>,
     /// What is known of the trace.
     pub(crate) trace: Value,
@@ -83,6 +85,9 @@ pub(crate) fn read_window(file: &NettraceFile, window: Window) -> Read {
             "event-class" => read.classes.push(value),
             "stream-begin" => read.trace = value["trace"].clone(),
             "event" => read.events.push(value),
+            "damage" if value["message"].as_str().unwrap().contains("than the fields of") => {
+                read.longer.push(value)
+            }
             "damage" => read.damage.push(value),
             kind if kind.starts_with("discarded") => read.lost.push(value),
             _ => {}

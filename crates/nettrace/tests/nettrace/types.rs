@@ -228,7 +228,10 @@ fn payloads_that_are_not_understood() {
         assert_eq!(read.damage.len(), 1, "{:?}", read.damage);
         // More bytes than fields.
         let read = read_event(form, &Metadata::new(1, "Event", [field(form, 6, "x")]), Bytes::new().u32(5));
-        assert_eq!((&read.events[0]["payload"]["x"], read.damage.len()), (&json!(5), 0));
+        assert_eq!(
+            (&read.events[0]["payload"]["x"], read.damage.len(), read.longer.len()),
+            (&json!(5), 0, 1)
+        );
     }
 }
 
@@ -324,12 +327,11 @@ fn trace_blocks() {
     let environment = |form, trace: &Trace| read(&File::with(form, trace).end()).trace["environment"].clone();
     let mut trace = Trace { pointer_size: 4, ..Trace::default() };
     for form in [Form::V3, Form::V4] {
-        let expected =
-            json!({"process_id": 77, "processors": 4, "pointer_size": 4, "sampling_interval_ns": 0});
+        let expected = json!({"process_id": 77, "processors": 4, "pointer_size": 4, "sampling_interval_ns": 0, "session": "complete"});
         assert_eq!(environment(form, &trace), expected);
     }
     trace.properties = vec![("Machine".to_owned(), "a b".to_owned())];
-    let expected = json!({"process_id": 77, "processors": 4, "pointer_size": 4, "Machine": "a b"});
+    let expected = json!({"process_id": 77, "processors": 4, "pointer_size": 4, "Machine": "a b", "session": "complete"});
     assert_eq!(environment(Form::V6, &trace), expected);
 }
 
