@@ -64,6 +64,11 @@ fn the_page_on_logs_shows_what_happens() {
     assert!(check("docs/log.md") >= 3);
 }
 
+#[test]
+fn the_page_on_eventpipe_shows_what_happens() {
+    assert!(check("docs/nettrace.md") >= 8);
+}
+
 /// The documents of the project.
 fn documents() -> Vec<std::path::PathBuf> {
     let directories = ["", "docs", "examples", "fuzz"].map(|directory| root().join(directory));

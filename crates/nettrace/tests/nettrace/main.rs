@@ -8,6 +8,7 @@ mod builder;
 mod comparison;
 mod counts;
 mod differences;
+mod document;
 mod dumps;
 mod feed;
 mod fixtures;
