@@ -17,7 +17,7 @@ use crate::json::{self as js, Object};
 use crate::progress::Progress;
 use crate::report::Report;
 use crate::schema::{clock_json, clock_text, value_text};
-use crate::style::{Paint, count, grouped, safe, size};
+use crate::style::{Paint, count, safe, size};
 use crate::time::{show, show_seconds};
 use crate::tree::Branch;
 use crate::{input, output, scan};
@@ -442,7 +442,9 @@ impl Summary<'_> {
             root.add(branch);
         }
         if let Some(range) = self.range() {
-            root.line(format!("time: {}", self.range_text(range, gmt)));
+            let rate =
+                if self.counted { rate(self.sum(|stream| stream.events), range) } else { String::new() };
+            root.line(format!("time: {}{rate}", self.range_text(range, gmt)));
         }
         let mut sizes = vec![
             count(self.number, "data stream"),
@@ -454,8 +456,7 @@ impl Summary<'_> {
             sizes.push(format!("{} of it padding", size(padding)));
         }
         if self.counted {
-            let events = self.sum(|stream| stream.events);
-            sizes.insert(0, format!("{}{}", count(events, "event"), rate(events, self.range())));
+            sizes.insert(0, count(self.sum(|stream| stream.events), "event"));
         }
         root.line(format!("size: {}", sizes.join(", ")));
         let losses = losses(
@@ -592,12 +593,13 @@ impl Summary<'_> {
     }
 }
 
-/// How many events there are in a second, in parentheses; empty if their times do not say.
-fn rate(events: u64, range: Option<(i128, i128)>) -> String {
-    let duration = range.map_or(0, |(begin, end)| end.saturating_sub(begin));
+/// How many events there are in a second, as the end of a line; empty if it is less than one, or their times do not
+/// say.
+fn rate(events: u64, (begin, end): (i128, i128)) -> String {
+    let duration = end.saturating_sub(begin);
     let events = i128::from(events).checked_mul(1_000_000_000);
     match events.filter(|_| duration > 0).and_then(|events| u64::try_from(events / duration).ok()) {
-        Some(rate) if rate > 0 => format!(" ({} per second)", grouped(rate)),
+        Some(rate) if rate > 0 => format!(", {} per second", count(rate, "event")),
         _ => String::new(),
     }
 }
