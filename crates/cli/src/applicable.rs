@@ -133,8 +133,11 @@ pub(crate) fn check_reading(reading: &Reading, session: &Session, report: Report
         }
     }
     if reading.unsorted {
-        let known: Vec<&str> =
-            ichnos::FORMATS.iter().filter(|format| format.has_file_order()).map(|format| format.name()).collect();
+        let known: Vec<&str> = ichnos::FORMATS
+            .iter()
+            .filter(|format| format.has_file_order())
+            .map(|format| format.name())
+            .collect();
         if !known.iter().any(|format| has(format)) {
             report.notice(&format!(
                 "`--unsorted` changes nothing: only files of the format {} have events in another order than that of \
