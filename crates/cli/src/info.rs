@@ -375,6 +375,9 @@ impl Summary<'_> {
             object.put("id", record.id);
             object.put_some("namespace", record.namespace.as_deref());
             object.put_some("name", record.name.as_deref());
+            if record.is_undescribed {
+                object.put("undescribed", true);
+            }
             if self.counted {
                 object.put("count", count);
             }
@@ -541,7 +544,8 @@ impl Summary<'_> {
                     Some(name) => paint.name(name),
                     None => format!("class {} of data stream class {stream}", record.id),
                 };
-                branch.line(format!("{name}: {}", count(*number, "event")));
+                let bytes = if record.is_undescribed { ", whose payload nothing describes" } else { "" };
+                branch.line(format!("{name}: {}{bytes}", count(*number, "event")));
             }
             let unused = list.iter().filter(|entry| entry.2 == 0).count();
             if unused > 0 && unused < number {

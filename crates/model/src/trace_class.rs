@@ -172,6 +172,8 @@ pub struct EventRecordClass {
     pub role: EventRole,
     /// What members of its scopes mean.
     pub meanings: Meanings,
+    /// Whether nothing describes its payload, which is shown as bytes.
+    pub is_undescribed: bool,
     /// What makes its events lines of a log, if they are.
     pub log: Option<Arc<LogRole>>,
     /// Eclipse Modeling Framework URI (CTF 1.8 `model.emf.uri`).

@@ -219,6 +219,7 @@ pub(super) fn raw_class(like: Option<&EventRecordClass>, id: u128, is_v6: bool) 
         name: Some(like.and_then(|class| class.name.clone()).unwrap_or_else(|| "unknown event".to_owned())),
         payload: Some(Arc::new(payload)),
         meanings: context_meanings(is_v6),
+        is_undescribed: true,
         attributes: like.map(|class| class.attributes.clone()).unwrap_or_default(),
         ..EventRecordClass::default()
     }

@@ -254,8 +254,8 @@ impl EventCursor {
             }
             (Some(PayloadForm::Raw), Some(_)) => {
                 values.begin(Scope::Payload);
-                push_optional(values, raw_payload(payload));
-                true
+                push_optional(values, raw_payload(&[]));
+                payload.is_empty()
             }
             _ => false,
         };
@@ -326,6 +326,8 @@ impl EventCursor {
             dynamic.last(&key, || raw_class(declared.as_deref(), id, is_v6)).ok().flatten()
         });
         match &declared {
+            // Its provider could not describe it: that is no damage.
+            Some(_) if matches!(file.forms.get(entry.class as usize), Some(PayloadForm::Raw)) => {}
             Some(class) => self.note_fault(Rule::Payload, entry.payload, || {
                 let name = class.name.as_deref().unwrap_or_default();
                 format!("the payload of {} bytes does not fit the fields of `{name}`", entry.length)
@@ -574,7 +576,7 @@ impl FastCursor for EventCursor {
                 (PayloadForm::Bits, Some(plan), Some(payload)) => {
                     plan.end(payload, 0, &self.slots).is_some_and(|end| end <= 8 * payload.len() as u64)
                 }
-                (PayloadForm::Raw, ..) => true,
+                (PayloadForm::Raw, _, Some(payload)) => payload.is_empty(),
                 _ => false,
             };
             if !fits {

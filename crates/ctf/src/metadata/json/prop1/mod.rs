@@ -341,6 +341,7 @@ impl Reader<'_> {
         let mut take = |scope: Scope| roots.get_mut(scope as usize).and_then(Option::take);
         let (namespace, name) = standard_name(&attributes);
         let event = EventRecordClass {
+            is_undescribed: false,
             id: id.unwrap_or_default(),
             namespace,
             name,
