@@ -64,6 +64,8 @@ pub(super) struct EventCursor {
     longer: HashSet<usize>,
     /// Time window in ticks.
     wanted: (u64, u64),
+    /// Where the last sequence point before the time window is: events before it need not be counted.
+    counted_from: u64,
     entry: Entry,
     clock: ClockValue,
     has_time: bool,
@@ -105,6 +107,10 @@ impl EventCursor {
         if let Some(from) = from {
             container.seek(from);
         }
+        let wanted = (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false));
+        let barriers = &file.outline.barriers;
+        let before = barriers.get(..barriers.partition_point(|barrier| barrier.timestamp < wanted.0));
+        let counted_from = before.and_then(<[_]>::last).map_or(0, |barrier| barrier.offset);
         let mut cursor = Self {
             container,
             open: None,
@@ -121,7 +127,8 @@ impl EventCursor {
             faults: VecDeque::new(),
             reported: [0; Rule::ALL.len()],
             longer: HashSet::new(),
-            wanted: (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false)),
+            wanted,
+            counted_from,
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,
