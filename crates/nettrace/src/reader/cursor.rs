@@ -612,7 +612,11 @@ impl FastCursor for EventCursor {
         Some(match &self.current {
             Current::StreamEnd | Current::After => Checkpoint::End,
             Current::Event => {
-                Checkpoint::At([self.entry.payload, self.entry.timestamp, self.capture.fingerprint(), 0])
+                // What was reported is not reported again.
+                let reported =
+                    self.reported.iter().fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
+                let Entry { payload, timestamp, .. } = self.entry;
+                Checkpoint::At([payload, timestamp, self.capture.fingerprint(), reported])
             }
             _ => return None,
         })
