@@ -26,8 +26,11 @@ use crate::{
 ///     \x14\0\0\x02\x14\0\x01\0\x01\0\0\0\0\0\0\0\x02\0\0\0\0\0\0\0\0\0\0\0";
 /// let mut feed = Feed::new();
 /// let mut items = Vec::new();
-/// for piece in file.chunks(7) {
-///     feed.feed(piece);
+/// for piece in file.chunks(7).map(Some).chain([None]) {
+///     match piece {
+///         Some(piece) => feed.feed(piece),
+///         None => feed.finish(),
+///     }
 ///     while let Some(item) = feed.next_item() {
 ///         items.push(match item {
 ///             FeedItem::Event(event) => format!("event at {} with {} bytes", event.row.timestamp, event.payload.len()),
@@ -35,10 +38,6 @@ use crate::{
 ///             other => format!("{other:?}"),
 ///         });
 ///     }
-/// }
-/// feed.finish();
-/// while let Some(item) = feed.next_item() {
-///     items.push(format!("{item:?}"));
 /// }
 /// assert_eq!(items, ["Version(V6(0))", "events from 1 to 2", "End { is_complete: true }"]);
 /// ```

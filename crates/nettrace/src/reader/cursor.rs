@@ -64,6 +64,8 @@ pub(super) struct EventCursor {
     longer: HashSet<usize>,
     /// Time window in ticks.
     wanted: (u64, u64),
+    /// Where the last sequence point before the time window is: events before it need not be counted.
+    counted_from: u64,
     entry: Entry,
     clock: ClockValue,
     has_time: bool,
@@ -105,6 +107,10 @@ impl EventCursor {
         if let Some(from) = from {
             container.seek(from);
         }
+        let wanted = (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false));
+        let barriers = &file.outline.barriers;
+        let before = barriers.get(..barriers.partition_point(|barrier| barrier.timestamp < wanted.0));
+        let counted_from = before.and_then(<[_]>::last).map_or(0, |barrier| barrier.offset);
         let mut cursor = Self {
             container,
             open: None,
@@ -121,7 +127,8 @@ impl EventCursor {
             faults: VecDeque::new(),
             reported: [0; Rule::ALL.len()],
             longer: HashSet::new(),
-            wanted: (ticks(window.begin, 0, true), ticks(window.end, u64::MAX, false)),
+            wanted,
+            counted_from,
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,
@@ -607,7 +614,11 @@ impl FastCursor for EventCursor {
         Some(match &self.current {
             Current::StreamEnd | Current::After => Checkpoint::End,
             Current::Event => {
-                Checkpoint::At([self.entry.payload, self.entry.timestamp, self.capture.fingerprint(), 0])
+                // What was reported is not reported again.
+                let reported =
+                    self.reported.iter().fold(0u64, |sum, count| sum.wrapping_mul(31).wrapping_add(*count));
+                let Entry { payload, timestamp, .. } = self.entry;
+                Checkpoint::At([payload, timestamp, self.capture.fingerprint(), reported])
             }
             _ => return None,
         })

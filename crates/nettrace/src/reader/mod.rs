@@ -31,7 +31,7 @@ pub use self::clock_zero::clock_zeros;
 use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 pub(crate) use self::outline::EventBlockHeader;
-use self::outline::{Outline, content};
+use self::outline::{Outline, content, release};
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::walk;
 use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
@@ -107,6 +107,7 @@ impl TraceFile {
                     Step::Fault(_) => continue,
                     Step::More | Step::End => return,
                 };
+                release(&self.bytes, &block);
                 let content = content(&self.bytes, &block);
                 match block.kind {
                     BlockKind::Stack => drop(tables::intern(content, pointer_size, trace)),

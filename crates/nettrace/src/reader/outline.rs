@@ -2,6 +2,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
+use ichnos_io::Bytes;
 use ichnos_model::Limits;
 
 use crate::wire::Wire;
@@ -76,6 +77,12 @@ impl EventBlockHeader {
     }
 }
 
+/// Notes that a block is about to be read: pages that were read before it can go back to the system.
+pub(crate) fn release(bytes: &Bytes, block: &Block) {
+    let length = block.content.end.saturating_sub(block.begin);
+    bytes.release_part(usize::try_from(length).unwrap_or(usize::MAX));
+}
+
 /// The bytes of a block.
 pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
     let range = block.content.start as usize..block.content.end as usize;
@@ -84,7 +91,7 @@ pub(crate) fn content<'a>(bytes: &'a [u8], block: &Block) -> &'a [u8] {
 
 impl Outline {
     /// Goes through the blocks of a file.
-    pub(crate) fn read(bytes: &[u8], limits: &Limits) -> Result<Self, Refusal> {
+    pub(crate) fn read(bytes: &Bytes, limits: &Limits) -> Result<Self, Refusal> {
         let short = Refusal::Short(bytes.len() as u64);
         let mut container = Container::open(bytes, true)?.ok_or_else(|| short.clone())?;
         let version = container.version();
@@ -112,6 +119,7 @@ impl Outline {
             match container.next(bytes, 0, true) {
                 Step::Block(block) => {
                     outline.blocks += 1;
+                    release(bytes, &block);
                     if block.kind == BlockKind::Trace && !has_trace {
                         has_trace = true;
                         let trace = TraceBlock::read(content(bytes, &block), version);

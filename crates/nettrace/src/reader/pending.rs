@@ -149,8 +149,9 @@ impl Pending {
         let waiting = self.waiting.len();
         if all {
             waiting
-        } else if waiting - early >= MOST {
-            // The file promises too little for too long.
+        } else if waiting - early >= MOST - MOST / 8 {
+            // The file promises too little for too long. If nearly as many went on waiting, they would be sorted again
+            // for every few that come.
             early.max(waiting / 2)
         } else {
             early

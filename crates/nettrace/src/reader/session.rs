@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use ichnos_io::Bytes;
 use ichnos_model::Value;
 
-use super::outline::{EventBlockHeader, Outline, content};
+use super::outline::{EventBlockHeader, Outline, content, release};
 use crate::wire::Wire;
 use crate::{BlockKind, Container, EventRows, Metadata, RowEncoding, Step, Version, known};
 
@@ -73,11 +73,14 @@ impl About {
 pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Vec<(String, Value)> {
     let about: Vec<_> = outline.classes.iter().map(About::of).collect();
     // By id of metadata: in a few kinds of events, ids that are used again do not matter.
-    let ids: Vec<_> = outline
+    let mut ids: Vec<_> = outline
         .metadata
         .iter()
         .filter_map(|row| Some((row.id, about.get(row.class as usize).copied().flatten()?)))
         .collect();
+    // There can be as many as rows of metadata, and they are searched for each event.
+    ids.sort_by_key(|(id, _)| *id);
+    ids.dedup_by_key(|(id, _)| *id);
     let mut found: BTreeMap<&'static str, String> = BTreeMap::new();
     let mut container = start.clone();
     while !ids.is_empty() {
@@ -90,6 +93,7 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
         if block.kind != BlockKind::Event || block.begin > LOOKED_THROUGH && !is_near_end {
             continue;
         }
+        release(bytes, &block);
         let content = content(bytes, &block);
         let (encoding, begin) = match (outline.version, EventBlockHeader::read(content)) {
             (Version::V3, _) => (RowEncoding::V3, 0),
@@ -98,7 +102,8 @@ pub(super) fn process(bytes: &Bytes, start: &Container, outline: &Outline) -> Ve
         };
         let mut rows = EventRows::new(encoding, begin..content.len(), block.content.start);
         while let Some(row) = rows.next(content) {
-            let Some((_, about)) = ids.iter().find(|(id, _)| *id == row.metadata_id) else { continue };
+            let index = ids.binary_search_by_key(&row.metadata_id, |(id, _)| *id);
+            let Some((_, about)) = index.ok().and_then(|index| ids.get(index)) else { continue };
             let payload = content.get(row.payload.clone()).unwrap_or_default();
             for (name, value) in about.read(payload).unwrap_or_default() {
                 // Of several, the last one that says something.

@@ -2,7 +2,7 @@
 
 use super::TraceFile;
 use super::kinds::Kinds;
-use super::outline::{EventBlockHeader, content};
+use super::outline::{EventBlockHeader, content, release};
 use super::tables::ThreadTable;
 use crate::{Block, BlockKind, EventRow, EventRows, RowEncoding, SequencePoint, Step, ThreadRow, Version};
 
@@ -28,6 +28,7 @@ pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
             Step::Fault(_) => continue,
             Step::More | Step::End => return,
         };
+        release(&file.bytes, &block);
         walker.block(&block);
         let content = content(&file.bytes, &block);
         match block.kind {

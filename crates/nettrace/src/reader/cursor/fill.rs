@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::super::capture::Gap;
-use super::super::outline::{EventBlockHeader, content};
+use super::super::outline::{EventBlockHeader, content, release};
 use super::super::pending::{Entry, GAP};
 use super::{EventCursor, UNKNOWN_THREAD};
 use crate::{
@@ -14,7 +14,6 @@ use crate::{
 #[derive(Debug)]
 pub(super) struct OpenBlock {
     rows: EventRows,
-    begin: u64,
     times: (u64, u64),
     is_whole: bool,
 }
@@ -57,7 +56,6 @@ impl Gaps {
 impl EventCursor {
     /// Finds out what events behind a sequence point refer to in what is before it.
     pub(super) fn prepare(&mut self, from: u64) {
-        self.kinds.advance(&self.file.outline, from);
         if matches!(self.file.outline.version, Version::V6(_)) {
             let file = Arc::clone(&self.file);
             let mut container = file.container.clone();
@@ -69,6 +67,7 @@ impl EventCursor {
                 }
             }
         }
+        self.kinds.advance(&self.file.outline, from);
     }
 
     /// Takes a block that events refer to. `only_tables`: it is before where reading begins.
@@ -113,6 +112,8 @@ impl EventCursor {
             }
             BlockKind::SequencePoint if only_tables => {
                 if let Some(point) = SequencePoint::read(content, file.outline.version) {
+                    // What it flushes is what is before it: ids behind it are new ones.
+                    self.kinds.advance(&file.outline, block.begin);
                     self.pass(&point);
                 }
             }
@@ -199,6 +200,7 @@ impl EventCursor {
 
     fn note_block(&mut self, block: &Block) {
         let file = Arc::clone(&self.file);
+        release(&file.bytes, block);
         match block.kind {
             BlockKind::Event => {
                 let version = file.outline.version;
@@ -221,15 +223,19 @@ impl EventCursor {
                     },
                 };
                 if times.1 < self.wanted.0 || times.0 > self.wanted.1 {
-                    // Nothing of it is wanted; how far its threads count is not known then.
-                    self.capture.forget();
+                    // None of its events is wanted. How far its threads count has to be known to find losses behind
+                    // it, unless a sequence point says it again.
+                    if block.begin < self.counted_from {
+                        self.capture.forget();
+                    } else {
+                        self.count_rows(EventRows::new(encoding, rows, 0));
+                    }
                     self.kinds.advance(&file.outline, block.content.end);
                     return;
                 }
-                let (begin, is_whole) = (block.content.start, block.is_whole);
                 self.kinds.advance(&file.outline, block.content.start);
-                self.open =
-                    Some(OpenBlock { rows: EventRows::new(encoding, rows, 0), begin, times, is_whole });
+                let rows = EventRows::new(encoding, rows, 0);
+                self.open = Some(OpenBlock { rows, times, is_whole: block.is_whole });
             }
             BlockKind::SequencePoint => {
                 match SequencePoint::read(content(&file.bytes, block), file.outline.version) {
@@ -253,6 +259,15 @@ impl EventCursor {
                 }
             }
             _ => self.note_table(block, false),
+        }
+    }
+
+    /// Takes the numbers of events that are not wanted. Losses before them are not wanted either.
+    fn count_rows(&mut self, mut rows: EventRows) {
+        let file = Arc::clone(&self.file);
+        let are_ids_recycled = !matches!(file.outline.version, Version::V6(_));
+        while let Some(row) = rows.next(&file.bytes) {
+            self.capture.note(row.capture_thread, row.sequence, row.timestamp, are_ids_recycled);
         }
     }
 
@@ -335,7 +350,6 @@ impl EventCursor {
             let statement = format!("expected an event, found {rest} bytes that are none: they are skipped");
             self.faults.push_back(Fault::new(Rule::RowSize, at, statement).skipping(rest));
         }
-        let _ = open.begin;
         !self.faults.is_empty()
     }
 

@@ -166,7 +166,11 @@ impl Mappings {
             match modules.get(&row.mapping) {
                 // A symbol is found when its mapping is looked at, which can be long after that was made, and for one of
                 // the processes that share it. Without the right to see them, symbols of the kernel are everywhere.
-                Some(modules) => modules.iter().filter(|module| module.has(range)).for_each(add),
+                Some(modules) => {
+                    // All processes have one kernel, so the first of its mappings is enough.
+                    let most = if kind == CodeKind::Kernel { 1 } else { usize::MAX };
+                    modules.iter().filter(|module| module.has(range)).take(most).for_each(add);
+                }
                 None => {
                     let Life { from, until } = life_of(row.process, row.ticks, row.begin);
                     add(&Module {
