@@ -167,7 +167,7 @@ fn time_windows_are_parts_of_the_whole() {
     });
 }
 
-/// Blocks outside of a time window are not read: bytes that are no rows are no problem there.
+/// Of blocks outside of a time window, no event is read: bytes that are no rows are no problem there.
 #[test]
 fn blocks_outside_of_a_time_window_are_skipped() {
     for form in [Form::V4, Form::V6] {
@@ -185,9 +185,41 @@ fn blocks_outside_of_a_time_window_are_skipped() {
         let read = window(150, 250);
         assert_eq!((read.times(), read.damage.len()), (vec![200], 0));
         let read = window(450, 600);
-        // What was lost before is not known, as nothing was read there.
-        assert_eq!((read.times(), read.damage.len(), read.lost()), (vec![500], 0, 0));
+        // As if all was read: what was lost is between 200, which is outside, and 500.
+        assert_eq!((read.times(), read.damage.len(), read.lost()), (vec![500], 0, 6));
         assert_eq!(window(350, 360).damage.len(), 1);
+    }
+}
+
+/// The losses of time windows that do not overlap are those of the whole, wherever blocks of other threads lie.
+#[test]
+fn losses_of_time_windows_add_up() {
+    for form in [Form::V4, Form::V6] {
+        let mut file = file(form);
+        // 5 and 3 are missing between blocks, 2 before the sequence point, 4 behind it.
+        file.events(true, &[number(1, 1, 100, 1), number(1, 2, 200, 2)]);
+        file.events(true, &[number(2, 1, 300, 3), number(2, 5, 350, 4)]);
+        file.events(true, &[number(1, 8, 400, 5)]);
+        file.sequence_point(450, 0, &[(1, 10), (2, 5)]);
+        file.events(true, &[number(2, 6, 500, 6)]);
+        file.events(true, &[number(1, 15, 600, 7)]);
+        let bytes = file.end();
+        let whole = read(&bytes);
+        assert_eq!((whole.times().len(), whole.lost()), (7, 5 + 3 + 2 + 4));
+        let opened = NettraceFile::open("file", bytes.into(), &OpenOptions::default()).unwrap();
+        for step in [10, 50, 70, 100, 150, 300, 450] {
+            let mut found: Vec<Value> = Vec::new();
+            for begin in (0..700).step_by(step) {
+                let mut window = Window::default();
+                window.begin = Some(TICK_0 + begin);
+                window.end = Some(TICK_0 + begin + step as i128 - 1);
+                found.extend(read_window(&opened, window).lost);
+            }
+            let parts = |lost: &[Value]| -> Vec<(Value, Value)> {
+                lost.iter().map(|lost| (lost["count"].clone(), lost["end"]["cycles"].clone())).collect()
+            };
+            assert_eq!(parts(&found), parts(&whole.lost), "{form:?}, {step}");
+        }
     }
 }
 
