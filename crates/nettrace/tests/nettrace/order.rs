@@ -339,3 +339,29 @@ fn reading_from_several_places() {
     }
     assert!(places > 3, "{places}");
 }
+
+/// An id of metadata that was defined again behind a sequence point that flushes ids has its new meaning, wherever
+/// reading begins.
+#[test]
+fn reading_from_a_place_behind_flushed_metadata() {
+    let mut file = file(Form::V6);
+    file.sequence_point(100, 3, &[]);
+    file.metadata(&[Metadata::new(1, "Other", [field(Form::V6, 9, "other")])]);
+    file.threads(&[(1, 1, "")]);
+    let events = |first: u32, time: u64| {
+        (0..20u32)
+            .map(|i| number(1, first + i, time + u64::from(i), i).with(Bytes::new().u32(i).raw(&[0; 4_000])))
+            .collect::<Vec<_>>()
+    };
+    file.events(true, &events(1, 200));
+    file.sequence_point(300, 0, &[(1, 20)]);
+    file.events(true, &events(21, 400));
+    let opened = NettraceFile::open("file", file.end().into(), &OpenOptions::default()).unwrap();
+    let points = opened.split_points(0, 1).unwrap();
+    let begin = TICK_0 + 300;
+    assert_eq!(points.last().map(|point| point.time), Some(begin));
+    let whole = crate::reading::heads(&mut opened.cursors(Window::default()).remove(0));
+    let rest = crate::reading::heads(&mut opened.cursor_from(0, Window::default(), begin).unwrap());
+    assert_eq!((rest.len(), rest.as_slice()), (20, &whole[20..]));
+    assert!(rest.iter().all(|(_, class)| class.is_some()));
+}
