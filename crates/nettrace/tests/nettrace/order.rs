@@ -211,8 +211,8 @@ fn losses_of_time_windows_add_up() {
             let mut found: Vec<Value> = Vec::new();
             for begin in (0..700).step_by(step) {
                 let mut window = Window::default();
-                window.begin = Some(TICK_0 + begin);
-                window.end = Some(TICK_0 + begin + step as i128 - 1);
+                let end = begin + step as i128 - 1;
+                (window.begin, window.end) = (Some(TICK_0 + begin), Some(TICK_0 + end));
                 found.extend(read_window(&opened, window).lost);
             }
             let parts = |lost: &[Value]| -> Vec<(Value, Value)> {
