@@ -104,7 +104,11 @@ impl<'a> Summary<'a> {
                 Some(Some(mut cursor)) => {
                     stream.count(&mut cursor, |damage| found.damage.add(damage, most), progress);
                 }
-                _ => stream.summary.damage.iter().for_each(|damage| found.damage.add(damage, most)),
+                _ => {
+                    let index = found.number as usize;
+                    stream.discarded_events += input.count_discarded(index).unwrap_or(0);
+                    stream.summary.damage.iter().for_each(|damage| found.damage.add(damage, most));
+                }
             }
             found.add(stream, shown);
         });

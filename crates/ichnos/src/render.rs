@@ -33,7 +33,7 @@ const LOCAL_BLOCK: usize = 80 << 10;
 /// How many blocks of a chunk may wait to be written, at most.
 const ROOM: usize = 16;
 /// Bytes of text that may wait to be written, of all chunks together, on a common number of threads.
-const WAITING: usize = 48 << 20;
+const WAITING: usize = 24 << 20;
 
 /// How large blocks are on this number of threads.
 fn block(threads: usize) -> usize {
@@ -335,7 +335,7 @@ impl Written {
 
 impl Reader<'_> {
     /// Writes all messages with the sinks of a job, on several threads; the text is the same for any number
-    /// of them. Each thread has at most some megabytes of text that wait to be written, 48 MiB in all.
+    /// of them. Each thread has at most some megabytes of text that wait to be written, 24 MiB in all.
     ///
     /// # Errors
     /// Those of the sinks, and if the output cannot be written.
@@ -646,8 +646,8 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded() {
-        assert_eq!((block(2), room(2), chunk_bytes(2)), (BLOCK, ROOM, 2 << 20));
-        for threads in 1..=191 {
+        assert_eq!((block(2), room(2), chunk_bytes(2)), (BLOCK / 2, ROOM, 1 << 20));
+        for threads in 1..=95 {
             assert!(room(threads) * block(threads) * (threads + 1) <= WAITING, "{threads}");
         }
         assert_eq!(room(usize::MAX) * block(usize::MAX), 256 << 10);

@@ -112,6 +112,14 @@ pub trait TraceInput: Send + Sync {
         self.streams().into_iter().for_each(take);
     }
 
+    /// How many event records the producer of the data stream of this index discarded, where the summaries do not say
+    /// it: found out by reading, which takes time in proportion to the size of the data stream. None: the summary
+    /// says it.
+    fn count_discarded(&self, stream: usize) -> Option<u64> {
+        let _ = stream;
+        None
+    }
+
     /// Its data streams alone, in the same order.
     fn data_streams(&self) -> Vec<Arc<DataStream>> {
         self.streams().into_iter().map(|summary| summary.stream).collect()

@@ -32,7 +32,7 @@ pub(crate) struct Cat {
     /// Bytes of trace data that a thread reads as one chunk
     ///
     /// By default 16M for the format `null` and 2M for the others (less on more than two threads). Text that
-    /// waits for that of earlier chunks is kept in memory, up to 48M of all threads.
+    /// waits for that of earlier chunks is kept in memory, up to 24M of all threads.
     #[arg(long, value_name = "BYTES", value_parser = size::parse, hide_short_help = true)]
     pub(crate) chunk_size: Option<u64>,
     /// Print the frames of call stacks below each event, the innermost one first

@@ -13,7 +13,7 @@
 //! Nothing of it is kept: an answer reads the lines of the one provider, which takes some 10 µs, and an answer is asked
 //! for once for an event in the metadata of a file.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use ichnos_model::EventRole;
 use uuid::Uuid;
@@ -24,16 +24,16 @@ use crate::{Field, FieldType, ValueNames};
 
 const TABLE: &str = include_str!("runtime_events.txt");
 
+/// The providers, and for each where its lines begin: files can have very many events of none of them.
+static SECTIONS: LazyLock<Vec<(&'static str, &'static str)>> = LazyLock::new(|| {
+    let begins = TABLE.match_indices("\nprovider ").filter_map(|(at, _)| TABLE.get(at + 1..));
+    begins.filter_map(|rest| Some((rest.split([' ', '\n']).nth(1)?, rest))).collect()
+});
+
 /// The lines of `provider`, the first of which has its name and its GUID.
 fn section(provider: &str) -> Option<impl Iterator<Item = &'static str> + Clone + use<>> {
-    let mut lines = TABLE.lines();
-    loop {
-        let mut words = lines.clone().next()?.split(' ');
-        if words.next() == Some("provider") && words.next() == Some(provider) {
-            return Some(lines.take_while(|line| !line.is_empty()));
-        }
-        lines.next();
-    }
+    let (_, rest) = SECTIONS.iter().find(|(name, _)| *name == provider)?;
+    Some(rest.lines().take_while(|line| !line.is_empty()))
 }
 
 /// See [`super::provider_guid`].

@@ -88,8 +88,8 @@ impl CaptureThreads {
         (count > 0 && count < 1 << 31).then_some(Gap { count: Some(count), after: 0 })
     }
 
-    /// Notes that a thread had got at least this far; gives what is missing.
-    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32) -> Option<Gap> {
+    /// Notes that a thread had got at least this far at a time, in ticks; gives what is missing.
+    pub(crate) fn note_bound(&mut self, thread: u64, sequence: u32, time: u64) -> Option<Gap> {
         self.settle();
         let (last, after) = match self.threads.get(&thread) {
             Some(counted) => (counted.sequence, counted.timestamp),
@@ -99,7 +99,7 @@ impl CaptureThreads {
         let count = sequence.wrapping_sub(last);
         let is_behind = count < 1 << 31;
         let sequence = if is_behind { sequence } else { last };
-        self.insert(thread, Counted { sequence, timestamp: after });
+        self.insert(thread, Counted { sequence, timestamp: time });
         (is_behind && count > 0).then_some(Gap { count: Some(count), after })
     }
 
@@ -131,6 +131,7 @@ impl CaptureThreads {
         let others = others.filter(|(id, _)| self.current.is_none_or(|(current, _)| current != *id));
         let hash = |(id, counted): (u64, Counted)| {
             let mixed = (id ^ u64::from(counted.sequence) << 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let mixed = (mixed ^ counted.timestamp).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             mixed ^ mixed >> 29
         };
         current.chain(others).map(hash).fold(u64::from(self.is_complete), u64::wrapping_add)
@@ -164,9 +165,9 @@ mod tests {
         assert_eq!(threads.note(7, 6, 13, true), Some(Gap { count: Some(3), after: 11 }));
         assert_eq!(threads.note(7, 1, 14, true), None);
         assert_eq!(threads.note(7, 2, 15, true), None);
-        assert_eq!(threads.note_bound(7, 5), Some(Gap { count: Some(3), after: 15 }));
-        assert_eq!(threads.note_bound(8, 3), None);
-        assert_eq!(threads.note_bound(9, 4), Some(Gap { count: Some(4), after: 0 }));
+        assert_eq!(threads.note_bound(7, 5, 16), Some(Gap { count: Some(3), after: 15 }));
+        assert_eq!(threads.note_bound(8, 3, 16), None);
+        assert_eq!(threads.note_bound(9, 4, 16), Some(Gap { count: Some(4), after: 0 }));
         threads.retain([7, 8].into_iter());
         assert_eq!(threads.note(9, 1, 20, true), None);
         assert_eq!(threads.note(7, 6, 20, true), None);

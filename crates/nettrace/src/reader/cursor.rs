@@ -152,22 +152,18 @@ impl EventCursor {
         cursor
     }
 
-    /// How many events there are, and how many are missing, without reading their payloads.
-    pub(super) fn count(mut self) -> (u64, u64) {
-        let (mut events, mut lost) = (0, 0);
+    /// How many events are missing, found out without reading payloads.
+    pub(super) fn count_lost(mut self) -> u64 {
+        let mut lost = 0u64;
         while self.fill() || !self.pending.ready().is_empty() || !self.faults.is_empty() {
             self.faults.clear();
             let ready = self.pending.ready();
-            for entry in ready {
-                match entry.class {
-                    GAP => lost += u64::from(entry.length),
-                    _ => events += 1,
-                }
-            }
+            let gaps = ready.iter().filter(|entry| entry.class == GAP);
+            lost = gaps.fold(lost, |lost, gap| lost.saturating_add(gap.length.into()));
             let count = ready.len();
             self.pending.skip(count);
         }
-        (events, lost)
+        lost
     }
 
     /// Notes a problem of a single event: not all of them, since there can be as many as events.

@@ -81,12 +81,7 @@ struct TraceFile {
     nanoseconds: Option<i128>,
     options: OpenOptions,
     are_stacks_interned: OnceLock<()>,
-    /// How many events there are, and how many are missing; once it was needed.
-    counts: OnceLock<(u64, u64)>,
 }
-
-/// Of files up to this size, all events are counted to say how many are missing, without reading their payloads.
-const COUNTED: usize = 256 << 20;
 
 impl TraceFile {
     /// Gives all stacks of the file their numbers, in the order of the file: so they do not depend on which event
@@ -200,7 +195,6 @@ impl NettraceFile {
             nanoseconds,
             options: options.clone(),
             are_stacks_interned: OnceLock::new(),
-            counts: OnceLock::new(),
         };
         let file = Arc::new(file);
         if let Some(clock) = trace.class.clocks.first().cloned() {
@@ -237,18 +231,17 @@ impl TraceInput for NettraceFile {
         let outline = &self.file.outline;
         let clock = self.stream.clock();
         let nanoseconds = |ticks: u64| clock.map_or(0, |clock| clock.nanoseconds(ticks));
-        let count = || EventCursor::new(&self.file, &self.stream, Window::default(), None).count();
-        let discarded_events = match self.file.bytes.len() <= COUNTED {
-            true => self.file.counts.get_or_init(count).1,
-            false => 0,
-        };
         vec![StreamSummary {
-            discarded_events,
             bytes: self.file.bytes.len() as u64,
             time_range: outline.times.map(|(begin, end)| (nanoseconds(begin), nanoseconds(end))),
             damage: outline.faults.iter().map(|fault| fault.damage(&self.file.name)).collect(),
             ..StreamSummary::new(Arc::clone(&self.stream))
         }]
+    }
+
+    fn count_discarded(&self, stream: usize) -> Option<u64> {
+        (stream == 0)
+            .then(|| EventCursor::new(&self.file, &self.stream, Window::default(), None).count_lost())
     }
 
     fn data_streams(&self) -> Vec<Arc<DataStream>> {
@@ -264,7 +257,8 @@ impl TraceInput for NettraceFile {
     }
 
     fn split_points(&self, stream: usize, grain: u64) -> Option<Vec<SplitPoint>> {
-        if stream != 0 || self.file.options.unsorted || self.file.outline.version == Version::V3 {
+        // What events of version 6 refer to is only known from the begin of the file on.
+        if stream != 0 || self.file.options.unsorted || self.file.outline.version != Version::V4 {
             return None;
         }
         let clock = self.stream.clock()?;

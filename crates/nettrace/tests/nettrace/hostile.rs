@@ -353,7 +353,7 @@ fn events_that_were_made_to_be_slow() {
     }
     // Version 6: threads, removals and labels, two bytes each.
     let mut file = File::new(Form::V6);
-    file.block(kind::REMOVE_THREAD, &vec![5; 8 * MIB]);
+    file.block(kind::REMOVE_THREAD, &vec![5; 4 * MIB]);
     let removals = (0..MIB as u64).fold(Bytes::new(), |bytes, thread| bytes.var(thread).var(1_000_000));
     file.block(kind::REMOVE_THREAD, &removals.0);
     in_time("removed threads", file.end());

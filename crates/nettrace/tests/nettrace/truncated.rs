@@ -157,14 +157,9 @@ fn at_random_places_of_large_files() {
 #[test]
 fn a_file_of_a_process_that_was_killed() {
     let Some(bytes) = recorded("runtime/net10.0-killed-truncated.nettrace.zst") else { return };
-    if cfg!(debug_assertions) {
-        // 268 MB.
-        return println!("skipped: only with optimisations");
-    }
     let (times, damage) = skim(bytes.into(), false).unwrap();
-    println!("{} events", times.len());
-    assert!(times.len() >= 5_464_636, "{}", times.len());
-    assert_eq!(damage, 1);
+    // As many as a scan of the rows of its blocks finds.
+    assert_eq!((times.len(), damage), (304_344, 1));
 }
 
 /// What is said of the end.

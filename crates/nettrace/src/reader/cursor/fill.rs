@@ -87,7 +87,7 @@ impl EventCursor {
                 let mut gaps = Gaps::default();
                 for (index, sequence) in SequencePoint::read_removed(content) {
                     if !only_tables {
-                        let gap = self.capture.note_bound(index, sequence);
+                        let gap = self.capture.note_bound(index, sequence, self.latest);
                         gaps.add(gap, index, |gap, index| self.push_gap(Some(gap), index, None));
                     }
                     self.capture.remove(index);
@@ -276,7 +276,7 @@ impl EventCursor {
         self.kinds.advance(&self.file.outline, offset);
         let mut gaps = Gaps::default();
         for (thread, sequence) in &point.threads {
-            let gap = self.capture.note_bound(*thread, *sequence);
+            let gap = self.capture.note_bound(*thread, *sequence, point.timestamp);
             gaps.add(gap, *thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
         gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
