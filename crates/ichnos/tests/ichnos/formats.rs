@@ -8,6 +8,7 @@ use ichnos::{FORMATS, OpenError, OpenOptions};
 const ALL: &[(&str, bool, &str)] = &[
     ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),
+    ("nettrace", cfg!(feature = "nettrace"), "hello-dotnet/hello.nettrace.zst"),
 ];
 
 #[test]
