@@ -68,7 +68,10 @@ fn feed(mut bytes: &[u8], piece: usize) -> (usize, u64, String) {
                     let bytes = event.payload.iter().map(|byte| u64::from(*byte)).sum::<u64>();
                     sum = sum.wrapping_mul(31) ^ event.offset ^ event.row.timestamp ^ bytes;
                 }
-                FeedItem::Stacks(stacks) => others.push_str(&format!("{} {}", stacks.first_id, stacks.count())),
+                FeedItem::Stacks(stacks) => {
+                    let first = stacks.first_id;
+                    others.push_str(&format!("{first} {}", stacks.count()));
+                }
                 other => others.push_str(&format!("{other:?}")),
             }
         }
