@@ -574,12 +574,16 @@ impl FastCursor for EventCursor {
             let plans = self.stream.plans().event_records.get(entry.class as usize);
             let (Some(form), Some(plans), true) = (form, plans, is_wanted) else { break };
             // Whether a payload fits its class has to be looked at.
-            let payload = entry.payload as usize..entry.payload as usize + entry.length as usize;
-            let fits = match (form, &plans.payload, self.file.bytes.get(payload)) {
-                (PayloadForm::Bits, Some(plan), Some(payload)) => {
-                    plan.end(payload, 0, &self.slots).is_some_and(|end| end <= 8 * payload.len() as u64)
-                }
-                (PayloadForm::Raw, _, Some(payload)) => payload.is_empty(),
+            let length = 8 * u64::from(entry.length);
+            let fits = match (form, &plans.payload) {
+                (PayloadForm::Bits, Some(plan)) => match plan.fixed_size() {
+                    Some(size) => size <= length,
+                    None => {
+                        let payload = payload_of(&self.file, entry);
+                        plan.end(payload, 0, &self.slots).is_some_and(|end| end <= length)
+                    }
+                },
+                (PayloadForm::Raw, _) => length == 0,
                 _ => false,
             };
             if !fits {
