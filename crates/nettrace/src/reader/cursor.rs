@@ -184,14 +184,13 @@ impl EventCursor {
                 if entry.timestamp < self.wanted.0 || entry.timestamp > self.wanted.1 {
                     continue;
                 }
+                self.entry = entry;
                 self.set_time(entry.timestamp);
                 if entry.class == GAP {
-                    self.entry = entry;
                     let after = (entry.payload != 0).then(|| self.clock_value(entry.payload));
                     let count = (entry.length > 0).then_some(entry.length.into());
                     return Current::Discarded(count, after);
                 }
-                self.entry = entry;
                 self.make_event();
                 return Current::Event;
             }
@@ -217,7 +216,8 @@ impl EventCursor {
 
     #[cold]
     fn note_early(&mut self, ticks: u64) {
-        if self.check && !self.is_unsorted {
+        // Where a gap is, is known only by its events.
+        if self.check && !self.is_unsorted && self.entry.class != GAP {
             let latest = self.latest;
             self.note_fault(Rule::EventOrder, self.entry.payload, || {
                 format!("expected a time of {latest} or later, found {ticks}")
@@ -559,6 +559,10 @@ impl Cursor for EventCursor {
 
 impl FastCursor for EventCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
+        if self.check {
+            // Each event may break a rule.
+            return 0;
+        }
         let are_stacks_rows = self.file.outline.version != Version::V3;
         let mut skipped = 0;
         let (mut first, mut last) = (None, self.latest);
@@ -566,7 +570,6 @@ impl FastCursor for EventCursor {
             // Of events that something is wrong with, that is a message.
             let is_wanted = entry.timestamp >= self.wanted.0
                 && entry.timestamp <= self.wanted.1
-                && (entry.timestamp >= last || !self.check)
                 && (entry.stack == 0 || !are_stacks_rows || self.stacks.has(entry.stack))
                 && (entry.labels == 0 || self.labels.get(entry.labels).is_some())
                 && (entry.thread & UNKNOWN_THREAD == 0 || !self.are_threads_indexes());
