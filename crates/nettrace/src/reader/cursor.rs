@@ -66,6 +66,8 @@ pub(super) struct EventCursor {
     wanted: (u64, u64),
     /// Where the last sequence point before the time window is: events before it need not be counted.
     counted_from: u64,
+    /// Where the sequence point is that reading begins at; None: it begins at the begin of the file.
+    begun_at: Option<u64>,
     entry: Entry,
     clock: ClockValue,
     has_time: bool,
@@ -129,6 +131,7 @@ impl EventCursor {
             longer: HashSet::new(),
             wanted,
             counted_from,
+            begun_at: from,
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,

@@ -95,9 +95,11 @@ impl EventCursor {
                 }
                 gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
+            // The sequence point that reading begins at forgets them.
+            BlockKind::LabelList | BlockKind::Stack if only_tables => {}
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
-                if let (Some(rest), false, true) = (rest, only_tables, block.is_whole) {
+                if let (Some(rest), true) = (rest, block.is_whole) {
                     let statement = "expected labels of known kinds, found something else: the rest of the block is \
                                      skipped";
                     let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
@@ -106,7 +108,7 @@ impl EventCursor {
             }
             BlockKind::Stack => {
                 self.stacks.add(&file.bytes, block.content.start as usize..block.content.end as usize);
-                if self.check && !only_tables {
+                if self.check {
                     self.check_stacks(content, block);
                 }
             }
@@ -283,6 +285,10 @@ impl EventCursor {
         if !matches!(self.file.outline.version, Version::V6(_)) {
             // All threads that can make events are in the list.
             self.capture.retain(point.threads.iter().map(|(thread, _)| *thread));
+        } else if self.begun_at == Some(offset) {
+            // They should be. Where they are not, a cursor that comes from before knows more, and so has another
+            // checkpoint.
+            self.capture.assume_complete();
         }
         self.pass(point);
     }
