@@ -475,12 +475,13 @@ impl<J: RenderJob> Work<'_, J> {
             // What was written before is right.
             return;
         }
-        let state = target.sink.state();
+        let (state, checkpoints) = (target.sink.state(), cursor.checkpoints());
+        // It is needed only if the next chunk has to be written again.
+        cursor.suspend();
         // What is left of the text goes first.
         drop(target);
         items.send(match ended {
             Ok(outcome) => {
-                let checkpoints = cursor.checkpoints();
                 let fixups = take_fixups(&fixups);
                 Item::End(Box::new(ChunkEnd { cursor, checkpoints, fixups, state, outcome }))
             }
@@ -615,6 +616,7 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         let checkpoints = has_chunks.then(|| cursor.checkpoints()).flatten();
         let state = if has_chunks { target.sink.state() } else { StateOf::<J>::default() };
         drop(target);
+        cursor.suspend();
         Ok(Box::new(ChunkEnd { cursor, checkpoints, fixups: Vec::new(), state, outcome }))
     }
 }

@@ -616,6 +616,10 @@ impl FastCursor for EventCursor {
         skipped as u32
     }
 
+    fn suspend(&mut self) {
+        self.pending.suspend();
+    }
+
     fn checkpoint(&self) -> Option<Checkpoint> {
         Some(match &self.current {
             Current::StreamEnd | Current::After => Checkpoint::End,

@@ -115,6 +115,16 @@ impl Pending {
         self.gone += count;
     }
 
+    /// Gives back memory that is not in use.
+    pub(crate) fn suspend(&mut self) {
+        self.ready.drain(..self.gone.min(self.ready.len()));
+        self.gone = 0;
+        self.ready.shrink_to_fit();
+        self.waiting.shrink_to_fit();
+        self.rest = Vec::new();
+        self.order = Vec::new();
+    }
+
     /// Whether none waits or can go.
     pub(crate) fn is_empty(&self) -> bool {
         self.waiting.is_empty() && self.gone >= self.ready.len()
