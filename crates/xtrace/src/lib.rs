@@ -9,9 +9,14 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+mod edge;
 mod hex;
 mod id;
 pub mod metadata;
+pub mod option;
+#[cfg(feature = "alloc")]
+pub mod report;
 
+pub use edge::{Edge, EdgeError, EdgeKind};
 pub use id::{IdError, OpId, TaskId};
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};

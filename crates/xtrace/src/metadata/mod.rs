@@ -12,7 +12,7 @@ pub use error::{MetadataError, Rule};
 pub use options::{OptionIter, RawOption};
 pub use owned::{Metadata, OptionsFull};
 pub use parse::Mode;
-pub use valid::{Invalid, ValidMetadata};
+pub use valid::{Invalid, InvalidOpId, ValidMetadata};
 
 use crate::hex;
 use crate::id::{OpId, TaskId};

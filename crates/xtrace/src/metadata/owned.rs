@@ -146,7 +146,6 @@ impl Metadata {
 
     /// Replaces the operation. Its length may change, which moves the options; metadata of version 0 become
     /// version 1 if it has 8 bytes.
-    #[allow(dead_code, reason = "propagation follows")]
     pub(crate) fn set_op_id(&mut self, op: OpId) {
         let flags = self.bytes[0];
         let begin = 1 + task_length(flags);
@@ -204,13 +203,11 @@ impl Metadata {
         Ok(())
     }
 
-    /// Adds an option behind the others, before the padding.
+    /// Adds an option behind the others, before the padding. An option of type 0 is one byte of padding, whatever
+    /// its payload is.
     ///
     /// # Errors
     /// If all options together have more than 255 bytes then. Nothing is changed.
-    ///
-    /// # Panics
-    /// Never: an option of type 0 is padding, and adds one byte of it, whatever its payload is.
     pub fn push_option(&mut self, number: u8, payload: &[u8]) -> Result<(), OptionsFull> {
         let options = self.as_ref().options_bytes();
         if number == 0 {
@@ -226,17 +223,8 @@ impl Metadata {
     /// # Errors
     /// If all options together have more than 255 bytes then. Nothing is changed.
     pub fn set_option(&mut self, number: u8, payload: &[u8]) -> Result<(), OptionsFull> {
-        match self.place_of(number) {
-            Some((from, to)) => {
-                // What fits in place is written in place: that is what propagation does for each event.
-                if to - from == payload.len() + 2 {
-                    let begin = self.options_begin() + from + 2;
-                    self.bytes[begin..begin + payload.len()].copy_from_slice(payload);
-                    return Ok(());
-                }
-                let length = u8::try_from(payload.len()).map_err(|_| OptionsFull)?;
-                self.splice_options(from, to, [&[number, length], payload])
-            }
+        match self.options().position(|option| option.number == number) {
+            Some(index) => self.replace_nth_option(index, payload),
             None => self.push_option(number, payload),
         }
     }
@@ -244,21 +232,41 @@ impl Metadata {
     /// Removes all options of a type, and says whether there was one.
     pub fn remove_option(&mut self, number: u8) -> bool {
         let mut removed = false;
-        while let Some((from, to)) = self.place_of(number) {
-            // Nothing grows, so that this is always possible.
-            removed |= self.splice_options(from, to, [&[], &[]]).is_ok();
+        while let Some(index) = self.options().position(|option| option.number == number) {
+            self.remove_nth_option(index);
+            removed = true;
         }
         removed
     }
 
-    /// Where the first option of a type begins and ends in the options.
-    fn place_of(&self, number: u8) -> Option<(usize, usize)> {
+    pub(super) fn replace_nth_option(&mut self, index: usize, payload: &[u8]) -> Result<(), OptionsFull> {
+        let Some((from, to)) = self.place_of(index) else { return Ok(()) };
+        // What fits in place is written in place: that is what propagation does for each event.
+        if to - from == payload.len() + 2 {
+            let begin = self.options_begin() + from + 2;
+            self.bytes[begin..begin + payload.len()].copy_from_slice(payload);
+            return Ok(());
+        }
+        let length = u8::try_from(payload.len()).map_err(|_| OptionsFull)?;
+        self.splice_options(from + 1, to, [&[length], payload])
+    }
+
+    pub(super) fn remove_nth_option(&mut self, index: usize) {
+        if let Some((from, to)) = self.place_of(index) {
+            // Nothing grows, so that there is room.
+            let _ = self.splice_options(from, to, [&[], &[]]);
+        }
+    }
+
+    /// Where an option begins and ends in the options.
+    fn place_of(&self, index: usize) -> Option<(usize, usize)> {
         let mut at = 0;
-        self.options().find_map(|option| {
+        let mut places = self.options().map(|option| {
             let from = at;
             at += 2 + option.payload.len();
-            (option.number == number).then_some((from, at))
-        })
+            (from, at)
+        });
+        places.nth(index)
     }
 }
 
