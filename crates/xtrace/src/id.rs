@@ -95,6 +95,16 @@ macro_rules! identifier {
             }
         }
 
+        $(
+            impl From<[u8; $length]> for $name {
+                fn from(bytes: [u8; $length]) -> Self {
+                    let mut id = Self { bytes: [0; $most], length: $length };
+                    id.bytes[..$length].copy_from_slice(&bytes);
+                    id
+                }
+            }
+        )*
+
         impl FromStr for $name {
             type Err = IdError;
 

@@ -9,7 +9,9 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+pub mod dialect;
 mod edge;
+pub mod find;
 mod hex;
 mod id;
 pub mod metadata;
@@ -18,5 +20,6 @@ pub mod option;
 pub mod report;
 
 pub use edge::{Edge, EdgeError, EdgeKind};
+pub use find::{Identifier, find_identifiers};
 pub use id::{IdError, OpId, TaskId};
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};

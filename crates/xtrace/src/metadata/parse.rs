@@ -13,7 +13,7 @@ pub enum Mode {
     /// What the original C++ library accepts is accepted, with what it makes of it:
     ///
     /// - bytes behind the metadata are ignored;
-    /// - version 0 may have identifiers of operations of 8 bytes;
+    /// - version 0 with identifiers of operations of 8 bytes becomes version 1;
     /// - an empty list of options becomes none;
     /// - all bytes of the padding become zeros.
     Lenient,
@@ -195,6 +195,9 @@ impl Metadata {
     /// What the original library makes of what it accepts beyond the document.
     fn make_lenient(&mut self, given: usize) {
         let flags = self.bytes[0];
+        if flags & flag::OP_LENGTH != 0 {
+            self.bytes[0] = flags & 0x0F | 1 << 4;
+        }
         let op_end = 1 + task_length(flags) + op_length(flags);
         if flags & flag::OPTIONS != 0 && self.bytes[op_end] == 0 {
             self.bytes[0] &= !flag::OPTIONS;

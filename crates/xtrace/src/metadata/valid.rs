@@ -53,6 +53,12 @@ impl Metadata {
 }
 
 impl ValidMetadata {
+    /// Metadata whose task is known not to be all zeros.
+    pub(crate) fn of_nonzero(metadata: Metadata) -> Self {
+        debug_assert!(metadata.is_valid());
+        Self(metadata)
+    }
+
     /// Replaces the last operation by a new one, and returns the edge between both, which the report of the new
     /// operation must have (section 4); None if there was no operation yet, so that the task begins here. Options
     /// are propagated as the registry says.
