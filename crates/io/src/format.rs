@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{ClockArithmetic, FileDiagnostic, Limits, TraceInput, TracerQuirk};
 
-use crate::{Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, Tree};
+use crate::{Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, Tree};
 
 /// A format of traces that can be read.
 ///
@@ -58,6 +58,11 @@ pub trait Format: Send + Sync {
 
     /// How to read what arrives as datagrams, if the format comes in such.
     fn listen(&self) -> Option<Listen> {
+        None
+    }
+
+    /// How to collect what running programs send, if messages of the format are sent one by one.
+    fn collect(&self) -> Option<Collect> {
         None
     }
 

@@ -23,6 +23,7 @@ mod archive;
 #[cfg(unix)]
 mod bus_error;
 mod bytes;
+mod collect;
 mod datagrams;
 mod decompress;
 mod entry;
@@ -47,6 +48,7 @@ mod walk;
 mod zip_archive;
 
 pub use bytes::Bytes;
+pub use collect::{Collect, StoreMessage, TaskKey};
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;

@@ -1,0 +1,203 @@
+//! Collects messages.
+
+use std::io;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::mpsc::{channel, sync_channel};
+use std::thread::JoinHandle;
+
+use ichnos_io::Collect;
+use mio::net::TcpListener;
+use mio::{Interest, Poll, Token, Waker};
+
+use crate::batch::WAITING_BATCHES;
+use crate::directory::{self, Directory};
+use crate::indexer::Indexer;
+use crate::recovery::recover;
+use crate::shared::Shared;
+use crate::statistics::Statistics;
+use crate::tcp::{self, Tcp};
+use crate::udp::{self, Udp};
+use crate::writer::{Tell, Writer};
+use crate::{CollectError, CollectorOptions, Notice};
+
+/// What no option goes beyond: a longer message could not be told from damage.
+const LONGEST: usize = 8 << 20;
+
+/// Collects messages, with threads of its own, until it is [stopped](Self::stop).
+#[derive(Debug)]
+pub struct Collector {
+    shared: Arc<Shared>,
+    udp: Vec<SocketAddr>,
+    tcp: Vec<SocketAddr>,
+    threads: Vec<JoinHandle<()>>,
+    _directory: Directory,
+}
+
+impl Collector {
+    /// Brings a directory into order, and begins to collect messages of a format there. `notify` takes what people
+    /// should know; several threads call it.
+    ///
+    /// # Errors
+    /// If the directory cannot be written or belongs to another format or collector, or an address cannot be used.
+    pub fn start(
+        path: &Path,
+        format: &str,
+        collect: Collect,
+        mut options: CollectorOptions,
+        notify: impl Fn(&Notice) + Send + Sync + 'static,
+    ) -> Result<Self, CollectError> {
+        options.longest = options.longest.clamp(1, LONGEST);
+        // Addresses first: if one is in use, nothing is changed.
+        let udp = options.udp.iter().map(|address| {
+            udp::bind(*address, options.receive_buffer).map_err(address_error("UDP", *address))
+        });
+        let udp = udp.collect::<Result<Vec<_>, _>>()?;
+        let tcp = options
+            .tcp
+            .iter()
+            .map(|address| TcpListener::bind(*address).map_err(address_error("TCP", *address)));
+        let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
+        let directory = Directory::open(path, format)?;
+        let shared = Arc::new(Shared::new(options, collect, Box::new(notify)));
+        let indexer = Indexer::new(path, collect);
+        let tasks = bring_into_order(path, &indexer, &shared, &collect)?;
+        shared.counters.tasks.set(tasks);
+
+        let (batches, waiting) = sync_channel(WAITING_BATCHES);
+        let (done, is_done) = channel();
+        let (close, closed) = channel();
+        let poll = Poll::new().map_err(CollectError::Thread)?;
+        let mut tell = Tell { done, waker: None };
+        let mut collector = Self {
+            udp: udp.iter().filter_map(|socket| socket.local_addr().ok()).collect(),
+            tcp: tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
+            threads: Vec::new(),
+            shared: Arc::clone(&shared),
+            _directory: directory,
+        };
+        if !tcp.is_empty() {
+            let waker = Waker::new(poll.registry(), tcp::WAKER).map_err(CollectError::Thread)?;
+            tell.waker = Some(Arc::new(waker));
+            for (number, listener) in tcp.iter_mut().enumerate() {
+                poll.registry()
+                    .register(listener, Token(1 + number), Interest::READABLE)
+                    .map_err(CollectError::Thread)?;
+            }
+            let tcp = Tcp::new(Arc::clone(&shared), poll, tcp, batches.clone(), is_done);
+            collector.spawn("collect-tcp", move || tcp.run())?;
+        }
+        if !udp.is_empty() {
+            let udp = Udp::new(Arc::clone(&shared), udp, batches.clone()).map_err(CollectError::Thread)?;
+            collector.spawn("collect-udp", move || udp.run())?;
+        }
+        // The writer ends when those who receive have ended.
+        drop(batches);
+        let writer = Writer::new(Arc::clone(&shared), path.to_owned(), waiting, close, tell);
+        collector.spawn("collect-write", move || writer.run())?;
+        collector.spawn("collect-index", move || indexer.run(&closed, &shared))?;
+        Ok(collector)
+    }
+
+    /// Where datagrams are received, with the ports that the system has chosen where 0 was given.
+    #[must_use]
+    pub fn udp(&self) -> &[SocketAddr] {
+        &self.udp
+    }
+
+    /// Where connections are accepted, with the ports that the system has chosen where 0 was given.
+    #[must_use]
+    pub fn tcp(&self) -> &[SocketAddr] {
+        &self.tcp
+    }
+
+    /// What was counted until now.
+    #[must_use]
+    pub fn statistics(&self) -> Statistics {
+        self.shared.counters.statistics()
+    }
+
+    /// Receives what has arrived, writes everything to the disk, answers those who have asked, and puts the last
+    /// segment into the index. What was counted.
+    ///
+    /// # Errors
+    /// If a thread has panicked.
+    pub fn stop(mut self) -> Result<Statistics, CollectError> {
+        self.end()?;
+        Ok(self.statistics())
+    }
+
+    fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), CollectError> {
+        let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
+        self.threads.push(thread.map_err(CollectError::Thread)?);
+        Ok(())
+    }
+
+    fn end(&mut self) -> Result<(), CollectError> {
+        self.shared.stop();
+        let mut result = Ok(());
+        for thread in self.threads.drain(..) {
+            if thread.join().is_err() {
+                result = Err(CollectError::Thread(io::Error::other("it has panicked")));
+            }
+        }
+        result
+    }
+}
+
+impl Drop for Collector {
+    fn drop(&mut self) {
+        // There is nobody to tell.
+        let _ = self.end();
+    }
+}
+
+/// Recovers segments that were not closed properly, and makes the index fit all segments. How many tasks there are.
+fn bring_into_order(
+    path: &Path,
+    indexer: &Indexer,
+    shared: &Shared,
+    collect: &Collect,
+) -> Result<u64, CollectError> {
+    let segments = directory::segments(path)?;
+    for number in indexer.unknown(&segments) {
+        if let Some(notice) = recover(path, number, collect)? {
+            shared.notice(&notice);
+        }
+    }
+    if segments.is_empty() && !directory::index(path).exists() {
+        return Ok(0);
+    }
+    Ok(indexer.catch_up(&segments).unwrap_or_else(|error| {
+        // Messages can be collected without it, and it can be made again.
+        shared.notice(&Notice::Index { error: error.to_string() });
+        0
+    }))
+}
+
+/// Checks all segments of a directory, and makes its index again. How many tasks there are.
+///
+/// # Errors
+/// If the directory cannot be written, or a collector writes to it.
+pub fn rebuild_index(
+    path: &Path,
+    format: &str,
+    collect: &Collect,
+    notify: impl Fn(&Notice),
+) -> Result<u64, CollectError> {
+    // Not to make a directory where there is none.
+    crate::format_of(path)?;
+    let _directory = Directory::open(path, format)?;
+    let segments = directory::segments(path)?;
+    for number in &segments {
+        if let Some(notice) = recover(path, *number, collect)? {
+            notify(&notice);
+        }
+    }
+    Indexer::new(path, *collect).rebuild(&segments)
+}
+
+fn address_error(protocol: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> CollectError {
+    move |error| CollectError::Address { protocol, address, error }
+}

@@ -1,0 +1,199 @@
+//! What comes over a connection.
+
+use crate::batch::{Batch, Checker, Sync};
+use crate::statistics::Counters;
+
+/// What a client sends instead of a length to be told how many of its messages are on the disk.
+///
+/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first one says how many messages
+/// of this connection are on the disk, the second one how many were refused. Together they are all that were sent
+/// before the question.
+pub const SYNC: u32 = u32::MAX;
+
+/// The length before a message.
+const LENGTH: usize = size_of::<u32>();
+
+/// What comes over a connection: messages, each with its length before it in 32 bits, most significant byte first.
+#[derive(Debug, Default)]
+pub(crate) struct Frames {
+    /// A message of which not all has come, with its length.
+    partial: Vec<u8>,
+    /// Messages that were taken.
+    messages: u64,
+    /// Messages that were refused.
+    refused: u64,
+}
+
+/// A length that is 0, or more than is allowed: nothing behind it can be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct BadLength;
+
+/// Where messages of a connection go.
+#[derive(Debug)]
+pub(crate) struct Target<'a> {
+    pub(crate) connection: usize,
+    pub(crate) longest: usize,
+    pub(crate) checker: &'a Checker,
+    pub(crate) counters: &'a Counters,
+    pub(crate) batch: &'a mut Batch,
+}
+
+impl Frames {
+    /// Takes what has come; how often it asked what is on the disk.
+    pub(crate) fn take(&mut self, mut input: &[u8], target: &mut Target<'_>) -> Result<u32, BadLength> {
+        let mut syncs = 0;
+        while !input.is_empty() {
+            if self.partial.is_empty()
+                && let Some((length, rest)) = input.split_first_chunk::<LENGTH>()
+            {
+                // Most messages are here as a whole, and need not be copied.
+                match u32::from_be_bytes(*length) {
+                    SYNC => {
+                        syncs += 1;
+                        self.sync(target);
+                        input = rest;
+                        continue;
+                    }
+                    length => {
+                        let length = checked(length, target.longest)?;
+                        if let Some((message, rest)) = rest.split_at_checked(length) {
+                            self.message(message, target);
+                            input = rest;
+                            continue;
+                        }
+                    }
+                }
+            }
+            let wanted = match self.partial.first_chunk::<LENGTH>() {
+                Some(length) => LENGTH + checked(u32::from_be_bytes(*length), target.longest)?,
+                None => LENGTH,
+            };
+            let missing = wanted.saturating_sub(self.partial.len()).min(input.len());
+            let (more, rest) = input.split_at(missing);
+            self.partial.extend_from_slice(more);
+            input = rest;
+            let Some((length, message)) = self.partial.split_first_chunk::<LENGTH>() else { continue };
+            match u32::from_be_bytes(*length) {
+                SYNC => {
+                    self.partial.clear();
+                    syncs += 1;
+                    self.sync(target);
+                }
+                length => {
+                    if message.len() == checked(length, target.longest)? {
+                        let partial = std::mem::take(&mut self.partial);
+                        self.message(partial.get(LENGTH..).unwrap_or_default(), target);
+                    }
+                }
+            }
+        }
+        Ok(syncs)
+    }
+
+    /// Whether a part of a message has come.
+    pub(crate) fn is_within_message(&self) -> bool {
+        !self.partial.is_empty()
+    }
+
+    fn message(&mut self, message: &[u8], target: &mut Target<'_>) {
+        let is_message = target.checker.take(message, target.batch, target.counters);
+        *(if is_message { &mut self.messages } else { &mut self.refused }) += 1;
+    }
+
+    fn sync(&self, target: &mut Target<'_>) {
+        let (messages, refused) = (self.messages, self.refused);
+        target.batch.syncs.push(Sync { connection: target.connection, messages, refused });
+    }
+}
+
+fn checked(length: u32, longest: usize) -> Result<usize, BadLength> {
+    let length = usize::try_from(length).map_err(|_| BadLength)?;
+    if length == 0 || length > longest { Err(BadLength) } else { Ok(length) }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::RandomState;
+
+    use ichnos_io::{Collect, TaskKey};
+
+    use super::*;
+
+    fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+        if message.starts_with(b"no") {
+            // Must not matter.
+            buffer.extend_from_slice(message);
+            return Err("no message");
+        }
+        buffer.extend_from_slice(message);
+        buffer.extend_from_slice(b"\n\n");
+        TaskKey::new(b"task").ok_or("too long")
+    }
+
+    /// Takes bytes in parts of a length: the result, the text, what syncs say.
+    fn take(bytes: &[u8], part: usize) -> (Result<u32, BadLength>, String, Vec<(u64, u64)>) {
+        let checker = Checker::new(Collect::new(1, 8, store), RandomState::new());
+        let (mut batch, counters) = (Batch::default(), Counters::default());
+        let mut frames = Frames::default();
+        let mut result = Ok(0);
+        for part in bytes.chunks(part) {
+            let mut target = Target {
+                connection: 7,
+                longest: 8,
+                checker: &checker,
+                counters: &counters,
+                batch: &mut batch,
+            };
+            match (frames.take(part, &mut target), &mut result) {
+                (Ok(more), Ok(syncs)) => *syncs += more,
+                (error, _) => {
+                    result = error;
+                    break;
+                }
+            }
+            assert!(frames.partial.len() <= 12);
+        }
+        assert_eq!(frames.messages, batch.hashes.len() as u64);
+        assert_eq!(frames.refused, counters.refused.get());
+        let syncs = batch.syncs.iter().map(|sync| (sync.messages, sync.refused)).collect();
+        (result, String::from_utf8_lossy(&batch.text).into_owned(), syncs)
+    }
+
+    fn frame(text: &str) -> Vec<u8> {
+        [&(text.len() as u32).to_be_bytes()[..], text.as_bytes()].concat()
+    }
+
+    #[test]
+    fn in_parts_of_any_length() {
+        let sync = SYNC.to_be_bytes().to_vec();
+        let bytes =
+            [frame("one"), sync.clone(), frame("no"), frame("12345678"), sync.clone(), sync, frame("x")]
+                .concat();
+        for part in 1..=bytes.len() {
+            let expected = (Ok(3), "one\n\n12345678\n\nx\n\n".to_owned(), vec![(1, 0), (2, 1), (2, 1)]);
+            assert_eq!(take(&bytes, part), expected, "{part}");
+        }
+    }
+
+    #[test]
+    fn lengths_that_are_wrong() {
+        for bad in [frame(""), frame("123456789"), b"GET / HTTP/1.1\r\n\r\n".to_vec()] {
+            let bytes = [frame("one"), bad, frame("two")].concat();
+            for part in 1..=bytes.len() {
+                assert_eq!(take(&bytes, part), (Err(BadLength), "one\n\n".to_owned(), vec![]), "{part}");
+            }
+        }
+    }
+
+    #[test]
+    fn any_bytes() {
+        ichnos_testing::cases(500, |random| {
+            let bytes: Vec<u8> =
+                (0..random.below(200)).map(|_| [0, 0, 0, 1, 3, 255, 255][random.below(7) as usize]).collect();
+            let whole = take(&bytes, bytes.len().max(1));
+            for part in [1, 2, 3, 7] {
+                assert_eq!(take(&bytes, part), whole, "{bytes:?}");
+            }
+        });
+    }
+}

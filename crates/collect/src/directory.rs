@@ -1,0 +1,174 @@
+//! The directory that a collector writes to.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use crate::CollectError;
+
+/// Says that this is such a directory, and which format its messages have. Whoever writes to the directory has it
+/// locked.
+const DESCRIPTION: &str = "collection";
+const HEAD: &str = "ichnos collection 1\nformat: ";
+
+const SEGMENT: &str = "reports";
+const SUMS: &str = "sums";
+const DAMAGED: &str = "damaged";
+const INDEX: &str = "index.redb";
+
+/// The directory that a collector writes to, which nobody else does as long as this is there.
+#[derive(Debug)]
+pub(crate) struct Directory {
+    /// Locked until it is closed.
+    _description: File,
+}
+
+impl Directory {
+    /// Makes the directory if it is not there, for messages of a format.
+    pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
+        fs::create_dir_all(path).map_err(CollectError::at(path))?;
+        let file = path.join(DESCRIPTION);
+        let at = |error| CollectError::File { path: file.clone(), error };
+        let mut description =
+            OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&file).map_err(at)?;
+        match description.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(CollectError::InUse { path: path.to_owned() }),
+            Err(TryLockError::Error(error)) => return Err(at(error)),
+        }
+        let mut text = String::new();
+        (&mut description).take(1 << 10).read_to_string(&mut text).map_err(at)?;
+        match parse(&text) {
+            Some(found) if found == format => {}
+            Some(found) => {
+                return Err(CollectError::Format {
+                    path: path.to_owned(),
+                    found: found.to_owned(),
+                    wanted: format.to_owned(),
+                });
+            }
+            // It is new, or whoever made it was killed at that moment.
+            None if format!("{HEAD}{format}\n").starts_with(&text) => {
+                write(&mut description, &text, format).map_err(at)?;
+                sync_directory(path).map_err(CollectError::at(path))?;
+            }
+            None => return Err(CollectError::NoCollection { path: path.to_owned() }),
+        }
+        Ok(Self { _description: description })
+    }
+}
+
+fn write(description: &mut File, begun: &str, format: &str) -> io::Result<()> {
+    let text = format!("{HEAD}{format}\n");
+    description.write_all(text.as_bytes().get(begun.len()..).unwrap_or_default())?;
+    description.sync_all()
+}
+
+fn parse(description: &str) -> Option<&str> {
+    description.strip_prefix(HEAD)?.strip_suffix('\n')
+}
+
+/// The name of the format whose messages were collected in a directory.
+///
+/// # Errors
+/// If nothing was collected there, or it cannot be read.
+pub fn format_of(directory: &Path) -> Result<String, CollectError> {
+    let path = directory.join(DESCRIPTION);
+    let mut text = String::new();
+    match File::open(&path).and_then(|file| file.take(1 << 10).read_to_string(&mut text)) {
+        Ok(_) => {}
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(CollectError::File { path, error }),
+    }
+    let none = || CollectError::NoCollection { path: directory.to_owned() };
+    parse(&text).map(str::to_owned).ok_or_else(none)
+}
+
+/// The file of the index.
+pub(crate) fn index(directory: &Path) -> PathBuf {
+    directory.join(INDEX)
+}
+
+/// A segment.
+pub(crate) fn segment(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:08}.{SEGMENT}"))
+}
+
+/// The checksums of a segment.
+pub(crate) fn sums(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:08}.{SUMS}"))
+}
+
+/// What was found in a segment and is no message.
+pub(crate) fn damaged(directory: &Path, number: u32) -> PathBuf {
+    directory.join(format!("{number:08}.{DAMAGED}"))
+}
+
+/// The numbers of all segments, in order.
+pub(crate) fn segments(directory: &Path) -> Result<Vec<u32>, CollectError> {
+    numbers(directory, |extension| extension == SEGMENT)
+}
+
+/// The number of the next segment: one that no file has, not even one beside a segment that is gone.
+pub(crate) fn next_number(directory: &Path) -> Result<u32, CollectError> {
+    let all = numbers(directory, |extension| [SEGMENT, SUMS, DAMAGED].contains(&extension))?;
+    Ok(all.last().map_or(1, |last| last.saturating_add(1)))
+}
+
+fn numbers(directory: &Path, is_wanted: impl Fn(&str) -> bool) -> Result<Vec<u32>, CollectError> {
+    let mut numbers = Vec::new();
+    for item in fs::read_dir(directory).map_err(CollectError::at(directory))? {
+        let name = item.map_err(CollectError::at(directory))?.file_name();
+        let found = name.to_str().and_then(|name| name.split_once('.'));
+        let Some((number, extension)) = found else { continue };
+        let is_number = number.len() >= 8 && number.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number && is_wanted(extension) {
+            numbers.extend(number.parse::<u32>().ok());
+        }
+    }
+    numbers.sort_unstable();
+    numbers.dedup();
+    Ok(numbers)
+}
+
+/// Sees to it that files that were made in a directory are there after a power failure.
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
+    // Other systems do not let a directory be opened.
+    if cfg!(unix) { File::open(directory)?.sync_all() } else { Ok(()) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_collector_and_one_format() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("new");
+        assert!(matches!(format_of(&path), Err(CollectError::NoCollection { .. })));
+        let first = Directory::open(&path, "beats").unwrap();
+        assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::InUse { .. })));
+        assert_eq!(format_of(&path).unwrap(), "beats");
+        drop(first);
+        let error = Directory::open(&path, "sundials").unwrap_err();
+        assert!(matches!(error, CollectError::Format { .. }), "{error}");
+        // Whoever made it was killed within.
+        fs::write(path.join(DESCRIPTION), "ichnos coll").unwrap();
+        Directory::open(&path, "beats").unwrap();
+        assert_eq!(format_of(&path).unwrap(), "beats");
+        fs::write(path.join(DESCRIPTION), "something else").unwrap();
+        assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
+    }
+
+    #[test]
+    fn numbers_of_segments() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert_eq!((segments(path).unwrap(), next_number(path).unwrap()), (vec![], 1));
+        for name in ["00000002.reports", "00000001.reports", "1.reports", "00000007.sums", "000000x9.reports"]
+        {
+            fs::write(path.join(name), "").unwrap();
+        }
+        assert_eq!((segments(path).unwrap(), next_number(path).unwrap()), (vec![1, 2], 8));
+    }
+}

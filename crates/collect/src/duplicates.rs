@@ -1,0 +1,74 @@
+//! Messages that came before.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// How many messages are remembered at least.
+const WINDOW: usize = 1 << 19;
+
+/// Hashes of messages that came lately: at least of the last [`WINDOW`], at most of twice as many.
+#[derive(Debug, Default)]
+pub(crate) struct Duplicates {
+    recent: HashSet<u64, AsItIs>,
+    older: HashSet<u64, AsItIs>,
+}
+
+impl Duplicates {
+    /// Remembers a message; whether it came before.
+    pub(crate) fn came_before(&mut self, hash: u64) -> bool {
+        if self.recent.contains(&hash) {
+            return true;
+        }
+        let before = self.older.contains(&hash);
+        if self.recent.len() == WINDOW {
+            // The memory of the older ones is used again.
+            std::mem::swap(&mut self.recent, &mut self.older);
+            self.recent.clear();
+        }
+        self.recent.insert(hash);
+        before
+    }
+}
+
+type AsItIs = BuildHasherDefault<Identity>;
+
+/// What is hashed already.
+#[derive(Debug, Default)]
+pub(crate) struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_ones_are_known() {
+        let mut duplicates = Duplicates::default();
+        let hash = |number: usize| (number as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        let most = 3 * WINDOW;
+        for number in 0..most {
+            assert!(!duplicates.came_before(hash(number)), "{number}");
+        }
+        for number in most - WINDOW..most {
+            assert!(duplicates.came_before(hash(number)), "{number}");
+        }
+        assert!(!duplicates.came_before(hash(0)));
+        assert!(duplicates.came_before(hash(0)));
+        assert!(duplicates.recent.len() <= WINDOW && duplicates.older.len() <= WINDOW);
+    }
+}

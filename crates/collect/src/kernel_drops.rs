@@ -1,0 +1,76 @@
+//! Datagrams that the kernel has dropped.
+
+use std::os::fd::AsFd;
+
+use mio::net::UdpSocket;
+
+/// Where the kernel shows its sockets for datagrams (proc_net_udp(5)).
+const FILES: [&str; 2] = ["/proc/net/udp", "/proc/net/udp6"];
+
+/// The columns of these files with the inode and with the number of drops.
+const INODE: usize = 9;
+const DROPS: usize = 12;
+
+/// Counts the datagrams that the kernel has dropped for sockets, because their buffers were full.
+///
+/// The kernel could add its count to each datagram (`SO_RXQ_OVFL`), but then drops behind the last one would not be
+/// known.
+#[derive(Debug)]
+pub(crate) struct KernelDrops {
+    /// Inodes, and what was counted before.
+    sockets: Vec<(u64, u32)>,
+}
+
+impl KernelDrops {
+    pub(crate) fn new(sockets: &[UdpSocket]) -> Self {
+        let inode = |socket: &UdpSocket| rustix::fs::fstat(socket.as_fd()).ok().map(|status| status.st_ino);
+        Self { sockets: sockets.iter().filter_map(inode).map(|inode| (inode, 0)).collect() }
+    }
+
+    /// How many were dropped since the last time.
+    pub(crate) fn more(&mut self) -> u64 {
+        let mut more = 0;
+        for text in FILES.iter().filter_map(|path| std::fs::read_to_string(path).ok()) {
+            more += self.count(&text);
+        }
+        more
+    }
+
+    fn count(&mut self, text: &str) -> u64 {
+        let mut more = 0;
+        for line in text.lines() {
+            let number = |column| line.split_ascii_whitespace().nth(column)?.parse().ok();
+            let Some(inode) = number(INODE) else { continue };
+            let Some((_, known)) = self.sockets.iter_mut().find(|(socket, _)| *socket == inode) else {
+                continue;
+            };
+            // 32 bits, which overflow.
+            let Some(drops) = number(DROPS).map(|drops: u64| drops as u32) else { continue };
+            more += u64::from(drops.wrapping_sub(*known));
+            *known = drops;
+        }
+        more
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_what_the_kernel_shows() {
+        let text = |drops: u64| {
+            format!(
+                "   sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode ref pointer drops\n \
+                 2512: 0100007F:1E97 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 4711 2 0000000000000000 {drops}        \n"
+            )
+        };
+        let mut drops = KernelDrops { sockets: vec![(4711, 0), (1, 0)] };
+        assert_eq!(
+            (drops.count(&text(5)), drops.count(&text(5)), drops.count(&text(u64::from(u32::MAX)))),
+            (5, 0, u64::from(u32::MAX) - 5)
+        );
+        assert_eq!(drops.count(&text(2)), 3);
+        assert_eq!(drops.count("garbage\n\n1 2 3"), 0);
+    }
+}

@@ -1,0 +1,303 @@
+//! Segments that were not closed properly.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use ichnos_io::Collect;
+
+use crate::directory;
+use crate::pieces::{END, Pieces};
+use crate::sums::{self, Sum};
+use crate::{CollectError, Notice};
+
+/// A part of the new checksums has at most about so many bytes.
+const PART: u64 = 4 << 20;
+
+/// Brings a segment that nobody writes to into order: behind this, all of it are messages with checksums. What is
+/// damaged goes to a file of its own. None if it was in order.
+pub(crate) fn recover(
+    directory: &Path,
+    number: u32,
+    collect: &Collect,
+) -> Result<Option<Notice>, CollectError> {
+    let path = directory::segment(directory, number);
+    recover_segment(directory, number, collect).map_err(CollectError::at(&path))
+}
+
+fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
+    let path = directory::segment(directory, number);
+    let mut file = File::open(&path)?;
+    let length = file.metadata()?.len();
+    let modified = file.metadata()?.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
+    let sums = sums::read(&directory::sums(directory, number))?;
+    let mut found = Found::default();
+    let mut end = 0;
+    for sum in sums.iter().take_while(|sum| sum.end() <= length) {
+        if crc(&mut file, sum)? == sum.crc {
+            found.parts.push(*sum);
+        } else {
+            found.check(&file, sum.offset, sum.end(), sum.time, collect)?;
+        }
+        end = sum.end();
+    }
+    if end == length && found.is_in_order(sums.len()) {
+        return Ok(None);
+    }
+    found.check(&file, end, length, modified, collect)?;
+    if found.damaged.is_empty() && found.parts.iter().eq(&sums) {
+        return Ok(None);
+    }
+    let damaged = directory::damaged(directory, number);
+    let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
+    if damaged_bytes > 0 {
+        // First the copy, then the change: whoever is killed in between only copies twice.
+        let out = OpenOptions::new().create(true).append(true).open(&damaged)?;
+        copy(&mut file, &found.damaged, out)?;
+        directory::sync_directory(directory)?;
+    }
+    // The old checksums do not fit what comes now. Without any, all is checked message by message.
+    let kept: Vec<(u64, u64)> = found.parts.iter().map(|part| (part.offset, part.end())).collect();
+    let is_at_end = found.damaged.iter().all(|(begin, _)| kept.iter().all(|(_, end)| end <= begin));
+    let mut offset = 0;
+    for part in &mut found.parts {
+        part.offset = offset;
+        offset = part.end();
+    }
+    if damaged_bytes > 0 && is_at_end {
+        OpenOptions::new().write(true).open(&path)?.set_len(offset)?;
+    } else if damaged_bytes > 0 {
+        let new = path.with_extension("new");
+        copy(&mut file, &kept, File::create(&new)?)?;
+        fs::rename(&new, &path)?;
+    }
+    File::open(&path)?.sync_all()?;
+    let new = path.with_extension("sums-new");
+    let mut text = sums::HEAD.to_owned();
+    found.parts.iter().for_each(|part| text.push_str(&part.line()));
+    fs::write(&new, text)?;
+    File::open(&new)?.sync_all()?;
+    fs::rename(&new, directory::sums(directory, number))?;
+    directory::sync_directory(directory)?;
+    // What had a checksum and is not there any more.
+    let missing_bytes = sums.last().map_or(0, Sum::end).saturating_sub(length);
+    let messages = found.messages;
+    let is_worth_telling = messages > 0 || damaged_bytes > 0 || missing_bytes > 0;
+    let notice = Notice::Recovered { path, messages, damaged_bytes, damaged, missing_bytes };
+    Ok(is_worth_telling.then_some(notice))
+}
+
+/// What is in a segment.
+#[derive(Debug, Default)]
+struct Found {
+    /// Parts in order, by their old offsets.
+    parts: Vec<Sum>,
+    /// What are no messages, from where to where.
+    damaged: Vec<(u64, u64)>,
+    /// Messages without a checksum that holds.
+    messages: u64,
+}
+
+impl Found {
+    fn is_in_order(&self, parts: usize) -> bool {
+        self.damaged.is_empty() && self.messages == 0 && self.parts.len() == parts
+    }
+
+    /// Looks for messages in a range, one by one.
+    fn check(&mut self, file: &File, begin: u64, end: u64, time: u64, collect: &Collect) -> io::Result<()> {
+        let mut pieces = Pieces::new(file.try_clone()?, begin, end)?;
+        let mut stored = Vec::new();
+        let mut open: Option<(Sum, crc32fast::Hasher)> = None;
+        while let Some(piece) = pieces.next_piece()? {
+            stored.clear();
+            let is_whole = piece.text.ends_with(END) && (collect.store)(piece.text, &mut stored).is_ok();
+            let length = piece.text.len() as u64;
+            // What would be stored in another way was not stored by a collector.
+            if !is_whole || stored != piece.text {
+                self.close(&mut open);
+                match self.damaged.last_mut().filter(|(_, end)| *end == piece.offset) {
+                    Some((_, end)) => *end += length,
+                    None => self.damaged.push((piece.offset, piece.offset + length)),
+                }
+                continue;
+            }
+            let (part, crc) = open.get_or_insert_with(|| {
+                let part = Sum { offset: piece.offset, length: 0, crc: 0, messages: 0, time };
+                (part, crc32fast::Hasher::new())
+            });
+            crc.update(piece.text);
+            part.length += length;
+            part.messages += 1;
+            self.messages += 1;
+            if part.length >= PART {
+                self.close(&mut open);
+            }
+        }
+        self.close(&mut open);
+        Ok(())
+    }
+
+    fn close(&mut self, open: &mut Option<(Sum, crc32fast::Hasher)>) {
+        if let Some((part, crc)) = open.take() {
+            self.parts.push(Sum { crc: crc.finalize(), ..part });
+        }
+    }
+}
+
+/// The checksum that a part has.
+fn crc(file: &mut File, part: &Sum) -> io::Result<u32> {
+    file.seek(SeekFrom::Start(part.offset))?;
+    let mut hasher = crc32fast::Hasher::new();
+    let mut buffer = vec![0; 256 << 10];
+    let mut rest = file.take(part.length);
+    loop {
+        match rest.read(&mut buffer)? {
+            0 => return Ok(hasher.finalize()),
+            read => hasher.update(buffer.get(..read).unwrap_or_default()),
+        }
+    }
+}
+
+/// Copies ranges of a file, and waits until they are on the disk.
+fn copy(file: &mut File, ranges: &[(u64, u64)], out: File) -> io::Result<()> {
+    let mut out = BufWriter::new(out);
+    for (begin, end) in ranges {
+        file.seek(SeekFrom::Start(*begin))?;
+        io::copy(&mut file.take(end - begin), &mut out)?;
+    }
+    out.flush()?;
+    out.get_ref().sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segment::Segment;
+    use ichnos_io::TaskKey;
+
+    /// Messages are numbers.
+    fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+        let text = message.trim_ascii_end();
+        if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
+            return Err("not a number");
+        }
+        buffer.extend_from_slice(text);
+        buffer.extend_from_slice(END);
+        TaskKey::new(text).ok_or("too long")
+    }
+
+    const COLLECT: Collect = Collect::new(1, 100, store);
+
+    struct Case {
+        directory: tempfile::TempDir,
+    }
+
+    impl Case {
+        /// A segment of two parts that have checksums, and something behind them.
+        fn new(behind: &[u8]) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            let mut segment = Segment::create(directory.path(), 1).unwrap();
+            for part in [b"1\n\n2\n\n", b"3\n\n4\n\n"] {
+                segment.write(part).unwrap();
+                segment.flush(part, 2).unwrap();
+            }
+            segment.write(behind).unwrap();
+            Self { directory }
+        }
+
+        fn read(&self, path: impl Fn(&Path, u32) -> std::path::PathBuf) -> String {
+            fs::read_to_string(path(self.directory.path(), 1)).unwrap_or_default()
+        }
+
+        /// Recovers, and checks that it is in order then; messages that were recovered, and the text.
+        fn recover(&self) -> (u64, String) {
+            let notice = recover(self.directory.path(), 1, &COLLECT).unwrap();
+            assert!(recover(self.directory.path(), 1, &COLLECT).unwrap().is_none());
+            let text = self.read(directory::segment);
+            let sums = sums::read(&directory::sums(self.directory.path(), 1)).unwrap();
+            assert_eq!(sums.last().map_or(0, Sum::end), text.len() as u64);
+            let messages: u64 = sums.iter().map(|sum| sum.messages).sum();
+            assert_eq!(messages, text.matches("\n\n").count() as u64);
+            for sum in &sums {
+                assert_eq!(
+                    sum.crc,
+                    crc32fast::hash(&text.as_bytes()[sum.offset as usize..sum.end() as usize])
+                );
+            }
+            match notice {
+                Some(Notice::Recovered { messages, .. }) => (messages, text),
+                _ => (0, text),
+            }
+        }
+    }
+
+    const WHOLE: &str = "1\n\n2\n\n3\n\n4\n\n";
+
+    #[test]
+    fn what_is_in_order_stays() {
+        let case = Case::new(b"");
+        let sums = case.read(directory::sums);
+        assert_eq!(case.recover(), (0, WHOLE.to_owned()));
+        assert_eq!(case.read(directory::sums), sums);
+    }
+
+    #[test]
+    fn a_torn_tail() {
+        let case = Case::new(b"5\n\n6\n\n7");
+        assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
+        assert_eq!(case.read(directory::damaged), "7");
+        let case = Case::new(b"5\n\n6\n");
+        assert_eq!(case.recover(), (1, format!("{WHOLE}5\n\n")));
+        assert_eq!(case.read(directory::damaged), "6\n");
+        let case = Case::new(b"5\n\n");
+        assert_eq!(case.recover(), (1, format!("{WHOLE}5\n\n")));
+        assert_eq!(case.read(directory::damaged), "");
+    }
+
+    /// Zeros, as they are found after a power failure, between messages.
+    #[test]
+    fn damage_between_messages() {
+        let case = Case::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
+        assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
+        assert_eq!(case.read(directory::damaged), "\0\0\0\n\nx\n\n");
+    }
+
+    #[test]
+    fn a_part_whose_checksum_is_wrong() {
+        let case = Case::new(b"5\n\n");
+        let path = directory::segment(case.directory.path(), 1);
+        fs::write(&path, b"1\n\nX\n\n3\n\n4\n\n5\n\n").unwrap();
+        assert_eq!(case.recover(), (2, "1\n\n3\n\n4\n\n5\n\n".to_owned()));
+        assert_eq!(case.read(directory::damaged), "X\n\n");
+    }
+
+    #[test]
+    fn without_checksums() {
+        for sums in ["", "garbage", "# offset length crc32 messages time_ms\n0 100 00000000 1 1\n"] {
+            let case = Case::new(b"");
+            fs::write(directory::sums(case.directory.path(), 1), sums).unwrap();
+            assert_eq!(case.recover(), (4, WHOLE.to_owned()), "{sums}");
+        }
+        let case = Case::new(b"");
+        fs::remove_file(directory::sums(case.directory.path(), 1)).unwrap();
+        assert_eq!(case.recover(), (4, WHOLE.to_owned()));
+        let case = Case::new(b"");
+        fs::write(directory::segment(case.directory.path(), 1), "").unwrap();
+        assert_eq!(case.recover(), (0, String::new()));
+    }
+
+    /// Wherever the file ends, what was whole before is there.
+    #[test]
+    fn cut_anywhere() {
+        for end in 0..WHOLE.len() {
+            let case = Case::new(b"");
+            let path = directory::segment(case.directory.path(), 1);
+            OpenOptions::new().write(true).open(&path).unwrap().set_len(end as u64).unwrap();
+            let (_, text) = case.recover();
+            assert_eq!(text, &WHOLE[..end / 3 * 3]);
+            assert_eq!(case.read(directory::damaged), &WHOLE[end / 3 * 3..end]);
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! The segment that is being written.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use crate::directory;
+use crate::sums::{self, Sum};
+
+/// The segment that is being written.
+///
+/// What is *written* is in the file, and survives the end of this process. What is *flushed* is on the disk, has a
+/// checksum, and survives the end of the system, too.
+#[derive(Debug)]
+pub(crate) struct Segment {
+    pub(crate) number: u32,
+    pub(crate) path: PathBuf,
+    file: File,
+    sums: File,
+    /// Bytes that are flushed.
+    flushed: u64,
+    /// Bytes of checksums.
+    sums_length: u64,
+    /// How many bytes behind these are in the file.
+    written: usize,
+    /// Something failed: the files must be brought back to what is flushed.
+    is_untidy: bool,
+    begun: Instant,
+}
+
+impl Segment {
+    /// Begins a segment.
+    pub(crate) fn create(directory: &Path, number: u32) -> io::Result<Self> {
+        let path = directory::segment(directory, number);
+        let create = |path: &Path| OpenOptions::new().write(true).create_new(true).open(path);
+        let file = create(&path)?;
+        let sums = create(&directory::sums(directory, number))
+            .and_then(|mut sums| sums.write_all(sums::HEAD.as_bytes()).map(|()| sums));
+        let begun = match sums {
+            // From now on it is there, as a file.
+            Ok(sums) => directory::sync_directory(directory).map(|()| sums),
+            Err(error) => Err(error),
+        };
+        match begun {
+            Ok(sums) => Ok(Self {
+                number,
+                path,
+                file,
+                sums,
+                flushed: 0,
+                sums_length: sums::HEAD.len() as u64,
+                written: 0,
+                is_untidy: false,
+                begun: Instant::now(),
+            }),
+            Err(error) => {
+                // Nothing is in it, and the next attempt makes it again.
+                let _ = std::fs::remove_file(&path);
+                let _ = std::fs::remove_file(directory::sums(directory, number));
+                Err(error)
+            }
+        }
+    }
+
+    /// How many bytes are flushed.
+    pub(crate) fn length(&self) -> u64 {
+        self.flushed
+    }
+
+    pub(crate) fn begun(&self) -> Instant {
+        self.begun
+    }
+
+    /// Writes what follows what is flushed, as far as it is not written yet.
+    ///
+    /// # Errors
+    /// If something cannot be written. To call it again goes on where it failed.
+    pub(crate) fn write(&mut self, pending: &[u8]) -> io::Result<()> {
+        if self.is_untidy {
+            self.tidy()?;
+        }
+        while let Some(rest) = pending.get(self.written..).filter(|rest| !rest.is_empty()) {
+            match self.file.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => self.written += written,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Flushes what [`write`](Self::write) has written: all of `pending`.
+    ///
+    /// # Errors
+    /// If something cannot be written. Then nothing of it counts as flushed, and it has to be written again.
+    pub(crate) fn flush(&mut self, pending: &[u8], messages: u64) -> io::Result<()> {
+        let result = self.try_flush(pending, messages);
+        self.is_untidy |= result.is_err();
+        result
+    }
+
+    fn try_flush(&mut self, pending: &[u8], messages: u64) -> io::Result<()> {
+        self.file.sync_data()?;
+        let line = Sum {
+            offset: self.flushed,
+            length: pending.len() as u64,
+            crc: crc32fast::hash(pending),
+            messages,
+            time: now(),
+        }
+        .line();
+        // The checksums need not be on the disk already: messages without one are recovered.
+        self.sums.write_all(line.as_bytes())?;
+        self.sums_length += line.len() as u64;
+        self.flushed += pending.len() as u64;
+        self.written = 0;
+        Ok(())
+    }
+
+    /// Brings the files back to what is flushed. After a failed flush, nobody knows which of the bytes behind that
+    /// are on the disk: the system may have given them up.
+    fn tidy(&mut self) -> io::Result<()> {
+        self.file.set_len(self.flushed)?;
+        self.file.seek(SeekFrom::Start(self.flushed))?;
+        self.sums.set_len(self.sums_length)?;
+        self.sums.seek(SeekFrom::Start(self.sums_length))?;
+        self.written = 0;
+        self.is_untidy = false;
+        Ok(())
+    }
+
+    /// Ends the segment: its checksums are on the disk then, too.
+    pub(crate) fn close(self) -> io::Result<()> {
+        self.sums.sync_all()?;
+        self.file.sync_all()
+    }
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    since.as_millis().try_into().unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn goes_on_after_a_failure() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        let mut segment = Segment::create(path, 1).unwrap();
+        segment.write(b"one\n\n").unwrap();
+        segment.flush(b"one\n\n", 1).unwrap();
+        // The flush of the second one has failed.
+        segment.write(b"two\n\n").unwrap();
+        segment.is_untidy = true;
+        segment.write(b"two\n\nthree\n\n").unwrap();
+        segment.write(b"two\n\nthree\n\n").unwrap();
+        segment.flush(b"two\n\nthree\n\n", 2).unwrap();
+        assert_eq!(segment.length(), 17);
+        segment.close().unwrap();
+        assert_eq!(std::fs::read(directory::segment(path, 1)).unwrap(), b"one\n\ntwo\n\nthree\n\n");
+        let sums = sums::read(&directory::sums(path, 1)).unwrap();
+        let parts: Vec<_> = sums.iter().map(|sum| (sum.offset, sum.length, sum.messages)).collect();
+        assert_eq!(parts, [(0, 5, 1), (5, 12, 2)]);
+        assert_eq!(sums[1].crc, crc32fast::hash(b"two\n\nthree\n\n"));
+        // Nothing is overwritten.
+        assert!(Segment::create(path, 1).is_err());
+    }
+}

@@ -1,0 +1,64 @@
+//! What the threads of a collector share.
+
+use std::fmt;
+use std::hash::RandomState;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use ichnos_io::Collect;
+
+use crate::batch::Checker;
+use crate::statistics::Counters;
+use crate::{CollectorOptions, Notice};
+
+/// What the threads of a collector share.
+pub(crate) struct Shared {
+    pub(crate) options: CollectorOptions,
+    pub(crate) counters: Counters,
+    collect: Collect,
+    hashes: RandomState,
+    notify: Box<dyn Fn(&Notice) + Send + Sync>,
+    is_stopping: AtomicBool,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        options: CollectorOptions,
+        collect: Collect,
+        notify: Box<dyn Fn(&Notice) + Send + Sync>,
+    ) -> Self {
+        Self {
+            options,
+            counters: Counters::default(),
+            collect,
+            hashes: RandomState::new(),
+            notify,
+            is_stopping: AtomicBool::new(false),
+        }
+    }
+
+    /// What checks messages, for a thread.
+    pub(crate) fn checker(&self) -> Checker {
+        Checker::new(self.collect, self.hashes.clone())
+    }
+
+    /// Tells people.
+    pub(crate) fn notice(&self, notice: &Notice) {
+        (self.notify)(notice);
+    }
+
+    /// Asks all threads to end.
+    pub(crate) fn stop(&self) {
+        self.is_stopping.store(true, Ordering::Release);
+    }
+
+    /// Whether all threads are to end.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Acquire)
+    }
+}
+
+impl fmt::Debug for Shared {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Shared").field("options", &self.options).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,406 @@
+//! Receives messages over connections.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, TcpStream};
+use mio::{Events, Interest, Poll, Token};
+
+use crate::Notice;
+use crate::batch::{Batch, Checker, Sync};
+use crate::connection::{Frames, Target};
+use crate::shared::Shared;
+
+/// Wakes the thread when there is something to tell clients.
+pub(crate) const WAKER: Token = Token(0);
+
+/// How many events the system names at once.
+const EVENTS: usize = 1_024;
+
+/// How much is read at once. All connections share the buffer.
+const BUFFER: usize = 256 << 10;
+
+/// How much is read of a connection until it is another one's turn.
+const TURN: usize = 512 << 10;
+
+/// How many bytes of answers may wait until a client reads them: nothing is read from it until then.
+const ANSWERS: usize = 4 << 10;
+
+/// How often it is looked whether something is due.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// How long is read at the end what has arrived.
+const LAST_READS: Duration = Duration::from_secs(1);
+
+/// How long it is tried at the end to tell clients what is on the disk.
+const LAST_ANSWERS: Duration = Duration::from_secs(5);
+
+/// Receives messages over connections.
+#[derive(Debug)]
+pub(crate) struct Tcp {
+    shared: Arc<Shared>,
+    checker: Checker,
+    poll: Poll,
+    listeners: Vec<TcpListener>,
+    /// Whether there may be connections that wait to be accepted.
+    waits: bool,
+    /// Whether the last attempt to accept one has failed.
+    cannot_accept: bool,
+    connections: HashMap<usize, Connection>,
+    next: usize,
+    /// Connections of which there may be something to read.
+    ready: VecDeque<usize>,
+    buffer: Vec<u8>,
+    batch: Batch,
+    /// None once nothing more is sent.
+    batches: Option<SyncSender<Batch>>,
+    done: Receiver<Sync>,
+}
+
+/// A connection.
+#[derive(Debug)]
+struct Connection {
+    stream: TcpStream,
+    frames: Frames,
+    /// Answers that are not sent yet.
+    answers: Vec<u8>,
+    /// Questions that are not answered yet.
+    asked: u32,
+    /// Whether it is among those that are ready.
+    is_ready: bool,
+    /// The client sends no more.
+    has_ended: bool,
+    last: Instant,
+}
+
+/// What reading from a connection has come to.
+enum Turn {
+    /// There is nothing more for now.
+    Empty,
+    /// There may be more.
+    More,
+    /// The client must read its answers first.
+    Blocked,
+    /// The client sends no more.
+    End,
+    /// The connection is of no use any more.
+    Broken,
+}
+
+impl Tcp {
+    /// Accepts connections; the listeners are known to `poll` by tokens from 1 on.
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        poll: Poll,
+        listeners: Vec<TcpListener>,
+        batches: SyncSender<Batch>,
+        done: Receiver<Sync>,
+    ) -> Self {
+        Self {
+            checker: shared.checker(),
+            shared,
+            poll,
+            next: 1 + listeners.len(),
+            listeners,
+            waits: false,
+            cannot_accept: false,
+            connections: HashMap::new(),
+            ready: VecDeque::new(),
+            buffer: vec![0; BUFFER],
+            batch: Batch::default(),
+            batches: Some(batches),
+            done,
+        }
+    }
+
+    /// Receives until it is to end.
+    pub(crate) fn run(mut self) {
+        let mut events = Events::with_capacity(EVENTS);
+        let mut stopping: Option<Instant> = None;
+        let mut looked = Instant::now();
+        loop {
+            let patience = if self.ready.is_empty() && !self.waits { LOOK } else { Duration::ZERO };
+            if self.wait(&mut events, patience).is_err() {
+                break;
+            }
+            if self.shared.is_stopping() {
+                let since = *stopping.get_or_insert_with(Instant::now);
+                // All that has arrived is read, but not what goes on arriving.
+                if (self.ready.is_empty() && events.is_empty()) || since.elapsed() >= LAST_READS {
+                    break;
+                }
+            } else if self.waits {
+                self.accept();
+            }
+            if !self.read() {
+                break;
+            }
+            if looked.elapsed() >= LOOK && self.ready.is_empty() && events.iter().count() < EVENTS {
+                looked = Instant::now();
+                self.waits |= self.cannot_accept;
+                self.close_idle();
+            }
+        }
+        self.end(&mut events);
+    }
+
+    /// Waits for something to happen.
+    fn wait(&mut self, events: &mut Events, patience: Duration) -> io::Result<()> {
+        match self.poll.poll(events, Some(patience)) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => result?,
+        }
+        let mut writable = Vec::new();
+        for event in events.iter() {
+            match event.token() {
+                WAKER => {}
+                Token(token) if token <= self.listeners.len() => self.waits = true,
+                Token(token) => {
+                    if event.is_readable() || event.is_read_closed() || event.is_error() {
+                        self.make_ready(token);
+                    }
+                    if event.is_writable() {
+                        writable.push(token);
+                    }
+                }
+            }
+        }
+        writable.into_iter().for_each(|token| self.send(token));
+        self.answer();
+        Ok(())
+    }
+
+    fn make_ready(&mut self, token: usize) {
+        if let Some(connection) = self.connections.get_mut(&token)
+            && !connection.is_ready
+        {
+            connection.is_ready = true;
+            self.ready.push_back(token);
+        }
+    }
+
+    fn accept(&mut self) {
+        (self.waits, self.cannot_accept) = (false, false);
+        for at in 0..self.listeners.len() {
+            loop {
+                let Some(listener) = self.listeners.get(at) else { break };
+                match listener.accept() {
+                    Ok((stream, _)) => self.begin(stream),
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                    // Of the connection, not of the listener.
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            io::ErrorKind::Interrupted | io::ErrorKind::ConnectionAborted
+                        ) => {}
+                    Err(error) => {
+                        if !self.cannot_accept {
+                            self.shared.notice(&Notice::CannotAccept { error: error.to_string() });
+                        }
+                        // It is tried again at the next look.
+                        self.cannot_accept = true;
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    fn begin(&mut self, mut stream: TcpStream) {
+        let counters = &self.shared.counters;
+        if self.connections.len() >= self.shared.options.connections {
+            counters.refused_connections.add(1);
+            return;
+        }
+        let token = self.next;
+        self.next += 1;
+        let interest = Interest::READABLE | Interest::WRITABLE;
+        if self.poll.registry().register(&mut stream, Token(token), interest).is_err() {
+            counters.refused_connections.add(1);
+            return;
+        }
+        // Answers are short, and somebody waits for them.
+        let _ = stream.set_nodelay(true);
+        counters.connections.add(1);
+        let connection = Connection {
+            stream,
+            frames: Frames::default(),
+            answers: Vec::new(),
+            asked: 0,
+            is_ready: false,
+            has_ended: false,
+            last: Instant::now(),
+        };
+        self.connections.insert(token, connection);
+        counters.open_connections.set(self.connections.len() as u64);
+    }
+
+    /// Reads a turn of each connection that is ready, and passes on what came; false if nobody takes it any more.
+    fn read(&mut self) -> bool {
+        for _ in 0..self.ready.len() {
+            let Some(token) = self.ready.pop_front() else { break };
+            match self.read_turn(token) {
+                Turn::More => self.ready.push_back(token),
+                // One that is blocked becomes ready again when its answers are sent.
+                Turn::Empty | Turn::Blocked => {
+                    if let Some(connection) = self.connections.get_mut(&token) {
+                        connection.is_ready = false;
+                    }
+                }
+                Turn::End => self.end_of_input(token),
+                Turn::Broken => self.close(token),
+            }
+            if self.batch.is_full() && !self.pass_on() {
+                return false;
+            }
+        }
+        self.pass_on()
+    }
+
+    fn read_turn(&mut self, token: usize) -> Turn {
+        let Some(connection) = self.connections.get_mut(&token) else { return Turn::Empty };
+        if connection.has_ended {
+            return Turn::Empty;
+        }
+        let counters = &self.shared.counters;
+        let mut read = 0;
+        while read < TURN && !self.batch.is_full() {
+            if connection.answers.len() + 16 * connection.asked as usize > ANSWERS {
+                return Turn::Blocked;
+            }
+            let size = match connection.stream.read(&mut self.buffer) {
+                Ok(0) => return Turn::End,
+                Ok(size) => size,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Turn::Empty,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => {
+                    counters.cut_off.add(u64::from(connection.frames.is_within_message()));
+                    return Turn::Broken;
+                }
+            };
+            read += size;
+            connection.last = Instant::now();
+            let mut target = Target {
+                connection: token,
+                longest: self.shared.options.longest,
+                checker: &self.checker,
+                counters,
+                batch: &mut self.batch,
+            };
+            match connection.frames.take(self.buffer.get(..size).unwrap_or_default(), &mut target) {
+                Ok(syncs) => connection.asked = connection.asked.saturating_add(syncs),
+                Err(_) => {
+                    counters.bad_lengths.add(1);
+                    return Turn::Broken;
+                }
+            }
+        }
+        Turn::More
+    }
+
+    /// The client sends no more, but may want answers.
+    fn end_of_input(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        self.shared.counters.cut_off.add(u64::from(connection.frames.is_within_message()));
+        connection.has_ended = true;
+        connection.is_ready = false;
+        if connection.asked == 0 && connection.answers.is_empty() {
+            self.close(token);
+        }
+    }
+
+    /// Passes on what came; waits if the disk is slower. False if nobody takes it any more.
+    fn pass_on(&mut self) -> bool {
+        if self.batch.is_empty() {
+            return true;
+        }
+        let batch = std::mem::take(&mut self.batch);
+        self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_ok())
+    }
+
+    /// Tells clients what is on the disk.
+    fn answer(&mut self) {
+        while let Ok(sync) = self.done.try_recv() {
+            self.answer_one(sync);
+        }
+    }
+
+    fn answer_one(&mut self, sync: Sync) {
+        if let Some(connection) = self.connections.get_mut(&sync.connection) {
+            connection.answers.extend_from_slice(&sync.messages.to_be_bytes());
+            connection.answers.extend_from_slice(&sync.refused.to_be_bytes());
+            connection.asked = connection.asked.saturating_sub(1);
+            connection.last = Instant::now();
+            self.send(sync.connection);
+        }
+    }
+
+    /// Sends answers as far as the client takes them.
+    fn send(&mut self, token: usize) {
+        let Some(connection) = self.connections.get_mut(&token) else { return };
+        if connection.answers.is_empty() {
+            return;
+        }
+        while !connection.answers.is_empty() {
+            match connection.stream.write(&connection.answers) {
+                Ok(size) => drop(connection.answers.drain(..size.min(connection.answers.len()))),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return self.close(token),
+            }
+        }
+        if connection.has_ended && connection.asked == 0 {
+            self.close(token);
+        } else {
+            // It may have been blocked until now.
+            self.make_ready(token);
+        }
+    }
+
+    fn close_idle(&mut self) {
+        let idle = self.shared.options.idle;
+        // Who waits for an answer waits for the disk.
+        let is_idle = |it: &Connection| it.asked == 0 && it.last.elapsed() >= idle;
+        let all = self.connections.iter();
+        let closed: Vec<usize> = all.filter(|(_, it)| is_idle(it)).map(|(token, _)| *token).collect();
+        for token in closed {
+            self.shared.counters.idle_connections.add(1);
+            self.close(token);
+        }
+    }
+
+    fn close(&mut self, token: usize) {
+        if let Some(mut connection) = self.connections.remove(&token) {
+            let _ = self.poll.registry().deregister(&mut connection.stream);
+        }
+        self.shared.counters.open_connections.set(self.connections.len() as u64);
+    }
+
+    /// Nothing more is taken; clients are told what is on the disk in the end.
+    fn end(mut self, events: &mut Events) {
+        self.listeners.clear();
+        self.pass_on();
+        // Now the writer comes to an end, and then no answers are left.
+        self.batches = None;
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_ANSWERS {
+            match self.done.try_recv() {
+                Ok(sync) => self.answer_one(sync),
+                Err(TryRecvError::Empty) => {
+                    let _ = self.wait(events, LOOK);
+                }
+                Err(TryRecvError::Disconnected) => {
+                    if self.connections.values().all(|it| it.answers.is_empty()) {
+                        break;
+                    }
+                    let _ = self.wait(events, LOOK);
+                }
+            }
+        }
+        let open: Vec<usize> = self.connections.keys().copied().collect();
+        open.into_iter().for_each(|token| self.close(token));
+    }
+}

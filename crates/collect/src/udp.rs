@@ -1,0 +1,159 @@
+//! Receives datagrams.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::SyncSender;
+use std::time::{Duration, Instant};
+
+use mio::net::UdpSocket;
+use mio::{Events, Interest, Poll, Token};
+
+use crate::Notice;
+use crate::batch::{Batch, Checker};
+use crate::shared::Shared;
+
+/// How often it is looked whether something is due.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The longest datagram there is, and more.
+const BUFFER: usize = 64 << 10;
+
+/// How many datagrams of a socket are received until it is another one's turn.
+const TURN: usize = 4_096;
+
+/// How long is received at the end what has arrived.
+const LAST_READS: Duration = Duration::from_secs(1);
+
+/// Receives datagrams.
+#[derive(Debug)]
+pub(crate) struct Udp {
+    shared: Arc<Shared>,
+    checker: Checker,
+    poll: Poll,
+    sockets: Vec<UdpSocket>,
+    #[cfg(target_os = "linux")]
+    drops: crate::kernel_drops::KernelDrops,
+    batches: SyncSender<Batch>,
+}
+
+/// A socket for datagrams, and how large a buffer the system gives it.
+pub(crate) fn bind(address: SocketAddr, receive_buffer: usize) -> io::Result<UdpSocket> {
+    let socket = std::net::UdpSocket::bind(address)?;
+    enlarge(&socket, receive_buffer);
+    socket.set_nonblocking(true)?;
+    Ok(UdpSocket::from_std(socket))
+}
+
+/// Asks the system for a buffer: more than it gives everybody, if this process may have that.
+#[cfg(unix)]
+fn enlarge(socket: &std::net::UdpSocket, bytes: usize) {
+    use rustix::net::sockopt;
+    #[cfg(target_os = "linux")]
+    if sockopt::set_socket_recv_buffer_size_force(socket, bytes).is_ok() {
+        return;
+    }
+    // Less than that does as well.
+    let _ = sockopt::set_socket_recv_buffer_size(socket, bytes);
+}
+
+#[cfg(not(unix))]
+fn enlarge(_: &std::net::UdpSocket, _: usize) {}
+
+impl Udp {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        mut sockets: Vec<UdpSocket>,
+        batches: SyncSender<Batch>,
+    ) -> io::Result<Self> {
+        let poll = Poll::new()?;
+        for (number, socket) in sockets.iter_mut().enumerate() {
+            poll.registry().register(socket, Token(number), Interest::READABLE)?;
+        }
+        Ok(Self {
+            checker: shared.checker(),
+            poll,
+            #[cfg(target_os = "linux")]
+            drops: crate::kernel_drops::KernelDrops::new(&sockets),
+            sockets,
+            shared,
+            batches,
+        })
+    }
+
+    /// Receives until it is to end.
+    pub(crate) fn run(mut self) {
+        let mut events = Events::with_capacity(16);
+        let mut buffer = vec![0; BUFFER];
+        let mut batch = Batch::default();
+        let mut stopping: Option<Instant> = None;
+        let mut counted = Instant::now();
+        let mut is_more = true;
+        loop {
+            let patience = if is_more { Duration::ZERO } else { LOOK };
+            match self.poll.poll(&mut events, Some(patience)) {
+                Err(error) if error.kind() != io::ErrorKind::Interrupted => {
+                    self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
+                    break;
+                }
+                _ => {}
+            }
+            // Read before the last look at the sockets: what has arrived until then is received.
+            let is_stopping = self.shared.is_stopping();
+            is_more = false;
+            for socket in &self.sockets {
+                is_more |= self.receive(socket, &mut buffer, &mut batch);
+            }
+            if !batch.is_empty() && self.batches.send(std::mem::take(&mut batch)).is_err() {
+                break;
+            }
+            if counted.elapsed() >= LOOK {
+                counted = Instant::now();
+                self.count_drops();
+            }
+            if is_stopping {
+                let since = *stopping.get_or_insert_with(Instant::now);
+                if !is_more || since.elapsed() >= LAST_READS {
+                    break;
+                }
+            }
+        }
+        self.count_drops();
+    }
+
+    /// Receives a turn of datagrams; whether there may be more.
+    fn receive(&self, socket: &UdpSocket, buffer: &mut [u8], batch: &mut Batch) -> bool {
+        let counters = &self.shared.counters;
+        let mut received = 0;
+        for _ in 0..TURN {
+            if batch.is_full() {
+                break;
+            }
+            let size = match socket.recv(buffer) {
+                Ok(size) => size,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    counters.datagrams.add(received);
+                    return false;
+                }
+                // Of a datagram that was sent earlier, on some systems.
+                Err(_) => continue,
+            };
+            received += 1;
+            if size == 0 || size > self.shared.options.longest {
+                counters.bad_lengths.add(1);
+            } else {
+                self.checker.take(buffer.get(..size).unwrap_or_default(), batch, counters);
+            }
+        }
+        counters.datagrams.add(received);
+        true
+    }
+
+    #[cfg(target_os = "linux")]
+    fn count_drops(&mut self) {
+        self.shared.counters.kernel_drops.add(self.drops.more());
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn count_drops(&mut self) {}
+}

@@ -1,0 +1,241 @@
+//! Writes messages to the disk.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use crate::batch::{Batch, Sync};
+use crate::duplicates::Duplicates;
+use crate::segment::Segment;
+use crate::shared::Shared;
+use crate::{CollectError, Notice, directory};
+
+/// How long to wait until it is tried again to write.
+const RETRY: Duration = Duration::from_millis(250);
+
+/// How long it is tried to write at the end.
+const LAST_TRIES: Duration = Duration::from_secs(2);
+
+/// How often it is looked whether something is due.
+const LOOK: Duration = Duration::from_millis(500);
+
+/// Writes messages to the disk. All that was taken and is not flushed yet is kept in memory, so that it can be
+/// written again.
+#[derive(Debug)]
+pub(crate) struct Writer {
+    shared: Arc<Shared>,
+    directory: PathBuf,
+    batches: Receiver<Batch>,
+    /// Takes the numbers of segments that are closed.
+    closed: Sender<u32>,
+    told: Tell,
+    duplicates: Duplicates,
+    segment: Option<Segment>,
+    /// What is not flushed.
+    pending: Vec<u8>,
+    messages: u64,
+    repeated: u64,
+    syncs: Vec<Sync>,
+    /// When the first of what is pending came.
+    since: Option<Instant>,
+    /// Since when nothing can be written.
+    failing: Option<Instant>,
+}
+
+/// Tells connections what is on the disk.
+#[derive(Debug)]
+pub(crate) struct Tell {
+    pub(crate) done: Sender<Sync>,
+    /// None if nobody accepts connections.
+    pub(crate) waker: Option<Arc<mio::Waker>>,
+}
+
+impl Writer {
+    pub(crate) fn new(
+        shared: Arc<Shared>,
+        directory: PathBuf,
+        batches: Receiver<Batch>,
+        closed: Sender<u32>,
+        told: Tell,
+    ) -> Self {
+        Self {
+            shared,
+            directory,
+            batches,
+            closed,
+            told,
+            duplicates: Duplicates::default(),
+            segment: None,
+            pending: Vec::new(),
+            messages: 0,
+            repeated: 0,
+            syncs: Vec::new(),
+            since: None,
+            failing: None,
+        }
+    }
+
+    /// Writes until nobody sends any more.
+    pub(crate) fn run(mut self) {
+        loop {
+            let is_over = match self.batches.recv_timeout(self.patience()) {
+                Ok(batch) => {
+                    self.take(batch);
+                    self.take_waiting();
+                    false
+                }
+                Err(RecvTimeoutError::Timeout) => false,
+                Err(RecvTimeoutError::Disconnected) => true,
+            };
+            if !self.write(is_over) {
+                self.give_up();
+                return;
+            }
+            if is_over {
+                self.close_segment();
+                return;
+            }
+            self.close_full_segment();
+        }
+    }
+
+    /// How long nothing is due.
+    fn patience(&self) -> Duration {
+        let age = self.shared.options.flush_age;
+        self.since.map_or(LOOK, |since| age.saturating_sub(since.elapsed()).min(LOOK))
+    }
+
+    fn take(&mut self, batch: Batch) {
+        if self.pending.is_empty() {
+            self.pending = batch.text;
+        } else {
+            self.pending.extend_from_slice(&batch.text);
+        }
+        self.messages += batch.hashes.len() as u64;
+        self.repeated +=
+            batch.hashes.into_iter().filter(|hash| self.duplicates.came_before(*hash)).count() as u64;
+        self.syncs.extend(batch.syncs);
+        self.since.get_or_insert_with(Instant::now);
+    }
+
+    /// Takes what waits already, as much as is flushed together.
+    fn take_waiting(&mut self) {
+        while self.pending.len() < self.shared.options.flush_bytes
+            && let Ok(batch) = self.batches.try_recv()
+        {
+            self.take(batch);
+        }
+    }
+
+    /// Whether it is time to flush.
+    fn is_due(&self) -> bool {
+        let options = &self.shared.options;
+        !self.syncs.is_empty()
+            || self.pending.len() >= options.flush_bytes
+            || self.since.is_some_and(|since| since.elapsed() >= options.flush_age)
+    }
+
+    /// Writes what is pending, and flushes it if it is time, however long that takes; false if it is not possible
+    /// until the end.
+    fn write(&mut self, is_over: bool) -> bool {
+        loop {
+            let Err(error) = self.try_write(is_over) else {
+                if self.failing.take().is_some() {
+                    self.shared.notice(&Notice::WritesAgain);
+                }
+                return true;
+            };
+            if self.failing.is_none() {
+                let path = self.segment.as_ref().map_or(&self.directory, |segment| &segment.path);
+                let notice = Notice::CannotWrite { path: path.clone(), error: error.to_string() };
+                self.shared.notice(&notice);
+            }
+            // When it is to end, the time since the first failure does not matter: it gets its last tries.
+            let since = self.failing.get_or_insert_with(Instant::now);
+            if self.shared.is_stopping() {
+                if since.elapsed() >= LAST_TRIES {
+                    return false;
+                }
+            } else {
+                *since = Instant::now();
+            }
+            std::thread::sleep(RETRY);
+        }
+    }
+
+    fn try_write(&mut self, is_over: bool) -> Result<(), CollectError> {
+        if !self.pending.is_empty() {
+            let segment = match &mut self.segment {
+                Some(segment) => segment,
+                None => {
+                    let number = directory::next_number(&self.directory)?;
+                    let new = Segment::create(&self.directory, number);
+                    self.segment.insert(new.map_err(CollectError::at(&self.directory))?)
+                }
+            };
+            let path = segment.path.clone();
+            segment.write(&self.pending).map_err(CollectError::at(&path))?;
+        }
+        if is_over || self.is_due() {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<(), CollectError> {
+        let counters = &self.shared.counters;
+        if let (Some(segment), false) = (&mut self.segment, self.pending.is_empty()) {
+            let path = segment.path.clone();
+            segment.flush(&self.pending, self.messages).map_err(CollectError::at(&path))?;
+            counters.messages.add(self.messages);
+            counters.duplicates.add(self.repeated);
+            counters.bytes.add(self.pending.len() as u64);
+            counters.flushes.add(1);
+        }
+        self.pending.clear();
+        // A batch may have been longer than usual.
+        self.pending.shrink_to(2 * self.shared.options.flush_bytes);
+        (self.messages, self.repeated, self.since) = (0, 0, None);
+        if !self.syncs.is_empty() {
+            counters.syncs.add(self.syncs.len() as u64);
+            for sync in self.syncs.drain(..) {
+                // The connection may be gone.
+                let _ = self.told.done.send(sync);
+            }
+            if let Some(waker) = &self.told.waker {
+                let _ = waker.wake();
+            }
+        }
+        Ok(())
+    }
+
+    fn close_full_segment(&mut self) {
+        let options = &self.shared.options;
+        let is_over = |segment: &Segment| {
+            segment.length() >= options.segment_bytes || segment.begun().elapsed() >= options.segment_age
+        };
+        if self.pending.is_empty() && self.segment.as_ref().is_some_and(is_over) {
+            self.close_segment();
+        }
+    }
+
+    fn close_segment(&mut self) {
+        let Some(segment) = self.segment.take() else { return };
+        let (number, path) = (segment.number, segment.path.clone());
+        if let Err(error) = segment.close() {
+            // All messages are on the disk; without checksums, they are checked one by one at the next start.
+            self.shared.notice(&Notice::CannotWrite { path, error: error.to_string() });
+        }
+        let _ = self.closed.send(number);
+    }
+
+    /// Says what cannot be written until the end.
+    fn give_up(self) {
+        let waiting: u64 = self.batches.try_iter().map(|batch| batch.hashes.len() as u64).sum();
+        let messages = self.messages + waiting;
+        self.shared.counters.not_written.add(messages);
+        self.shared.notice(&Notice::NotWritten { messages });
+        // The segment is not closed properly: the next start looks for what did get into it.
+    }
+}

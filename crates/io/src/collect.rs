@@ -1,0 +1,90 @@
+//! What those who collect the messages of a format have to know about it.
+
+use std::fmt;
+
+/// How to collect what programs send message by message while they run, in a format whose files are nothing but
+/// such messages.
+///
+/// What is stored of a message ends with an empty line and has no other one, so that messages are found again in
+/// a file without knowing their format.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Collect {
+    /// The port that programs send to unless they are told otherwise, of UDP and of TCP.
+    pub port: u16,
+    /// The longest message in bytes that is taken unless somebody wants another limit.
+    pub longest: usize,
+    /// Checks a message and stores it.
+    pub store: StoreMessage,
+}
+
+/// Checks a message, appends what is to be stored of it to a buffer, and says which task it belongs to. What is
+/// stored ends with `\n\n` and has these two bytes nowhere else. To store what was stored gives the same again.
+/// Called with any bytes, from several threads.
+///
+/// # Errors
+/// Why it is no message of the format, in a few words; then the buffer is as it was.
+pub type StoreMessage = fn(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str>;
+
+impl Collect {
+    /// Messages that are sent to a port, with at most so many bytes.
+    #[must_use]
+    pub const fn new(port: u16, longest: usize, store: StoreMessage) -> Self {
+        Self { port, longest, store }
+    }
+}
+
+/// What distinguishes a task from all others: up to [20 bytes](Self::LONGEST).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TaskKey {
+    /// Zeros behind the length.
+    bytes: [u8; Self::LONGEST],
+    length: u8,
+}
+
+impl TaskKey {
+    /// The most bytes of a key.
+    pub const LONGEST: usize = 20;
+
+    /// The key of these bytes; None if there are too many.
+    #[must_use]
+    pub fn new(key: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::LONGEST];
+        bytes.get_mut(..key.len())?.copy_from_slice(key);
+        Some(Self { bytes, length: key.len() as u8 })
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.length)).unwrap_or_default()
+    }
+}
+
+/// As hexadecimal digits, in upper case.
+impl fmt::Display for TaskKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+impl fmt::Debug for TaskKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TaskKey({self})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_their_bytes() {
+        let key = TaskKey::new(&[0xCA, 0xFE, 0, 1]).unwrap();
+        assert_eq!((key.as_bytes(), key.to_string().as_str()), (&[0xCA, 0xFE, 0, 1][..], "CAFE0001"));
+        assert_ne!(TaskKey::new(&[1]), TaskKey::new(&[1, 0]));
+        assert!(TaskKey::new(&[7; 20]).is_some());
+        assert_eq!(TaskKey::new(&[7; 21]), None);
+        assert_eq!(TaskKey::new(&[]).unwrap().to_string(), "");
+    }
+}
