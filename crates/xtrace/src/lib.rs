@@ -1,0 +1,25 @@
+//! X-Trace: identifiers that travel with a request through threads, processes, layers and machines, and the
+//! reports that say how its operations depend on each other.
+//!
+//! [`Metadata`] is what travels: the identifier of the task, that of its last operation, and options. Its
+//! codec needs nothing but `core`, borrows or keeps bytes inline, and never allocates.
+#![forbid(unsafe_code)]
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+pub mod dialect;
+mod edge;
+pub mod find;
+mod hex;
+mod id;
+pub mod metadata;
+pub mod option;
+#[cfg(feature = "alloc")]
+pub mod report;
+
+pub use edge::{Edge, EdgeError, EdgeKind};
+pub use find::{Identifier, find_identifiers};
+pub use id::{IdError, OpId, TaskId};
+pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};

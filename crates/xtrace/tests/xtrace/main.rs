@@ -1,0 +1,7 @@
+//! Tests of the crate as its users see it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod document;
+mod properties;
+mod support;
+mod vectors;
