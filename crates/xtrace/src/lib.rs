@@ -16,6 +16,8 @@ mod hex;
 mod id;
 pub mod metadata;
 pub mod option;
+#[cfg(feature = "reader")]
+mod reader;
 #[cfg(feature = "alloc")]
 pub mod report;
 
@@ -23,3 +25,5 @@ pub use edge::{Edge, EdgeError, EdgeKind};
 pub use find::{Identifier, find_identifiers};
 pub use id::{IdError, OpId, TaskId};
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
+#[cfg(feature = "reader")]
+pub use reader::COLLECT;

@@ -125,7 +125,9 @@ impl JsonReports {
                 self.is_behind_value = false;
                 let rule = ReportRule::JsonSyntax;
                 let statement = format!("{}, but there is {found} instead of {expected}", rule.statement());
-                Some(Err(ReportFault::new(rule, at.min(json.len()), statement).skipping(next.saturating_sub(at))))
+                Some(Err(
+                    ReportFault::new(rule, at.min(json.len()), statement).skipping(next.saturating_sub(at))
+                ))
             }
         }
     }
@@ -160,26 +162,26 @@ impl JsonReports {
                         self.open.pop();
                     }
                 }
-                (Some(_), Some(_)) if self.is_behind_value => return wrong(self.at, "a comma or the end of a list"),
+                (Some(_), Some(_)) if self.is_behind_value => {
+                    return wrong(self.at, "a comma or the end of a list");
+                }
                 (Some(b'['), _) if self.open.len() < MOST_NESTED => {
                     self.at += 1;
                     self.open.push(Around::List);
                     self.is_behind_value = false;
                 }
-                (Some(b'{'), _) => {
-                    match find_reports(json, self.at)? {
-                        Some(reports) if self.open.len() + 1 < MOST_NESTED => {
-                            self.at = reports + 1;
-                            self.open.extend([Around::Task, Around::List]);
-                            self.is_behind_value = false;
-                        }
-                        _ => {
-                            let is_report = self.read_report(json, lines)?;
-                            self.is_behind_value = true;
-                            return Ok(Some(is_report));
-                        }
+                (Some(b'{'), _) => match find_reports(json, self.at)? {
+                    Some(reports) if self.open.len() + 1 < MOST_NESTED => {
+                        self.at = reports + 1;
+                        self.open.extend([Around::Task, Around::List]);
+                        self.is_behind_value = false;
                     }
-                }
+                    _ => {
+                        let is_report = self.read_report(json, lines)?;
+                        self.is_behind_value = true;
+                        return Ok(Some(is_report));
+                    }
+                },
                 _ => return wrong(self.at, "an object"),
             }
         }
@@ -440,7 +442,9 @@ fn skip_value(json: &[u8], at: usize) -> Parsed<usize> {
             let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
             let text = rest.get(..length).unwrap_or_default();
             let is_number = text.iter().any(u8::is_ascii_digit)
-                && text.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
+                && text
+                    .iter()
+                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
             if is_number || matches!(text, b"null" | b"true" | b"false") {
                 Ok(at + length)
             } else {

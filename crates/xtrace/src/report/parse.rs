@@ -172,7 +172,8 @@ impl<'a> Report<'a> {
     #[must_use]
     #[inline]
     pub fn lines(&self) -> Lines<'a> {
-        let mut lines = Lines { text: self.text, at: self.begin, offset: self.offset, is_escaped: false, ignored: None };
+        let mut lines =
+            Lines { text: self.text, at: self.begin, offset: self.offset, is_escaped: false, ignored: None };
         // A value of `E` is rare enough to look at the whole line.
         if self.text.get(self.begin) == Some(&b'E') {
             let mut after = lines.clone();

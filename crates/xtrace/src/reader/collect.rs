@@ -1,0 +1,173 @@
+//! Reports that running programs send, to be collected.
+
+use ichnos_io::{Collect, TaskKey};
+
+use crate::metadata::{Metadata, Mode};
+use crate::report::{Part, Report, Reports};
+
+/// Where programs send reports to, as the original libraries have it.
+const PORT: u16 = 7831;
+
+/// The longest report in bytes: as long as a datagram can be. The original C++ library sends at most 2,048 bytes,
+/// the Java library 4,096.
+const LONGEST: usize = 64 << 10;
+
+/// How to collect reports.
+pub const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
+
+/// Stores a report: its lines as they came, without empty ones, which readers ignore within a report that they
+/// receive, but which end a report in a file.
+fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+    let mut parts = Reports::new(message);
+    let Some(Part::Report(report)) = parts.next() else { return Err("not a report") };
+    if !report.has_known_version() {
+        return Err("a report of an unknown version");
+    }
+    let mut rest = parts.peekable();
+    if rest.peek().is_none() {
+        // Nearly always: nothing is between the lines.
+        let task = task(&report)?;
+        let lines = report.as_bytes();
+        buffer.extend_from_slice(lines);
+        buffer.extend_from_slice(if lines.ends_with(b"\n") { b"\n" } else { b"\n\n" });
+        return Ok(task);
+    }
+    // Behind an empty line, lines still belong to the report, unless they are another one.
+    if rest.any(|part| matches!(part, Part::Report(_))) {
+        return Err("more than one report");
+    }
+    let from = buffer.len();
+    let lines = message.get(report.offset()..).unwrap_or_default().split(|byte| *byte == b'\n');
+    for line in lines.filter(|line| !line.iter().all(|byte| *byte <= b' ')) {
+        buffer.extend_from_slice(line);
+        buffer.push(b'\n');
+    }
+    buffer.push(b'\n');
+    let stored = Reports::new(buffer.get(from..).unwrap_or_default()).next();
+    let task = match stored {
+        Some(Part::Report(report)) => task(&report),
+        _ => Err("not a report"),
+    };
+    if task.is_err() {
+        buffer.truncate(from);
+    }
+    task
+}
+
+/// The task of a report. Only those of a valid one can be reported (section 2.2).
+fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
+    let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("without a line `X-Trace`")?;
+    let metadata =
+        Metadata::parse_with(line.value, Mode::Lenient).map_err(|_| "without metadata that can be read")?;
+    let task = metadata.as_ref().task_id();
+    if !task.is_valid() {
+        return Err("of a task that is all zeros");
+    }
+    TaskKey::new(task.as_bytes()).ok_or("of a task that is too long")
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_testing::cases;
+
+    use super::*;
+
+    const HEAD: &str = "X-Trace Report ver 1.0\n";
+
+    fn stored(message: &[u8]) -> Result<(String, String), &'static str> {
+        let mut buffer = b"before\n\n".to_vec();
+        let result = store(message, &mut buffer);
+        let text = String::from_utf8_lossy(&buffer).strip_prefix("before\n\n").unwrap().to_owned();
+        match result {
+            Ok(task) => {
+                // What is stored has one end, and is stored as it is.
+                assert!(text.ends_with("\n\n") && text.find("\n\n") == Some(text.len() - 2), "{text:?}");
+                let mut again = Vec::new();
+                assert_eq!(store(&buffer[8..], &mut again), Ok(task));
+                assert_eq!(again, buffer[8..]);
+                Ok((task.to_string(), text))
+            }
+            Err(why) => {
+                assert!(text.is_empty());
+                Err(why)
+            }
+        }
+    }
+
+    #[test]
+    fn reports_end_with_one_empty_line() {
+        let report = format!("{HEAD}X-Trace: 10CAFEBABE01020304\nLabel: a\n");
+        let expected = Ok(("CAFEBABE".to_owned(), format!("{report}\n")));
+        for message in [
+            report.clone(),
+            report.trim_end().to_owned(),
+            format!("{report}\n\n \n"),
+            format!("\u{FEFF}\n{report}"),
+            report.replace("Label", "\n\t\n\nLabel"),
+            report.replace("X-Trace: ", "\nX-Trace :\t"),
+        ] {
+            let found = stored(message.as_bytes());
+            if message.contains('\t') && message.contains(":\t") {
+                assert!(found.unwrap().1.contains("X-Trace :\t10CAFEBABE01020304\nLabel"));
+            } else {
+                assert_eq!(found, expected, "{message:?}");
+            }
+        }
+        // Ends of lines are kept.
+        let windows = report.replace('\n', "\r\n");
+        assert_eq!(stored(windows.as_bytes()), Ok(("CAFEBABE".to_owned(), format!("{windows}\n"))));
+        let long = format!("{HEAD}X-Trace: 1b{}0102030405060708", "ab".repeat(20));
+        assert_eq!(stored(long.as_bytes()).unwrap().0, "AB".repeat(20));
+    }
+
+    #[test]
+    fn what_is_no_report() {
+        let metadata = "X-Trace: 10CAFEBABE01020304\n";
+        for (message, why) in [
+            (String::new(), "not a report"),
+            ("garbage".to_owned(), "not a report"),
+            (format!("garbage\n{HEAD}{metadata}"), "not a report"),
+            (format!("X-Trace Report ver 9.0\n{metadata}"), "a report of an unknown version"),
+            (HEAD.to_owned(), "without a line `X-Trace`"),
+            (format!("{HEAD}Label: a\n"), "without a line `X-Trace`"),
+            (format!("{HEAD}X-Trace: 10CAFE\n{metadata}"), "without metadata that can be read"),
+            (format!("{HEAD}X-Trace: \n"), "without metadata that can be read"),
+            (format!("{HEAD}X-Trace: 100000000001020304\n"), "of a task that is all zeros"),
+            (format!("{HEAD}{metadata}{HEAD}{metadata}"), "more than one report"),
+            (format!("{HEAD}{metadata}\n{HEAD}{metadata}"), "more than one report"),
+            (format!("{HEAD}{metadata}\nLabel: a\n\n{HEAD}"), "more than one report"),
+        ] {
+            assert_eq!(stored(message.as_bytes()), Err(why), "{message:?}");
+        }
+    }
+
+    /// Whatever comes, what is stored is what a reader finds as one report of the same task.
+    #[test]
+    fn any_lines() {
+        const LINES: &[&str] = &[
+            "X-Trace Report ver 1.0",
+            "X-Trace: 10CAFEBABE01020304",
+            "",
+            " ",
+            "\r",
+            "a: b\r",
+            "\0",
+            "c",
+            ": \u{FEFF}",
+        ];
+        let mut taken = 0;
+        cases(3_000, |random| {
+            let lines: Vec<&str> = (0..random.below(8)).map(|_| random.pick(LINES)).collect();
+            let message = format!("{HEAD}{}", lines.join("\n"));
+            if let Ok((task, text)) = stored(message.as_bytes()) {
+                taken += 1;
+                assert_eq!(task, "CAFEBABE");
+                let is_blank = |line: &&str| line.bytes().all(|byte| byte <= b' ');
+                let kept: Vec<&str> = message.split('\n').filter(|line| !is_blank(line)).collect();
+                assert_eq!(text, format!("{}\n\n", kept.join("\n")));
+                assert_eq!(Reports::new(text.as_bytes()).count(), 1);
+            }
+        });
+        assert!(taken > 500 || std::env::var_os("ICHNOS_SEED").is_some(), "{taken}");
+    }
+}

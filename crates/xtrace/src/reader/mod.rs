@@ -1,0 +1,5 @@
+//! X-Trace as a format of ichnos.
+
+mod collect;
+
+pub use collect::COLLECT;
