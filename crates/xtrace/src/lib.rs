@@ -16,10 +16,14 @@ mod hex;
 mod id;
 pub mod metadata;
 pub mod option;
+#[cfg(feature = "reader")]
+pub mod reader;
 #[cfg(feature = "alloc")]
 pub mod report;
 
 pub use edge::{Edge, EdgeError, EdgeKind};
 pub use find::{Identifier, find_identifiers};
 pub use id::{IdError, OpId, TaskId};
+#[cfg(feature = "reader")]
+pub use reader::XTrace;
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
