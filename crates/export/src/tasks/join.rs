@@ -21,7 +21,8 @@ pub(super) fn join(all: &mut Collected) {
     for Link { operation, mention } in std::mem::take(&mut all.links) {
         let group = tasks.group(all, mention.task);
         group_of_part.entry(parts.root(operation)).or_insert(group);
-        if let Some(from) = named(all, group, &mention).filter(|from| *from != operation) {
+        let time = all.operations.get(operation as usize).map_or(NO_TIME, |operation| operation.begin);
+        if let Some(from) = named(all, group, &mention, time).filter(|from| *from != operation) {
             all.edges.push(Edge { from, to: operation, kind: CauseKind::Related });
         }
     }
@@ -59,7 +60,7 @@ pub(super) fn join(all: &mut Collected) {
     }
     for (mention, event) in std::mem::take(&mut all.mentioned) {
         let group = tasks.group(all, mention.task);
-        let operation = named(all, group, &mention).unwrap_or(NONE);
+        let operation = named(all, group, &mention, event.time).unwrap_or(NONE);
         all.events.push(TaskEvent { operation, group, ..event });
     }
     // Identifiers of different sizes can be the same task.
@@ -73,8 +74,8 @@ pub(super) fn join(all: &mut Collected) {
     }
 }
 
-/// The operation that a text names, added if no event is about it; None if it names the task alone.
-fn named(all: &mut Collected, group: u32, mention: &Mention) -> Option<u32> {
+/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
+fn named(all: &mut Collected, group: u32, mention: &Mention, time: i64) -> Option<u32> {
     let id = mention.operation?;
     // Four bytes are written as eight where there are no others.
     let short = match id.as_bytes() {
@@ -82,11 +83,21 @@ fn named(all: &mut Collected, group: u32, mention: &Mention) -> Option<u32> {
         _ => None,
     };
     let known = all.find(group, id).or_else(|| all.find(group, short?));
-    Some(known.unwrap_or_else(|| {
+    let number = known.unwrap_or_else(|| {
         let label = all.names.number(b"");
         let (begin, end) = (NO_TIME, NO_TIME);
         all.add(Operation { id, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 })
-    }))
+    });
+    // What no event is about lasts from the first event that names it to the last one.
+    if let Some(operation) = all.operations.get_mut(number as usize)
+        && operation.events == 0
+        && time != NO_TIME
+    {
+        let is_first = operation.begin == NO_TIME;
+        operation.begin = if is_first { time } else { operation.begin.min(time) };
+        operation.end = operation.end.max(time);
+    }
+    Some(number)
 }
 
 /// Tasks by what their identifiers have in common in formats with identifiers of another size.
