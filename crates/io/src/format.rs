@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
-use ichnos_model::{ClockArithmetic, FileDiagnostic, Limits, TraceInput, TracerQuirk};
+use ichnos_model::{ClockArithmetic, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk};
 
 use crate::{Collect, Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, Tree};
 
@@ -63,6 +63,12 @@ pub trait Format: Send + Sync {
 
     /// How to collect what running programs send, if messages of the format are sent one by one.
     fn collect(&self) -> Option<Collect> {
+        None
+    }
+
+    /// Finds operations that texts of events name, of whatever format the events are, where the format has a notation
+    /// for them that can be recognised.
+    fn find_mentions(&self) -> Option<FindMentions> {
         None
     }
 

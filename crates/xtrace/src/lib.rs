@@ -17,7 +17,7 @@ mod id;
 pub mod metadata;
 pub mod option;
 #[cfg(feature = "reader")]
-mod reader;
+pub mod reader;
 #[cfg(feature = "alloc")]
 pub mod report;
 
@@ -26,4 +26,4 @@ pub use find::{Identifier, find_identifiers};
 pub use id::{IdError, OpId, TaskId};
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
 #[cfg(feature = "reader")]
-pub use reader::COLLECT;
+pub use reader::XTrace;

@@ -1,1 +1,12 @@
-//! Tests.
+//! A collector as programs meet it: over sockets, killed, with a full disk, with clients that misbehave.
+#![forbid(unsafe_code)]
+// Helpers of tests are tests.
+#![allow(clippy::unwrap_used, clippy::panic, unreachable_pub)]
+
+mod clients;
+#[cfg(target_os = "linux")]
+mod full_disk;
+mod index;
+#[cfg(target_os = "linux")]
+mod kills;
+mod support;

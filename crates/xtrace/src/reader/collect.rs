@@ -2,6 +2,7 @@
 
 use ichnos_io::{Collect, TaskKey};
 
+use crate::dialect::Version2;
 use crate::metadata::{Metadata, Mode};
 use crate::report::{Part, Report, Reports};
 
@@ -13,7 +14,7 @@ const PORT: u16 = 7831;
 const LONGEST: usize = 64 << 10;
 
 /// How to collect reports.
-pub const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
+pub(super) const COLLECT: Collect = Collect::new(PORT, LONGEST, store);
 
 /// Stores a report: its lines as they came, without empty ones, which readers ignore within a report that they
 /// receive, but which end a report in a file.
@@ -57,9 +58,13 @@ fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> 
 /// The task of a report. Only those of a valid one can be reported (section 2.2).
 fn task(report: &Report<'_>) -> Result<TaskKey, &'static str> {
     let line = report.lines().find(|line| line.key == b"X-Trace").ok_or("without a line `X-Trace`")?;
-    let metadata =
-        Metadata::parse_with(line.value, Mode::Lenient).map_err(|_| "without metadata that can be read")?;
-    let task = metadata.as_ref().task_id();
+    let task = match Metadata::parse_with(line.value, Mode::Lenient) {
+        Ok(metadata) => metadata.as_ref().task_id(),
+        Err(_) => match Version2::parse(line.value) {
+            Ok(metadata) => metadata.task_id(),
+            Err(_) => return Err("without metadata that can be read"),
+        },
+    };
     if !task.is_valid() {
         return Err("of a task that is all zeros");
     }
@@ -118,6 +123,8 @@ mod tests {
         assert_eq!(stored(windows.as_bytes()), Ok(("CAFEBABE".to_owned(), format!("{windows}\n"))));
         let long = format!("{HEAD}X-Trace: 1b{}0102030405060708", "ab".repeat(20));
         assert_eq!(stored(long.as_bytes()).unwrap().0, "AB".repeat(20));
+        let version_2 = format!("{HEAD}X-Trace: 2B{}010203040506070801\n", "AB".repeat(20));
+        assert_eq!(stored(version_2.as_bytes()).unwrap().0, "AB".repeat(20));
     }
 
     #[test]

@@ -45,6 +45,8 @@ pub struct JsonReports {
     is_behind_value: bool,
     /// Where a value is that is no string, of the last report.
     odd_value: Option<usize>,
+    /// Where the last report begins.
+    report: usize,
 }
 
 /// What reports are in.
@@ -96,6 +98,12 @@ impl JsonReports {
     /// behind it. What was read of the report is in `lines`.
     pub fn next(&mut self, json: &[u8], lines: &mut LineBuffer) -> Option<Result<(), ReportFault>> {
         Some(self.next_object(json, lines)?.map(|_| ()))
+    }
+
+    /// Where the last report begins, in bytes.
+    #[must_use]
+    pub fn report_offset(&self) -> usize {
+        self.report
     }
 
     /// Where the last report has a value that is neither a string nor a list of strings.
@@ -189,6 +197,7 @@ impl JsonReports {
 
     /// Reads the object here as the lines of a report; whether it says that it is one.
     fn read_report(&mut self, json: &[u8], lines: &mut LineBuffer) -> Parsed<bool> {
+        self.report = self.at;
         let mut is_report = false;
         let mut at = skip_blanks(json, self.at + 1);
         if json.get(at) == Some(&b'}') {

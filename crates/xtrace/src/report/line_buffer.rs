@@ -69,6 +69,13 @@ impl LineBuffer {
         })
     }
 
+    /// The bytes of all lines, and of each line its key, where in them its value is, and its offset.
+    #[cfg(feature = "reader")]
+    pub(crate) fn places(&self) -> (&[u8], impl Iterator<Item = (&[u8], Range<usize>, usize)>) {
+        let key = |line: &Place| self.bytes.get(line.key.clone()).unwrap_or_default();
+        (&self.bytes, self.lines.iter().map(move |line| (key(line), line.value.clone(), line.offset)))
+    }
+
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.lines.clear();

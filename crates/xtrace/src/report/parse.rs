@@ -151,7 +151,7 @@ impl<'a> Report<'a> {
     /// Whether its first line is [`HEAD`].
     #[must_use]
     pub fn has_known_version(&self) -> bool {
-        self.version() == HEAD.as_bytes()[ANY_HEAD.len()..].as_ref()
+        *self.version() == HEAD.as_bytes()[ANY_HEAD.len()..]
     }
 
     /// Whether its last line ends with a line break.
@@ -228,6 +228,13 @@ pub struct Lines<'a> {
 }
 
 impl Lines<'_> {
+    /// Whether keys and values are escaped.
+    #[must_use]
+    #[inline]
+    pub fn is_escaped(&self) -> bool {
+        self.is_escaped
+    }
+
     /// How many lines before the next one have no colon, and are ignored for that; and where the first of them
     /// begins in the text of all reports.
     #[must_use]

@@ -1,0 +1,143 @@
+//! The index of what was collected.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+
+use ichnos_collect::{Index, Task, rebuild_index};
+use ichnos_io::TaskKey;
+
+use crate::support::{COLLECT, connect, files, frame, message, options, start, stored, sync};
+
+/// Tasks and texts of their messages, as an index has them.
+fn contents(directory: &Path) -> (Vec<Task>, BTreeMap<TaskKey, String>) {
+    let index = Index::open(directory, &COLLECT).unwrap();
+    let tasks = index.tasks().unwrap();
+    let text = |task: &Task| {
+        let locations = index.reports_of(&task.key).unwrap();
+        assert_eq!(locations.len() as u64, task.messages);
+        (task.key, String::from_utf8(index.read(&locations).unwrap()).unwrap())
+    };
+    let texts = tasks.iter().map(text).collect();
+    (tasks, texts)
+}
+
+/// The messages of each task, as they are in the segments.
+fn expected(directory: &Path) -> BTreeMap<TaskKey, String> {
+    let mut texts: BTreeMap<TaskKey, String> = BTreeMap::new();
+    for message in stored(directory) {
+        let task = message.lines().next().unwrap().strip_prefix("task ").unwrap();
+        texts.entry(TaskKey::new(task.as_bytes()).unwrap()).or_default().push_str(&message);
+    }
+    texts
+}
+
+/// Collects some messages, in several segments.
+fn collect(directory: &Path, client: u64) {
+    let mut small = options();
+    small.segment_bytes = 20_000;
+    small.flush_bytes = 3_000;
+    let (collector, _) = start(directory, small);
+    let mut stream = connect(collector.tcp()[0]);
+    for number in 0..3_000 {
+        stream.write_all(&frame(&message(number % 7 * (number % 3), client, number))).unwrap();
+        if number % 100 == 0 {
+            sync(&mut stream).unwrap();
+        }
+    }
+    sync(&mut stream).unwrap();
+    // While messages come, all of them are there already.
+    assert_eq!(contents(directory).1, expected(directory));
+    drop(stream);
+    collector.stop().unwrap();
+}
+
+#[test]
+fn made_again_it_is_the_same() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    collect(path, 0);
+    collect(path, 1);
+    assert!(files(path, ".reports").len() > 4);
+    let kept = contents(path);
+    assert_eq!(kept.1, expected(path));
+    assert_eq!(kept.0.iter().map(|task| task.messages).sum::<u64>(), 6_000);
+    assert!(kept.0.iter().all(|task| task.first <= task.last && task.first > 1_600_000_000_000));
+    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+    // Without an index, it is all in the segments.
+    fs::remove_file(path.join("index.redb")).unwrap();
+    assert_eq!(contents(path), kept);
+    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 6_000);
+    let says = |notice: &ichnos_collect::Notice| panic!("{notice}");
+    assert_eq!(rebuild_index(path, "test", &COLLECT, says).unwrap(), kept.0.len() as u64);
+    assert_eq!(contents(path), kept);
+    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+    // One that is damaged is made again by the next collector.
+    for damage in [b"garbage".to_vec(), Vec::new(), vec![0xFF; 100_000]] {
+        fs::write(path.join("index.redb"), damage).unwrap();
+        assert_eq!(contents(path), kept);
+        let (collector, _) = start(path, options());
+        assert_eq!(collector.stop().unwrap().tasks, kept.0.len() as u64);
+        assert_eq!(contents(path), kept);
+        assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+    }
+}
+
+/// Who needs room removes segments.
+#[test]
+fn segments_that_are_gone() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    collect(path, 0);
+    let mut segments = files(path, ".reports");
+    segments.sort();
+    fs::remove_file(&segments[0]).unwrap();
+    fs::remove_file(segments[0].with_extension("sums")).unwrap();
+    assert_eq!(contents(path).1, expected(path));
+    let (collector, _) = start(path, options());
+    collector.stop().unwrap();
+    assert_eq!(contents(path).1, expected(path));
+    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+}
+
+/// A segment whose end is torn, and one in whose middle something was overwritten.
+#[test]
+fn damaged_segments_are_recovered() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    collect(path, 0);
+    let before = stored(path);
+    let mut segments = files(path, ".reports");
+    segments.sort();
+    let first = fs::read(&segments[0]).unwrap();
+    fs::write(&segments[0], &first[..first.len() - 5]).unwrap();
+    let mut second = fs::read(&segments[1]).unwrap();
+    let middle = second.len() / 2;
+    second[middle..middle + 3].copy_from_slice(b"\0\0\0");
+    second[0] = b'X';
+    fs::write(&segments[1], &second).unwrap();
+    fs::remove_file(path.join("index.redb")).unwrap();
+    let (collector, said) = start(path, options());
+    collector.stop().unwrap();
+    assert_eq!(said.lock().unwrap().len(), 2, "{said:?}");
+    assert_eq!(files(path, ".damaged").len(), 2);
+    // The zeros are within a message that is one still; what does not begin like one is none.
+    let after = stored(path);
+    assert_eq!(before.len() - after.len(), 2);
+    assert_eq!(contents(path).1, expected(path));
+    let (collector, said) = start(path, options());
+    collector.stop().unwrap();
+    assert!(said.lock().unwrap().is_empty(), "{said:?}");
+}
+
+#[test]
+fn what_is_no_collection() {
+    let directory = tempfile::tempdir().unwrap();
+    for path in [directory.path(), Path::new("/does/not/exist")] {
+        let error = Index::open(path, &COLLECT).unwrap_err();
+        assert!(error.to_string().contains("expected a directory that a collector has made"), "{error}");
+        assert!(rebuild_index(path, "test", &COLLECT, |_| {}).is_err());
+    }
+    assert_eq!(files(directory.path(), "").len(), 0);
+}
