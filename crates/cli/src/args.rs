@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 pub(crate) use self::cat::{Cat, CatFormat, Detail, FieldName, NameScope};
+pub(crate) use self::collect::Collect;
 pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
@@ -15,6 +16,7 @@ pub(crate) use self::task::{
 use crate::style::When;
 
 mod cat;
+mod collect;
 mod json;
 mod reading;
 mod selecting;
@@ -77,6 +79,8 @@ pub(crate) enum Verb {
     Stacks(Box<Stacks>),
     /// Show tasks: which operations caused which, in whatever traces they are
     Task(Box<Task>),
+    /// Collect reports that programs send, over UDP and TCP, into a directory
+    Collect(Box<Collect>),
     /// Report all problems of a trace, with remedies
     Check(Check),
     /// Print the event record classes of a trace, with their fields

@@ -10,6 +10,7 @@ mod args;
 mod beginning;
 mod cat;
 mod check;
+mod collect;
 mod collecting;
 mod command_line;
 mod damage;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
         Verb::Task(verb) => task::run(verb, &args.global, report),
+        Verb::Collect(verb) => collect::run(verb, report),
         Verb::Check(verb) => check::run(verb, &args.global, report),
         Verb::Schema(verb) => schema::run(verb, &args.global, report),
         Verb::Formats(verb) => formats::run(verb, &args.global),

@@ -1,4 +1,4 @@
-//! Messages on their way from the network to the disk.
+//! Reports on their way from the network to the disk.
 
 use crate::statistics::Counters;
 use std::hash::{BuildHasher, RandomState};
@@ -11,10 +11,10 @@ pub(crate) const BATCH_BYTES: usize = 256 << 10;
 /// How many batches may wait to be written.
 pub(crate) const WAITING_BATCHES: usize = 32;
 
-/// Messages on their way from the network to the disk.
+/// Reports on their way from the network to the disk.
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
-    /// Messages as they are stored.
+    /// Reports as they are stored.
     pub(crate) text: Vec<u8>,
     /// A hash of each.
     pub(crate) hashes: Vec<u64>,
@@ -22,12 +22,12 @@ pub(crate) struct Batch {
     pub(crate) syncs: Vec<Sync>,
 }
 
-/// A connection wants to know when its messages are on the disk.
+/// A connection wants to know when its reports are on the disk.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sync {
     pub(crate) connection: usize,
-    /// Messages that it has sent before.
-    pub(crate) messages: u64,
+    /// Reports that it has sent before.
+    pub(crate) reports: u64,
     /// Those that were refused.
     pub(crate) refused: u64,
 }
@@ -42,11 +42,11 @@ impl Batch {
     }
 }
 
-/// Checks messages and puts them into batches.
+/// Checks reports and puts them into batches.
 #[derive(Debug)]
 pub(crate) struct Checker {
     collect: Collect,
-    /// The same for all checkers of a collector. It has a random key, so that nobody can make messages look alike.
+    /// The same for all checkers of a collector. It has a random key, so that nobody can make reports look alike.
     hashes: RandomState,
 }
 
@@ -55,10 +55,10 @@ impl Checker {
         Self { collect, hashes }
     }
 
-    /// Takes a message, unless it is none; whether it is one.
-    pub(crate) fn take(&self, message: &[u8], batch: &mut Batch, counters: &Counters) -> bool {
+    /// Takes a report, unless it is none; whether it is one.
+    pub(crate) fn take(&self, report: &[u8], batch: &mut Batch, counters: &Counters) -> bool {
         let from = batch.text.len();
-        if (self.collect.store)(message, &mut batch.text).is_err() {
+        if (self.collect.store)(report, &mut batch.text).is_err() {
             batch.text.truncate(from);
             counters.refused.add(1);
             return false;

@@ -1,4 +1,4 @@
-//! Collects messages.
+//! Collects reports.
 
 use std::io;
 use std::net::SocketAddr;
@@ -22,10 +22,10 @@ use crate::udp::{self, Udp};
 use crate::writer::{Tell, Writer};
 use crate::{CollectError, CollectorOptions, Notice};
 
-/// What no option goes beyond: a longer message could not be told from damage.
+/// What no option goes beyond: a longer report could not be told from damage.
 const LONGEST: usize = 8 << 20;
 
-/// Collects messages, with threads of its own, until it is [stopped](Self::stop).
+/// Collects reports, with threads of its own, until it is [stopped](Self::stop).
 #[derive(Debug)]
 pub struct Collector {
     shared: Arc<Shared>,
@@ -36,7 +36,7 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Brings a directory into order, and begins to collect messages of a format there. `notify` takes what people
+    /// Brings a directory into order, and begins to collect reports of a format there. `notify` takes what people
     /// should know; several threads call it.
     ///
     /// # Errors
@@ -170,7 +170,7 @@ fn bring_into_order(
         return Ok(0);
     }
     Ok(indexer.catch_up(&segments).unwrap_or_else(|error| {
-        // Messages can be collected without it, and it can be made again.
+        // Reports can be collected without it, and it can be made again.
         shared.notice(&Notice::Index { error: error.to_string() });
         0
     }))

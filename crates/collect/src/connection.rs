@@ -3,24 +3,24 @@
 use crate::batch::{Batch, Checker, Sync};
 use crate::statistics::Counters;
 
-/// What a client sends instead of a length to be told how many of its messages are on the disk.
+/// What a client sends instead of a length to be told how many of its reports are on the disk.
 ///
-/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first one says how many messages
+/// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first one says how many reports
 /// of this connection are on the disk, the second one how many were refused. Together they are all that were sent
 /// before the question.
 pub const SYNC: u32 = u32::MAX;
 
-/// The length before a message.
+/// The length before a report.
 const LENGTH: usize = size_of::<u32>();
 
-/// What comes over a connection: messages, each with its length before it in 32 bits, most significant byte first.
+/// What comes over a connection: reports, each with its length before it in 32 bits, most significant byte first.
 #[derive(Debug, Default)]
 pub(crate) struct Frames {
-    /// A message of which not all has come, with its length.
+    /// A report of which not all has come, with its length.
     partial: Vec<u8>,
-    /// Messages that were taken.
-    messages: u64,
-    /// Messages that were refused.
+    /// Reports that were taken.
+    reports: u64,
+    /// Reports that were refused.
     refused: u64,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Frames {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BadLength;
 
-/// Where messages of a connection go.
+/// Where reports of a connection go.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) connection: usize,
@@ -46,7 +46,7 @@ impl Frames {
             if self.partial.is_empty()
                 && let Some((length, rest)) = input.split_first_chunk::<LENGTH>()
             {
-                // Most messages are here as a whole, and need not be copied.
+                // Most reports are here as a whole, and need not be copied.
                 match u32::from_be_bytes(*length) {
                     SYNC => {
                         syncs += 1;
@@ -56,8 +56,8 @@ impl Frames {
                     }
                     length => {
                         let length = checked(length, target.longest)?;
-                        if let Some((message, rest)) = rest.split_at_checked(length) {
-                            self.message(message, target);
+                        if let Some((report, rest)) = rest.split_at_checked(length) {
+                            self.report(report, target);
                             input = rest;
                             continue;
                         }
@@ -72,7 +72,7 @@ impl Frames {
             let (more, rest) = input.split_at(missing);
             self.partial.extend_from_slice(more);
             input = rest;
-            let Some((length, message)) = self.partial.split_first_chunk::<LENGTH>() else { continue };
+            let Some((length, report)) = self.partial.split_first_chunk::<LENGTH>() else { continue };
             match u32::from_be_bytes(*length) {
                 SYNC => {
                     self.partial.clear();
@@ -80,9 +80,9 @@ impl Frames {
                     self.sync(target);
                 }
                 length => {
-                    if message.len() == checked(length, target.longest)? {
+                    if report.len() == checked(length, target.longest)? {
                         let partial = std::mem::take(&mut self.partial);
-                        self.message(partial.get(LENGTH..).unwrap_or_default(), target);
+                        self.report(partial.get(LENGTH..).unwrap_or_default(), target);
                     }
                 }
             }
@@ -90,19 +90,19 @@ impl Frames {
         Ok(syncs)
     }
 
-    /// Whether a part of a message has come.
-    pub(crate) fn is_within_message(&self) -> bool {
+    /// Whether a part of a report has come.
+    pub(crate) fn is_within_report(&self) -> bool {
         !self.partial.is_empty()
     }
 
-    fn message(&mut self, message: &[u8], target: &mut Target<'_>) {
-        let is_message = target.checker.take(message, target.batch, target.counters);
-        *(if is_message { &mut self.messages } else { &mut self.refused }) += 1;
+    fn report(&mut self, report: &[u8], target: &mut Target<'_>) {
+        let is_report = target.checker.take(report, target.batch, target.counters);
+        *(if is_report { &mut self.reports } else { &mut self.refused }) += 1;
     }
 
     fn sync(&self, target: &mut Target<'_>) {
-        let (messages, refused) = (self.messages, self.refused);
-        target.batch.syncs.push(Sync { connection: target.connection, messages, refused });
+        let (reports, refused) = (self.reports, self.refused);
+        target.batch.syncs.push(Sync { connection: target.connection, reports, refused });
     }
 }
 
@@ -119,13 +119,13 @@ mod tests {
 
     use super::*;
 
-    fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
-        if message.starts_with(b"no") {
+    fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+        if report.starts_with(b"no") {
             // Must not matter.
-            buffer.extend_from_slice(message);
-            return Err("no message");
+            buffer.extend_from_slice(report);
+            return Err("no report");
         }
-        buffer.extend_from_slice(message);
+        buffer.extend_from_slice(report);
         buffer.extend_from_slice(b"\n\n");
         TaskKey::new(b"task").ok_or("too long")
     }
@@ -153,9 +153,9 @@ mod tests {
             }
             assert!(frames.partial.len() <= 12);
         }
-        assert_eq!(frames.messages, batch.hashes.len() as u64);
+        assert_eq!(frames.reports, batch.hashes.len() as u64);
         assert_eq!(frames.refused, counters.refused.get());
-        let syncs = batch.syncs.iter().map(|sync| (sync.messages, sync.refused)).collect();
+        let syncs = batch.syncs.iter().map(|sync| (sync.reports, sync.refused)).collect();
         (result, String::from_utf8_lossy(&batch.text).into_owned(), syncs)
     }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::CollectError;
 
-/// Says that this is such a directory, and which format its messages have. Whoever writes to the directory has it
+/// Says that this is such a directory, and which format its reports have. Whoever writes to the directory has it
 /// locked.
 const DESCRIPTION: &str = "collection";
 const HEAD: &str = "ichnos collection 1\nformat: ";
@@ -24,7 +24,7 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Makes the directory if it is not there, for messages of a format.
+    /// Makes the directory if it is not there, for reports of a format.
     pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
         fs::create_dir_all(path).map_err(CollectError::at(path))?;
         let file = path.join(DESCRIPTION);
@@ -68,7 +68,7 @@ fn parse(description: &str) -> Option<&str> {
     description.strip_prefix(HEAD)?.strip_suffix('\n')
 }
 
-/// The name of the format whose messages were collected in a directory.
+/// The name of the format whose reports were collected in a directory.
 ///
 /// # Errors
 /// If nothing was collected there, or it cannot be read.
@@ -99,7 +99,7 @@ pub(crate) fn sums(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{SUMS}"))
 }
 
-/// What was found in a segment and is no message.
+/// What was found in a segment and is no report.
 pub(crate) fn damaged(directory: &Path, number: u32) -> PathBuf {
     directory.join(format!("{number:08}.{DAMAGED}"))
 }

@@ -1,12 +1,12 @@
-//! Messages that came before.
+//! Reports that came before.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// How many messages are remembered at least.
+/// How many reports are remembered at least.
 const WINDOW: usize = 1 << 19;
 
-/// Hashes of messages that came lately: at least of the last [`WINDOW`], at most of twice as many.
+/// Hashes of reports that came lately: at least of the last [`WINDOW`], at most of twice as many.
 #[derive(Debug, Default)]
 pub(crate) struct Duplicates {
     recent: HashSet<u64, AsItIs>,
@@ -14,7 +14,7 @@ pub(crate) struct Duplicates {
 }
 
 impl Duplicates {
-    /// Remembers a message; whether it came before.
+    /// Remembers a report; whether it came before.
     pub(crate) fn came_before(&mut self, hash: u64) -> bool {
         if self.recent.contains(&hash) {
             return true;

@@ -32,12 +32,12 @@ pub enum CollectError {
         /// The directory.
         path: PathBuf,
     },
-    /// The directory has messages of another format.
-    #[error("{}: has messages of the format {found}, not of {wanted}", path.display())]
+    /// The directory has reports of another format.
+    #[error("{}: has reports of the format {found}, not of {wanted}", path.display())]
     Format {
         /// The directory.
         path: PathBuf,
-        /// The format of its messages.
+        /// The format of its reports.
         found: String,
         /// The format that is wanted.
         wanted: String,

@@ -1,4 +1,4 @@
-//! Which task has which messages, and where.
+//! Which task has which reports, and where.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -14,15 +14,15 @@ use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
 use crate::{CollectError, directory};
 
-/// The segments that the index has: how many bytes and messages of each.
+/// The segments that the index has: how many bytes and reports of each.
 pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinition::new("segments");
 
-/// How many messages a task has, and when the first and the last one came.
+/// How many reports a task has, and when the first and the last one came.
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
-/// Where the messages of a task begin in a segment, and their lengths.
-pub(crate) const MESSAGES: TableDefinition<'_, (&[u8], u32), Vec<(u64, u32)>> =
-    TableDefinition::new("messages");
+/// Where the reports of a task begin in a segment, and their lengths.
+pub(crate) const REPORTS: TableDefinition<'_, (&[u8], u32), Vec<(u64, u32)>> =
+    TableDefinition::new("reports");
 
 /// How much memory the database may take to keep pages.
 pub(crate) const CACHE: usize = 32 << 20;
@@ -31,21 +31,21 @@ pub(crate) const CACHE: usize = 32 << 20;
 pub(crate) const ATTEMPTS: u32 = 100;
 pub(crate) const PAUSE: Duration = Duration::from_millis(20);
 
-/// A task whose messages were collected.
+/// A task whose reports were collected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Task {
     /// What distinguishes it from others.
     pub key: TaskKey,
-    /// How many messages it has, duplicates included.
-    pub messages: u64,
+    /// How many reports it has, duplicates included.
+    pub reports: u64,
     /// When the first one was written, in milliseconds since 1970.
     pub first: u64,
     /// When the last one was written, in milliseconds since 1970.
     pub last: u64,
 }
 
-/// Where a message is.
+/// Where a report is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub struct Location {
@@ -57,9 +57,9 @@ pub struct Location {
     pub length: u32,
 }
 
-/// Which task has which messages in a directory, and where: of all that was there when this was opened.
+/// Which task has which reports in a directory, and where: of all that was there when this was opened.
 ///
-/// A collector may write to the directory meanwhile. It puts messages into the index when their segment is closed;
+/// A collector may write to the directory meanwhile. It puts reports into the index when their segment is closed;
 /// those that are not in it yet are looked for in the segments by [`open`](Self::open), as are all of them if there
 /// is no index.
 pub struct Index {
@@ -77,7 +77,7 @@ impl fmt::Debug for Index {
 }
 
 impl Index {
-    /// Reads the index of a directory. `collect` is of the [format](crate::format_of) of its messages.
+    /// Reads the index of a directory. `collect` is of the [format](crate::format_of) of its reports.
     ///
     /// # Errors
     /// If it is no directory that a collector has made, or it cannot be read.
@@ -115,9 +115,9 @@ impl Index {
                 let table = database.begin_read()?.open_table(TASKS)?;
                 for entry in table.iter()? {
                     let (key, value) = entry?;
-                    let (messages, first, last) = value.value();
+                    let (reports, first, last) = value.value();
                     if let Some(key) = TaskKey::new(key.value()) {
-                        tasks.insert(key, Task { key, messages, first, last });
+                        tasks.insert(key, Task { key, reports, first, last });
                     }
                 }
                 Ok(())
@@ -134,7 +134,7 @@ impl Index {
         Ok(tasks.into_values().collect())
     }
 
-    /// Where the messages of a task are, in the order in which they were written. Empty if there is no such task.
+    /// Where the reports of a task are, in the order in which they were written. Empty if there is no such task.
     ///
     /// # Errors
     /// If the index cannot be read.
@@ -142,7 +142,7 @@ impl Index {
         let mut locations = Vec::new();
         if let Some(database) = &self.database {
             let mut read = || -> Result<(), redb::Error> {
-                let table = database.begin_read()?.open_table(MESSAGES)?;
+                let table = database.begin_read()?.open_table(REPORTS)?;
                 for entry in table.range((task.as_bytes(), 0)..=(task.as_bytes(), u32::MAX))? {
                     let (key, value) = entry?;
                     let segment = key.value().1;
@@ -160,7 +160,7 @@ impl Index {
         Ok(locations)
     }
 
-    /// Reads messages, one behind the other: together they are a text of the format.
+    /// Reads reports, one behind the other: together they are a text of the format.
     ///
     /// # Errors
     /// If a segment cannot be read, or is shorter than it was.
@@ -186,10 +186,10 @@ impl Index {
         Ok(text)
     }
 
-    /// How many messages had to be looked for in segments, because the index does not have them.
+    /// How many reports had to be looked for in segments, because the index does not have them.
     #[must_use]
-    pub fn messages_without_index(&self) -> u64 {
-        self.rest.messages
+    pub fn reports_without_index(&self) -> u64 {
+        self.rest.reports
     }
 
     fn error(&self, error: redb::Error) -> CollectError {
@@ -200,7 +200,7 @@ impl Index {
 fn joined(one: Task, other: Task) -> Task {
     Task {
         key: one.key,
-        messages: one.messages.saturating_add(other.messages),
+        reports: one.reports.saturating_add(other.reports),
         first: one.first.min(other.first),
         last: one.last.max(other.last),
     }
@@ -234,7 +234,7 @@ fn covered(database: &ReadOnlyDatabase) -> Result<BTreeMap<u32, u64>, redb::Erro
 #[derive(Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) tasks: BTreeMap<TaskKey, Found>,
-    pub(crate) messages: u64,
+    pub(crate) reports: u64,
     /// Where the last segment ended.
     pub(crate) length: u64,
     segments: BTreeSet<u32>,
@@ -284,8 +284,8 @@ impl Contents {
             let time = sums.peek().map_or(modified, |sum: &&Sum| sum.time);
             let Ok(length) = u32::try_from(piece.text.len()) else { continue };
             let location = Location { segment: number, offset: piece.offset, length };
-            let one = Task { key, messages: 1, first: time, last: time };
-            self.messages += 1;
+            let one = Task { key, reports: 1, first: time, last: time };
+            self.reports += 1;
             match self.tasks.get_mut(&key) {
                 Some(found) => {
                     found.task = joined(found.task, one);

@@ -10,7 +10,7 @@ use std::sync::mpsc::Receiver;
 use ichnos_io::Collect;
 use redb::{Database, ReadableDatabase, ReadableTable, ReadableTableMetadata};
 
-use crate::index::{ATTEMPTS, CACHE, Contents, MESSAGES, PAUSE, SEGMENTS, TASKS};
+use crate::index::{ATTEMPTS, CACHE, Contents, PAUSE, REPORTS, SEGMENTS, TASKS};
 use crate::shared::Shared;
 use crate::{CollectError, Notice, directory};
 
@@ -136,9 +136,9 @@ fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, r
     let count;
     {
         let mut segments = writing.open_table(SEGMENTS)?;
-        let is_there = segments.insert(number, (contents.length, contents.messages))?.is_some();
+        let is_there = segments.insert(number, (contents.length, contents.reports))?.is_some();
         let mut tasks = writing.open_table(TASKS)?;
-        let mut messages = writing.open_table(MESSAGES)?;
+        let mut reports = writing.open_table(REPORTS)?;
         if !is_there {
             for (key, found) in &contents.tasks {
                 let key = key.as_bytes();
@@ -146,13 +146,13 @@ fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, r
                 let known = tasks.get(key)?.map(|known| known.value());
                 let new = match known {
                     Some((count, first, last)) => {
-                        (count.saturating_add(task.messages), first.min(task.first), last.max(task.last))
+                        (count.saturating_add(task.reports), first.min(task.first), last.max(task.last))
                     }
-                    None => (task.messages, task.first, task.last),
+                    None => (task.reports, task.first, task.last),
                 };
                 tasks.insert(key, new)?;
                 let places = found.locations.iter().map(|location| (location.offset, location.length));
-                messages.insert((key, number), places.collect::<Vec<_>>())?;
+                reports.insert((key, number), places.collect::<Vec<_>>())?;
             }
         }
         count = tasks.len()?;

@@ -1,8 +1,8 @@
-//! Collects the messages that running programs send, and keeps them.
+//! Collects the reports that running programs send, and keeps them.
 //!
-//! A [`Collector`] receives over UDP (a message is a datagram) and TCP (a message has its length before it), checks
-//! messages by what their [format](ichnos_io::Format::collect) says, and appends them to *segments*: plain files of
-//! text in a directory, with checksums beside them. An [`Index`] knows which task has which messages where; it
+//! A [`Collector`] receives over UDP (a report is a datagram) and TCP (a report has its length before it), checks
+//! reports by what their [format](ichnos_io::Format::collect) says, and appends them to *segments*: plain files of
+//! text in a directory, with checksums beside them. An [`Index`] knows which task has which reports where; it
 //! is made of the segments, and can be made again. `docs/collect.md` describes the protocol, the files and what is
 //! guaranteed.
 #![forbid(unsafe_code)]

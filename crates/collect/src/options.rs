@@ -13,7 +13,7 @@ pub struct CollectorOptions {
     pub udp: Vec<SocketAddr>,
     /// Where to accept connections.
     pub tcp: Vec<SocketAddr>,
-    /// The longest message that is taken, in bytes, at least 1. A connection keeps at most as much in memory.
+    /// The longest report that is taken, in bytes, at least 1. A connection keeps at most as much in memory.
     pub longest: usize,
     /// How many connections there may be at once. Those beyond are closed at once.
     pub connections: usize,
@@ -25,7 +25,7 @@ pub struct CollectorOptions {
     pub segment_age: Duration,
     /// How many bytes are written to the disk together.
     pub flush_bytes: usize,
-    /// How long a message waits at most until it is written to the disk.
+    /// How long a report waits at most until it is written to the disk.
     pub flush_age: Duration,
     /// The buffer that the system is asked for, for datagrams that arrive faster than they are taken, in bytes.
     pub receive_buffer: usize,

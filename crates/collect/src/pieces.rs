@@ -1,19 +1,19 @@
-//! Messages of a segment, read one by one.
+//! Reports of a segment, read one by one.
 
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 
 use memchr::memmem;
 
-/// What ends a message.
+/// What ends a report.
 pub(crate) const END: &[u8] = b"\n\n";
 
 const CHUNK: usize = 1 << 20;
 
-/// A piece of a segment that is longer than this is no message, even if it has an end.
+/// A piece of a segment that is longer than this is no report, even if it has an end.
 const LONGEST: usize = 16 << 20;
 
-/// Splits a range of a segment at the ends of messages.
+/// Splits a range of a segment at the ends of reports.
 #[derive(Debug)]
 pub(crate) struct Pieces {
     file: File,
@@ -26,7 +26,7 @@ pub(crate) struct Pieces {
     left: u64,
 }
 
-/// What lies between the ends of two messages.
+/// What lies between the ends of two reports.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Piece<'a> {
     /// Where it begins in the segment.

@@ -15,7 +15,7 @@ use crate::{CollectError, Notice};
 /// A part of the new checksums has at most about so many bytes.
 const PART: u64 = 4 << 20;
 
-/// Brings a segment that nobody writes to into order: behind this, all of it are messages with checksums. What is
+/// Brings a segment that nobody writes to into order: behind this, all of it are reports with checksums. What is
 /// damaged goes to a file of its own. None if it was in order.
 pub(crate) fn recover(
     directory: &Path,
@@ -58,7 +58,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
         copy(&mut file, &found.damaged, out)?;
         directory::sync_directory(directory)?;
     }
-    // The old checksums do not fit what comes now. Without any, all is checked message by message.
+    // The old checksums do not fit what comes now. Without any, all is checked report by report.
     let kept: Vec<(u64, u64)> = found.parts.iter().map(|part| (part.offset, part.end())).collect();
     let is_at_end = found.damaged.iter().all(|(begin, _)| kept.iter().all(|(_, end)| end <= begin));
     let mut offset = 0;
@@ -83,9 +83,9 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     directory::sync_directory(directory)?;
     // What had a checksum and is not there any more.
     let missing_bytes = sums.last().map_or(0, Sum::end).saturating_sub(length);
-    let messages = found.messages;
-    let is_worth_telling = messages > 0 || damaged_bytes > 0 || missing_bytes > 0;
-    let notice = Notice::Recovered { path, messages, damaged_bytes, damaged, missing_bytes };
+    let reports = found.reports;
+    let is_worth_telling = reports > 0 || damaged_bytes > 0 || missing_bytes > 0;
+    let notice = Notice::Recovered { path, reports, damaged_bytes, damaged, missing_bytes };
     Ok(is_worth_telling.then_some(notice))
 }
 
@@ -94,18 +94,18 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
 struct Found {
     /// Parts in order, by their old offsets.
     parts: Vec<Sum>,
-    /// What are no messages, from where to where.
+    /// What are no reports, from where to where.
     damaged: Vec<(u64, u64)>,
-    /// Messages without a checksum that holds.
-    messages: u64,
+    /// Reports without a checksum that holds.
+    reports: u64,
 }
 
 impl Found {
     fn is_in_order(&self, parts: usize) -> bool {
-        self.damaged.is_empty() && self.messages == 0 && self.parts.len() == parts
+        self.damaged.is_empty() && self.reports == 0 && self.parts.len() == parts
     }
 
-    /// Looks for messages in a range, one by one.
+    /// Looks for reports in a range, one by one.
     fn check(&mut self, file: &File, begin: u64, end: u64, time: u64, collect: &Collect) -> io::Result<()> {
         let mut pieces = Pieces::new(file.try_clone()?, begin, end)?;
         let mut stored = Vec::new();
@@ -124,13 +124,13 @@ impl Found {
                 continue;
             }
             let (part, crc) = open.get_or_insert_with(|| {
-                let part = Sum { offset: piece.offset, length: 0, crc: 0, messages: 0, time };
+                let part = Sum { offset: piece.offset, length: 0, crc: 0, reports: 0, time };
                 (part, crc32fast::Hasher::new())
             });
             crc.update(piece.text);
             part.length += length;
-            part.messages += 1;
-            self.messages += 1;
+            part.reports += 1;
+            self.reports += 1;
             if part.length >= PART {
                 self.close(&mut open);
             }
@@ -177,9 +177,9 @@ mod tests {
     use crate::segment::Segment;
     use ichnos_io::TaskKey;
 
-    /// Messages are numbers.
-    fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
-        let text = message.trim_ascii_end();
+    /// Reports are numbers.
+    fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+        let text = report.trim_ascii_end();
         if text.is_empty() || !text.iter().all(u8::is_ascii_digit) {
             return Err("not a number");
         }
@@ -211,15 +211,15 @@ mod tests {
             fs::read_to_string(path(self.directory.path(), 1)).unwrap_or_default()
         }
 
-        /// Recovers, and checks that it is in order then; messages that were recovered, and the text.
+        /// Recovers, and checks that it is in order then; reports that were recovered, and the text.
         fn recover(&self) -> (u64, String) {
             let notice = recover(self.directory.path(), 1, &COLLECT).unwrap();
             assert!(recover(self.directory.path(), 1, &COLLECT).unwrap().is_none());
             let text = self.read(directory::segment);
             let sums = sums::read(&directory::sums(self.directory.path(), 1)).unwrap();
             assert_eq!(sums.last().map_or(0, Sum::end), text.len() as u64);
-            let messages: u64 = sums.iter().map(|sum| sum.messages).sum();
-            assert_eq!(messages, text.matches("\n\n").count() as u64);
+            let reports: u64 = sums.iter().map(|sum| sum.reports).sum();
+            assert_eq!(reports, text.matches("\n\n").count() as u64);
             for sum in &sums {
                 assert_eq!(
                     sum.crc,
@@ -227,7 +227,7 @@ mod tests {
                 );
             }
             match notice {
-                Some(Notice::Recovered { messages, .. }) => (messages, text),
+                Some(Notice::Recovered { reports, .. }) => (reports, text),
                 _ => (0, text),
             }
         }
@@ -256,9 +256,9 @@ mod tests {
         assert_eq!(case.read(directory::damaged), "");
     }
 
-    /// Zeros, as they are found after a power failure, between messages.
+    /// Zeros, as they are found after a power failure, between reports.
     #[test]
-    fn damage_between_messages() {
+    fn damage_between_reports() {
         let case = Case::new(b"5\n\n\0\0\0\n\n6\n\nx\n\n");
         assert_eq!(case.recover(), (2, format!("{WHOLE}5\n\n6\n\n")));
         assert_eq!(case.read(directory::damaged), "\0\0\0\n\nx\n\n");
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn without_checksums() {
-        for sums in ["", "garbage", "# offset length crc32 messages time_ms\n0 100 00000000 1 1\n"] {
+        for sums in ["", "garbage", "# offset length crc32 reports time_ms\n0 100 00000000 1 1\n"] {
             let case = Case::new(b"");
             fs::write(directory::sums(case.directory.path(), 1), sums).unwrap();
             assert_eq!(case.recover(), (4, WHOLE.to_owned()), "{sums}");

@@ -95,23 +95,23 @@ impl Segment {
     ///
     /// # Errors
     /// If something cannot be written. Then nothing of it counts as flushed, and it has to be written again.
-    pub(crate) fn flush(&mut self, pending: &[u8], messages: u64) -> io::Result<()> {
-        let result = self.try_flush(pending, messages);
+    pub(crate) fn flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
+        let result = self.try_flush(pending, reports);
         self.is_untidy |= result.is_err();
         result
     }
 
-    fn try_flush(&mut self, pending: &[u8], messages: u64) -> io::Result<()> {
+    fn try_flush(&mut self, pending: &[u8], reports: u64) -> io::Result<()> {
         self.file.sync_data()?;
         let line = Sum {
             offset: self.flushed,
             length: pending.len() as u64,
             crc: crc32fast::hash(pending),
-            messages,
+            reports,
             time: now(),
         }
         .line();
-        // The checksums need not be on the disk already: messages without one are recovered.
+        // The checksums need not be on the disk already: reports without one are recovered.
         self.sums.write_all(line.as_bytes())?;
         self.sums_length += line.len() as u64;
         self.flushed += pending.len() as u64;
@@ -165,7 +165,7 @@ mod tests {
         segment.close().unwrap();
         assert_eq!(std::fs::read(directory::segment(path, 1)).unwrap(), b"one\n\ntwo\n\nthree\n\n");
         let sums = sums::read(&directory::sums(path, 1)).unwrap();
-        let parts: Vec<_> = sums.iter().map(|sum| (sum.offset, sum.length, sum.messages)).collect();
+        let parts: Vec<_> = sums.iter().map(|sum| (sum.offset, sum.length, sum.reports)).collect();
         assert_eq!(parts, [(0, 5, 1), (5, 12, 2)]);
         assert_eq!(sums[1].crc, crc32fast::hash(b"two\n\nthree\n\n"));
         // Nothing is overwritten.

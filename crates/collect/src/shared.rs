@@ -36,7 +36,7 @@ impl Shared {
         }
     }
 
-    /// What checks messages, for a thread.
+    /// What checks reports, for a thread.
     pub(crate) fn checker(&self) -> Checker {
         Checker::new(self.collect, self.hashes.clone())
     }

@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
-    /// Messages that are on the disk.
-    pub messages: u64,
+    /// Reports that are on the disk.
+    pub reports: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Messages with the text of one of the last 524,288 or more; they are among `messages`, too.
+    /// Reports with the text of one of the last 524,288 or more; they are among `reports`, too.
     pub duplicates: u64,
-    /// Messages that are none of the format.
+    /// Reports that are none of the format.
     pub refused: u64,
     /// Datagrams and frames that are longer than allowed, or that have the length 0. Of TCP, each has ended its
     /// connection.
     pub bad_lengths: u64,
-    /// Connections that ended within a message.
+    /// Connections that ended within a report.
     pub cut_off: u64,
     /// Datagrams that were received.
     pub datagrams: u64,
@@ -35,9 +35,9 @@ pub struct Statistics {
     pub syncs: u64,
     /// How often data were written to the disk.
     pub flushes: u64,
-    /// Messages that were taken and are lost, because they could not be written before the end.
+    /// Reports that were taken and are lost, because they could not be written before the end.
     pub not_written: u64,
-    /// Tasks that the index has, those of earlier collecting included. Messages come into the index when their
+    /// Tasks that the index has, those of earlier collecting included. Reports come into the index when their
     /// segment is closed.
     pub tasks: u64,
 }
@@ -45,7 +45,7 @@ pub struct Statistics {
 /// Counters that several threads count with.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub(crate) messages: Counter,
+    pub(crate) reports: Counter,
     pub(crate) bytes: Counter,
     pub(crate) duplicates: Counter,
     pub(crate) refused: Counter,
@@ -84,7 +84,7 @@ impl Counter {
 impl Counters {
     pub(crate) fn statistics(&self) -> Statistics {
         Statistics {
-            messages: self.messages.get(),
+            reports: self.reports.get(),
             bytes: self.bytes.get(),
             duplicates: self.duplicates.get(),
             refused: self.refused.get(),

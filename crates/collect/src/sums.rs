@@ -1,7 +1,7 @@
 //! Checksums of a segment, in a file beside it.
 //!
 //! A line for each part of the segment that was written to the disk: where it begins, its length in bytes, its
-//! CRC-32 in hexadecimal digits, how many messages it has, and when it was written, in milliseconds since 1970. A
+//! CRC-32 in hexadecimal digits, how many reports it has, and when it was written, in milliseconds since 1970. A
 //! line that is not whole, or that does not follow the one before, ends what is known.
 
 use std::fmt::Write as _;
@@ -10,7 +10,7 @@ use std::io;
 use std::path::Path;
 
 /// The first line of the file, for people.
-pub(crate) const HEAD: &str = "# offset length crc32 messages time_ms\n";
+pub(crate) const HEAD: &str = "# offset length crc32 reports time_ms\n";
 
 /// A part of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub(crate) struct Sum {
     pub(crate) offset: u64,
     pub(crate) length: u64,
     pub(crate) crc: u32,
-    pub(crate) messages: u64,
+    pub(crate) reports: u64,
     /// Milliseconds since 1970.
     pub(crate) time: u64,
 }
@@ -30,9 +30,9 @@ impl Sum {
 
     pub(crate) fn line(&self) -> String {
         let mut line = String::new();
-        let Self { offset, length, crc, messages, time } = self;
+        let Self { offset, length, crc, reports, time } = self;
         // A string takes everything.
-        let _ = writeln!(line, "{offset} {length} {crc:08x} {messages} {time}");
+        let _ = writeln!(line, "{offset} {length} {crc:08x} {reports} {time}");
         line
     }
 
@@ -43,8 +43,8 @@ impl Sum {
         let crc = words.next().filter(|word| word.len() == 8)?;
         let crc = u32::from_str_radix(crc, 16).ok()?;
         let mut number = || words.next()?.parse().ok();
-        let (messages, time) = (number()?, number()?);
-        words.next().is_none().then_some(Self { offset, length, crc, messages, time })
+        let (reports, time) = (number()?, number()?);
+        words.next().is_none().then_some(Self { offset, length, crc, reports, time })
     }
 }
 
@@ -77,8 +77,8 @@ mod tests {
 
     #[test]
     fn what_is_torn_ends_it() {
-        let first = Sum { offset: 0, length: 10, crc: 0xAB, messages: 1, time: 1_700_000_000_000 };
-        let second = Sum { offset: 10, length: 7, crc: 0, messages: 2, time: 1_700_000_000_100 };
+        let first = Sum { offset: 0, length: 10, crc: 0xAB, reports: 1, time: 1_700_000_000_000 };
+        let second = Sum { offset: 10, length: 7, crc: 0, reports: 2, time: 1_700_000_000_100 };
         let text = format!("{HEAD}{}{}", first.line(), second.line());
         assert_eq!(parse(text.as_bytes()), [first, second]);
         for end in 0..text.len() {

@@ -1,4 +1,4 @@
-//! Receives messages over connections.
+//! Receives reports over connections.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
@@ -38,7 +38,7 @@ const LAST_READS: Duration = Duration::from_secs(1);
 /// How long it is tried at the end to tell clients what is on the disk.
 const LAST_ANSWERS: Duration = Duration::from_secs(5);
 
-/// Receives messages over connections.
+/// Receives reports over connections.
 #[derive(Debug)]
 pub(crate) struct Tcp {
     shared: Arc<Shared>,
@@ -277,7 +277,7 @@ impl Tcp {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Turn::Empty,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(_) => {
-                    counters.cut_off.add(u64::from(connection.frames.is_within_message()));
+                    counters.cut_off.add(u64::from(connection.frames.is_within_report()));
                     return Turn::Broken;
                 }
             };
@@ -304,7 +304,7 @@ impl Tcp {
     /// The client sends no more, but may want answers.
     fn end_of_input(&mut self, token: usize) {
         let Some(connection) = self.connections.get_mut(&token) else { return };
-        self.shared.counters.cut_off.add(u64::from(connection.frames.is_within_message()));
+        self.shared.counters.cut_off.add(u64::from(connection.frames.is_within_report()));
         connection.has_ended = true;
         connection.is_ready = false;
         if connection.asked == 0 && connection.answers.is_empty() {
@@ -330,7 +330,7 @@ impl Tcp {
 
     fn answer_one(&mut self, sync: Sync) {
         if let Some(connection) = self.connections.get_mut(&sync.connection) {
-            connection.answers.extend_from_slice(&sync.messages.to_be_bytes());
+            connection.answers.extend_from_slice(&sync.reports.to_be_bytes());
             connection.answers.extend_from_slice(&sync.refused.to_be_bytes());
             connection.asked = connection.asked.saturating_sub(1);
             connection.last = Instant::now();

@@ -1,4 +1,4 @@
-//! Writes messages to the disk.
+//! Writes reports to the disk.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ const LAST_TRIES: Duration = Duration::from_secs(2);
 /// How often it is looked whether something is due.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// Writes messages to the disk. All that was taken and is not flushed yet is kept in memory, so that it can be
+/// Writes reports to the disk. All that was taken and is not flushed yet is kept in memory, so that it can be
 /// written again.
 #[derive(Debug)]
 pub(crate) struct Writer {
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
     segment: Option<Segment>,
     /// What is not flushed.
     pending: Vec<u8>,
-    messages: u64,
+    reports: u64,
     repeated: u64,
     syncs: Vec<Sync>,
     /// When the first of what is pending came.
@@ -68,7 +68,7 @@ impl Writer {
             duplicates: Duplicates::default(),
             segment: None,
             pending: Vec::new(),
-            messages: 0,
+            reports: 0,
             repeated: 0,
             syncs: Vec::new(),
             since: None,
@@ -112,7 +112,7 @@ impl Writer {
         } else {
             self.pending.extend_from_slice(&batch.text);
         }
-        self.messages += batch.hashes.len() as u64;
+        self.reports += batch.hashes.len() as u64;
         self.repeated +=
             batch.hashes.into_iter().filter(|hash| self.duplicates.came_before(*hash)).count() as u64;
         self.syncs.extend(batch.syncs);
@@ -147,9 +147,7 @@ impl Writer {
                 return true;
             };
             if self.failing.is_none() {
-                let path = self.segment.as_ref().map_or(&self.directory, |segment| &segment.path);
-                let notice = Notice::CannotWrite { path: path.clone(), error: error.to_string() };
-                self.shared.notice(&notice);
+                self.shared.notice(&Notice::CannotWrite { error: error.to_string() });
             }
             // When it is to end, the time since the first failure does not matter: it gets its last tries.
             let since = self.failing.get_or_insert_with(Instant::now);
@@ -187,8 +185,8 @@ impl Writer {
         let counters = &self.shared.counters;
         if let (Some(segment), false) = (&mut self.segment, self.pending.is_empty()) {
             let path = segment.path.clone();
-            segment.flush(&self.pending, self.messages).map_err(CollectError::at(&path))?;
-            counters.messages.add(self.messages);
+            segment.flush(&self.pending, self.reports).map_err(CollectError::at(&path))?;
+            counters.reports.add(self.reports);
             counters.duplicates.add(self.repeated);
             counters.bytes.add(self.pending.len() as u64);
             counters.flushes.add(1);
@@ -196,7 +194,7 @@ impl Writer {
         self.pending.clear();
         // A batch may have been longer than usual.
         self.pending.shrink_to(2 * self.shared.options.flush_bytes);
-        (self.messages, self.repeated, self.since) = (0, 0, None);
+        (self.reports, self.repeated, self.since) = (0, 0, None);
         if !self.syncs.is_empty() {
             counters.syncs.add(self.syncs.len() as u64);
             for sync in self.syncs.drain(..) {
@@ -224,8 +222,9 @@ impl Writer {
         let Some(segment) = self.segment.take() else { return };
         let (number, path) = (segment.number, segment.path.clone());
         if let Err(error) = segment.close() {
-            // All messages are on the disk; without checksums, they are checked one by one at the next start.
-            self.shared.notice(&Notice::CannotWrite { path, error: error.to_string() });
+            // All reports are on the disk; without checksums, they are checked one by one at the next start.
+            let error = CollectError::File { path, error };
+            self.shared.notice(&Notice::NotClosed { error: error.to_string() });
         }
         let _ = self.closed.send(number);
     }
@@ -233,9 +232,9 @@ impl Writer {
     /// Says what cannot be written until the end.
     fn give_up(self) {
         let waiting: u64 = self.batches.try_iter().map(|batch| batch.hashes.len() as u64).sum();
-        let messages = self.messages + waiting;
-        self.shared.counters.not_written.add(messages);
-        self.shared.notice(&Notice::NotWritten { messages });
+        let reports = self.reports + waiting;
+        self.shared.counters.not_written.add(reports);
+        self.shared.notice(&Notice::NotWritten { reports });
         // The segment is not closed properly: the next start looks for what did get into it.
     }
 }

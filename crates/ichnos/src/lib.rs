@@ -19,9 +19,11 @@
 //!
 //! # Features
 //! There is one for each format, with the name of the format: `ctf` and `fuchsia-log`, both on by default.
-//! [`FORMATS`] lists those that are on.
+//! [`FORMATS`] lists those that are on. With `collect`, also on by default, there is [`collect`].
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "collect")]
+pub mod collect;
 mod enclosing;
 mod events;
 mod format;

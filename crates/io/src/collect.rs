@@ -1,35 +1,35 @@
-//! What those who collect the messages of a format have to know about it.
+//! What those who collect the reports of a format have to know about it.
 
 use std::fmt;
 
-/// How to collect what programs send message by message while they run, in a format whose files are nothing but
-/// such messages.
+/// How to collect what programs send report by report while they run, in a format whose files are nothing but
+/// such reports.
 ///
-/// What is stored of a message ends with an empty line and has no other one, so that messages are found again in
+/// What is stored of a report ends with an empty line and has no other one, so that reports are found again in
 /// a file without knowing their format.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Collect {
     /// The port that programs send to unless they are told otherwise, of UDP and of TCP.
     pub port: u16,
-    /// The longest message in bytes that is taken unless somebody wants another limit.
+    /// The longest report in bytes that is taken unless somebody wants another limit.
     pub longest: usize,
-    /// Checks a message and stores it.
-    pub store: StoreMessage,
+    /// Checks a report and stores it.
+    pub store: StoreReport,
 }
 
-/// Checks a message, appends what is to be stored of it to a buffer, and says which task it belongs to. What is
+/// Checks a report, appends what is to be stored of it to a buffer, and says which task it belongs to. What is
 /// stored ends with `\n\n` and has these two bytes nowhere else. To store what was stored gives the same again.
 /// Called with any bytes, from several threads.
 ///
 /// # Errors
-/// Why it is no message of the format, in a few words; then the buffer is as it was.
-pub type StoreMessage = fn(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str>;
+/// Why it is no report of the format, in a few words; then the buffer is as it was.
+pub type StoreReport = fn(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str>;
 
 impl Collect {
-    /// Messages that are sent to a port, with at most so many bytes.
+    /// Reports that are sent to a port, with at most so many bytes.
     #[must_use]
-    pub const fn new(port: u16, longest: usize, store: StoreMessage) -> Self {
+    pub const fn new(port: u16, longest: usize, store: StoreReport) -> Self {
         Self { port, longest, store }
     }
 }

@@ -61,7 +61,7 @@ pub trait Format: Send + Sync {
         None
     }
 
-    /// How to collect what running programs send, if messages of the format are sent one by one.
+    /// How to collect what running programs send, if reports of the format are sent one by one.
     fn collect(&self) -> Option<Collect> {
         None
     }

@@ -48,7 +48,7 @@ mod walk;
 mod zip_archive;
 
 pub use bytes::Bytes;
-pub use collect::{Collect, StoreMessage, TaskKey};
+pub use collect::{Collect, StoreReport, TaskKey};
 pub use datagrams::{Datagram, Datagrams};
 pub use entry::{Entry, FileId, FileStatus};
 pub use error::IoError;

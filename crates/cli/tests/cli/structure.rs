@@ -49,7 +49,7 @@ fn is_format(name: &str) -> bool {
 /// the command, the facade, stages and formats, input and output, the model.
 fn allowed(name: &str) -> Option<Vec<String>> {
     const BASE: [&str; 2] = ["ichnos-io", "ichnos-model"];
-    const STAGES: [&str; 3] = ["ichnos-flow", "ichnos-export", "ichnos-table"];
+    const STAGES: [&str; 4] = ["ichnos-collect", "ichnos-flow", "ichnos-export", "ichnos-table"];
     let names = |names: &[&str]| names.iter().map(ToString::to_string).collect::<Vec<_>>();
     Some(match name {
         "ichnos-cli" => names(&["ichnos"]),
@@ -539,7 +539,7 @@ fn sinks_do_not_compare_dialects() {
 /// Traits that other crates can implement say how.
 #[test]
 fn traits_say_how_to_implement_them() {
-    let crates = ["model", "io", "flow", "export", "ichnos"].map(str::to_owned).into_iter();
+    let crates = ["model", "io", "flow", "export", "collect", "ichnos"].map(str::to_owned).into_iter();
     let formats = formats();
     let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());
     let mut traits = 0;
@@ -562,7 +562,7 @@ fn traits_say_how_to_implement_them() {
 fn libraries_do_not_speak_of_options_of_the_command() {
     /// What other programs understand.
     const OTHERS: &[&str] = &["`perf data convert --to-ctf DIR`"];
-    let crates = ["model", "io", "flow", "export", "ichnos"].map(str::to_owned).into_iter();
+    let crates = ["model", "io", "flow", "export", "collect", "ichnos"].map(str::to_owned).into_iter();
     let formats = formats();
     let formats = formats.iter().map(|package| package.trim_start_matches("ichnos-").to_owned());
     for krate in crates.chain(formats) {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ichnos_collect::SYNC;
 
-use crate::support::{answer, connect, counted, frame, message, options, start, stored, sync, wait_until};
+use crate::support::{answer, connect, counted, frame, options, report, start, stored, sync, wait_until};
 
 #[test]
 fn datagrams_and_frames() {
@@ -14,17 +14,17 @@ fn datagrams_and_frames() {
     let (collector, said) = start(directory.path(), options());
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     for number in 0..10 {
-        socket.send_to(&message(1, 0, number), collector.udp()[0]).unwrap();
+        socket.send_to(&report(1, 0, number), collector.udp()[0]).unwrap();
     }
     socket.send_to(b"garbage", collector.udp()[0]).unwrap();
     socket.send_to(b"", collector.udp()[0]).unwrap();
     socket.send_to(&[b'x'; 5_000], collector.udp()[0]).unwrap();
     let mut stream = connect(collector.tcp()[0]);
     for number in 0..10 {
-        stream.write_all(&frame(&message(2, 1, number))).unwrap();
+        stream.write_all(&frame(&report(2, 1, number))).unwrap();
     }
     stream.write_all(&frame(b"garbage")).unwrap();
-    stream.write_all(&frame(&message(2, 1, 3))).unwrap();
+    stream.write_all(&frame(&report(2, 1, 3))).unwrap();
     assert_eq!(sync(&mut stream).unwrap(), (11, 1));
     // What is said to be there is there, while the collector runs.
     let is_of_client = |text: &&String| text.contains("client 1");
@@ -32,7 +32,7 @@ fn datagrams_and_frames() {
     wait_until("datagrams", || collector.statistics().datagrams == 13);
     drop(stream);
     let statistics = collector.stop().unwrap();
-    assert_eq!((statistics.messages, statistics.duplicates, statistics.refused), (21, 1, 2));
+    assert_eq!((statistics.reports, statistics.duplicates, statistics.refused), (21, 1, 2));
     assert_eq!((statistics.bad_lengths, statistics.kernel_drops, statistics.not_written), (2, 0, 0));
     assert_eq!((statistics.connections, statistics.open_connections, statistics.tasks), (1, 0, 2));
     assert_eq!(statistics.bytes, stored(directory.path()).iter().map(|text| text.len() as u64).sum::<u64>());
@@ -50,19 +50,19 @@ fn a_graceful_end() {
     wait_until("connections", || collector.statistics().open_connections == 20);
     for (client, stream) in streams.iter_mut().enumerate() {
         for number in 0..500 {
-            stream.write_all(&frame(&message(3, client as u64, number))).unwrap();
+            stream.write_all(&frame(&report(3, client as u64, number))).unwrap();
         }
         stream.write_all(&SYNC.to_be_bytes()).unwrap();
     }
     let statistics = collector.stop().unwrap();
-    assert_eq!(statistics.messages, 20 * 500);
+    assert_eq!(statistics.reports, 20 * 500);
     for stream in &mut streams {
         assert_eq!(answer(stream).unwrap(), (500, 0));
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     }
 }
 
-/// Lengths that are wrong, garbage, messages that never end, and clients that go away hurt nobody else.
+/// Lengths that are wrong, garbage, reports that never end, and clients that go away hurt nobody else.
 #[test]
 fn clients_that_misbehave() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,21 +78,21 @@ fn clients_that_misbehave() {
     ];
     for (number, bytes) in bad.iter().enumerate() {
         let mut stream = connect(address);
-        stream.write_all(&frame(&message(4, 1, number as u64))).unwrap();
+        stream.write_all(&frame(&report(4, 1, number as u64))).unwrap();
         stream.write_all(bytes).unwrap();
         // The connection is closed, whether the rest was read or not.
         assert!(matches!(stream.read(&mut [0]), Ok(0) | Err(_)), "{bytes:?}");
-        good.write_all(&frame(&message(4, 0, number as u64))).unwrap();
+        good.write_all(&frame(&report(4, 0, number as u64))).unwrap();
     }
     let mut cut_off = connect(address);
-    cut_off.write_all(&frame(&message(4, 2, 0))[..20]).unwrap();
+    cut_off.write_all(&frame(&report(4, 2, 0))[..20]).unwrap();
     drop(cut_off);
     let mut half = connect(address);
     half.write_all(&[0, 0]).unwrap();
     wait_until("the end of a connection", || collector.statistics().cut_off == 1);
     assert_eq!(sync(&mut good).unwrap(), (5, 0));
     let statistics = collector.stop().unwrap();
-    assert_eq!((statistics.messages, statistics.bad_lengths, statistics.refused), (10, 5, 0));
+    assert_eq!((statistics.reports, statistics.bad_lengths, statistics.refused), (10, 5, 0));
     drop(half);
 }
 
@@ -102,7 +102,7 @@ fn slow_senders() {
     let directory = tempfile::tempdir().unwrap();
     let (collector, _) = start(directory.path(), options());
     let mut stream = connect(collector.tcp()[0]);
-    let bytes = [frame(&message(5, 0, 1)), SYNC.to_be_bytes().to_vec(), frame(&message(5, 0, 2))].concat();
+    let bytes = [frame(&report(5, 0, 1)), SYNC.to_be_bytes().to_vec(), frame(&report(5, 0, 2))].concat();
     for byte in bytes {
         stream.write_all(&[byte]).unwrap();
     }
@@ -121,7 +121,7 @@ fn slow_readers() {
     let (collector, _) = start(directory.path(), options());
     let mut slow = connect(collector.tcp()[0]);
     slow.set_write_timeout(Some(Duration::from_millis(500))).unwrap();
-    let questions = [frame(&message(6, 0, 0)), SYNC.to_be_bytes().repeat(1_000)].concat();
+    let questions = [frame(&report(6, 0, 0)), SYNC.to_be_bytes().repeat(1_000)].concat();
     let mut asked = 0;
     while slow.write_all(&questions).is_ok() {
         asked += 1;
@@ -129,7 +129,7 @@ fn slow_readers() {
     }
     let mut good = connect(collector.tcp()[0]);
     for number in 0..100 {
-        good.write_all(&frame(&message(6, 1, number))).unwrap();
+        good.write_all(&frame(&report(6, 1, number))).unwrap();
         assert_eq!(sync(&mut good).unwrap(), (number + 1, 0));
     }
     // Now it reads.
@@ -158,7 +158,7 @@ fn connections_are_limited() {
         assert_eq!(stream.read(&mut [0]).unwrap(), 0);
     }
     let mut fourth = connect(collector.tcp()[0]);
-    fourth.write_all(&frame(&message(7, 0, 0))).unwrap();
+    fourth.write_all(&frame(&report(7, 0, 0))).unwrap();
     assert_eq!(sync(&mut fourth).unwrap(), (1, 0));
     let statistics = collector.stop().unwrap();
     assert_eq!((statistics.refused_connections, statistics.idle_connections), (1, 2));
@@ -184,7 +184,7 @@ fn a_thousand_connections() {
     let mut streams: Vec<TcpStream> = (0..CONNECTIONS).map(|_| connect(collector.tcp()[0])).collect();
     for number in 0..20 {
         for (client, stream) in streams.iter_mut().enumerate() {
-            stream.write_all(&frame(&message(client as u64, client as u64, number))).unwrap();
+            stream.write_all(&frame(&report(client as u64, client as u64, number))).unwrap();
         }
     }
     assert_eq!(collector.statistics().connections, CONNECTIONS);
@@ -195,7 +195,7 @@ fn a_thousand_connections() {
         assert_eq!(answer(stream).unwrap(), (20, 0));
     }
     let statistics = collector.stop().unwrap();
-    assert_eq!((statistics.messages, statistics.tasks), (20 * CONNECTIONS, CONNECTIONS));
+    assert_eq!((statistics.reports, statistics.tasks), (20 * CONNECTIONS, CONNECTIONS));
     assert_eq!(counted(directory.path()).len() as u64, 20 * CONNECTIONS);
 }
 
@@ -211,7 +211,7 @@ fn drops_are_counted() {
     socket.connect(collector.udp()[0]).unwrap();
     const SENT: u64 = 30_000;
     for number in 0..SENT {
-        socket.send(&message(8, 0, number)).unwrap();
+        socket.send(&report(8, 0, number)).unwrap();
     }
     // All that were sent are either received or dropped.
     let is_all = || {
@@ -220,6 +220,6 @@ fn drops_are_counted() {
     };
     wait_until("datagrams", is_all);
     let statistics = collector.stop().unwrap();
-    assert_eq!(statistics.messages + statistics.kernel_drops, SENT);
+    assert_eq!(statistics.reports + statistics.kernel_drops, SENT);
     eprintln!("{} of {SENT} datagrams were dropped", statistics.kernel_drops);
 }

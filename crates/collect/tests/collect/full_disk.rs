@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::support::{Process, connect, counted, frame, message, sync, wait_until};
+use crate::support::{Process, connect, counted, frame, report, sync, wait_until};
 
 /// A program that is started with such a limit in blocks of 512 bytes, and not ended by it, but told.
 fn limited(blocks: u32) -> Command {
@@ -37,7 +37,7 @@ fn goes_on_when_there_is_room() {
     let mut blocked = connect(process.tcp);
     let mut sent = 0;
     for _ in 0..10 {
-        stream.write_all(&frame(&message(1, 0, sent))).unwrap();
+        stream.write_all(&frame(&report(1, 0, sent))).unwrap();
         sent += 1;
     }
     assert_eq!(sync(&mut stream).unwrap(), (10, 0));
@@ -47,7 +47,7 @@ fn goes_on_when_there_is_room() {
     let padding = vec![b'x'; 4_000];
     let begin = Instant::now();
     loop {
-        let text = [&message(2, 1, begun)[..], &padding].concat();
+        let text = [&report(2, 1, begun)[..], &padding].concat();
         let frame = frame(&text);
         let mut written = 0;
         while written < frame.len() {
@@ -63,7 +63,7 @@ fn goes_on_when_there_is_room() {
             let rest = frame[written..].to_vec();
             assert_eq!(std::fs::metadata(path.join("00000001.reports")).unwrap().len(), 400 * 512);
             // Datagrams are dropped meanwhile, or wait.
-            UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&message(3, 2, 0), process.udp).unwrap();
+            UdpSocket::bind("127.0.0.1:0").unwrap().send_to(&report(3, 2, 0), process.udp).unwrap();
             assert!(has_room(id));
             blocked.write_all(&rest).unwrap();
             begun += 1;
@@ -74,13 +74,13 @@ fn goes_on_when_there_is_room() {
     }
     assert!(begin.elapsed() < Duration::from_secs(120));
     assert_eq!(sync(&mut blocked).unwrap(), (begun, 0));
-    stream.write_all(&frame(&message(1, 0, sent))).unwrap();
+    stream.write_all(&frame(&report(1, 0, sent))).unwrap();
     assert_eq!(sync(&mut stream).unwrap(), (sent + 1, 0));
     wait_until("datagram", || counted(path).keys().any(|text| text.starts_with("task 3\n")));
     drop((stream, blocked));
     assert_eq!(process.stop(), (begun + sent + 2, 0, 0));
     assert_eq!(counted(path).len() as u64, begun + sent + 2);
-    eprintln!("{begun} messages were taken, most of them without room");
+    eprintln!("{begun} reports were taken, most of them without room");
 }
 
 /// Whoever ends it while there is no room is told what is missing, and what was acknowledged is there.
@@ -91,23 +91,23 @@ fn ends_without_room() {
     let process = Process::start_by(limited(8), path, 64 << 20);
     let mut stream = connect(process.tcp);
     for number in 0..5 {
-        stream.write_all(&frame(&message(1, 0, number))).unwrap();
+        stream.write_all(&frame(&report(1, 0, number))).unwrap();
     }
     assert_eq!(sync(&mut stream).unwrap(), (5, 0));
     for number in 5..1_000 {
-        stream.write_all(&frame(&message(1, 0, number))).unwrap();
+        stream.write_all(&frame(&report(1, 0, number))).unwrap();
     }
     std::thread::sleep(Duration::from_millis(500));
-    let (messages, _, not_written) = process.stop();
-    assert!((5..200).contains(&messages), "{messages}");
-    assert_eq!(messages + not_written, 1_000);
+    let (reports, _, not_written) = process.stop();
+    assert!((5..200).contains(&reports), "{reports}");
+    assert_eq!(reports + not_written, 1_000);
     // The next one recovers what is whole.
     let process = Process::start(path, 64 << 20);
     assert_eq!(process.stop(), (0, 0, 0));
     let there = counted(path);
-    assert!(there.len() as u64 >= messages, "{}", there.len());
-    for number in 0..messages {
-        let text = String::from_utf8(message(1, 0, number)).unwrap() + "\n";
+    assert!(there.len() as u64 >= reports, "{}", there.len());
+    for number in 0..reports {
+        let text = String::from_utf8(report(1, 0, number)).unwrap() + "\n";
         assert!(there.contains_key(&text), "{text}");
     }
 }

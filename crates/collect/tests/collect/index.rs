@@ -8,32 +8,32 @@ use std::path::Path;
 use ichnos_collect::{Index, Task, rebuild_index};
 use ichnos_io::TaskKey;
 
-use crate::support::{COLLECT, connect, files, frame, message, options, start, stored, sync};
+use crate::support::{COLLECT, connect, files, frame, options, report, start, stored, sync};
 
-/// Tasks and texts of their messages, as an index has them.
+/// Tasks and texts of their reports, as an index has them.
 fn contents(directory: &Path) -> (Vec<Task>, BTreeMap<TaskKey, String>) {
     let index = Index::open(directory, &COLLECT).unwrap();
     let tasks = index.tasks().unwrap();
     let text = |task: &Task| {
         let locations = index.reports_of(&task.key).unwrap();
-        assert_eq!(locations.len() as u64, task.messages);
+        assert_eq!(locations.len() as u64, task.reports);
         (task.key, String::from_utf8(index.read(&locations).unwrap()).unwrap())
     };
     let texts = tasks.iter().map(text).collect();
     (tasks, texts)
 }
 
-/// The messages of each task, as they are in the segments.
+/// The reports of each task, as they are in the segments.
 fn expected(directory: &Path) -> BTreeMap<TaskKey, String> {
     let mut texts: BTreeMap<TaskKey, String> = BTreeMap::new();
-    for message in stored(directory) {
-        let task = message.lines().next().unwrap().strip_prefix("task ").unwrap();
-        texts.entry(TaskKey::new(task.as_bytes()).unwrap()).or_default().push_str(&message);
+    for report in stored(directory) {
+        let task = report.lines().next().unwrap().strip_prefix("task ").unwrap();
+        texts.entry(TaskKey::new(task.as_bytes()).unwrap()).or_default().push_str(&report);
     }
     texts
 }
 
-/// Collects some messages, in several segments.
+/// Collects some reports, in several segments.
 fn collect(directory: &Path, client: u64) {
     let mut small = options();
     small.segment_bytes = 20_000;
@@ -41,13 +41,13 @@ fn collect(directory: &Path, client: u64) {
     let (collector, _) = start(directory, small);
     let mut stream = connect(collector.tcp()[0]);
     for number in 0..3_000 {
-        stream.write_all(&frame(&message(number % 7 * (number % 3), client, number))).unwrap();
+        stream.write_all(&frame(&report(number % 7 * (number % 3), client, number))).unwrap();
         if number % 100 == 0 {
             sync(&mut stream).unwrap();
         }
     }
     sync(&mut stream).unwrap();
-    // While messages come, all of them are there already.
+    // While reports come, all of them are there already.
     assert_eq!(contents(directory).1, expected(directory));
     drop(stream);
     collector.stop().unwrap();
@@ -62,17 +62,17 @@ fn made_again_it_is_the_same() {
     assert!(files(path, ".reports").len() > 4);
     let kept = contents(path);
     assert_eq!(kept.1, expected(path));
-    assert_eq!(kept.0.iter().map(|task| task.messages).sum::<u64>(), 6_000);
+    assert_eq!(kept.0.iter().map(|task| task.reports).sum::<u64>(), 6_000);
     assert!(kept.0.iter().all(|task| task.first <= task.last && task.first > 1_600_000_000_000));
-    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+    assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
     // Without an index, it is all in the segments.
     fs::remove_file(path.join("index.redb")).unwrap();
     assert_eq!(contents(path), kept);
-    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 6_000);
+    assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 6_000);
     let says = |notice: &ichnos_collect::Notice| panic!("{notice}");
     assert_eq!(rebuild_index(path, "test", &COLLECT, says).unwrap(), kept.0.len() as u64);
     assert_eq!(contents(path), kept);
-    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+    assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
     // One that is damaged is made again by the next collector.
     for damage in [b"garbage".to_vec(), Vec::new(), vec![0xFF; 100_000]] {
         fs::write(path.join("index.redb"), damage).unwrap();
@@ -80,7 +80,7 @@ fn made_again_it_is_the_same() {
         let (collector, _) = start(path, options());
         assert_eq!(collector.stop().unwrap().tasks, kept.0.len() as u64);
         assert_eq!(contents(path), kept);
-        assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+        assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
     }
 }
 
@@ -98,7 +98,7 @@ fn segments_that_are_gone() {
     let (collector, _) = start(path, options());
     collector.stop().unwrap();
     assert_eq!(contents(path).1, expected(path));
-    assert_eq!(Index::open(path, &COLLECT).unwrap().messages_without_index(), 0);
+    assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
 }
 
 /// A segment whose end is torn, and one in whose middle something was overwritten.
@@ -122,7 +122,7 @@ fn damaged_segments_are_recovered() {
     collector.stop().unwrap();
     assert_eq!(said.lock().unwrap().len(), 2, "{said:?}");
     assert_eq!(files(path, ".damaged").len(), 2);
-    // The zeros are within a message that is one still; what does not begin like one is none.
+    // The zeros are within a report that is one still; what does not begin like one is none.
     let after = stored(path);
     assert_eq!(before.len() - after.len(), 2);
     assert_eq!(contents(path).1, expected(path));

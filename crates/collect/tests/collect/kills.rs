@@ -10,7 +10,7 @@ use std::time::Duration;
 use ichnos_collect::Index;
 use ichnos_testing::Random;
 
-use crate::support::{COLLECT, Process, counted, frame, message, sync};
+use crate::support::{COLLECT, Process, counted, frame, report, sync};
 
 const CLIENTS: u64 = 4;
 const KILLS: usize = 50;
@@ -44,18 +44,18 @@ impl Client {
         while !stop.load(Ordering::Relaxed) {
             let mut frames = Vec::new();
             for _ in 0..1 + random.below(200) {
-                frames.extend_from_slice(&frame(&message(next % 100, self.number, next)));
+                frames.extend_from_slice(&frame(&report(next % 100, self.number, next)));
                 next += 1;
             }
             stream.write_all(&frames)?;
             if random.is_one_in(3) {
-                let (messages, refused) = sync(&mut stream)?;
-                assert_eq!((messages, refused), (next - begin, 0));
+                let (reports, refused) = sync(&mut stream)?;
+                assert_eq!((reports, refused), (next - begin, 0));
                 self.acknowledged.store(next, Ordering::Relaxed);
             }
         }
-        let (messages, _) = sync(&mut stream)?;
-        self.acknowledged.store(begin + messages, Ordering::Relaxed);
+        let (reports, _) = sync(&mut stream)?;
+        self.acknowledged.store(begin + reports, Ordering::Relaxed);
         Ok(())
     }
 }
@@ -97,24 +97,24 @@ fn nothing_acknowledged_is_lost() {
         let end = client.acknowledged.load(Ordering::Relaxed);
         acknowledged += end;
         for number in 0..end {
-            let text = String::from_utf8(message(number % 100, client.number, number)).unwrap() + "\n";
+            let text = String::from_utf8(report(number % 100, client.number, number)).unwrap() + "\n";
             assert!(counted.contains_key(&text), "acknowledged and lost: {text}");
         }
-        assert!(end > 100, "client {} has sent {end} messages only", client.number);
+        assert!(end > 100, "client {} has sent {end} reports only", client.number);
     }
     check(path, counted.values().sum());
     let again: u64 = clients.iter().map(|client| client.again.load(Ordering::Relaxed)).sum();
     eprintln!(
-        "{KILLS} kills: {acknowledged} messages were acknowledged and are there, {} are there in all, {} of them \
+        "{KILLS} kills: {acknowledged} reports were acknowledged and are there, {} are there in all, {} of them \
          again; {again} connections",
         counted.values().sum::<u64>(),
         counted.values().map(|count| count - 1).sum::<u64>(),
     );
 }
 
-/// All that is there is a message, and the index has it.
-fn check(directory: &Path, messages: u64) {
+/// All that is there is a report, and the index has it.
+fn check(directory: &Path, reports: u64) {
     let index = Index::open(directory, &COLLECT).unwrap();
-    assert_eq!(index.messages_without_index(), 0);
-    assert_eq!(index.tasks().unwrap().iter().map(|task| task.messages).sum::<u64>(), messages);
+    assert_eq!(index.reports_without_index(), 0);
+    assert_eq!(index.tasks().unwrap().iter().map(|task| task.reports).sum::<u64>(), reports);
 }

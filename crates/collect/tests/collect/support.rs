@@ -1,4 +1,4 @@
-//! A format of messages, clients, and a collector in a process of its own.
+//! A format of reports, clients, and a collector in a process of its own.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use ichnos_collect::{Collector, CollectorOptions, SYNC};
 use ichnos_io::{Collect, TaskKey};
 
-/// A message is a line `task TASK`, and a second line. Whatever comes behind an empty line does not count.
-pub fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
-    let end = message.windows(2).position(|pair| pair == b"\n\n").unwrap_or(message.len());
-    let text = message[..end].trim_ascii_end();
-    let rest = text.strip_prefix(b"task ").ok_or("not a message")?;
+/// A report is a line `task TASK`, and a second line. Whatever comes behind an empty line does not count.
+pub fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+    let end = report.windows(2).position(|pair| pair == b"\n\n").unwrap_or(report.len());
+    let text = report[..end].trim_ascii_end();
+    let rest = text.strip_prefix(b"task ").ok_or("not a report")?;
     let end = rest.iter().position(|byte| *byte == b'\n').ok_or("only one line")?;
     let task = TaskKey::new(&rest[..end]).ok_or("a long task")?;
     buffer.extend_from_slice(text);
@@ -25,13 +25,13 @@ pub fn store(message: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static s
 
 pub const COLLECT: Collect = Collect::new(1, 4_096, store);
 
-/// Message of a client: `task TASK`, and who it is from.
-pub fn message(task: u64, client: u64, number: u64) -> Vec<u8> {
+/// Report of a client: `task TASK`, and who it is from.
+pub fn report(task: u64, client: u64, number: u64) -> Vec<u8> {
     format!("task {task}\nclient {client} number {number}\n").into_bytes()
 }
 
-pub fn frame(message: &[u8]) -> Vec<u8> {
-    [&(message.len() as u32).to_be_bytes()[..], message].concat()
+pub fn frame(report: &[u8]) -> Vec<u8> {
+    [&(report.len() as u32).to_be_bytes()[..], report].concat()
 }
 
 /// Options with ports that are free.
@@ -57,7 +57,7 @@ pub fn connect(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Asks what is on the disk: messages, and how many were refused.
+/// Asks what is on the disk: reports, and how many were refused.
 pub fn sync(stream: &mut TcpStream) -> std::io::Result<(u64, u64)> {
     stream.write_all(&SYNC.to_be_bytes())?;
     answer(stream)
@@ -80,7 +80,7 @@ pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
     }
 }
 
-/// All messages of all segments, in order.
+/// All reports of all segments, in order.
 pub fn stored(directory: &Path) -> Vec<String> {
     let mut segments: Vec<PathBuf> = files(directory, ".reports");
     segments.sort();
@@ -88,10 +88,10 @@ pub fn stored(directory: &Path) -> Vec<String> {
     texts.flat_map(|text| text.split_inclusive("\n\n").map(str::to_owned).collect::<Vec<_>>()).collect()
 }
 
-/// How often each message is there.
+/// How often each report is there.
 pub fn counted(directory: &Path) -> BTreeMap<String, u64> {
     let mut counts = BTreeMap::new();
-    stored(directory).into_iter().for_each(|message| *counts.entry(message).or_default() += 1);
+    stored(directory).into_iter().for_each(|report| *counts.entry(report).or_default() += 1);
     counts
 }
 
@@ -121,7 +121,7 @@ fn collects_in_a_process_of_its_own() {
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);
     let statistics = collector.stop().unwrap();
-    println!("messages {} {} {}", statistics.messages, statistics.duplicates, statistics.not_written);
+    println!("reports {} {} {}", statistics.reports, statistics.duplicates, statistics.not_written);
 }
 
 /// A collector in a process of its own.
@@ -159,10 +159,10 @@ impl Process {
         self.child.wait().unwrap();
     }
 
-    /// Ends it properly: messages, duplicates, messages that were not written.
+    /// Ends it properly: reports, duplicates, reports that were not written.
     pub fn stop(mut self) -> (u64, u64, u64) {
         drop(self.child.stdin.take());
-        let line = line_with(&mut self.out, "messages ");
+        let line = line_with(&mut self.out, "reports ");
         let mut words = line.split(' ').map(|word| word.parse().unwrap());
         let mut next = || words.next().unwrap();
         let result = (next(), next(), next());

@@ -1,0 +1,97 @@
+//! Where to collect reports, and how.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser};
+
+use super::json::JsonReport;
+use crate::size;
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without --udp and --tcp, reports are received at the usual port of the format, over both, from this \
+machine only. A report is a datagram, or has its length before it. Ctrl-C (SIGINT) or SIGTERM ends it: what has arrived is \
+written first.\n\n\
+Every tool can read DIR: `ichnos cat DIR`. docs/collect.md describes the protocol, the files and what is guaranteed.\n\n\
+Exit codes:\n  \
+  0  success\n  \
+  2  usage error, or it cannot be collected\n  \
+  3  reports that were taken could not be written"
+)]
+pub(crate) struct Collect {
+    /// Directory to write reports to, which is created if it is not there
+    #[arg(short, long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    pub(crate) output: PathBuf,
+    /// Receive datagrams at ADDRESS: a port of this machine, or IP:PORT
+    ///
+    /// Can be repeated. Port 0 stands for one that is free.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) udp: Vec<SocketAddr>,
+    /// Accept connections at ADDRESS: a port of this machine, or IP:PORT
+    ///
+    /// Can be repeated. Port 0 stands for one that is free.
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
+    pub(crate) tcp: Vec<SocketAddr>,
+    /// Format of the reports [default: the only one that is collected]
+    #[arg(long, value_name = "FORMAT", value_parser = format_names())]
+    pub(crate) from: Option<String>,
+    /// Print statistics every SECONDS, and not only in the end
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    pub(crate) stats: Option<Duration>,
+    /// Check what is in DIR and make its index again, without collecting
+    #[arg(long, conflicts_with_all = ["udp", "tcp", "stats"])]
+    pub(crate) rebuild_index: bool,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+
+    /// The longest report that is taken, in bytes, at most 8M [default: what the format says]
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Limits")]
+    pub(crate) report_size: Option<u64>,
+    /// How many connections there may be at once
+    #[arg(long, value_name = "N", help_heading = "Limits", default_value_t = 2_048)]
+    pub(crate) connections: usize,
+    /// Close connections on which nothing comes for SECONDS
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits", default_value = "600")]
+    pub(crate) idle: Duration,
+    /// Begin a new file of reports when one has SIZE
+    #[arg(long, value_name = "SIZE", value_parser = size::parse, help_heading = "Limits", default_value = "64M")]
+    pub(crate) segment_size: u64,
+    /// Begin a new file of reports when one is SECONDS old
+    #[arg(long, value_name = "SECONDS", value_parser = seconds, help_heading = "Limits", default_value = "3600")]
+    pub(crate) segment_age: Duration,
+}
+
+fn format_names() -> PossibleValuesParser {
+    ichnos::collect::formats().map(|(name, _)| PossibleValue::new(name)).collect::<Vec<_>>().into()
+}
+
+/// An address, or a port of this machine.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let of_port = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let address = text.parse().ok().or_else(|| text.parse().ok().map(of_port));
+    address.ok_or_else(|| format!("expected a port or an address such as 127.0.0.1:7000, found `{text}`"))
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    let seconds = text.parse().ok().filter(|seconds: &f64| *seconds > 0.0);
+    let duration = seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    duration.ok_or_else(|| format!("expected a number of seconds, found `{text}`"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_are_local_by_default() {
+        assert_eq!(address("7000").unwrap().to_string(), "127.0.0.1:7000");
+        assert_eq!(address("0.0.0.0:7000").unwrap().to_string(), "0.0.0.0:7000");
+        assert_eq!(address("[::1]:0").unwrap().to_string(), "[::1]:0");
+        assert!(address("localhost").is_err() && address("70000").is_err());
+        assert_eq!(seconds("0.5"), Ok(Duration::from_millis(500)));
+        assert!(seconds("0").is_err() && seconds("-1").is_err() && seconds("1e300").is_err());
+    }
+}

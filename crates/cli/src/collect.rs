@@ -1,0 +1,179 @@
+//! `ichnos collect`: reports that programs send, into a directory.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::{Duration, Instant};
+
+use ichnos::collect::{CollectError, Collector, CollectorOptions, Notice, Statistics};
+use ichnos::export::{Integers, with_integers};
+
+use crate::args::Collect;
+use crate::exit::{Exit, Failure};
+use crate::interrupt;
+use crate::json;
+use crate::output;
+use crate::report::Report;
+use crate::style::{count, grouped, size};
+
+/// How long it takes at most until it is seen that it is to end.
+const LOOK: Duration = Duration::from_millis(50);
+
+pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
+    let (format, collect) = format(args)?;
+    let notify = move |notice: &Notice| report.warning(&notice.to_string());
+    if args.rebuild_index {
+        let tasks =
+            ichnos::collect::rebuild_index(&args.output, format, &collect, notify).map_err(failure)?;
+        print_index(tasks, args)?;
+        return Ok(Exit::Success);
+    }
+    let mut options = CollectorOptions::new(&collect);
+    options.udp.clone_from(&args.udp);
+    options.tcp.clone_from(&args.tcp);
+    if args.udp.is_empty() && args.tcp.is_empty() {
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, collect.port));
+        (options.udp, options.tcp) = (vec![address], vec![address]);
+    }
+    if let Some(longest) = args.report_size {
+        options.longest = usize::try_from(longest).unwrap_or(usize::MAX);
+    }
+    options.connections = args.connections;
+    options.idle = args.idle;
+    options.segment_bytes = args.segment_size;
+    options.segment_age = args.segment_age;
+    // Whoever ends it while it starts wants it to end properly, too.
+    interrupt::watch();
+    let begun = Instant::now();
+    let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
+    print_addresses(&collector, args, report)?;
+    let mut printed = Instant::now();
+    while !interrupt::is_requested() {
+        std::thread::sleep(LOOK);
+        if let Some(period) = args.stats
+            && printed.elapsed() >= period
+        {
+            printed += period;
+            print(&collector.statistics(), "collecting", begun, args)?;
+        }
+    }
+    let statistics = collector.stop().map_err(failure)?;
+    print(&statistics, "ended", begun, args)?;
+    Ok(if statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
+}
+
+/// The format of the reports.
+fn format(args: &Collect) -> Result<(&'static str, ichnos::io::Collect), Failure> {
+    let mut formats = ichnos::collect::formats();
+    if let Some(wanted) = &args.from {
+        let found = formats.find(|(name, _)| name == wanted);
+        return found
+            .ok_or_else(|| Failure::new(format!("reports of the format {wanted} cannot be collected")));
+    }
+    let all: Vec<_> = formats.collect();
+    match all[..] {
+        [one] => Ok(one),
+        _ => {
+            let names: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            Err(Failure::new("there is not one format whose reports can be collected")
+                .help(format!("choose one by --from: {}", names.join(", "))))
+        }
+    }
+}
+
+fn failure(error: CollectError) -> Failure {
+    let failure = Failure::new(error.to_string());
+    match error {
+        CollectError::NoCollection { .. } => {
+            failure.help("`ichnos collect -o DIR` writes to a directory that is new, or that it has made")
+        }
+        CollectError::Address { .. } => failure.help("--udp and --tcp say where to receive reports"),
+        _ => failure,
+    }
+}
+
+/// Says where reports are received.
+fn print_addresses(collector: &Collector, args: &Collect, report: Report) -> Result<(), Failure> {
+    let texts = |addresses: &[SocketAddr]| addresses.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let (udp, tcp) = (texts(collector.udp()), texts(collector.tcp()));
+    if args.report.json {
+        let mut object = json::document("collect");
+        object.put("state", "listening");
+        object.put("udp", udp);
+        object.put("tcp", tcp);
+        print_line(&object.json(), args)?;
+    } else {
+        let of = |protocol: &str, all: Vec<String>| {
+            all.into_iter().map(move |it| format!("{protocol} {it}")).collect::<Vec<_>>()
+        };
+        let all = [of("UDP", udp), of("TCP", tcp)].concat();
+        report.notice(&format!("receives reports at {}; Ctrl-C ends it", all.join(", ")));
+    }
+    Ok(())
+}
+
+fn print(statistics: &Statistics, state: &str, begun: Instant, args: &Collect) -> Result<(), Failure> {
+    let it = statistics;
+    if args.report.json {
+        let mut object = json::document("collect");
+        object.put("state", state);
+        object.put("seconds", (begun.elapsed().as_secs_f64() * 1e3).round() / 1e3);
+        for (name, value) in [
+            ("reports", it.reports),
+            ("bytes", it.bytes),
+            ("duplicates", it.duplicates),
+            ("refused", it.refused),
+            ("bad_lengths", it.bad_lengths),
+            ("cut_off", it.cut_off),
+            ("not_written", it.not_written),
+            ("tasks", it.tasks),
+            ("datagrams", it.datagrams),
+            ("kernel_drops", it.kernel_drops),
+            ("connections", it.connections),
+            ("open_connections", it.open_connections),
+            ("refused_connections", it.refused_connections),
+            ("idle_connections", it.idle_connections),
+            ("syncs", it.syncs),
+            ("flushes", it.flushes),
+        ] {
+            object.put(name, value);
+        }
+        return print_line(&object.json(), args);
+    }
+    let mut line = format!(
+        "{} ({}), {}, {}, {} refused, {} dropped by the system",
+        count(it.reports, "report"),
+        size(it.bytes),
+        count(it.tasks, "task"),
+        count(it.duplicates, "duplicate"),
+        grouped(it.refused + it.bad_lengths),
+        count(it.kernel_drops, "datagram"),
+    );
+    for (number, what) in [
+        (it.cut_off, "cut off"),
+        (it.refused_connections, "connections refused"),
+        (it.idle_connections, "idle connections closed"),
+        (it.not_written, "not written"),
+    ] {
+        if number > 0 {
+            line.push_str(&format!(", {} {what}", grouped(number)));
+        }
+    }
+    line.push('\n');
+    Ok(output::print_as_it_is(&line)?)
+}
+
+fn print_index(tasks: u64, args: &Collect) -> Result<(), Failure> {
+    if args.report.json {
+        let mut object = json::document("collect");
+        object.put("state", "indexed");
+        object.put("tasks", tasks);
+        return print_line(&object.json(), args);
+    }
+    Ok(output::print_as_it_is(&format!("the index has {}\n", count(tasks, "task")))?)
+}
+
+/// Prints an object of JSON in a line.
+fn print_line(object: &serde_json::Value, args: &Collect) -> Result<(), Failure> {
+    let integers: Integers = args.report.integers.into();
+    let line = with_integers(&object.to_string(), integers).into_owned();
+    Ok(output::print_as_it_is(&(line + "\n"))?)
+}
