@@ -6,6 +6,8 @@
 
 mod archives;
 mod cat;
+#[cfg(unix)]
+mod collect;
 mod damaged;
 mod differential;
 mod documents;

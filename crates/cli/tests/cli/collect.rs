@@ -1,0 +1,206 @@
+//! `ichnos collect`: reports that are sent are there, and every other verb reads them.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpStream, UdpSocket};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use ichnos::collect::SYNC;
+use serde_json::Value;
+
+use crate::support::{Directory, command, ichnos, recorded};
+
+/// A collector that runs.
+struct Collector {
+    child: Child,
+    out: BufReader<ChildStdout>,
+    udp: String,
+    tcp: String,
+}
+
+impl Collector {
+    fn start(directory: &Path) -> Self {
+        let mut command = command();
+        command.args(["collect", "--udp", "0", "--tcp", "0", "--json", "-o"]).arg(directory);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        let listening = line(&mut out);
+        assert_eq!(listening["state"], "listening");
+        let address = |protocol: &str| listening[protocol][0].as_str().unwrap().to_owned();
+        Self { udp: address("udp"), tcp: address("tcp"), child, out }
+    }
+
+    fn connect(&self) -> TcpStream {
+        let stream = TcpStream::connect(&self.tcp).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream
+    }
+
+    /// Ends it by a signal: its statistics, and what it has said.
+    fn end(mut self, signal: &str) -> (Value, String) {
+        assert!(
+            Command::new("kill").args([signal, &self.child.id().to_string()]).status().unwrap().success()
+        );
+        let ended = line(&mut self.out);
+        assert_eq!(ended["state"], "ended");
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        assert_eq!(self.child.wait().unwrap().code(), Some(0), "{err}");
+        (ended, err)
+    }
+
+    fn kill(mut self) -> String {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        let mut err = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut err).unwrap();
+        err
+    }
+}
+
+fn line(out: &mut impl BufRead) -> Value {
+    let mut line = String::new();
+    out.read_line(&mut line).unwrap();
+    serde_json::from_str(&line).unwrap()
+}
+
+fn report(task: u32, operation: u32) -> String {
+    format!(
+        "X-Trace Report ver 1.0\nX-Trace: 10{task:08X}{operation:08X}\nEdge: {:08X}\n\
+         Timestamp: 1500000000.{operation:03}\nLabel: step {operation}\n",
+        operation - 1
+    )
+}
+
+fn send(stream: &mut TcpStream, report: &str) {
+    let length = (report.len() as u32).to_be_bytes();
+    stream.write_all(&[&length, report.as_bytes()].concat()).unwrap();
+}
+
+/// Waits until everything is on the disk: how many reports, and how many were refused.
+fn sync(stream: &mut TcpStream) -> (u64, u64) {
+    stream.write_all(&SYNC.to_be_bytes()).unwrap();
+    let mut answer = [0; 16];
+    stream.read_exact(&mut answer).unwrap();
+    let number = |bytes: &[u8]| u64::from_be_bytes(bytes.try_into().unwrap());
+    (number(&answer[..8]), number(&answer[8..]))
+}
+
+#[test]
+fn what_is_collected_is_read() {
+    let directory = Directory::new("collect");
+    let target = directory.join("new/reports");
+    let collector = Collector::start(&target);
+    let mut stream = collector.connect();
+    for operation in 1..=20 {
+        send(&mut stream, &report(0xCAFE_BABE, operation));
+    }
+    // As other libraries write it; a report that came before; and what is none.
+    send(&mut stream, &report(0x0A0B_0C0D, 1).replace('\n', "\r\n"));
+    send(&mut stream, &report(0xCAFE_BABE, 7));
+    send(&mut stream, "GET / HTTP/1.1");
+    assert_eq!(sync(&mut stream), (22, 1));
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for operation in 21..=30 {
+        socket.send_to(report(0xCAFE_BABE, operation).as_bytes(), &collector.udp).unwrap();
+    }
+    socket.send_to(b"X-Trace Report ver 1.0\nLabel: of nothing\n", &collector.udp).unwrap();
+    // A trace that grows can be read.
+    let while_it_runs = ichnos(["cat".as_ref(), target.as_os_str()]).expect(0, &[]);
+    assert!(while_it_runs.out.lines().count() >= 22, "{}", while_it_runs.out);
+    // Nobody else writes there.
+    let other = ichnos(["collect".as_ref(), "--tcp=0".as_ref(), "-o".as_ref(), target.as_os_str()]);
+    other.expect(2, &["another collector writes there"]);
+
+    let (ended, err) = collector.end("-TERM");
+    assert!(err.is_empty(), "{err}");
+    let number = |name: &str| ended[name].as_u64().unwrap();
+    assert_eq!((number("reports"), number("duplicates"), number("tasks")), (32, 1, 2));
+    assert_eq!((number("refused"), number("datagrams"), number("kernel_drops")), (2, 11, 0));
+    let out = ichnos(["cat".as_ref(), "--format=jsonl".as_ref(), target.as_os_str()]).expect(0, &[]).out;
+    assert_eq!(out.lines().filter(|line| line.contains("\"step ")).count(), 32, "{out}");
+    let info =
+        ichnos(["info".as_ref(), "--json".as_ref(), "--count".as_ref(), target.as_os_str()]).expect(0, &[]);
+    assert_eq!(info.json()["events"], 32);
+    ichnos(["check".as_ref(), target.as_os_str()]).expect(0, &[]);
+
+    // The index is made again, from the segments.
+    std::fs::remove_file(target.join("index.redb")).unwrap();
+    let again = ichnos(["collect".as_ref(), "--rebuild-index".as_ref(), "-o".as_ref(), target.as_os_str()]);
+    assert_eq!(again.expect(0, &[]).out, "the index has 2 tasks\n");
+    let index = ichnos::collect::open_index(&target).unwrap();
+    let tasks = index.tasks().unwrap();
+    let tasks: Vec<_> = tasks.iter().map(|task| (task.key.to_string(), task.reports)).collect();
+    assert_eq!(tasks, [("0A0B0C0D".to_owned(), 1), ("CAFEBABE".to_owned(), 31)]);
+}
+
+/// What was acknowledged before it was killed is there, and it goes on.
+#[test]
+fn killed_and_started_again() {
+    let directory = Directory::new("collect-killed");
+    let target = directory.join("reports");
+    for round in 0..5 {
+        let collector = Collector::start(&target);
+        let mut stream = collector.connect();
+        for operation in 1..=50 {
+            send(&mut stream, &report(0xCAFE_BABE, 100 * round + operation));
+        }
+        assert_eq!(sync(&mut stream), (50, 0));
+        collector.kill();
+    }
+    let (ended, err) = Collector::start(&target).end("-INT");
+    assert!(err.is_empty(), "what was acknowledged has checksums: {err}");
+    assert_eq!(ended["tasks"], 1);
+    let info =
+        ichnos(["info".as_ref(), "--json".as_ref(), "--count".as_ref(), target.as_os_str()]).expect(0, &[]);
+    assert_eq!(info.json()["events"], 250);
+}
+
+#[test]
+fn what_cannot_be_done() {
+    let directory = Directory::new("collect-wrong");
+    std::fs::write(directory.join("file"), "").unwrap();
+    let collect = |arguments: &[&str], name: &str| {
+        let all = ["collect"].iter().chain(arguments).map(|text| (*text).into());
+        ichnos(all.chain([std::ffi::OsString::from("-o"), directory.join(name).into()]))
+    };
+    collect(&["--tcp=0"], "file").expect(2, &["file: "]);
+    collect(&["--tcp=203.0.113.1:7"], "new").expect(2, &["TCP 203.0.113.1:7: ", "--udp and --tcp say where"]);
+    collect(&["--udp=localhost"], "new").expect(2, &["expected a port or an address"]);
+    collect(&["--rebuild-index"], "new").expect(2, &["expected a directory that a collector has made"]);
+    collect(&["--from=nothing"], "new").expect(2, &["invalid value 'nothing'"]);
+    // Nothing was made.
+    assert!(!directory.join("new").exists());
+    ichnos(["collect"]).expect(2, &["--output <DIR>"]);
+}
+
+/// Recorded reports are sent one by one, and their graph is the known one.
+#[test]
+fn recorded_reports() {
+    for (name, nodes, edges, depth) in
+        [("small", 166, 218, 49), ("medium", 849, 1_009, 109), ("download", 839, 888, 693)]
+    {
+        let Some(directory) = recorded("xtrace/brown/text") else { return };
+        let text = std::fs::read_dir(directory).unwrap().map(|item| item.unwrap().path());
+        let path = text.into_iter().find(|path| path.file_stem().is_some_and(|stem| stem == name)).unwrap();
+        let text = std::fs::read_to_string(path).unwrap();
+        let directory = Directory::new("collect-recorded");
+        let collector = Collector::start(&directory.join("reports"));
+        let mut stream = collector.connect();
+        let mut sent = 0;
+        for report in text.split("X-Trace Report ver 1.0").skip(1) {
+            send(&mut stream, &format!("X-Trace Report ver 1.0{report}"));
+            sent += 1;
+        }
+        assert_eq!(sync(&mut stream), (sent, 0), "{name}");
+        let (ended, _) = collector.end("-TERM");
+        assert_eq!((&ended["reports"], &ended["tasks"]), (&sent.into(), &1.into()), "{name}");
+        let target = directory.join("reports");
+        let list = ichnos(["task".as_ref(), "list".as_ref(), "--json".as_ref(), target.as_os_str()]);
+        let list = list.expect(0, &[]).json();
+        let task = &list["tasks"][0];
+        let found = (&task["nodes"], &task["edges"], &task["depth"]);
+        assert_eq!(found, (&nodes.into(), &edges.into(), &depth.into()), "{name}");
+    }
+}
