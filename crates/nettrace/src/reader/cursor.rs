@@ -408,6 +408,11 @@ impl EventCursor {
             None => place & !UNKNOWN_THREAD,
         };
         let thread = self.threads.get(entry.thread);
+        let process = thread.and_then(|thread| thread.process_id);
+        let file = &self.file;
+        let process_name = process.and_then(|process| {
+            file.process_names(&self.stream.trace).get(process, entry.timestamp, &file.bytes)
+        });
         let labels = self.labels.get(entry.labels).unwrap_or(&NONE);
         let (own, capture) = (id(entry.thread), id(entry.capture_thread));
         let values = &mut self.values;
@@ -419,7 +424,8 @@ impl EventCursor {
         push_optional(values, stack);
         push_optional(values, labels.activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
         push_optional(values, labels.related_activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
-        push_optional(values, thread.and_then(|thread| thread.process_id));
+        push_optional(values, process);
+        push_optional(values, process_name.map(FieldValue::Text));
         let name = thread.and_then(|thread| thread.name.as_deref());
         push_optional(values, name.map(|name| FieldValue::Text(name.as_bytes())));
         push_optional(values, labels.trace_id.as_deref().map(|id| FieldValue::Text(id.as_bytes())));

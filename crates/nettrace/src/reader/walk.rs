@@ -16,6 +16,20 @@ pub(super) trait Walker {
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable);
 }
 
+/// Two of them take the same.
+impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
+    fn block(&mut self, block: &Block) {
+        self.0.block(block);
+        self.1.block(block);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
+        self.0.event(row, class, threads);
+        self.1.event(row, class, threads);
+    }
+}
+
 /// Lets a walker take all blocks and events of a file.
 pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
     let version = file.outline.version;

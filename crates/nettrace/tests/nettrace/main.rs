@@ -14,6 +14,7 @@ mod feed;
 mod fixtures;
 mod hostile;
 mod order;
+mod processes;
 mod reading;
 mod reference;
 mod support;
