@@ -83,7 +83,7 @@ fn names_hold_from_one_to_the_next() {
     for begin in 0..all.len() {
         for end in begin..all.len() {
             let [first, last] = [begin, end].map(|index| Some(clock.nanoseconds(all[index].1)));
-            let window = Window { begin: first, end: last, ..Window::default() };
+            let window = Window { begin: first, end: last };
             assert_eq!(names(&read_window(&opened, window)), expected[begin..=end], "{begin} {end}");
         }
     }
