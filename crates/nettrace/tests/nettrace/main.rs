@@ -13,6 +13,7 @@ mod dumps;
 mod feed;
 mod fixtures;
 mod hostile;
+mod memory;
 mod order;
 mod processes;
 mod reading;
