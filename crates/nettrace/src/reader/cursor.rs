@@ -21,7 +21,7 @@ use super::kinds::Kinds;
 use super::payload::{PayloadReader, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
-use crate::{Container, Fault, Rule, SequencePoint, Version};
+use crate::{Block, Container, Fault, PointHead, Rule, Version};
 
 /// What the current message is.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) struct EventCursor {
     container: Container,
     open: Option<OpenBlock>,
     /// A sequence point that was read, and is passed once what was before it has gone.
-    barrier: Option<(SequencePoint, u64)>,
+    barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
     /// Kind of event by id of metadata.
     kinds: Kinds,
@@ -379,16 +379,19 @@ impl EventCursor {
         let entry = self.entry;
         if entry.thread & UNKNOWN_THREAD != 0 {
             let index = entry.thread & !UNKNOWN_THREAD;
-            self.note_fault(Rule::ThreadIndex, entry.payload, || {
-                format!("expected the index of a thread, found {index}, which stands for none")
+            let is_full = self.threads.is_full();
+            self.note_fault(Rule::ThreadIndex, entry.payload, || match is_full {
+                true => format!("there is no room for the thread of index {index}: there are too many"),
+                false => format!("expected the index of a thread, found {index}, which stands for none"),
             });
         }
         if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
-            self.note_fault(Rule::LabelListId, entry.payload, || {
-                format!(
-                    "expected the index of a list of labels, found {}, which stands for none",
-                    entry.labels
-                )
+            let (list, is_full) = (entry.labels, self.labels.is_full());
+            self.note_fault(Rule::LabelListId, entry.payload, || match is_full {
+                true => format!("there is no room for the list of labels {list}: there are too many"),
+                false => {
+                    format!("expected the index of a list of labels, found {list}, which stands for none")
+                }
             });
         }
     }

@@ -4,7 +4,9 @@ use super::TraceFile;
 use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, content, release};
 use super::tables::ThreadTable;
-use crate::{Block, BlockKind, EventRow, EventRows, RowEncoding, SequencePoint, Step, ThreadRow, Version};
+use crate::{
+    Block, BlockKind, EventRow, EventRows, PointHead, RowEncoding, SequencePoint, Step, ThreadRow, Version,
+};
 
 /// What takes the blocks and events of a file.
 pub(super) trait Walker {
@@ -72,7 +74,7 @@ pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
                 SequencePoint::read_removed(content).for_each(|(index, _)| threads.remove(index));
             }
             BlockKind::SequencePoint => {
-                if let Some(point) = SequencePoint::read(content, version) {
+                if let Some(point) = PointHead::read(content, version) {
                     kinds.advance(&file.outline, block.begin);
                     if point.flushes_threads {
                         threads.clear();

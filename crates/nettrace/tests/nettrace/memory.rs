@@ -130,12 +130,19 @@ fn kinds(form: Form, size: usize, length: usize, same: bool) -> Vec<u8> {
 fn misfits(form: Form, size: usize) -> Vec<u8> {
     let mut id = 2;
     filled(form, size, |file, _| {
-        let ids: Vec<u32> = (0..1_000).map(|_| { id += 1; id }).collect();
+        let ids: Vec<u32> = (0..1_000)
+            .map(|_| {
+                id += 1;
+                id
+            })
+            .collect();
         let rows: Vec<Metadata> =
             ids.iter().map(|id| Metadata::new(*id, "", [field(form, 9, "number")])).collect();
         file.metadata(&rows);
-        let events: Vec<Event> =
-            ids.iter().map(|id| Event::new(*id, 1, *id, 1_000 + u64::from(*id)).with(Bytes::new().u8(1))).collect();
+        let events: Vec<Event> = ids
+            .iter()
+            .map(|id| Event::new(*id, 1, *id, 1_000 + u64::from(*id)).with(Bytes::new().u8(1)))
+            .collect();
         file.events(true, &events);
     })
 }
@@ -149,7 +156,14 @@ fn events(form: Form, size: usize, back: bool, threads: bool, point: bool) -> Ve
         let (rows, _) = pieces(most.min(4 << 20), Bytes::new(), |rows| {
             number += 1;
             time = if back && number % 1_000 == 0 { time - 900 } else { time + 1 };
-            let mut event = Event { thread: 1, capture_thread: 1, metadata: 2, time, sequence: number, ..Event::default() };
+            let mut event = Event {
+                thread: 1,
+                capture_thread: 1,
+                metadata: 2,
+                time,
+                sequence: number,
+                ..Event::default()
+            };
             if threads {
                 event.capture_thread = 1 << 20 | u64::from(number);
                 event.sequence = 1;
@@ -218,7 +232,8 @@ fn stacks(form: Form, size: usize, frames: usize) -> Vec<u8> {
 fn files(size: usize) -> Vec<(String, Box<dyn Fn() -> Vec<u8>>)> {
     let mut files: Vec<(String, Box<dyn Fn() -> Vec<u8>>)> = Vec::new();
     for form in [Form::V4, Form::V6] {
-        let mut add = |what: &str, make: Box<dyn Fn() -> Vec<u8>>| files.push((format!("{form:?}-{what}"), make));
+        let mut add =
+            |what: &str, make: Box<dyn Fn() -> Vec<u8>>| files.push((format!("{form:?}-{what}"), make));
         add("points", Box::new(move || points(form, size)));
         add("points-of-threads", Box::new(move || points_of_threads(form, size)));
         add("wide", Box::new(move || wide(form, size, false)));
