@@ -245,7 +245,8 @@ impl EventCursor {
         if self.are_threads_indexes() {
             self.check_references();
         }
-        self.write_context();
+        let stack = if self.entry.stack == 0 { None } else { self.stack() };
+        self.write_context(stack);
         let index = self.entry.class as usize;
         let Self { file, stream, values, slots, entry, .. } = self;
         let payload = payload_of(file, entry);
@@ -271,7 +272,7 @@ impl EventCursor {
                 self.check_rest(index);
             }
         } else {
-            self.make_misfit();
+            self.make_misfit(stack);
         }
     }
 
@@ -296,7 +297,7 @@ impl EventCursor {
 
     /// The same where the payload does not seem to fit its class.
     #[cold]
-    fn make_misfit(&mut self) {
+    fn make_misfit(&mut self, stack: Option<u32>) {
         let file = Arc::clone(&self.file);
         let index = self.entry.class as usize;
         if matches!(file.forms.get(index), Some(PayloadForm::Bits))
@@ -307,7 +308,7 @@ impl EventCursor {
                 self.check_rest(index);
             }
         } else {
-            self.make_raw(&file);
+            self.make_raw(&file, stack);
         }
     }
 
@@ -321,7 +322,7 @@ impl EventCursor {
 
     /// The current event does not fit its class, or has none: all of its payload is one field.
     #[cold]
-    fn make_raw(&mut self, file: &TraceFile) {
+    fn make_raw(&mut self, file: &TraceFile, stack: Option<u32>) {
         let entry = self.entry;
         let declared =
             self.stream.plans().event_records.get(entry.class as usize).map(|plans| Arc::clone(&plans.class));
@@ -349,16 +350,15 @@ impl EventCursor {
         self.raw = Some(class);
         self.class = RAW;
         self.context = ContextShape::default();
-        self.write_context();
+        self.write_context(stack);
         self.values.begin(Scope::Payload);
         push_optional(&mut self.values, raw_payload(payload_of(file, &entry)));
         self.context = ContextShape::default();
     }
 
-    /// Writes the common context of the current event: see `class::common_context`.
+    /// Writes the common context of the current event, which has this stack: see `class::common_context`.
     #[inline(always)]
-    fn write_context(&mut self) {
-        let stack = if self.entry.stack == 0 { None } else { self.stack() };
+    fn write_context(&mut self, stack: Option<u32>) {
         if matches!(self.file.outline.version, Version::V6(_)) {
             return self.write_context_v6(stack);
         }

@@ -228,12 +228,13 @@ fn stacks(form: Form, size: usize, frames: usize) -> Vec<u8> {
     })
 }
 
+type Make = Box<dyn Fn() -> Vec<u8>>;
+
 /// All of them, by name.
-fn files(size: usize) -> Vec<(String, Box<dyn Fn() -> Vec<u8>>)> {
-    let mut files: Vec<(String, Box<dyn Fn() -> Vec<u8>>)> = Vec::new();
+fn files(size: usize) -> Vec<(String, Make)> {
+    let mut files: Vec<(String, Make)> = Vec::new();
     for form in [Form::V4, Form::V6] {
-        let mut add =
-            |what: &str, make: Box<dyn Fn() -> Vec<u8>>| files.push((format!("{form:?}-{what}"), make));
+        let mut add = |what: &str, make: Make| files.push((format!("{form:?}-{what}"), make));
         add("points", Box::new(move || points(form, size)));
         add("points-of-threads", Box::new(move || points_of_threads(form, size)));
         add("wide", Box::new(move || wide(form, size, false)));
@@ -252,7 +253,7 @@ fn files(size: usize) -> Vec<(String, Box<dyn Fn() -> Vec<u8>>)> {
         add("stacks-short", Box::new(move || stacks(form, size, 1)));
         add("stacks-empty", Box::new(move || stacks(form, size, 0)));
     }
-    let mut add = |what: &str, make: Box<dyn Fn() -> Vec<u8>>| files.push((format!("V6-{what}"), make));
+    let mut add = |what: &str, make: Make| files.push((format!("V6-{what}"), make));
     add("labels", Box::new(move || labels(size, 0)));
     add("labels-long", Box::new(move || labels(size, 1_000)));
     add("threads", Box::new(move || threads(size, 0, 0)));
