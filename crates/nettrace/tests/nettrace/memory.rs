@@ -1,5 +1,7 @@
 //! Files that are made to take much memory.
 
+use ichnos_nettrace::{NettraceFile, OpenOptions};
+
 use crate::builder::{
     Bytes, Event, File, Form, Metadata, block_header, field, field_v5, field_v6, kind, tag_v5,
 };
@@ -260,6 +262,61 @@ fn files(size: usize) -> Vec<(String, Make)> {
     add("threads-long", Box::new(move || threads(size, 60_000, 0)));
     add("threads-properties", Box::new(move || threads(size, 0, 1_000)));
     files
+}
+
+/// Private memory of this process, in KiB.
+fn private_memory() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+/// Opening and reading any of them takes less than 64 MB, in a process of its own.
+#[test]
+fn no_file_takes_much_memory() {
+    if private_memory().is_none() {
+        println!("skipped: no_file_takes_much_memory: this system does not tell how much memory is private");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file.nettrace");
+    let size = if cfg!(debug_assertions) { 3 << 20 } else { 40 << 20 };
+    for (name, make) in files(size) {
+        std::fs::write(&path, make()).unwrap();
+        let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "memory::read_a_file", "--ignored", "--nocapture"]);
+        let output = command.env("ICHNOS_HOSTILE_FILE", &path).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout);
+        let peak = text.lines().find_map(|line| line.split_once("peak: ")?.1.parse::<u64>().ok());
+        let peak = peak.unwrap_or_else(|| panic!("{name}: {text}"));
+        println!("{name}: {} MB", peak >> 10);
+        assert!(peak < 64 << 10, "{name}: {peak} KiB");
+    }
+}
+
+/// Reads a file and prints how much private memory that took.
+#[test]
+#[ignore = "part of no_file_takes_much_memory, in its own process"]
+fn read_a_file() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let Some(path) = std::env::var_os("ICHNOS_HOSTILE_FILE") else { return };
+    let is_done = AtomicBool::new(false);
+    let peak = std::thread::scope(|scope| {
+        let peak = scope.spawn(|| {
+            let mut peak = 0;
+            while !is_done.load(Ordering::Relaxed) {
+                peak = peak.max(private_memory().unwrap_or(0));
+                std::thread::sleep(std::time::Duration::from_millis(1));
+            }
+            peak
+        });
+        let bytes = crate::support::bytes_of(std::path::Path::new(&path));
+        let file = NettraceFile::open("file", bytes, &OpenOptions::default()).unwrap();
+        crate::reading::count(&file);
+        is_done.store(true, Ordering::Relaxed);
+        peak.join().unwrap()
+    });
+    println!("\npeak: {peak}");
 }
 
 /// Writes the files to a directory, to look at what the command makes of them.
