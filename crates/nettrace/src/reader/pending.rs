@@ -118,7 +118,6 @@ impl Pending {
         self.gone = 0;
         self.ready.shrink_to_fit();
         self.waiting.shrink_to_fit();
-        self.rest = Vec::new();
         self.order = Vec::new();
     }
 
