@@ -21,8 +21,10 @@ pub(crate) const SEGMENTS: TableDefinition<'_, u32, (u64, u64)> = TableDefinitio
 pub(crate) const TASKS: TableDefinition<'_, &[u8], (u64, u64, u64)> = TableDefinition::new("tasks");
 
 /// Where the reports of a task begin in a segment, and their lengths.
-pub(crate) const REPORTS: TableDefinition<'_, (&[u8], u32), Vec<(u64, u32)>> =
-    TableDefinition::new("reports");
+pub(crate) const REPORTS: TableDefinition<'_, TaskInSegment, Places> = TableDefinition::new("reports");
+
+type TaskInSegment = (&'static [u8], u32);
+type Places = Vec<(u64, u32)>;
 
 /// How much memory the database may take to keep pages.
 pub(crate) const CACHE: usize = 32 << 20;
@@ -93,8 +95,11 @@ impl Index {
                 Err(_) => database = None,
             }
         }
-        // Segments that are gone are still in the index, until it is made again.
-        if known.keys().any(|number| segments.binary_search(number).is_err()) {
+        // Segments that are gone or were changed are still in the index, until it is made again.
+        let length = |number| {
+            std::fs::metadata(directory::segment(directory, number)).map_or(u64::MAX, |status| status.len())
+        };
+        if known.iter().any(|(number, known)| length(*number) != *known) {
             (database, known) = (None, BTreeMap::new());
         }
         let mut rest = Contents::default();

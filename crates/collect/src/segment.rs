@@ -20,6 +20,8 @@ pub(crate) struct Segment {
     sums: File,
     /// Bytes that are flushed.
     flushed: u64,
+    /// Reports that are flushed.
+    reports: u64,
     /// Bytes of checksums.
     sums_length: u64,
     /// How many bytes behind these are in the file.
@@ -49,6 +51,7 @@ impl Segment {
                 file,
                 sums,
                 flushed: 0,
+                reports: 0,
                 sums_length: sums::HEAD.len() as u64,
                 written: 0,
                 is_untidy: false,
@@ -66,6 +69,11 @@ impl Segment {
     /// How many bytes are flushed.
     pub(crate) fn length(&self) -> u64 {
         self.flushed
+    }
+
+    /// How many reports are flushed.
+    pub(crate) fn reports(&self) -> u64 {
+        self.reports
     }
 
     pub(crate) fn begun(&self) -> Instant {
@@ -115,6 +123,7 @@ impl Segment {
         self.sums.write_all(line.as_bytes())?;
         self.sums_length += line.len() as u64;
         self.flushed += pending.len() as u64;
+        self.reports += reports;
         self.written = 0;
         Ok(())
     }

@@ -185,8 +185,7 @@ impl Tcp {
     fn accept(&mut self) {
         (self.waits, self.cannot_accept) = (false, false);
         for at in 0..self.listeners.len() {
-            loop {
-                let Some(listener) = self.listeners.get(at) else { break };
+            while let Some(listener) = self.listeners.get(at) {
                 match listener.accept() {
                     Ok((stream, _)) => self.begin(stream),
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,

@@ -20,6 +20,9 @@ const LAST_TRIES: Duration = Duration::from_secs(2);
 /// How often it is looked whether something is due.
 const LOOK: Duration = Duration::from_millis(500);
 
+/// From how many reports on a segment is closed: the index is made of all of them at once.
+const SEGMENT_REPORTS: u64 = 1 << 18;
+
 /// Writes reports to the disk. All that was taken and is not flushed yet is kept in memory, so that it can be
 /// written again.
 #[derive(Debug)]
@@ -211,7 +214,9 @@ impl Writer {
     fn close_full_segment(&mut self) {
         let options = &self.shared.options;
         let is_over = |segment: &Segment| {
-            segment.length() >= options.segment_bytes || segment.begun().elapsed() >= options.segment_age
+            segment.length() >= options.segment_bytes
+                || segment.reports() >= SEGMENT_REPORTS
+                || segment.begun().elapsed() >= options.segment_age
         };
         if self.pending.is_empty() && self.segment.as_ref().is_some_and(is_over) {
             self.close_segment();
