@@ -8,7 +8,6 @@ use std::sync::mpsc::{channel, sync_channel};
 use std::thread::JoinHandle;
 
 use ichnos_io::Collect;
-use mio::net::TcpListener;
 use mio::{Interest, Poll, Token, Waker};
 
 use crate::batch::WAITING_BATCHES;
@@ -57,7 +56,7 @@ impl Collector {
         let tcp = options
             .tcp
             .iter()
-            .map(|address| TcpListener::bind(*address).map_err(address_error("TCP", *address)));
+            .map(|address| tcp::bind(*address, options.connections).map_err(address_error("TCP", *address)));
         let mut tcp = tcp.collect::<Result<Vec<_>, _>>()?;
         let directory = Directory::open(path, format)?;
         let shared = Arc::new(Shared::new(options, collect, Box::new(notify)));

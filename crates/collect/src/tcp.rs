@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
 use std::time::{Duration, Instant};
@@ -88,6 +89,17 @@ enum Turn {
     End,
     /// The connection is of no use any more.
     Broken,
+}
+
+/// A listener with room for as many connections that wait to be accepted as there may be: the system resets those
+/// for which there is none, some time after their clients have begun to send.
+pub(crate) fn bind(address: SocketAddr, connections: usize) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address)?;
+    #[cfg(unix)]
+    rustix::net::listen(&listener, connections.clamp(128, 1 << 16) as i32)?;
+    #[cfg(not(unix))]
+    let _ = connections;
+    Ok(listener)
 }
 
 impl Tcp {

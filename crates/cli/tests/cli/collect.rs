@@ -175,11 +175,13 @@ fn what_cannot_be_done() {
     ichnos(["collect"]).expect(2, &["--output <DIR>"]);
 }
 
-/// Recorded reports are sent one by one, and their graph is that of the recorded file.
+/// Recorded reports are sent one by one, and their graph is the known one, as that of the recorded file.
 #[test]
 fn recorded_reports() {
     let Some(recorded) = recorded("xtrace/brown/text") else { return };
-    for (name, nodes) in [("small", 166), ("medium", 849), ("download", 839)] {
+    for (name, nodes, edges, depth) in
+        [("small", 166, 218, 49), ("medium", 849, 1_009, 109), ("download", 839, 888, 693)]
+    {
         let path = recorded.join(name).with_extension("txt");
         let text = std::fs::read_to_string(&path).unwrap();
         let directory = Directory::new("collect-recorded");
@@ -199,7 +201,8 @@ fn recorded_reports() {
             list.expect(0, &[]).json()["tasks"][0].clone()
         };
         let found = task(&target);
-        assert_eq!(found["nodes"], nodes, "{name}");
+        let figures = (&found["nodes"], &found["edges"], &found["depth"]);
+        assert_eq!(figures, (&nodes.into(), &edges.into(), &depth.into()), "{name}");
         assert_eq!(found, task(&path), "{name}");
     }
 }
