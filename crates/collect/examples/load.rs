@@ -1,13 +1,14 @@
 //! Sends X-Trace reports to a collector as fast as it takes them, and says how fast that was.
 //!
-//! `load tcp|udp ADDRESS REPORTS [CONNECTIONS]`: over TCP, each connection asks in the end how many of its reports are
+//! `load tcp|udp ADDRESS REPORTS [CONNECTIONS [RATE]]`: RATE is how many reports are sent in a second, by all
+//! connections together; without it, as many as possible. Over TCP, each connection asks in the end how many of its reports are
 //! on the disk, and ends with an error if that is not all of them.
 #![forbid(unsafe_code)]
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use std::io::{Read, Write};
 use std::net::{TcpStream, UdpSocket};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ichnos_collect::SYNC;
 
@@ -51,7 +52,27 @@ impl Reports {
     }
 }
 
-fn tcp(address: &str, client: u64, count: u64) {
+/// Sees to it that a client does not send faster than it should.
+struct Pace {
+    begun: Instant,
+    /// Reports per second.
+    rate: Option<f64>,
+}
+
+impl Pace {
+    fn wait(&self, number: u64) {
+        if let Some(rate) = self.rate {
+            let due = Duration::from_secs_f64(number as f64 / rate);
+            let early = due.saturating_sub(self.begun.elapsed());
+            // The system does not sleep for less.
+            if early > Duration::from_millis(1) {
+                std::thread::sleep(early);
+            }
+        }
+    }
+}
+
+fn tcp(address: &str, client: u64, count: u64, pace: &Pace) {
     let mut stream = TcpStream::connect(address).unwrap();
     let mut reports = Reports::new(client);
     let mut buffer = Vec::new();
@@ -60,6 +81,7 @@ fn tcp(address: &str, client: u64, count: u64) {
         buffer.extend_from_slice(&(report.len() as u32).to_be_bytes());
         buffer.extend_from_slice(report);
         if buffer.len() > 60_000 {
+            pace.wait(number);
             stream.write_all(&buffer).unwrap();
             buffer.clear();
         }
@@ -72,11 +94,12 @@ fn tcp(address: &str, client: u64, count: u64) {
     assert_eq!(stored, count, "reports of connection {client} that are on the disk");
 }
 
-fn udp(address: &str, client: u64, count: u64) {
+fn udp(address: &str, client: u64, count: u64, pace: &Pace) {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect(address).unwrap();
     let mut reports = Reports::new(client);
     for number in 0..count {
+        pace.wait(number);
         socket.send(reports.report(number)).unwrap();
     }
 }
@@ -84,7 +107,7 @@ fn udp(address: &str, client: u64, count: u64) {
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [protocol, address, reports, rest @ ..] = &arguments[..] else {
-        panic!("expected: load tcp|udp ADDRESS REPORTS [CONNECTIONS]");
+        panic!("expected: load tcp|udp ADDRESS REPORTS [CONNECTIONS [RATE]]");
     };
     let send = match protocol.as_str() {
         "tcp" => tcp,
@@ -93,10 +116,11 @@ fn main() {
     };
     let connections: u64 = rest.first().map_or(4, |text| text.parse().unwrap());
     let each = reports.parse::<u64>().unwrap() / connections;
+    let rate = rest.get(1).map(|text| text.parse::<f64>().unwrap() / connections as f64);
     let begun = Instant::now();
     std::thread::scope(|scope| {
         for client in 0..connections {
-            scope.spawn(move || send(address, client, each));
+            scope.spawn(move || send(address, client, each, &Pace { begun, rate }));
         }
     });
     let seconds = begun.elapsed().as_secs_f64();
