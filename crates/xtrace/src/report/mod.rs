@@ -19,7 +19,9 @@ mod writer;
 pub use escape::unescape;
 pub use json::JsonReports;
 pub use line_buffer::{BufferedLine, LineBuffer};
-pub use parse::{Line, Lines, Part, Report, Reports};
+pub use parse::{Line, Part, Report, ReportLines, Reports};
 pub use rule::{ReportFault, ReportRule};
 pub use timestamp::parse_timestamp;
+#[cfg(feature = "propagation")]
+pub(crate) use writer::Lines;
 pub use writer::{HEAD, ReportWriter};

@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub enum Part<'a> {
     /// A report.
     Report(Report<'a>),
-    /// Lines that belong to no report, as they do not follow the first line of one: where they begin, and all of
+    /// ReportLines that belong to no report, as they do not follow the first line of one: where they begin, and all of
     /// them.
     Stray(usize, &'a [u8]),
 }
@@ -171,8 +171,8 @@ impl<'a> Report<'a> {
     /// Its lines of keys and values, in order.
     #[must_use]
     #[inline]
-    pub fn lines(&self) -> Lines<'a> {
-        let mut lines = Lines { text: self.text, at: self.begin, offset: self.offset, is_escaped: false, ignored: None };
+    pub fn lines(&self) -> ReportLines<'a> {
+        let mut lines = ReportLines { text: self.text, at: self.begin, offset: self.offset, is_escaped: false, ignored: None };
         // A value of `E` is rare enough to look at the whole line.
         if self.text.get(self.begin) == Some(&b'E') {
             let mut after = lines.clone();
@@ -180,7 +180,7 @@ impl<'a> Report<'a> {
                 && line.key == b"Escaped"
                 && line.value == b"1"
             {
-                lines = Lines { is_escaped: true, ..after };
+                lines = ReportLines { is_escaped: true, ..after };
             }
         }
         lines
@@ -216,7 +216,7 @@ impl<'a> Line<'a> {
 
 /// The lines of a report. Those without a colon are ignored, and counted.
 #[derive(Clone, Debug)]
-pub struct Lines<'a> {
+pub struct ReportLines<'a> {
     text: &'a [u8],
     at: usize,
     /// Of the report.
@@ -226,7 +226,7 @@ pub struct Lines<'a> {
     ignored: Option<(usize, usize)>,
 }
 
-impl Lines<'_> {
+impl ReportLines<'_> {
     /// Whether keys and values are escaped.
     #[must_use]
     #[inline]
@@ -242,7 +242,7 @@ impl Lines<'_> {
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for ReportLines<'a> {
     type Item = Line<'a>;
 
     #[inline]

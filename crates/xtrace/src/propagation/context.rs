@@ -1,0 +1,205 @@
+//! Where an execution is in its task.
+
+use std::fmt;
+
+use super::event::Event;
+use super::random;
+use super::tracer::Tracer;
+use crate::edge::{Edge, EdgeKind};
+use crate::id::{OpId, TaskId};
+use crate::metadata::{Metadata, OptionsFull, ValidMetadata};
+use crate::option::{ChainId, Severity};
+
+/// Where an execution is: its task, its last operation, and other operations that its next event follows.
+///
+/// See [the module](super) for what can be done with it.
+#[derive(Clone, Debug)]
+pub struct Context {
+    metadata: ValidMetadata,
+    /// The edge from the last operation to the next event.
+    kind: EdgeKind,
+    /// The chain of the last operation: after a fork another one than that of the metadata.
+    op_chain: Option<ChainId>,
+    /// Edges to the next event from elsewhere.
+    edges: Vec<Edge>,
+    /// Whether something of another task was to be joined.
+    had_other_task: bool,
+}
+
+/// Something belongs to another task: it does not cause anything here. The next report says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DifferentTask;
+
+impl fmt::Display for DifferentTask {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("that belongs to another task")
+    }
+}
+
+impl std::error::Error for DifferentTask {}
+
+impl Context {
+    /// The begin of a new task. Identifiers of tasks and operations have 8 bytes.
+    #[must_use]
+    pub fn start() -> Self {
+        Self::start_task(TaskId::from(random::nonzero::<8>()))
+    }
+
+    /// The begin of a task with an identifier from elsewhere, or with a random one if this is all zeros.
+    #[must_use]
+    pub fn start_task(task: TaskId) -> Self {
+        let task = if task.is_valid() { task } else { TaskId::from(random::nonzero::<8>()) };
+        Self::of(ValidMetadata::of_nonzero(Metadata::new(task, OpId::from([0; 8]))))
+    }
+
+    /// Where the operation is that metadata name: usually they came with a message.
+    #[must_use]
+    pub fn of(metadata: ValidMetadata) -> Self {
+        let op_chain = chain_of(&metadata);
+        Self { metadata, kind: EdgeKind::Next, op_chain, edges: Vec::new(), had_other_task: false }
+    }
+
+    /// The task.
+    #[must_use]
+    pub fn task_id(&self) -> TaskId {
+        self.metadata.task_id()
+    }
+
+    /// What to send with a message, in the same layer.
+    ///
+    /// They name the last event: what was [joined](Self::join) since then is not in them. So an event should come
+    /// first, if only to say that the message was sent.
+    #[must_use]
+    pub fn metadata(&self) -> &ValidMetadata {
+        &self.metadata
+    }
+
+    /// Sets how important events must be to be reported, here and wherever the metadata come from now on.
+    ///
+    /// # Errors
+    /// If the metadata have no room for the option.
+    pub fn set_threshold(&mut self, threshold: Severity) -> Result<(), OptionsFull> {
+        self.metadata.set_option(Severity::NUMBER, &[threshold.0])
+    }
+
+    /// The same execution in the layer below.
+    #[must_use]
+    pub fn down(&self) -> Self {
+        Self { kind: EdgeKind::Down, ..self.clone() }
+    }
+
+    /// Back from a layer below: the next event follows what happened there, too.
+    ///
+    /// # Errors
+    /// If it belongs to another task.
+    pub fn up_from(&mut self, lower: Self) -> Result<(), DifferentTask> {
+        self.follow(lower, EdgeKind::Up)
+    }
+
+    /// A second execution that goes on at the same time. It gets a random chain, and its first event follows the
+    /// last one here.
+    #[must_use]
+    pub fn fork(&self) -> Self {
+        let mut fork = self.clone();
+        let chain = u16::from_be_bytes(random::any());
+        // Without room for the option, operations are still told apart by their own identifiers.
+        let _ = fork.metadata.set_option(ChainId::NUMBER, &chain.to_be_bytes());
+        fork
+    }
+
+    /// Another execution ends here: the next event follows its last one, too.
+    ///
+    /// # Errors
+    /// If it belongs to another task.
+    pub fn join(&mut self, other: Self) -> Result<(), DifferentTask> {
+        self.follow(other, EdgeKind::Next)
+    }
+
+    /// A message arrived in this layer: the next event follows the operation that sent it, too.
+    ///
+    /// # Errors
+    /// If it belongs to another task.
+    pub fn receive(&mut self, metadata: ValidMetadata) -> Result<(), DifferentTask> {
+        self.follow(Self::of(metadata), EdgeKind::Next)
+    }
+
+    fn follow(&mut self, other: Self, kind: EdgeKind) -> Result<(), DifferentTask> {
+        if other.task_id() != self.task_id() {
+            self.had_other_task = true;
+            return Err(DifferentTask);
+        }
+        let op = other.metadata.op_id();
+        if op != self.metadata.op_id() && op.is_valid() {
+            let chain = other.op_chain.filter(|chain| Some(*chain) != chain_of(&self.metadata));
+            self.add(Edge { op, kind, chain });
+        }
+        for edge in other.edges {
+            self.add(edge);
+        }
+        self.had_other_task |= other.had_other_task;
+        Ok(())
+    }
+
+    fn add(&mut self, edge: Edge) {
+        if !self.edges.contains(&edge) {
+            self.edges.push(edge);
+        }
+    }
+
+    /// Something happens. Nothing is changed before the event is [sent](Event::send).
+    pub fn event<'e>(&'e mut self, tracer: &'e Tracer, label: &str) -> Event<'e> {
+        Event::new(self, tracer, Severity::UNSET, label)
+    }
+
+    /// Something of a certain importance happens. It is not reported, and then changes nothing, if that is above
+    /// the threshold of the task.
+    pub fn event_of<'e>(&'e mut self, tracer: &'e Tracer, severity: Severity, label: &str) -> Event<'e> {
+        Event::new(self, tracer, severity, label)
+    }
+
+    /// Whether an event of an importance is reported.
+    #[must_use]
+    pub fn reports(&self, severity: Severity) -> bool {
+        Severity::threshold_of(self.metadata.as_ref()).reports(severity)
+    }
+
+    /// The metadata of a new operation, with a random identifier of the same length; and the edge from the last one.
+    pub(super) fn next(&self, tracer: &Tracer) -> (ValidMetadata, Option<Edge>) {
+        let mut next = self.metadata.clone();
+        let op = match self.metadata.op_id().as_bytes().len() {
+            4 => OpId::from(random::nonzero::<4>()),
+            _ => OpId::from(random::nonzero::<8>()),
+        };
+        // It is not all zeros.
+        let edge = next.advance(op, self.kind, tracer.registry()).unwrap_or_default();
+        let chain = self.op_chain.filter(|chain| Some(*chain) != chain_of(&self.metadata));
+        (next, edge.map(|edge| Edge { chain, ..edge }))
+    }
+
+    pub(super) fn edges(&self) -> &[Edge] {
+        &self.edges
+    }
+
+    pub(super) fn had_other_task(&self) -> bool {
+        self.had_other_task
+    }
+
+    /// An event was reported: it is the last operation now.
+    pub(super) fn advance_to(&mut self, metadata: ValidMetadata) {
+        self.op_chain = chain_of(&metadata);
+        self.metadata = metadata;
+        self.kind = EdgeKind::Next;
+        self.edges.clear();
+        self.had_other_task = false;
+    }
+}
+
+fn chain_of(metadata: &ValidMetadata) -> Option<ChainId> {
+    ChainId::of(metadata.as_ref()).ok().flatten()
+}
+
+impl From<ValidMetadata> for Context {
+    fn from(metadata: ValidMetadata) -> Self {
+        Self::of(metadata)
+    }
+}
