@@ -135,6 +135,7 @@ impl ReportSource {
                         count => format!("{}, but this one and {} more have no colon", rule.statement(), count - 1),
                     });
                 }
+                maker.faults.make_contiguous().sort_by_key(|fault| fault.offset);
                 if !report.is_ended() {
                     let rule = ReportRule::LineEnd;
                     maker.fault(rule, parts.offset(), || format!("{}, but the file ends", rule.statement()));
@@ -179,7 +180,8 @@ impl ReportSource {
             name: fault.rule.name(),
             statement: fault.statement,
             remedy: remedy(fault.rule),
-            record: Some(self.reports),
+            // What lies between reports has no number.
+            record: Some(self.reports).filter(|_| fault.skipped == 0 && fault.rule != ReportRule::JsonSyntax),
             fatal: fault.rule.is_fatal(),
         };
         let damage = Damage::new(&*self.file, fault.offset as u64 * 8, rule.into());

@@ -64,7 +64,7 @@ impl<'a> Reports<'a> {
         while next < text.len() && is_blank_line(line) {
             (line, next) = reports.line_at(next);
         }
-        line.starts_with(ANY_HEAD)
+        is_head(line)
     }
 
     /// Where the line at an offset ends, and where the next one begins.
@@ -81,7 +81,7 @@ impl<'a> Reports<'a> {
     fn skip_lines(&mut self) -> usize {
         while self.at < self.text.len() {
             let (line, next) = self.line_at(self.at);
-            if is_blank_line(line) || line.starts_with(ANY_HEAD) {
+            if is_blank_line(line) || is_head(line) {
                 break;
             }
             self.at = next;
@@ -104,10 +104,10 @@ impl<'a> Iterator for Reports<'a> {
             if is_blank_line(line) {
                 continue;
             }
-            if !line.starts_with(ANY_HEAD) {
+            if !is_head(line) {
                 let mut end = self.skip_lines();
                 // What is between two of them is not looked at one by one.
-                while end < self.text.len() && !self.text[end..].starts_with(ANY_HEAD) {
+                while end < self.text.len() && !is_head(self.line_at(end).0) {
                     (_, self.at) = self.line_at(end);
                     end = self.skip_lines();
                 }
@@ -283,6 +283,12 @@ const fn is_blank(byte: u8) -> bool {
     byte <= b' '
 }
 
+/// Whether a line is the first one of a report, of any version: no key begins like this.
+#[inline]
+fn is_head(line: &[u8]) -> bool {
+    line.starts_with(ANY_HEAD) && !line.contains(&b':')
+}
+
 fn is_blank_line(line: &[u8]) -> bool {
     match line {
         [] => true,
@@ -365,6 +371,9 @@ mod tests {
         assert_eq!(read(text), ["6: 1.0", "A=1", "40: 2.0", "A=2"]);
         let text = "a\n\nb: c\n\nX-Trace Report ver 1.0\nA: 1\n\nd\n";
         assert_eq!(read(text), ["0: stray \"a\\n\\nb: c\"", "9: 1.0", "A=1", "38: stray \"d\""]);
+        // A key is no first line.
+        let text = "X-Trace Report ver 1.0\nX-Trace Report ver 1.0: 1\n";
+        assert_eq!(read(text), ["0: 1.0", "X-Trace Report ver 1.0=1"]);
         assert_eq!(read(""), [""; 0]);
         assert_eq!(read("\n \r\n"), [""; 0]);
         let mut reports = Reports::new(text.as_bytes());

@@ -3,5 +3,7 @@
 
 mod document;
 mod properties;
+mod reader;
+mod reports;
 mod support;
 mod vectors;
