@@ -220,9 +220,7 @@ impl EventMaker {
         {
             self.found(ReportRule::EdgeLength, offset, value);
         }
-        if !edge.is_root() {
-            self.said.causes.push((edge.kind, edge.op));
-        }
+        self.said.causes.push((edge.kind, edge.op));
     }
 
     fn push_contexts(&mut self, shape: &Shape) {

@@ -39,7 +39,7 @@ impl Form {
     /// How much of a file has to be looked at to recognise what it is, as far as its first [`FIRST`] bytes say.
     pub(super) fn probed(first: &[u8]) -> usize {
         let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first).trim_ascii_start();
-        if matches!(first, [b'[' | b'{', ..]) { PROBED } else { FIRST }
+        if matches!(first, [] | [b'[' | b'{', ..]) { PROBED } else { FIRST }
     }
 }
 
