@@ -1,7 +1,7 @@
 //! What it takes to read reports: as text, as JSON, and as events of ichnos.
 //!
 //! `cargo bench -p ichnos-xtrace --bench report`
-#![allow(missing_docs, clippy::unwrap_used)]
+#![allow(missing_docs, clippy::unwrap_used, clippy::panic)]
 
 use std::hint::black_box;
 

@@ -27,8 +27,8 @@ pub mod propagation;
 pub use edge::{Edge, EdgeError, EdgeKind};
 pub use find::{Identifier, find_identifiers};
 pub use id::{IdError, OpId, TaskId};
-#[cfg(feature = "reader")]
-pub use reader::XTrace;
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
 #[cfg(feature = "propagation")]
 pub use propagation::{Context, Tracer};
+#[cfg(feature = "reader")]
+pub use reader::XTrace;

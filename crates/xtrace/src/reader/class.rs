@@ -4,8 +4,8 @@ use std::sync::{Arc, LazyLock};
 
 use ichnos_model::{
     BitField, ByteOrder, CauseKind, ClockClass, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
-    FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep, LogLevel, LogRole, LogSeverity,
-    LogText, Meaning, Meanings, Member, Scope, TraceClass,
+    FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep, LogLevel, LogRole,
+    LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
 };
 
 use super::log_text;
@@ -81,7 +81,8 @@ pub(super) fn trace_class(clock_offset: i128) -> Option<TraceClass> {
 fn common_context() -> FieldClass {
     let text = || FieldClass::optional(FieldClass::string());
     let texts = || FieldClass::optional(array_of_values(FieldClass::string()));
-    let chain = IntegerProperties { preferred_base: DisplayBase::Hexadecimal, ..IntegerProperties::default() };
+    let chain =
+        IntegerProperties { preferred_base: DisplayBase::Hexadecimal, ..IntegerProperties::default() };
     let bits = BitField::new(16, ByteOrder::LittleEndian, 8);
     let chain = FieldClass::new(FieldKind::Integer { bits, integer: chain });
     FieldClass::structure([

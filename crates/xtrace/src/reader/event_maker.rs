@@ -109,17 +109,12 @@ impl EventMaker {
         self.values.clear();
         self.said.clear();
         (self.class, self.cycles) = (None, None);
-        let mut shapes = std::mem::replace(&mut self.shapes, Shapes::new(0));
-        let shape = shapes.get(&self.keys, &self.trace);
-        let is_made = shape.is_some();
-        if let Some(shape) = shape {
-            self.class = Some(Arc::clone(&shape.class));
-            self.understand(shape, bytes, offset);
-            self.push_contexts(shape);
-            self.push_payload(shape, bytes);
-        }
-        self.shapes = shapes;
-        is_made
+        let Some(shape) = self.shapes.get(&self.keys, &self.trace) else { return false };
+        self.class = Some(Arc::clone(&shape.class));
+        self.understand(&shape, bytes, offset);
+        self.push_contexts(&shape);
+        self.push_payload(&shape, bytes);
+        true
     }
 
     /// Reads what lines say beyond their texts.
@@ -244,11 +239,14 @@ impl EventMaker {
         if !shape.numbers.is_empty() {
             values.begin(Scope::SpecificContext);
             for role in &shape.numbers {
-                push_number(values, match role {
-                    Role::Process => said.numbers[0],
-                    Role::Thread => said.numbers[1],
-                    _ => said.numbers[2],
-                });
+                push_number(
+                    values,
+                    match role {
+                        Role::Process => said.numbers[0],
+                        Role::Thread => said.numbers[1],
+                        _ => said.numbers[2],
+                    },
+                );
             }
         }
     }

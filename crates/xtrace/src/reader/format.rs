@@ -6,8 +6,8 @@ use std::sync::Arc;
 use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
 use ichnos_model::plan::PlanError;
 use ichnos_model::{
-    Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace, TextPosition,
-    Trace,
+    Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
+    TextPosition, Trace,
 };
 
 use super::class;

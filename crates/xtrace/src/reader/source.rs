@@ -6,7 +6,10 @@ use ichnos_io::Bytes;
 use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSource};
 
 use super::event_maker::EventMaker;
-use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
+use crate::report::{
+    JsonReports, LineBuffer, MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Report, ReportFault, ReportRule,
+    Reports,
+};
 
 /// How reports are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +111,18 @@ impl ReportSource {
                 };
                 self.reports += 1;
                 maker.begin();
+                if is_too_large(&report) {
+                    let rule = ReportRule::ReportSize;
+                    let fault = ReportFault::new(rule, report.offset(), rule.statement());
+                    maker.faults.push_back(fault.skipping(report.as_bytes().len()));
+                    return true;
+                }
                 if !report.has_known_version() {
                     let rule = ReportRule::ReportVersion;
                     let version = String::from_utf8_lossy(report.version()).escape_debug().to_string();
-                    maker.fault(rule, report.offset(), || format!("{}, but it is `{version}`", rule.statement()));
+                    maker.fault(rule, report.offset(), || {
+                        format!("{}, but it is `{version}`", rule.statement())
+                    });
                 }
                 let mut lines = report.lines();
                 self.is_waiting = if lines.is_escaped() {
@@ -119,9 +130,8 @@ impl ReportSource {
                         maker.fault(ReportRule::Escape, offset, || ReportRule::Escape.statement().to_owned());
                     }
                     lines.by_ref().for_each(drop);
-                    let (values, places) = buffer.places();
-                    places.for_each(|(key, value, offset)| maker.line(key, value, offset));
-                    maker.finish(values, report.offset())
+                    buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+                    maker.finish(buffer.as_bytes(), report.offset())
                 } else {
                     for line in lines.by_ref() {
                         maker.line(line.key, line.offset..line.offset + line.value.len(), line.offset);
@@ -132,7 +142,9 @@ impl ReportSource {
                     let rule = ReportRule::LineColon;
                     maker.fault(rule, first, || match count {
                         1 => format!("{}, but this one has no colon", rule.statement()),
-                        count => format!("{}, but this one and {} more have no colon", rule.statement(), count - 1),
+                        count => {
+                            format!("{}, but this one and {} more have no colon", rule.statement(), count - 1)
+                        }
                     });
                 }
                 maker.faults.make_contiguous().sort_by_key(|fault| fault.offset);
@@ -154,12 +166,13 @@ impl ReportSource {
                 }
                 self.reports += 1;
                 maker.begin();
-                let (values, places) = buffer.places();
-                places.for_each(|(key, value, offset)| maker.line(key, value, offset));
-                self.is_waiting = maker.finish(values, reports.report_offset());
+                buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+                self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
                 if let Some(offset) = reports.odd_value() {
                     let rule = ReportRule::JsonValue;
-                    maker.fault(rule, offset, || format!("{}: it is taken as the text that it is", rule.statement()));
+                    maker.fault(rule, offset, || {
+                        format!("{}: it is taken as the text that it is", rule.statement())
+                    });
                 }
                 (begin, reports.offset())
             }
@@ -169,7 +182,8 @@ impl ReportSource {
             self.released = end;
         }
         if !self.is_waiting {
-            let damage = DamageKind::Unreadable("the limits are too low for the class of this report".to_owned());
+            let damage =
+                DamageKind::Unreadable("the limits are too low for the class of this report".to_owned());
             self.refused = Some((begin, damage));
         }
         true
@@ -226,6 +240,14 @@ impl RecordSource for ReportSource {
     }
 }
 
+/// Whether there is no room for a report.
+fn is_too_large(report: &Report<'_>) -> bool {
+    let bytes = report.as_bytes().len();
+    // A line has at least a colon and a line break.
+    bytes > MAX_REPORT_LENGTH
+        || bytes / 2 > MAX_REPORT_LINES && report.lines().nth(MAX_REPORT_LINES).is_some()
+}
+
 /// What the owner of a file can do about a broken rule.
 fn remedy(rule: ReportRule) -> &'static str {
     match rule {
@@ -233,12 +255,21 @@ fn remedy(rule: ReportRule) -> &'static str {
             "a value with an empty line in it, or something else was written into the file: what wrote the reports \
              should escape values"
         }
-        ReportRule::JsonSyntax => "bytes of the file were changed or are missing: get it again from where it came from",
+        ReportRule::ReportSize => {
+            "the report is skipped; bytes of the file were changed, or the program that reported it should be corrected"
+        }
+        ReportRule::JsonSyntax => {
+            "bytes of the file were changed or are missing: get it again from where it came from"
+        }
         ReportRule::MetadataMissing | ReportRule::Metadata | ReportRule::MetadataValid => {
             "the event is read without its task; the program that reported it should be corrected"
         }
-        ReportRule::Edge => "the event is read without this edge; the program that reported it should be corrected",
-        ReportRule::Timestamp => "the event is read without a time; the program that reported it should be corrected",
+        ReportRule::Edge => {
+            "the event is read without this edge; the program that reported it should be corrected"
+        }
+        ReportRule::Timestamp => {
+            "the event is read without a time; the program that reported it should be corrected"
+        }
         _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
     }
 }

@@ -140,6 +140,11 @@ impl JsonReports {
         self.is_in_report = false;
         let begin = self.at;
         match self.find(json, lines) {
+            Ok(Some(_)) if lines.is_cut() => {
+                let rule = ReportRule::ReportSize;
+                let fault = ReportFault::new(rule, self.report, rule.statement());
+                Some(Err(fault.skipping(self.at - self.report)))
+            }
             Ok(found) => found.map(Ok),
             Err(wrong) => Some(Err(self.resume(json, begin, wrong))),
         }
@@ -208,26 +213,26 @@ impl JsonReports {
                         self.open.pop();
                     }
                 }
-                (Some(_), Some(_)) if self.is_behind_value => return wrong(self.at, "a comma or the end of a list"),
+                (Some(_), Some(_)) if self.is_behind_value => {
+                    return wrong(self.at, "a comma or the end of a list");
+                }
                 (Some(b'['), _) if self.open.len() < MOST_NESTED => {
                     self.at += 1;
                     self.open.push(Around::List);
                     self.is_behind_value = false;
                 }
-                (Some(b'{'), _) => {
-                    match find_reports(json, self.at)? {
-                        Some(reports) if self.open.len() + 1 < MOST_NESTED => {
-                            self.at = reports + 1;
-                            self.open.extend([Around::Task, Around::List]);
-                            self.is_behind_value = false;
-                        }
-                        _ => {
-                            let is_report = self.read_report(json, lines)?;
-                            self.is_behind_value = true;
-                            return Ok(Some(is_report));
-                        }
+                (Some(b'{'), _) => match find_reports(json, self.at)? {
+                    Some(reports) if self.open.len() + 1 < MOST_NESTED => {
+                        self.at = reports + 1;
+                        self.open.extend([Around::Task, Around::List]);
+                        self.is_behind_value = false;
                     }
-                }
+                    _ => {
+                        let is_report = self.read_report(json, lines)?;
+                        self.is_behind_value = true;
+                        return Ok(Some(is_report));
+                    }
+                },
                 _ => return wrong(self.at, "an object"),
             }
         }
@@ -243,7 +248,8 @@ impl JsonReports {
             return Ok(false);
         }
         loop {
-            at = read_string(json, at, "a key", lines.begin_key())?;
+            lines.begin_key();
+            at = read_string(json, at, "a key", lines)?;
             let key = lines.end_key();
             at = expect(json, at, b':', "a colon")?;
             at = skip_blanks(json, at);
@@ -302,7 +308,7 @@ impl JsonReports {
     ) -> Parsed<usize> {
         let begin = lines.bytes().len();
         let end = match json.get(at) {
-            Some(b'"') => read_string(json, at, "a string", lines.bytes())?,
+            Some(b'"') => read_string(json, at, "a string", lines)?,
             Some(first) => {
                 let end = skip_value(json, at)?;
                 let text = json.get(at..end).unwrap_or_default();
@@ -312,12 +318,16 @@ impl JsonReports {
                 if matches!(first, b'{' | b'[' | b't' | b'f') {
                     self.odd_value = self.odd_value.or(Some(at));
                 }
-                lines.bytes().extend_from_slice(text);
+                if lines.has_room(text.len()) {
+                    lines.bytes().extend_from_slice(text);
+                }
                 end
             }
             None => return Err(Wrong { at, expected: "a value" }),
         };
-        lines.end_value(key, begin, at);
+        if lines.has_room(0) {
+            lines.end_value(key, begin, at);
+        }
         Ok(end)
     }
 }
@@ -412,8 +422,13 @@ fn skip_string(json: &[u8], at: usize, expected: &'static str) -> Parsed<usize> 
 }
 
 /// Appends what a string stands for; where it ends.
-fn read_string(json: &[u8], at: usize, expected: &'static str, out: &mut Vec<u8>) -> Parsed<usize> {
+fn read_string(json: &[u8], at: usize, expected: &'static str, lines: &mut LineBuffer) -> Parsed<usize> {
     let end = skip_string(json, at, expected)?;
+    // What is escaped is never shorter than what it stands for.
+    if !lines.has_room(end - at) {
+        return Ok(end);
+    }
+    let out = lines.bytes();
     let mut rest = json.get(at + 1..end - 1).unwrap_or_default();
     let wrong = |rest: &[u8]| Wrong { at: end - 1 - rest.len(), expected: "an escape" };
     while let Some(found) = memchr::memchr(b'\\', rest) {
@@ -499,7 +514,9 @@ fn skip_value(json: &[u8], at: usize) -> Parsed<usize> {
             let length = rest.iter().position(|byte| !is_part(byte)).unwrap_or(rest.len());
             let text = rest.get(..length).unwrap_or_default();
             let is_number = text.iter().any(u8::is_ascii_digit)
-                && text.iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
+                && text
+                    .iter()
+                    .all(|byte| byte.is_ascii_digit() || matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E'));
             if is_number || matches!(text, b"null" | b"true" | b"false") {
                 Ok(at + length)
             } else {

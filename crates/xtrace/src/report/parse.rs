@@ -172,7 +172,13 @@ impl<'a> Report<'a> {
     #[must_use]
     #[inline]
     pub fn lines(&self) -> ReportLines<'a> {
-        let mut lines = ReportLines { text: self.text, at: self.begin, offset: self.offset, is_escaped: false, ignored: None };
+        let mut lines = ReportLines {
+            text: self.text,
+            at: self.begin,
+            offset: self.offset,
+            is_escaped: false,
+            ignored: None,
+        };
         // A value of `E` is rare enough to look at the whole line.
         if self.text.get(self.begin) == Some(&b'E') {
             let mut after = lines.clone();

@@ -92,7 +92,8 @@ fn words(trace: &dyn TraceInput, window: Window) -> Vec<String> {
                 Message::Event(event) => {
                     assert_eq!(head.nanoseconds(), event.nanoseconds());
                     assert_eq!(head.class_index(), event.class_index());
-                    let mut text = event.nanoseconds().map_or_else(|| "-".to_owned(), |time| time.to_string());
+                    let mut text =
+                        event.nanoseconds().map_or_else(|| "-".to_owned(), |time| time.to_string());
                     for scope in [Scope::CommonContext, Scope::SpecificContext, Scope::Payload] {
                         text += ";";
                         for (name, value) in Values::of(&event, scope) {
@@ -149,8 +150,7 @@ fn what_lines_mean() {
     assert_eq!(read(&text, true), [expected]);
 
     // JSON of servers without metadata.
-    let json =
-        r#"[{"TaskID": "00000000000000ff", "EventID": "-1", "ParentEventID": ["1", "-2"], "Timestamp": 1500}]"#;
+    let json = r#"[{"TaskID": "00000000000000ff", "EventID": "-1", "ParentEventID": ["1", "-2"], "Timestamp": 1500}]"#;
     let expected = "1500000000000; task_id=00000000000000FF operation_id=FFFFFFFFFFFFFFFF \
                     predecessors=0000000000000001 predecessors=FFFFFFFFFFFFFFFE;; \
                     TaskID=00000000000000ff EventID=-1 ParentEventID=1 ParentEventID=-2 Timestamp=1500";
@@ -247,7 +247,8 @@ fn rules_are_told() {
     };
     assert_eq!(read(&text, false), expected.iter().filter(is_told).cloned().collect::<Vec<_>>());
 
-    let json = r#"[{"X-Trace":"10CAFEBABE01020304","a":true},{"X-Trace" 1},{"X-Trace":"10CAFEBABE01020304"}]"#;
+    let json =
+        r#"[{"X-Trace":"10CAFEBABE01020304","a":true},{"X-Trace" 1},{"X-Trace":"10CAFEBABE01020304"}]"#;
     assert_eq!(
         read(json, true),
         [
@@ -317,6 +318,28 @@ fn no_line_is_lost_however_many_classes_there_are() {
         }
         assert_eq!(events, reports.len());
     });
+}
+
+#[test]
+fn reports_that_are_too_large() {
+    let small = format!("{HEAD}X-Trace: 10CAFEBABE01020304\n\n");
+    let lines = |count: usize| format!("{HEAD}{}\n", "a:\n".repeat(count));
+    let text = format!("{small}{}{small}{}", lines(65_536), lines(65_537));
+    let expected = ["-;;; li", &format!("report-size at {}", 2 * small.len() + lines(65_536).len())];
+    let found = read(&text, false);
+    let found: Vec<&str> =
+        found.iter().map(|word| word.get(..7).filter(|_| word.len() > 999).unwrap_or(word)).collect();
+    assert!(found.contains(&expected[0]) && found.contains(&expected[1]), "{found:?}");
+
+    let value = "x".repeat(17 << 20);
+    let text = format!("{small}{HEAD}a: {value}\n\n{small}");
+    assert_eq!(read(&text, false)[1..2], [format!("report-size at {}", small.len())]);
+    assert_eq!(read(&text, false).len(), 3);
+    let one = r#"{"X-Trace": "10CAFEBABE01020304"}"#;
+    for large in [format!("{{\"a\": \"{value}\"}}"), format!("{{\"a\": [{}1]}}", "1,".repeat(65_536))] {
+        let found = read(&format!("[{one},{large},{one}]"), false);
+        assert_eq!((found.len(), &*found[1]), (3, "report-size at 35"));
+    }
 }
 
 #[test]

@@ -106,8 +106,26 @@ fn recorded_reports_are_the_same_as_text_and_as_json() {
 /// A text that is hard to write.
 fn random_text(random: &mut Random) -> Vec<u8> {
     const PIECES: &[&[u8]] = &[
-        b"a", b"\n", b"\r", b":", b" ", b"\t", b"\\", b"n", b"x3A", b"\0", b"\xFF", "\u{20AC}".as_bytes(), b"Escaped",
-        b"X-Trace Report ver 1.0", b"1", b"\n\n", b"{", b"\"", b"]", b"\x7F",
+        b"a",
+        b"\n",
+        b"\r",
+        b":",
+        b" ",
+        b"\t",
+        b"\\",
+        b"n",
+        b"x3A",
+        b"\0",
+        b"\xFF",
+        "\u{20AC}".as_bytes(),
+        b"Escaped",
+        b"X-Trace Report ver 1.0",
+        b"1",
+        b"\n\n",
+        b"{",
+        b"\"",
+        b"]",
+        b"\x7F",
     ];
     let pieces = random.index(6);
     (0..pieces).flat_map(|_| random.pick(PIECES).to_vec()).collect()
@@ -174,8 +192,7 @@ fn random_json(random: &mut Random, reports: &[Lines]) -> String {
         2 => write(&serde_json::json!({"id": "a", "x": [{}], "reports": objects, "y": [1]}), random),
         _ => {
             let (first, rest) = objects.split_at(objects.len() / 2);
-            let tasks =
-                serde_json::json!([{"reports": first}, {"id": ["\"reports\":["], "reports": rest, "z": "]}"}]);
+            let tasks = serde_json::json!([{"reports": first}, {"id": ["\"reports\":["], "reports": rest, "z": "]}"}]);
             write(&tasks, random)
         }
     }
@@ -210,7 +227,8 @@ fn any_bytes_are_read() {
         report.line("Label", "a\nb");
         text
     };
-    let json = br#"[{"id":"a","reports":[{"X-Trace":["10CAFEBABE01020304"],"Label":"a\u00e4\ud83d\ude00\n"}]}]"#;
+    let json =
+        br#"[{"id":"a","reports":[{"X-Trace":["10CAFEBABE01020304"],"Label":"a\u00e4\ud83d\ude00\n"}]}]"#;
     cases(5_000, |random| {
         let mut bytes = match random.index(3) {
             0 => [&text[..], b"\n", &text].concat(),
@@ -292,7 +310,11 @@ fn values_in_json() {
     assert_eq!(lines, ["0a", "-1", "true", "1.5", "{\"b\":[1, \"]\"]}", "[2]", "\u{1F600}\u{FFFD}", "5"]);
     assert!(reports.odd_value().is_some_and(|at| json[at..].starts_with(b"true")));
     assert!(JsonReports::recognise(json));
-    assert!(!JsonReports::recognise(b"{\"a\": 1}") && !JsonReports::recognise(b"[]") && !JsonReports::recognise(b""));
+    assert!(
+        !JsonReports::recognise(b"{\"a\": 1}")
+            && !JsonReports::recognise(b"[]")
+            && !JsonReports::recognise(b"")
+    );
     // A beginning is enough.
     let whole = br#"  [{"id": "x", "reports": [{"Host": ["a"], "X-Trace": ["10CAFEBABE01020304"], "Label": ["a"]}]}]"#;
     assert!(JsonReports::recognise(whole) && JsonReports::recognise(&whole[..80]));
