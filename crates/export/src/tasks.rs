@@ -42,8 +42,9 @@ pub struct Tasks {
     open_edges: Vec<(u32, OpenEdge)>,
     /// Task by task, by time.
     events: Vec<(u32, TaskEvent)>,
-    /// How many copies of events there were, by task.
+    /// How many copies of events there were, and how many edges from nothing, by task.
     copies: Vec<u64>,
+    marked_roots: Vec<u64>,
 }
 
 /// What is known of an operation.
@@ -87,9 +88,10 @@ pub struct TaskSummary {
     pub end: Option<i128>,
     /// How many operations it has.
     pub nodes: u64,
-    /// How many edges there are between them.
+    /// How many edges its operations name: those between them, those that dangle, and those from nothing, by which some
+    /// formats mark the first operation.
     pub edges: u64,
-    /// How many nodes the longest path has.
+    /// How many edges the longest path has.
     pub depth: u64,
     /// Operations without a cause that is known.
     pub roots: u64,
@@ -170,13 +172,17 @@ impl Tasks {
             })
             .collect();
         events.sort_by_key(|(task, event)| (*task, event.time));
-        let mut copies = vec![0u64; ids.len()];
-        for number in &all.copies {
-            if let Some(copies) = copies.get_mut(task(*number) as usize) {
-                *copies += 1;
+        let by_task = |operations: &[u32]| {
+            let mut counts = vec![0u64; ids.len()];
+            for number in operations {
+                if let Some(count) = counts.get_mut(task(*number) as usize) {
+                    *count += 1;
+                }
             }
-        }
-        Self { all, ids, members, member_ends, local, edges, open_edges, events, copies }
+            counts
+        };
+        let (copies, marked_roots) = (by_task(&all.copies), by_task(&all.marked_roots));
+        Self { all, ids, members, member_ends, local, edges, open_edges, events, copies, marked_roots }
     }
 
     /// How many tasks there are.
@@ -276,6 +282,7 @@ impl Tasks {
         let times = events.clone().map(|event| event.time).filter(|time| *time != NO_TIME).map(i128::from);
         let begins = nodes().filter_map(|node| graph.begin(node));
         let ends = nodes().filter_map(|node| graph.end(node));
+        let marked_roots = self.marked_roots.get(task).copied().unwrap_or_default();
         let (backward, most_backward) = graph.backward_edges();
         let title = nodes().filter_map(|node| graph.member(node)).find(|member| member.events > 0);
         let title = title
@@ -287,7 +294,7 @@ impl Tasks {
             begin: begins.chain(times.clone()).min(),
             end: ends.chain(times).max(),
             nodes: graph.len().into(),
-            edges: graph.edges() as u64,
+            edges: (graph.edges() + graph.cycles.len() + graph.dangling.len()) as u64 + marked_roots,
             depth: graph.depth().into(),
             roots: graph.roots().count() as u64,
             dangling: graph.dangling.len() as u64,

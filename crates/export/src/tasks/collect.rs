@@ -164,6 +164,7 @@ impl TaskCollector {
                 number
             }
         };
+        all.marked_roots.extend((0..said.no_causes).map(|_| number));
         for (cause, kind) in &said.causes {
             let (to, kind) = (number, *kind);
             match all.find(group, *cause) {

@@ -121,6 +121,8 @@ pub(super) struct Said {
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
     pub(super) causes: Vec<(Identifier, CauseKind)>,
+    /// How many of the causes are nothing, which is how some formats mark the first operation of a task.
+    pub(super) no_causes: u32,
     pub(super) mentions: Vec<Mention>,
     pub(super) message: Vec<u8>,
     /// By [`Part`].
@@ -132,6 +134,7 @@ impl Said {
     fn clear(&mut self) {
         (self.task, self.operation) = (None, None);
         self.causes.clear();
+        self.no_causes = 0;
         self.mentions.clear();
         self.message.clear();
         self.places.iter_mut().for_each(Vec::clear);
@@ -185,9 +188,10 @@ impl Reader<'_> {
         match self.uses.get(field.index()) {
             Some(Use::Task) => said.task = said.task.or_else(|| Identifier::of_value(value)),
             Some(Use::Operation) => said.operation = said.operation.or_else(|| Identifier::of_value(value)),
-            Some(Use::Cause(kind)) => {
-                said.causes.extend(Identifier::of_value(value).map(|cause| (cause, *kind)));
-            }
+            Some(Use::Cause(kind)) => match Identifier::of_value(value) {
+                Some(cause) => said.causes.push((cause, *kind)),
+                None => said.no_causes += 1,
+            },
             Some(Use::Place(part)) => {
                 let place = &mut said.places[*part as usize];
                 if place.is_empty()

@@ -39,7 +39,7 @@ pub struct TaskGraph<'t> {
     pub(super) nodes: Vec<u32>,
     causes: Edges,
     effects: Edges,
-    /// How many nodes the longest path to each node has, with both of its ends.
+    /// How many edges the longest path to each node has.
     depths: Vec<u32>,
     /// Edges that were left out because they close a cycle: from, to.
     pub(super) cycles: Vec<(u32, u32)>,
@@ -127,10 +127,10 @@ impl<'t> TaskGraph<'t> {
         let to_effects = edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind }));
         let to_causes = edges.iter().map(|(from, to, kind)| (*to, TaskEdge { node: *from, kind: *kind }));
         let (effects, causes) = (Edges::new(count, to_effects), Edges::new(count, to_causes));
-        let mut depths = vec![1u32; count];
+        let mut depths = vec![0u32; count];
         for node in 0..count as u32 {
             let above = causes.of(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
-            let depth = above.map_or(1, |above| above + 1);
+            let depth = above.map_or(0, |above| above + 1);
             depths[node as usize] = depth;
         }
         let nodes = order.iter().filter_map(|node| members.get(*node as usize)).copied().collect();
@@ -190,7 +190,7 @@ impl<'t> TaskGraph<'t> {
         &self.cycles
     }
 
-    /// How many nodes the longest path has.
+    /// How many edges the longest path has.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.depths.iter().copied().max().unwrap_or_default()

@@ -103,7 +103,9 @@ pub(super) struct Collected {
     pub(super) events: Vec<TaskEvent>,
     pub(super) names: Names,
     pub(super) places: Vec<Place>,
-    /// Events that were there twice.
+    /// Operations with an edge from nothing.
+    pub(super) marked_roots: Vec<u32>,
+    /// Operations of events that were there twice.
     pub(super) copies: Vec<u32>,
     pub(super) left_out: u64,
     /// Whether times of some data streams are not since the Unix epoch.

@@ -17,7 +17,16 @@ fn add(all: &mut Collected, group: u32, number: u32, begin: i64, label: &str) ->
     if all.places.is_empty() {
         all.places.push(Place { machine: label, text: label });
     }
-    all.add(Operation { id: id(number), events: 1, group, begin, end: begin, label, place: 0, fingerprint: 0 })
+    all.add(Operation {
+        id: id(number),
+        events: 1,
+        group,
+        begin,
+        end: begin,
+        label,
+        place: 0,
+        fingerprint: 0,
+    })
 }
 
 fn next(from: u32, to: u32) -> Edge {
@@ -52,7 +61,7 @@ fn forks_and_joins_are_drawn() {
     let graph = tasks.graph(0);
     let expected = ["o", "├─┬─╮", "o │ │", "│ o │", "│ │ o", "├─╯ │", "o   │", "├───╯", "o"];
     assert_eq!(drawing(&graph), expected);
-    assert_eq!((graph.len(), graph.edges(), graph.depth()), (6, 7, 4));
+    assert_eq!((graph.len(), graph.edges(), graph.depth()), (6, 7, 3));
     assert_eq!(graph.critical_path(), [0, 2, 4, 5]);
 }
 
@@ -60,7 +69,7 @@ fn forks_and_joins_are_drawn() {
 fn cycles_are_broken_and_reported() {
     let tasks = task(4, &[(0, 1), (1, 2), (2, 1), (2, 3), (3, 3)]);
     let graph = tasks.graph(0);
-    assert_eq!((graph.len(), graph.edges(), graph.depth()), (4, 3, 4));
+    assert_eq!((graph.len(), graph.edges(), graph.depth()), (4, 3, 3));
     assert_eq!(graph.cycles(), [(2, 1), (3, 3)]);
     assert_eq!(tasks.summary(0).unwrap().cycles, 2);
 }
@@ -110,7 +119,7 @@ fn operations_of_traces_join_tasks() {
     let tasks = Tasks::new(all);
     let graph = tasks.graph(tasks.find(&long.to_string())[0]);
     // The operation that only the text of an event names is one, too.
-    assert_eq!((graph.len(), graph.edges(), graph.depth()), (4, 2, 3));
+    assert_eq!((graph.len(), graph.edges(), graph.depth()), (4, 2, 2));
     assert_eq!(graph.joined_events().len(), 2);
     let named = graph.operation(2).unwrap();
     assert_eq!((named.begin, named.events), (15, 0));
