@@ -9,6 +9,8 @@
 #[cfg(feature = "alloc")]
 extern crate alloc;
 
+#[cfg(feature = "alloc")]
+pub mod carrier;
 pub mod dialect;
 mod edge;
 pub mod find;
@@ -21,6 +23,8 @@ pub mod report;
 
 #[cfg(feature = "propagation")]
 pub mod propagation;
+#[cfg(feature = "tracing")]
+mod tracing_layer;
 
 pub use edge::{Edge, EdgeError, EdgeKind};
 pub use find::{Identifier, find_identifiers};
@@ -28,3 +32,5 @@ pub use id::{IdError, OpId, TaskId};
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
 #[cfg(feature = "propagation")]
 pub use propagation::{Context, Tracer};
+#[cfg(feature = "tracing")]
+pub use tracing_layer::OperationLayer;

@@ -45,10 +45,15 @@ impl<'e> Event<'e> {
 
     /// Adds a line to the report.
     pub fn field(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.add(key, value);
+        self
+    }
+
+    /// Adds a line to the report.
+    pub fn add(&mut self, key: &str, value: impl fmt::Display) {
         if let Some(report) = &mut self.report {
             report.lines.display(&mut report.text, key.as_bytes(), value);
         }
-        self
     }
 
     /// Adds a line to the report: quicker than [`field`](Self::field).
@@ -108,8 +113,8 @@ impl Report {
         if let Ok(Some(chain)) = ChainId::of(next.as_ref()) {
             lines.display(out, b"ChainId", chain);
         }
-        if context.had_other_task() {
-            lines.line(out, b"X-Trace-Error", b"Edge with different taskId");
+        for error in context.errors() {
+            lines.line(out, b"X-Trace-Error", error.as_bytes());
         }
         Self { text, lines, next }
     }

@@ -43,6 +43,8 @@ mod reporter;
 mod tracer;
 
 pub use context::{Context, DifferentTask};
+#[cfg(feature = "tracing")]
+pub(crate) use current::EnteredStack;
 pub use current::{Entered, SharedContext};
 pub use event::Event;
 pub use future::{InContext, WithContext};
