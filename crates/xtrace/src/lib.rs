@@ -34,3 +34,8 @@ pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata}
 pub use propagation::{Context, Tracer};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::OperationLayer;
+
+/// The examples of the document.
+#[cfg(all(doctest, feature = "propagation"))]
+#[doc = include_str!("../../../docs/xtrace.md")]
+struct Document;

@@ -194,17 +194,24 @@ impl Context {
         Severity::threshold_of(self.metadata.as_ref()).reports(severity)
     }
 
-    /// The metadata of a new operation, with a random identifier of the same length; and the edge from the last one.
-    pub(super) fn next(&self, tracer: &Tracer) -> (ValidMetadata, Option<Edge>) {
-        let mut next = self.metadata.clone();
+    /// A new operation with a random identifier of the same length.
+    pub(super) fn next(&self, tracer: &Tracer) -> Next {
         let op = match self.metadata.op_id().as_bytes().len() {
             4 => OpId::from(random::nonzero::<4>()),
             _ => OpId::from(random::nonzero::<8>()),
         };
-        // It is not all zeros.
-        let edge = next.advance(op, self.kind, tracer.registry()).unwrap_or_default();
+        let old = self.metadata.op_id();
         let chain = self.op_chain.filter(|chain| Some(*chain) != chain_of(&self.metadata));
-        (next, edge.map(|edge| Edge { chain, ..edge }))
+        let edge = old.is_valid().then_some(Edge { op: old, kind: self.kind, chain });
+        let changed = if tracer.registry().copies_all() {
+            None
+        } else {
+            let mut changed = Box::new(self.metadata.clone());
+            // Identifiers that were drawn are not all zeros.
+            let _ = changed.advance(op, self.kind, tracer.registry());
+            Some(changed)
+        };
+        Next { op, edge, changed }
     }
 
     pub(super) fn edges(&self) -> &[Edge] {
@@ -221,14 +228,27 @@ impl Context {
     }
 
     /// An event was reported: it is the last operation now.
-    pub(super) fn advance_to(&mut self, metadata: ValidMetadata) {
-        self.op_chain = chain_of(&metadata);
-        self.metadata = metadata;
+    pub(super) fn advance_to(&mut self, next: Next) {
+        match next.changed {
+            Some(changed) => self.metadata = *changed,
+            None => self.metadata.replace_op(next.op),
+        }
+        self.op_chain = chain_of(&self.metadata);
         self.kind = EdgeKind::Next;
         self.edges.clear();
         self.edges_left_out = 0;
         self.had_other_task = false;
     }
+}
+
+/// An operation that is not the last one of its context yet.
+#[derive(Debug)]
+pub(super) struct Next {
+    pub(super) op: OpId,
+    /// From the last one; None if the task begins.
+    pub(super) edge: Option<Edge>,
+    /// The metadata if more than the operation is changed. To copy them otherwise takes longer than the rest.
+    pub(super) changed: Option<Box<ValidMetadata>>,
 }
 
 fn chain_of(metadata: &ValidMetadata) -> Option<ChainId> {

@@ -2,6 +2,6 @@
 
 mod writer;
 
-#[cfg(feature = "propagation")]
-pub(crate) use writer::Lines;
 pub use writer::{HEAD, ReportWriter};
+#[cfg(feature = "propagation")]
+pub(crate) use writer::{Lines, plain_lines};
