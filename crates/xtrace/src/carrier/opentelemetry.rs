@@ -14,7 +14,7 @@ use super::HEADER;
 /// there.
 ///
 /// What a span has no room for, such as the end of a task of 20 bytes, is kept in its tracestate, and comes back when
-/// it, or a span below it, is written again. See [`dialect`](crate::dialect).
+/// it, or a span below it, is written again. See [`dialect`].
 ///
 /// ```
 /// use std::collections::HashMap;

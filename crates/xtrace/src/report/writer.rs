@@ -70,7 +70,7 @@ impl<'b> ReportWriter<'b> {
 
     /// Writes an edge.
     pub fn edge(&mut self, edge: &Edge) {
-        self.display("Edge", edge);
+        self.lines.edge(self.out, edge);
     }
 
     /// Writes the time: milliseconds since 1970, as seconds with three digits behind a point.
@@ -302,12 +302,8 @@ mod tests {
     fn edges() {
         for text in ["01020304", "0102030405060708, up", "01020304, 0x00FF", "01020304, down, 0xF8E6"] {
             let mut out = Vec::new();
-            let edge = text.parse().unwrap();
-            let lines = Lines::begin(&mut out);
-            lines.edge(&mut out, &edge);
-            let mut other = Vec::new();
-            ReportWriter::of_lines(&mut other).edge(&edge);
-            assert_eq!(out, other);
+            ReportWriter::of_lines(&mut out).edge(&text.parse().unwrap());
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nEdge: {text}\n"));
         }
     }
 
