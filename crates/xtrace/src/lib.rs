@@ -2,7 +2,11 @@
 //! reports that say how its operations depend on each other.
 //!
 //! [`Metadata`] is what travels: the identifier of the task, that of its last operation, and options. Its
-//! codec needs nothing but `core`, borrows or keeps bytes inline, and never allocates.
+//! codec needs nothing but `core`, borrows or keeps bytes inline, and never allocates. [`dialect`] has other forms of
+//! the same identifiers, and [`find_identifiers`] finds all of them in texts.
+//!
+//! With the feature `alloc`, the module `report` has the text of reports. With `propagation`, `Context` is where
+//! an execution is; the features `tracing`, `tower` and `opentelemetry` carry it through other libraries.
 #![forbid(unsafe_code)]
 #![cfg_attr(not(any(feature = "std", test)), no_std)]
 
