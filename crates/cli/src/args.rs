@@ -9,6 +9,9 @@ pub(crate) use self::json::{JsonReport, TimeForm};
 pub(crate) use self::reading::{Arithmetic, Reading, quirks};
 pub(crate) use self::selecting::Selecting;
 pub(crate) use self::stacks::{FramesKept, Roots, Stacks, StacksFormat};
+pub(crate) use self::task::{
+    Task, TaskDiffArgs, TaskGraphArgs, TaskGraphFormat, TaskListArgs, TaskOne, TaskReading, TaskVerb,
+};
 use crate::style::When;
 
 mod cat;
@@ -16,6 +19,7 @@ mod json;
 mod reading;
 mod selecting;
 mod stacks;
+mod task;
 
 /// Describe, print and check structured traces: CTF 1.8 and 2 (LTTng, barectf), Fuchsia logs
 #[derive(Debug, Parser)]
@@ -71,6 +75,8 @@ pub(crate) enum Verb {
     Cat(Box<Cat>),
     /// Write the call stacks of events as a profile
     Stacks(Box<Stacks>),
+    /// Show tasks: which operations caused which, in whatever traces they are
+    Task(Box<Task>),
     /// Report all problems of a trace, with remedies
     Check(Check),
     /// Print the event record classes of a trace, with their fields

@@ -10,6 +10,7 @@ mod args;
 mod beginning;
 mod cat;
 mod check;
+mod collecting;
 mod command_line;
 mod damage;
 mod exit;
@@ -35,6 +36,7 @@ mod selection;
 mod size;
 mod stacks;
 mod style;
+mod task;
 mod text_check;
 mod time;
 mod time_range;
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         Verb::Info(verb) => info::run(verb, &args.global, report),
         Verb::Cat(verb) => cat::run(verb, &args.global, report),
         Verb::Stacks(verb) => stacks::run(verb, &args.global, report),
+        Verb::Task(verb) => task::run(verb, &args.global, report),
         Verb::Check(verb) => check::run(verb, &args.global, report),
         Verb::Schema(verb) => schema::run(verb, &args.global, report),
         Verb::Formats(verb) => formats::run(verb, &args.global),

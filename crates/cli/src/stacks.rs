@@ -1,18 +1,15 @@
 //! `ichnos stacks`: the call stacks of events as a profile.
 
-use std::io::{self, BufWriter, Write as _};
-use std::ops::ControlFlow;
+use std::io::{BufWriter, Write as _};
 
-use ichnos::Session;
 use ichnos::export::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TerminalText,
 };
 use ichnos::io::Output;
-use ichnos::model::{Damage, Message, Sink as _, Window};
 
 use crate::args::{Arithmetic, FramesKept, Global, Roots, Stacks, StacksFormat};
-use crate::damage;
+use crate::collecting::{self, Collecting};
 use crate::exit::{Exit, Failure};
 use crate::input;
 use crate::interrupt;
@@ -36,116 +33,24 @@ pub(crate) fn run(args: &Stacks, global: &Global, report: Report) -> Result<Exit
     interrupt::watch();
     let mut progress = Progress::new(global.progress, &session, false, report);
     progress.limit_damage(args.reading.limits().report.damage);
-    let mut pass = Pass {
-        collector: StackCollector::new(options(args)).of_threads(move |thread| threads.wants(thread)),
-        selection,
-        strict: args.reading.strict,
-        events: 0,
-        damages: 0,
-        lost: 0,
-        refused: None,
-    };
-    pass.read(&session, window, &mut progress, report)?;
-    progress.finish();
-    if let Some(line) = pass.refused {
-        return Err(Failure::new(line)
-            .help("without --strict, reading resumes at the next packet or record that can be read"));
+    let collector = StackCollector::new(options(args)).of_threads(move |thread| threads.wants(thread));
+    let mut pass = Collecting::new(collector, selection, args.reading.strict);
+    match pass.run(&session, window, progress, report)? {
+        Some(found) => damaged |= found,
+        None => return Ok(interrupt::exit()),
     }
-    if interrupt::is_requested() && !session.is_live() {
-        return Ok(interrupt::exit());
-    }
-    damaged |= pass.damages > 0;
-    if pass.lost > 0 {
-        report.note(&format!("the tracer discarded {}", count(pass.lost, "event")));
-    }
-    let profile = pass.collector.finish();
+    let profile = pass.sink.finish();
     report_left_out(&profile, args, report);
     if profile.weight() == 0 {
         unmatched::explain(&session, &pass.selection, window, pass.events, report);
         report_nothing(&profile, args, report);
-        return Ok(if damaged { Exit::Damaged } else { Exit::Nothing });
+        return Ok(collecting::exit(damaged, true));
     }
     match args.top {
         Some(most) => print_top(&profile, most, args, global)?,
         None => write(&profile, args)?,
     }
-    Ok(if damaged { Exit::Damaged } else { Exit::Success })
-}
-
-/// Reads what is wanted of a session.
-struct Pass {
-    collector: StackCollector,
-    selection: Selection,
-    strict: bool,
-    /// Events that were selected.
-    events: u64,
-    damages: u64,
-    /// Events that were discarded by the tracer.
-    lost: u64,
-    /// The damage that ended the pass.
-    refused: Option<String>,
-}
-
-impl Pass {
-    fn read(
-        &mut self,
-        session: &Session,
-        window: Window,
-        progress: &mut Progress,
-        report: Report,
-    ) -> Result<(), Failure> {
-        let mut reader = session
-            .reader(window, |stream| self.selection.wants_file(&stream.name))
-            .map_err(|error| input::failure(&error))?;
-        if self.selection.stream_intersection {
-            reader
-                .intersect_streams()
-                .map_err(|error| Failure::new(format!("--stream-intersection: {error}")))?;
-        }
-        let mut failed = Ok(());
-        reader.cursor().drain_all(&mut |message| match self.take(message, progress, report) {
-            Ok(flow) => flow,
-            Err(error) => {
-                failed = Err(error);
-                ControlFlow::Break(())
-            }
-        });
-        Ok(failed?)
-    }
-
-    #[inline]
-    fn take(
-        &mut self,
-        message: &Message<'_>,
-        progress: &mut Progress,
-        report: Report,
-    ) -> io::Result<ControlFlow<()>> {
-        if !self.selection.wants(message) {
-            return Ok(ControlFlow::Continue(()));
-        }
-        match message {
-            Message::Event(_) => {
-                self.events += 1;
-                progress.step(1, || message.nanoseconds());
-                return self.collector.message(message);
-            }
-            Message::DiscardedEvents(discarded) => {
-                self.lost = self.lost.saturating_add(discarded.count.unwrap_or_default());
-            }
-            Message::Damage(found) => {
-                let found: &Damage = found;
-                if self.strict {
-                    self.refused = Some(damage::line(found));
-                    return Ok(ControlFlow::Break(()));
-                }
-                self.damages += 1;
-                progress.damage(&damage::line(found), report);
-            }
-            _ => {}
-        }
-        let end = interrupt::is_requested();
-        Ok(if end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
-    }
+    Ok(collecting::exit(damaged, false))
 }
 
 /// Which processes and threads are wanted.

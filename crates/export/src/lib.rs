@@ -23,10 +23,12 @@ mod repeated;
 mod resume;
 mod stacks;
 mod stream_table;
+mod tasks;
 mod terminal;
 #[cfg(test)]
 mod testing;
 mod time;
+mod xml;
 
 pub use details::{Details, DetailsOptions};
 pub use integers::{Integers, with_integers};
@@ -40,6 +42,10 @@ pub use resume::{Fixup, Resolution, ResumableSink, SinkState, StreamOrder};
 pub use stacks::{
     FieldValues, LeftOut, StackCollector, StackFormat, StackFrames, StackOptions, StackProfile, StackRoots,
     StackThread, StackWeight, TopFunction,
+};
+pub use tasks::{
+    DanglingEdge, GraphFormat, JoinedEvent, LaneRow, StepDifference, TaskCollector, TaskDiff, TaskEdge,
+    TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
 pub use time::{JsonTime, rfc3339};

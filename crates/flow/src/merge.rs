@@ -104,6 +104,13 @@ impl Merge {
         }
     }
 
+    /// Gives back memory of all cursors that can be had again: messages may not be taken for some time.
+    pub fn suspend(&mut self) {
+        for cursor in &mut self.cursors {
+            cursor.suspend();
+        }
+    }
+
     /// Where the cursors are, which is all that later messages depend on; None if one of them
     /// does not know.
     #[must_use]

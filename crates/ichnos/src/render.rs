@@ -12,8 +12,8 @@ mod fixed_text;
 use std::io::{self, Write};
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
-use std::sync::Arc;
 use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ichnos_export::{Fixup, ResumableSink, SinkState, StreamOrder};
 use ichnos_flow::{ChunkSender, in_order};
@@ -80,6 +80,9 @@ impl Default for RenderOptions {
 type StateOf<J> = <<J as RenderJob>::Sink as ResumableSink>::State;
 
 type ItemOf<J> = Item<<J as RenderJob>::Note, StateOf<J>, <J as RenderJob>::Outcome>;
+
+/// Fixups in text that was not sent yet. They go with it: as items of their own they would take the room of text.
+type Fixups<S> = Arc<Mutex<Vec<Fixup<<S as SinkState>::Cause>>>>;
 
 type EndOf<J> = Box<ChunkEnd<StateOf<J>, <J as RenderJob>::Outcome>>;
 
@@ -160,8 +163,8 @@ pub trait RenderObserver<J: RenderJob> {
 enum Item<N, S: SinkState, O> {
     /// The first one: where the cursors begin.
     Begin(Option<Vec<Checkpoint>>),
-    Text(Block),
-    Fixup(Fixup<S::Cause>),
+    /// The next text, and the fixups in it.
+    Text(Block, Vec<Fixup<S::Cause>>),
     Note(N),
     /// What follows may be wrong.
     Rewrite,
@@ -170,11 +173,18 @@ enum Item<N, S: SinkState, O> {
     End(Box<ChunkEnd<S, O>>),
 }
 
+/// Takes the fixups that wait to be sent.
+fn take_fixups<C>(fixups: &Mutex<Vec<Fixup<C>>>) -> Vec<Fixup<C>> {
+    std::mem::take(&mut *fixups.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
 /// How a chunk ended.
-struct ChunkEnd<S, O> {
+struct ChunkEnd<S: SinkState, O> {
     /// To go on.
     cursor: Merged,
     checkpoints: Option<Vec<Checkpoint>>,
+    /// Those behind the text.
+    fixups: Vec<Fixup<S::Cause>>,
     state: S,
     outcome: O,
 }
@@ -205,7 +215,7 @@ pub struct Target<'t, J: RenderJob> {
 /// On which thread a chunk is written.
 enum Destination<'t, J: RenderJob> {
     /// On one of its own.
-    Chunk(&'t ChunkSender<ItemOf<J>>),
+    Chunk { items: &'t ChunkSender<ItemOf<J>>, fixups: Fixups<StateOf<J>> },
     /// On the one that joins the chunks.
     Local {
         items: Arc<LocalItems<ItemOf<J>>>,
@@ -232,7 +242,7 @@ impl<J: RenderJob> Target<'_, J> {
     /// Reports something.
     pub fn note(&mut self, note: J::Note) {
         match &mut self.destination {
-            Destination::Chunk(items) => {
+            Destination::Chunk { items, .. } => {
                 items.send(Item::Note(note));
             }
             Destination::Local { written, observer, .. } => {
@@ -247,9 +257,9 @@ impl<J: RenderJob> Target<'_, J> {
     #[inline(always)]
     fn settle(&mut self) -> io::Result<bool> {
         match &mut self.destination {
-            Destination::Chunk(items) => {
+            Destination::Chunk { items, fixups } => {
                 while let Some(fixup) = self.sink.next_fixup() {
-                    items.send(Item::Fixup(fixup));
+                    fixups.lock().unwrap_or_else(PoisonError::into_inner).push(fixup);
                 }
                 if self.sink.must_rewrite() {
                     self.must_rewrite = true;
@@ -276,7 +286,7 @@ fn take_local<J: RenderJob>(
     observer: &mut J::Observer,
 ) -> io::Result<()> {
     match item {
-        Item::Text(block) => written.write_rest(&block.bytes, output)?,
+        Item::Text(block, _) => written.write_rest(&block.bytes, output)?,
         Item::Note(note) if !written.was_noted() => observer.note(note),
         // Nothing is unknown of what comes before.
         _ => {}
@@ -299,7 +309,7 @@ impl<J: RenderJob> Sink for Target<'_, J> {
         self.settle()?;
         match &mut self.destination {
             Destination::Local { output, .. } => output.flush(),
-            Destination::Chunk(_) => Ok(()),
+            Destination::Chunk { .. } => Ok(()),
         }
     }
 
@@ -448,27 +458,35 @@ impl<J: RenderJob> Work<'_, J> {
         }
         cursor.pause_at(self.end_of(chunk));
         let sender = ItemSender::Chunk(items.clone());
-        let writer = ChunkWriter::new(sender.clone(), Pool::of_thread(block(self.threads), ROOM));
+        let fixups = Fixups::<StateOf<J>>::default();
+        let pool = Pool::of_thread(block(self.threads), ROOM);
+        let writer = ChunkWriter::new(sender.clone(), pool, Arc::clone(&fixups));
         let mut sink = self.job.sink(writer, Notes(sender));
         if begin.is_some() {
             sink.resume(&self.order, None);
         }
-        let mut target = Target { sink, destination: Destination::Chunk(items), must_rewrite: false };
+        let mut target = Target {
+            sink,
+            destination: Destination::Chunk { items, fixups: Arc::clone(&fixups) },
+            must_rewrite: false,
+        };
         let ended = self.run(self.end_of(chunk), &mut cursor, &mut target);
         if target.must_rewrite {
             // What was written before is right.
             return;
         }
-        let last = match ended {
-            Ok(outcome) => {
-                let (state, checkpoints) = (target.sink.state(), cursor.checkpoints());
-                Item::End(Box::new(ChunkEnd { cursor, checkpoints, state, outcome }))
-            }
-            Err(error) => Item::Failed(error),
-        };
+        let (state, checkpoints) = (target.sink.state(), cursor.checkpoints());
+        // It is needed only if the next chunk has to be written again.
+        cursor.suspend();
         // What is left of the text goes first.
         drop(target);
-        items.send(last);
+        items.send(match ended {
+            Ok(outcome) => {
+                let fixups = take_fixups(&fixups);
+                Item::End(Box::new(ChunkEnd { cursor, checkpoints, fixups, state, outcome }))
+            }
+            Err(error) => Item::Failed(error),
+        });
     }
 
     /// Writes the messages of a chunk, of the last one if it has no end.
@@ -518,7 +536,7 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
                 self.write_here(cursor, self.work.end_of(chunk), written)?
             }
         };
-        let ChunkEnd { cursor, checkpoints, state, outcome } = *end;
+        let ChunkEnd { cursor, checkpoints, state, outcome, .. } = *end;
         self.state = std::mem::take(&mut self.state).then(state);
         self.before = Some((cursor, checkpoints));
         Ok(self.observer.end_chunk(outcome, self.work.end_of(chunk), was_stepped))
@@ -534,7 +552,8 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         for item in items {
             match item {
                 Item::Begin(_) => {}
-                Item::Text(block) => {
+                Item::Text(block, fixups) => {
+                    text.add(fixups);
                     let write = &mut |text: &[u8]| {
                         written.bytes += text.len() as u64;
                         self.output.write_all(text)
@@ -543,14 +562,16 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
                         return Ok(None);
                     }
                 }
-                Item::Fixup(fixup) => text.add(fixup),
                 Item::Note(note) => {
                     written.notes += 1;
                     self.observer.note(note);
                 }
                 Item::Rewrite => return Ok(None),
                 Item::Failed(error) => return Err(error),
-                Item::End(end) => return Ok(text.resolve_rest(&mut self.state).then_some(end)),
+                Item::End(mut end) => {
+                    text.add(std::mem::take(&mut end.fixups));
+                    return Ok(text.resolve_rest(&mut self.state).then_some(end));
+                }
             }
         }
         Ok(None)
@@ -574,7 +595,8 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         let work = self.work;
         let items = Arc::new(LocalItems::default());
         let sender = ItemSender::Local(Arc::clone(&items));
-        let writer = ChunkWriter::new(sender.clone(), Pool::new(LOCAL_BLOCK, 2));
+        let writer =
+            ChunkWriter::new(sender.clone(), Pool::new(LOCAL_BLOCK, 2), Fixups::<StateOf<J>>::default());
         let mut sink = work.job.sink(writer, Notes(sender));
         if before.is_some() {
             sink.resume(&work.order, Some(self.state.clone()));
@@ -594,7 +616,8 @@ impl<J: RenderJob> Joiner<'_, '_, J> {
         let checkpoints = has_chunks.then(|| cursor.checkpoints()).flatten();
         let state = if has_chunks { target.sink.state() } else { StateOf::<J>::default() };
         drop(target);
-        Ok(Box::new(ChunkEnd { cursor, checkpoints, state, outcome }))
+        cursor.suspend();
+        Ok(Box::new(ChunkEnd { cursor, checkpoints, fixups: Vec::new(), state, outcome }))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use ichnos_model::plan::PlanError;
-use ichnos_model::{ClockArithmetic, FileDiagnostic, Limits, TraceInput, TracerQuirk};
+use ichnos_model::{ClockArithmetic, FileDiagnostic, FindMentions, Limits, TraceInput, TracerQuirk};
 
 use crate::{Datagrams, FormatOption, FormatOptions, Hint, ScanProgress, Tree};
 
@@ -58,6 +58,12 @@ pub trait Format: Send + Sync {
 
     /// How to read what arrives as datagrams, if the format comes in such.
     fn listen(&self) -> Option<Listen> {
+        None
+    }
+
+    /// Finds operations that texts of events name, of whatever format the events are, where the format has a notation
+    /// for them that can be recognised.
+    fn find_mentions(&self) -> Option<FindMentions> {
         None
     }
 

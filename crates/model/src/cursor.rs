@@ -56,8 +56,9 @@ pub trait FastCursor: Cursor {
     #[inline]
     fn prefetch(&self) {}
 
-    /// The messages of other cursors come before the current one: gives back memory that can be had again
-    /// when it is needed. A merge calls it only where there are very many cursors.
+    /// It may take long until the current message is taken: gives back memory that can be had again when it is
+    /// needed. Called where the messages of other cursors come first, if these are very many, and where the messages
+    /// of a chunk of the timeline end.
     fn suspend(&mut self) {}
 
     /// Where the cursor is; None if it does not know. Needed for reading with several threads.

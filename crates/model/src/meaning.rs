@@ -60,6 +60,9 @@ pub enum Meaning {
     RolledOut,
     /// The call stack: a number in the [stack table](crate::StackTable) of the trace.
     Stack,
+    /// The identifier of the task that the operation is part of, which OpenTelemetry calls a trace: as for
+    /// [`Meaning::OperationId`], which is then unique within the task only.
+    TaskId,
     /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
     /// bytes. The first one counts.
     OperationId,
@@ -89,13 +92,15 @@ pub enum CauseKind {
     Parent,
     /// The other one follows it: an edge "next", a message that was sent.
     Predecessor,
+    /// It was contained in the other one, which goes on: the end of a call, an edge "up".
+    Return,
     /// They are related, and it is not known how: a related activity, a link, a flow.
     Related,
 }
 
 impl Meaning {
     /// All meanings.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 28] = [
         Self::Process,
         Self::ProcessName,
         Self::Thread,
@@ -113,9 +118,11 @@ impl Meaning {
         Self::Dropped,
         Self::RolledOut,
         Self::Stack,
+        Self::TaskId,
         Self::OperationId,
         Self::Cause(CauseKind::Parent),
         Self::Cause(CauseKind::Predecessor),
+        Self::Cause(CauseKind::Return),
         Self::Cause(CauseKind::Related),
         Self::CounterValue,
         Self::CounterName,
@@ -145,9 +152,11 @@ impl Meaning {
             Self::Dropped => "dropped",
             Self::RolledOut => "rolled-out",
             Self::Stack => "stack",
+            Self::TaskId => "task-id",
             Self::OperationId => "operation-id",
             Self::Cause(CauseKind::Parent) => "parent",
             Self::Cause(CauseKind::Predecessor) => "predecessor",
+            Self::Cause(CauseKind::Return) => "return",
             Self::Cause(CauseKind::Related) => "related",
             Self::CounterValue => "counter-value",
             Self::CounterName => "counter-name",

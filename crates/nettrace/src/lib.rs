@@ -44,5 +44,6 @@ pub use field::{Field, FieldType, ValueNames};
 pub use metadata::Metadata;
 pub use reader::{Nettrace, NettraceFile, OpenError, OpenOptions, clock_zeros};
 pub use rule::{Fault, Rule};
+pub(crate) use tables::PointHead;
 pub use tables::{Label, SequencePoint, StackRows, ThreadRow, addresses};
 pub use trace_block::{SystemTime, TraceBlock};

@@ -47,6 +47,34 @@ const TAG_V2_PARAMS: u8 = 2;
 /// How deep types can be nested: as much as [`Limits`](ichnos_model::Limits) allows field classes to be, or less.
 const DEPTH: u32 = 32;
 
+/// How many fields an event can have, those within others included: each takes far more memory than its few bytes in the
+/// file. Real ones have some hundred.
+const MOST_FIELDS: u32 = 10_000;
+
+/// How much more a description may have.
+struct Left {
+    depth: u32,
+    fields: u32,
+}
+
+impl Left {
+    const ALL: Self = Self { depth: DEPTH, fields: MOST_FIELDS };
+
+    /// One level deeper; None if that is too deep.
+    fn within<T>(&mut self, read: impl FnOnce(&mut Self) -> Option<T>) -> Option<T> {
+        self.depth = self.depth.checked_sub(1)?;
+        let read = read(self);
+        self.depth += 1;
+        read
+    }
+
+    /// One field more; None if there are too many.
+    fn take_field(&mut self) -> Option<()> {
+        self.fields = self.fields.checked_sub(1)?;
+        Some(())
+    }
+}
+
 impl Metadata {
     /// Reads the payload of a row of metadata of versions 3 to 5; None if it is not even complete up to its level.
     #[must_use]
@@ -65,7 +93,7 @@ impl Metadata {
         if wire.is_at_end() {
             return Some(metadata);
         }
-        match fields(&mut wire, Order::TypeFirst, DEPTH) {
+        match fields(&mut wire, Order::TypeFirst, &mut { Left::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -79,7 +107,7 @@ impl Metadata {
             let mut tag = Wire::new(tag);
             match kind {
                 TAG_OPCODE => metadata.opcode = tag.u8().or(metadata.opcode),
-                TAG_V2_PARAMS => match fields(&mut tag, Order::NameFirst, DEPTH) {
+                TAG_V2_PARAMS => match fields(&mut tag, Order::NameFirst, &mut { Left::ALL }) {
                     Some(fields) => metadata.fields = fields,
                     None => metadata.has_unknown_fields = true,
                 },
@@ -102,7 +130,7 @@ impl Metadata {
             ..Self::default()
         };
         // Fields that are not understood cannot be skipped: they have no size of their own.
-        match fields_v6(&mut wire, DEPTH) {
+        match fields_v6(&mut wire, &mut { Left::ALL }) {
             Some(fields) => metadata.fields = fields,
             None => {
                 metadata.has_unknown_fields = true;
@@ -152,6 +180,33 @@ impl Metadata {
 }
 
 impl Metadata {
+    /// The memory that is taken for this kind of event in all, about: its class, what is compiled of it, and the class of
+    /// its events that do not fit it, as measured.
+    pub(crate) fn memory(&self) -> u64 {
+        const KIND: u64 = 6 << 10;
+        const FIELD: u64 = 600;
+        fn of_fields(fields: &[Field]) -> u64 {
+            fields.iter().map(|field| FIELD + TEXTS * field.name.len() as u64 + of_type(&field.kind)).sum()
+        }
+        fn of_type(kind: &FieldType) -> u64 {
+            match kind {
+                FieldType::Object(fields) => of_fields(fields),
+                FieldType::Array(element)
+                | FieldType::FixedLengthArray(element, _)
+                | FieldType::RelLoc(element)
+                | FieldType::DataLoc(element) => FIELD + of_type(element),
+                _ => 0,
+            }
+        }
+        /// A text is copied so often.
+        const TEXTS: u64 = 8;
+        let texts = [Some(&self.message_template), Some(&self.description)];
+        let texts = texts.into_iter().flatten().flatten().map(String::len);
+        let properties = self.properties.iter().map(|(name, value)| 32 + name.len() + value.len());
+        let texts = texts.chain(properties).chain([self.provider.len(), self.name.len()]);
+        KIND + TEXTS * texts.sum::<usize>() as u64 + of_fields(&self.fields)
+    }
+
     /// Whether the fields are as many, and as deep in each other, as people write.
     pub(crate) fn has_few_fields(&self) -> bool {
         fn count(fields: &[Field], depth: u32) -> usize {
@@ -181,66 +236,72 @@ enum Order {
 }
 
 /// The fields of an event or an object of versions 3 to 5.
-fn fields(wire: &mut Wire<'_>, order: Order, depth: u32) -> Option<Vec<Field>> {
-    let depth = depth.checked_sub(1)?;
-    let count = wire.length()?;
-    let mut fields = Vec::new();
-    for _ in 0..count {
-        fields.push(match order {
-            Order::TypeFirst => {
-                let kind = field_type(wire, order, depth)?;
-                Field::new(wire.utf16_string()?, kind)
-            }
-            Order::NameFirst => {
-                let begin = wire.position();
-                let size = wire.length()?;
-                let name = wire.utf16_string()?;
-                let kind = field_type(wire, order, depth)?;
-                // Newer versions may have more behind the type.
-                let read = wire.position() - begin;
-                wire.take(size.checked_sub(read)?)?;
-                Field::new(name, kind)
-            }
-        });
-    }
-    Some(fields)
+fn fields(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<Vec<Field>> {
+    left.within(|left| {
+        let count = wire.length()?;
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            left.take_field()?;
+            fields.push(match order {
+                Order::TypeFirst => {
+                    let kind = field_type(wire, order, left)?;
+                    Field::new(wire.utf16_string()?, kind)
+                }
+                Order::NameFirst => {
+                    let begin = wire.position();
+                    let size = wire.length()?;
+                    let name = wire.utf16_string()?;
+                    let kind = field_type(wire, order, left)?;
+                    // Newer versions may have more behind the type.
+                    let read = wire.position() - begin;
+                    wire.take(size.checked_sub(read)?)?;
+                    Field::new(name, kind)
+                }
+            });
+        }
+        Some(fields)
+    })
 }
 
-fn field_type(wire: &mut Wire<'_>, order: Order, depth: u32) -> Option<FieldType> {
-    let depth = depth.checked_sub(1)?;
-    Some(match wire.u32()? {
-        OBJECT => FieldType::Object(fields(wire, order, depth)?),
-        ARRAY if order == Order::NameFirst => FieldType::Array(Box::new(field_type(wire, order, depth)?)),
-        code => scalar(code, false)?,
+fn field_type(wire: &mut Wire<'_>, order: Order, left: &mut Left) -> Option<FieldType> {
+    left.within(|left| {
+        Some(match wire.u32()? {
+            OBJECT => FieldType::Object(fields(wire, order, left)?),
+            ARRAY if order == Order::NameFirst => FieldType::Array(Box::new(field_type(wire, order, left)?)),
+            code => scalar(code, false)?,
+        })
     })
 }
 
 /// The fields of an event or an object of version 6.
-fn fields_v6(wire: &mut Wire<'_>, depth: u32) -> Option<Vec<Field>> {
-    let depth = depth.checked_sub(1)?;
-    let count = wire.u16()?;
-    let mut fields = Vec::new();
-    for _ in 0..count {
-        let size = wire.u16()?;
-        let mut field = Wire::new(wire.take(size.into())?);
-        fields.push(Field::new(field.string()?, type_v6(&mut field, depth)?));
-    }
-    Some(fields)
+fn fields_v6(wire: &mut Wire<'_>, left: &mut Left) -> Option<Vec<Field>> {
+    left.within(|left| {
+        let count = wire.u16()?;
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            left.take_field()?;
+            let size = wire.u16()?;
+            let mut field = Wire::new(wire.take(size.into())?);
+            fields.push(Field::new(field.string()?, type_v6(&mut field, left)?));
+        }
+        Some(fields)
+    })
 }
 
-fn type_v6(wire: &mut Wire<'_>, depth: u32) -> Option<FieldType> {
-    let depth = depth.checked_sub(1)?;
-    let element = |wire: &mut Wire<'_>| type_v6(wire, depth).map(Box::new);
-    Some(match wire.u8()? {
-        1 => FieldType::Object(fields_v6(wire, depth)?),
-        19 => FieldType::Array(element(wire)?),
-        22 => {
-            let element = element(wire)?;
-            FieldType::FixedLengthArray(element, wire.u16()?)
-        }
-        24 => FieldType::RelLoc(element(wire)?),
-        25 => FieldType::DataLoc(element(wire)?),
-        code => scalar(code.into(), true)?,
+fn type_v6(wire: &mut Wire<'_>, left: &mut Left) -> Option<FieldType> {
+    left.within(|left| {
+        let mut element = |wire: &mut Wire<'_>| type_v6(wire, left).map(Box::new);
+        Some(match wire.u8()? {
+            1 => FieldType::Object(fields_v6(wire, left)?),
+            19 => FieldType::Array(element(wire)?),
+            22 => {
+                let element = element(wire)?;
+                FieldType::FixedLengthArray(element, wire.u16()?)
+            }
+            24 => FieldType::RelLoc(element(wire)?),
+            25 => FieldType::DataLoc(element(wire)?),
+            code => scalar(code.into(), true)?,
+        })
     })
 }
 

@@ -66,22 +66,66 @@ pub struct SequencePoint {
     pub threads: Vec<(u64, u32)>,
 }
 
-impl SequencePoint {
-    /// Reads the content of the block; None if it is not complete.
-    #[must_use]
-    pub fn read(content: &[u8], version: Version) -> Option<Self> {
+/// A sequence point without its threads, which can be very many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PointHead {
+    pub(crate) timestamp: u64,
+    pub(crate) flushes_threads: bool,
+    pub(crate) flushes_metadata: bool,
+}
+
+impl PointHead {
+    /// Reads the content of the block; None if it is not complete, the threads included.
+    pub(crate) fn read(content: &[u8], version: Version) -> Option<Self> {
+        let (head, mut threads) = Self::parts(content, version)?;
+        for _ in 0..threads.left {
+            threads.next()?;
+        }
+        Some(head)
+    }
+
+    /// The threads of a block.
+    pub(crate) fn threads(content: &[u8], version: Version) -> impl Iterator<Item = (u64, u32)> {
+        Self::parts(content, version).into_iter().flat_map(|(_, threads)| threads)
+    }
+
+    fn parts(content: &[u8], version: Version) -> Option<(Self, PointThreads<'_>)> {
         let mut wire = Wire::new(content);
         let timestamp = wire.u64()?;
         let is_v6 = matches!(version, Version::V6(_));
         let flags = if is_v6 { wire.u32()? } else { 0 };
-        let mut threads = Vec::new();
-        for _ in 0..wire.u32()? {
-            threads.push(match is_v6 {
-                true => (wire.varuint64()?, wire.varuint32()?),
-                false => (wire.u64()?, wire.u32()?),
-            });
-        }
+        let left = wire.u32()?;
         let (flushes_threads, flushes_metadata) = (flags & 1 != 0, flags & 2 != 0);
+        Some((Self { timestamp, flushes_threads, flushes_metadata }, PointThreads { wire, is_v6, left }))
+    }
+}
+
+/// The threads of a sequence point.
+struct PointThreads<'a> {
+    wire: Wire<'a>,
+    is_v6: bool,
+    /// How many follow, as the block says.
+    left: u32,
+}
+
+impl Iterator for PointThreads<'_> {
+    type Item = (u64, u32);
+
+    fn next(&mut self) -> Option<(u64, u32)> {
+        self.left = self.left.checked_sub(1)?;
+        Some(match self.is_v6 {
+            true => (self.wire.varuint64()?, self.wire.varuint32()?),
+            false => (self.wire.u64()?, self.wire.u32()?),
+        })
+    }
+}
+
+impl SequencePoint {
+    /// Reads the content of the block; None if it is not complete.
+    #[must_use]
+    pub fn read(content: &[u8], version: Version) -> Option<Self> {
+        let PointHead { timestamp, flushes_threads, flushes_metadata } = PointHead::read(content, version)?;
+        let threads = PointHead::threads(content, version).collect();
         Some(Self { timestamp, flushes_threads, flushes_metadata, threads })
     }
 

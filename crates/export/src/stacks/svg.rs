@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::profile::StackProfile;
 use super::tree::CallTree;
 use super::{StackRoots, StackWeight};
-use crate::printable::is_printable;
+use crate::xml::Escaped;
 
 /// Width of the picture, in its own units, which are pixels unless it is scaled.
 const WIDTH: f64 = 1_200.0;
@@ -129,24 +129,4 @@ fn color(label: &str) -> String {
         label.bytes().fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
     let part = |shift: u32, range: u32| (hash >> shift & 0xff) * range / 256;
     format!("rgb({},{},{})", 205 + part(0, 50), 60 + part(8, 150), part(16, 60))
-}
-
-/// Text with what means something in XML escaped, and what XML cannot have, or nobody sees, replaced.
-struct Escaped<'a>(&'a str);
-
-impl std::fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        use std::fmt::Write as _;
-        for c in self.0.chars() {
-            match c {
-                '&' => f.write_str("&amp;")?,
-                '<' => f.write_str("&lt;")?,
-                '>' => f.write_str("&gt;")?,
-                '"' => f.write_str("&quot;")?,
-                c if is_printable(c) => f.write_char(c)?,
-                _ => f.write_char('\u{fffd}')?,
-            }
-        }
-        Ok(())
-    }
 }

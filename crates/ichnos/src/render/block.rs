@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ichnos_export::{SinkState, TextWriter};
 use ichnos_flow::ChunkSender;
 
-use super::Item;
+use super::{Fixups, Item, take_fixups};
 
 /// Buffers that were written and can be filled again: new memory costs more than what is done with it, and
 /// so does what another processor has in its cache.
@@ -138,6 +138,8 @@ pub struct ChunkWriter<N, S: SinkState, O> {
     pool: Arc<Pool>,
     /// The last block, of a chunk that is written on another thread: fixups in it have to be sent before.
     last: Option<Vec<u8>>,
+    /// Those in what was written and not sent.
+    fixups: Fixups<S>,
 }
 
 impl<N, S: SinkState, O> std::fmt::Debug for ChunkWriter<N, S, O> {
@@ -147,9 +149,9 @@ impl<N, S: SinkState, O> std::fmt::Debug for ChunkWriter<N, S, O> {
 }
 
 impl<N, S: SinkState, O> ChunkWriter<N, S, O> {
-    pub(super) fn new(sender: ItemSender<Item<N, S, O>>, pool: Arc<Pool>) -> Self {
+    pub(super) fn new(sender: ItemSender<Item<N, S, O>>, pool: Arc<Pool>, fixups: Fixups<S>) -> Self {
         let last = matches!(sender, ItemSender::Chunk(_)).then(Vec::new);
-        Self { sender, pool, last }
+        Self { sender, pool, last, fixups }
     }
 
     fn send(&mut self, next: Vec<u8>) -> io::Result<()> {
@@ -157,9 +159,11 @@ impl<N, S: SinkState, O> ChunkWriter<N, S, O> {
             Some(last) => std::mem::replace(last, next),
             None => next,
         };
-        let is_empty = bytes.is_empty();
+        if bytes.is_empty() {
+            return Ok(());
+        }
         let block = Block { bytes, pool: Arc::clone(&self.pool) };
-        if is_empty || self.sender.send(Item::Text(block)) {
+        if self.sender.send(Item::Text(block, take_fixups(&self.fixups))) {
             return Ok(());
         }
         Err(io::ErrorKind::BrokenPipe.into())

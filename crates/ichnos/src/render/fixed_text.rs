@@ -23,9 +23,9 @@ impl<C> Default for FixedText<C> {
 }
 
 impl<C> FixedText<C> {
-    /// Adds a fixup, before the text that it is in.
-    pub(super) fn add(&mut self, fixup: Fixup<C>) {
-        self.fixups.push_back(fixup);
+    /// Adds fixups, before the text that they are in.
+    pub(super) fn add(&mut self, fixups: Vec<Fixup<C>>) {
+        self.fixups.extend(fixups);
     }
 
     /// Writes the next block of text; false if the chunk has to be written again.

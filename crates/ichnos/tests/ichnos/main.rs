@@ -1,6 +1,8 @@
 //! Tests of the whole library.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+#[cfg(all(feature = "ctf", feature = "nettrace"))]
+mod damaged;
 #[cfg(feature = "ctf")]
 mod examples;
 mod formats;

@@ -7,7 +7,7 @@ use ichnos::model::Window;
 use ichnos::render::{ChunkWriter, RenderOptions};
 use ichnos::{OpenOptions, Reader};
 
-fn text<S, T>(
+pub(crate) fn text<S, T>(
     reader: &Reader<'_>,
     threads: usize,
     sink: impl Fn(ChunkWriter<(), T, ()>) -> S + Copy + Sync,
@@ -28,7 +28,7 @@ where
 #[cfg(feature = "nettrace")]
 #[allow(dead_code)]
 #[path = "../../../nettrace/tests/nettrace/builder.rs"]
-mod eventpipe;
+pub(crate) mod eventpipe;
 
 const METADATA: &str = "/* CTF 1.8 */ trace { major = 1; minor = 8; byte_order = le; }; \
 clock { name = c; freq = 1000000000; }; \

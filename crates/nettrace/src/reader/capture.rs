@@ -111,6 +111,11 @@ impl CaptureThreads {
         self.is_complete = true;
     }
 
+    /// From here on all threads are known.
+    pub(crate) fn assume_complete(&mut self) {
+        self.is_complete = true;
+    }
+
     /// A thread has ended.
     pub(crate) fn remove(&mut self, thread: u64) {
         self.settle();

@@ -24,6 +24,8 @@ pub(super) mod context {
     pub(crate) const RELATED_ACTIVITY: usize = 5;
     /// Of version 6 only.
     pub(crate) const PROCESS: usize = 6;
+    /// Of version 6 only.
+    pub(crate) const PROCESS_NAME: usize = 7;
 }
 
 /// Bits of keywords that sessions set, which say nothing of the event.
@@ -239,6 +241,7 @@ fn context_meanings(is_v6: bool) -> Meanings {
     }
     if is_v6 {
         meanings.insert(Scope::CommonContext, context::PROCESS, Meaning::Process);
+        meanings.insert(Scope::CommonContext, context::PROCESS_NAME, Meaning::ProcessName);
     } else {
         meanings.insert(Scope::Resource, 0, Meaning::Process);
     }
@@ -321,6 +324,7 @@ fn common_context(is_v6: bool) -> FieldClass {
         ]);
         members.extend([
             Member::new("process", FieldClass::optional(number())),
+            Member::new("process_name", FieldClass::optional(FieldClass::string())),
             Member::new("thread_name", FieldClass::optional(FieldClass::string())),
             Member::new("trace_id", FieldClass::optional(FieldClass::string())),
             Member::new("span_id", FieldClass::optional(hexadecimal(64))),

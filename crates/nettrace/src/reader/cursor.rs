@@ -21,7 +21,7 @@ use super::kinds::Kinds;
 use super::payload::{PayloadReader, bytes_behind};
 use super::pending::{Entry, GAP, Pending};
 use super::tables::{LabelTable, Labels, Stack, StackBlocks, ThreadTable, address_space};
-use crate::{Container, Fault, Rule, SequencePoint, Version};
+use crate::{Block, Container, Fault, PointHead, Rule, Version};
 
 /// What the current message is.
 #[derive(Debug)]
@@ -45,7 +45,7 @@ pub(super) struct EventCursor {
     container: Container,
     open: Option<OpenBlock>,
     /// A sequence point that was read, and is passed once what was before it has gone.
-    barrier: Option<(SequencePoint, u64)>,
+    barrier: Option<(PointHead, Block)>,
     is_file_read: bool,
     /// Kind of event by id of metadata.
     kinds: Kinds,
@@ -66,6 +66,8 @@ pub(super) struct EventCursor {
     wanted: (u64, u64),
     /// Where the last sequence point before the time window is: events before it need not be counted.
     counted_from: u64,
+    /// Where the sequence point is that reading begins at; None: it begins at the begin of the file.
+    begun_at: Option<u64>,
     entry: Entry,
     clock: ClockValue,
     has_time: bool,
@@ -129,6 +131,7 @@ impl EventCursor {
             longer: HashSet::new(),
             wanted,
             counted_from,
+            begun_at: from,
             entry: Entry::default(),
             clock: ClockValue { nanoseconds: 0, cycles: 0 },
             has_time: false,
@@ -242,7 +245,8 @@ impl EventCursor {
         if self.are_threads_indexes() {
             self.check_references();
         }
-        self.write_context();
+        let stack = if self.entry.stack == 0 { None } else { self.stack() };
+        self.write_context(stack);
         let index = self.entry.class as usize;
         let Self { file, stream, values, slots, entry, .. } = self;
         let payload = payload_of(file, entry);
@@ -268,7 +272,7 @@ impl EventCursor {
                 self.check_rest(index);
             }
         } else {
-            self.make_misfit();
+            self.make_misfit(stack);
         }
     }
 
@@ -293,7 +297,7 @@ impl EventCursor {
 
     /// The same where the payload does not seem to fit its class.
     #[cold]
-    fn make_misfit(&mut self) {
+    fn make_misfit(&mut self, stack: Option<u32>) {
         let file = Arc::clone(&self.file);
         let index = self.entry.class as usize;
         if matches!(file.forms.get(index), Some(PayloadForm::Bits))
@@ -304,7 +308,7 @@ impl EventCursor {
                 self.check_rest(index);
             }
         } else {
-            self.make_raw(&file);
+            self.make_raw(&file, stack);
         }
     }
 
@@ -318,7 +322,7 @@ impl EventCursor {
 
     /// The current event does not fit its class, or has none: all of its payload is one field.
     #[cold]
-    fn make_raw(&mut self, file: &TraceFile) {
+    fn make_raw(&mut self, file: &TraceFile, stack: Option<u32>) {
         let entry = self.entry;
         let declared =
             self.stream.plans().event_records.get(entry.class as usize).map(|plans| Arc::clone(&plans.class));
@@ -346,16 +350,15 @@ impl EventCursor {
         self.raw = Some(class);
         self.class = RAW;
         self.context = ContextShape::default();
-        self.write_context();
+        self.write_context(stack);
         self.values.begin(Scope::Payload);
         push_optional(&mut self.values, raw_payload(payload_of(file, &entry)));
         self.context = ContextShape::default();
     }
 
-    /// Writes the common context of the current event: see `class::common_context`.
+    /// Writes the common context of the current event, which has this stack: see `class::common_context`.
     #[inline(always)]
-    fn write_context(&mut self) {
-        let stack = if self.entry.stack == 0 { None } else { self.stack() };
+    fn write_context(&mut self, stack: Option<u32>) {
         if matches!(self.file.outline.version, Version::V6(_)) {
             return self.write_context_v6(stack);
         }
@@ -376,16 +379,19 @@ impl EventCursor {
         let entry = self.entry;
         if entry.thread & UNKNOWN_THREAD != 0 {
             let index = entry.thread & !UNKNOWN_THREAD;
-            self.note_fault(Rule::ThreadIndex, entry.payload, || {
-                format!("expected the index of a thread, found {index}, which stands for none")
+            let is_full = self.threads.is_full();
+            self.note_fault(Rule::ThreadIndex, entry.payload, || match is_full {
+                true => format!("there is no room for the thread of index {index}: there are too many"),
+                false => format!("expected the index of a thread, found {index}, which stands for none"),
             });
         }
         if entry.labels != 0 && self.labels.get(entry.labels).is_none() {
-            self.note_fault(Rule::LabelListId, entry.payload, || {
-                format!(
-                    "expected the index of a list of labels, found {}, which stands for none",
-                    entry.labels
-                )
+            let (list, is_full) = (entry.labels, self.labels.is_full());
+            self.note_fault(Rule::LabelListId, entry.payload, || match is_full {
+                true => format!("there is no room for the list of labels {list}: there are too many"),
+                false => {
+                    format!("expected the index of a list of labels, found {list}, which stands for none")
+                }
             });
         }
     }
@@ -405,6 +411,11 @@ impl EventCursor {
             None => place & !UNKNOWN_THREAD,
         };
         let thread = self.threads.get(entry.thread);
+        let process = thread.and_then(|thread| thread.process_id);
+        let file = &self.file;
+        let process_name = process.and_then(|process| {
+            file.process_names(&self.stream.trace).get(process, entry.timestamp, &file.bytes)
+        });
         let labels = self.labels.get(entry.labels).unwrap_or(&NONE);
         let (own, capture) = (id(entry.thread), id(entry.capture_thread));
         let values = &mut self.values;
@@ -416,7 +427,8 @@ impl EventCursor {
         push_optional(values, stack);
         push_optional(values, labels.activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
         push_optional(values, labels.related_activity.map(|id| FieldValue::Guid(Uuid::from_bytes_le(id))));
-        push_optional(values, thread.and_then(|thread| thread.process_id));
+        push_optional(values, process);
+        push_optional(values, process_name.map(FieldValue::Text));
         let name = thread.and_then(|thread| thread.name.as_deref());
         push_optional(values, name.map(|name| FieldValue::Text(name.as_bytes())));
         push_optional(values, labels.trace_id.as_deref().map(|id| FieldValue::Text(id.as_bytes())));
@@ -611,6 +623,10 @@ impl FastCursor for EventCursor {
             self.events += skipped as u64;
         }
         skipped as u32
+    }
+
+    fn suspend(&mut self) {
+        self.pending.suspend();
     }
 
     fn checkpoint(&self) -> Option<Checkpoint> {

@@ -12,6 +12,7 @@ mod kinds;
 mod outline;
 mod payload;
 mod pending;
+mod processes;
 mod session;
 mod symbols;
 mod tables;
@@ -32,6 +33,7 @@ use self::cursor::EventCursor;
 pub use self::format::Nettrace;
 pub(crate) use self::outline::EventBlockHeader;
 use self::outline::{Outline, content, release};
+use self::processes::{ProcessNameReader, ProcessNames};
 use self::tables::{StackBlocks, StackNumbers};
 use self::walk::walk;
 use crate::{BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, Step, Version};
@@ -67,6 +69,10 @@ pub enum OpenError {
     ClockOffset,
 }
 
+/// As many different stacks, those of callers included, are kept of a file: they take up to 150 bytes each. A recorded file
+/// of 6 million events has 5,306.
+const MOST_STACKS: u32 = 1 << 18;
+
 /// What all cursors of a file share.
 #[derive(Debug)]
 struct TraceFile {
@@ -81,9 +87,29 @@ struct TraceFile {
     nanoseconds: Option<i128>,
     options: OpenOptions,
     are_stacks_interned: OnceLock<()>,
+    /// Of version 6; made when they are needed.
+    process_names: OnceLock<ProcessNames>,
 }
 
 impl TraceFile {
+    /// The names of processes, which events of the whole file say: so they do not depend on which event is read first.
+    fn process_names(&self, trace: &Trace) -> &ProcessNames {
+        self.process_names.get_or_init(|| {
+            let Some(mut names) = ProcessNameReader::new(self) else { return ProcessNames::default() };
+            // Files that have the one have the other, mostly, and so are gone through once for both.
+            let mut is_read = false;
+            self.are_stacks_interned.get_or_init(|| {
+                is_read = true;
+                let mut stacks = StackNumbers { file: self, trace, stacks: StackBlocks::default() };
+                walk(self, &mut (&mut names, &mut stacks));
+            });
+            if !is_read {
+                walk(self, &mut names);
+            }
+            names.finish()
+        })
+    }
+
     /// Gives all stacks of the file their numbers, in the order of the file: so they do not depend on which event
     /// is read first.
     fn intern_stacks(&self, trace: &Trace) {
@@ -181,7 +207,7 @@ impl NettraceFile {
         name.clone_into(&mut trace.path);
         // Where processes share stacks, there can be far more of them than the file has bytes for.
         let most = u32::try_from(bytes.len() / 4).unwrap_or(u32::MAX);
-        trace.stacks = StackTable::new(most.clamp(1 << 16, StackTable::DEFAULT_LIMIT));
+        trace.stacks = StackTable::new(most.clamp(1 << 16, MOST_STACKS));
         let trace = Arc::new(trace);
         let stream = DataStream::new(Arc::clone(&trace), 0, None, name).ok_or(OpenError::ClockOffset)?;
         let reported = outline.metadata_faults.iter().filter(|fault| options.check || fault.rule.is_fatal());
@@ -195,6 +221,7 @@ impl NettraceFile {
             nanoseconds,
             options: options.clone(),
             are_stacks_interned: OnceLock::new(),
+            process_names: OnceLock::new(),
         };
         let file = Arc::new(file);
         if let Some(clock) = trace.class.clocks.first().cloned() {

@@ -4,10 +4,11 @@ use std::hash::{BuildHasher, RandomState};
 
 use ichnos_io::Bytes;
 use ichnos_model::Limits;
+use ichnos_model::memory::Budget;
 
 use crate::wire::Wire;
 use crate::{
-    Block, BlockKind, Container, EventRows, Fault, Metadata, Refusal, RowEncoding, Rule, SequencePoint, Step,
+    Block, BlockKind, Container, EventRows, Fault, Metadata, PointHead, Refusal, RowEncoding, Rule, Step,
     TraceBlock, Version,
 };
 
@@ -51,6 +52,9 @@ pub(crate) struct Barrier {
     /// When, in ticks.
     pub(crate) timestamp: u64,
 }
+
+/// As many rows of metadata count in a file: what each stands for is kept, and looked up for each event.
+const MOST_ROWS: usize = 1 << 18;
 
 /// Barriers are at least this far apart, in bytes: so there are not too many of them.
 const BETWEEN_BARRIERS: u64 = 64 << 10;
@@ -110,6 +114,7 @@ impl Outline {
         };
         let mut rows = MetadataRows {
             limits,
+            memory: Budget::new(limits.few_description_bytes.min(limits.description_bytes)),
             kinds: Default::default(),
             hasher: RandomState::new(),
             live: Default::default(),
@@ -215,7 +220,7 @@ impl Outline {
                 }
             }
             (BlockKind::SequencePoint, version) => {
-                if let Some(point) = SequencePoint::read(content, version) {
+                if let Some(point) = PointHead::read(content, version) {
                     self.add_times((point.timestamp, point.timestamp));
                     if point.flushes_metadata {
                         rows.live.clear();
@@ -262,6 +267,12 @@ impl Outline {
             self.metadata_fault(offset, &statement);
         }
         let id = metadata.id;
+        if self.metadata.len() >= MOST_ROWS {
+            return self.metadata_fault(
+                offset,
+                "there are too many rows of metadata: events of this one are shown as bytes",
+            );
+        }
         match rows.find_or_add(metadata, &mut self.classes) {
             Some(class) => {
                 self.metadata.push(MetadataAt { offset, id, class });
@@ -271,10 +282,17 @@ impl Outline {
                 }
             }
             None => {
-                let statement = format!(
-                    "there are more kinds of events than the limit of {}: those of this one are shown as bytes",
-                    rows.limits.event_record_classes
-                );
+                let statement = match self.classes.len() as u64 >= rows.limits.event_record_classes {
+                    true => format!(
+                        "there are more kinds of events than the limit of {}: those of this one are shown as bytes",
+                        rows.limits.event_record_classes
+                    ),
+                    false => format!(
+                        "the descriptions of events take more memory than the limit of {} bytes: events of this kind \
+                         are shown as bytes",
+                        rows.memory.most()
+                    ),
+                };
                 self.metadata_fault(offset, &statement);
             }
         }
@@ -284,6 +302,8 @@ impl Outline {
 /// Which kinds of events are known.
 struct MetadataRows<'l> {
     limits: &'l Limits,
+    /// For what is made of them.
+    memory: Budget,
     /// By hash.
     kinds: hashbrown::HashMap<u64, Vec<u32>, RandomState>,
     hasher: RandomState,
@@ -296,16 +316,17 @@ impl MetadataRows<'_> {
     fn find_or_add(&mut self, mut metadata: Metadata, classes: &mut Vec<Metadata>) -> Option<u32> {
         // The same event has several ids.
         metadata.id = 0;
-        let known = self.kinds.entry(self.hasher.hash_one(&metadata)).or_default();
-        let same = known.iter().find(|index| classes.get(**index as usize) == Some(&metadata));
+        let hash = self.hasher.hash_one(&metadata);
+        let mut known = self.kinds.get(&hash).into_iter().flatten();
+        let same = known.find(|index| classes.get(**index as usize) == Some(&metadata));
         if let Some(index) = same {
             return Some(*index);
         }
-        if classes.len() as u64 >= self.limits.event_record_classes {
+        if classes.len() as u64 >= self.limits.event_record_classes || !self.memory.take(metadata.memory()) {
             return None;
         }
         let index = classes.len() as u32;
-        known.push(index);
+        self.kinds.entry(hash).or_default().push(index);
         classes.push(metadata);
         Some(index)
     }

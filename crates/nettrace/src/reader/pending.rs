@@ -54,16 +54,14 @@ pub(crate) struct Pending {
     look_at: usize,
     /// Those that wait by time, and by place among them.
     order: Vec<(u64, u32)>,
-    /// Those that go on waiting, while they are sorted.
-    rest: Vec<Entry>,
 }
 
 /// As many as this wait before it is worth the while to sort.
 const FEW: usize = 1 << 10;
 
-/// More than this do not wait, whatever the file promises: with what is sorted meanwhile, they take some 45 MB. Recorded
-/// files have 25,000 at most.
-pub(crate) const MOST: usize = 200_000;
+/// More than this do not wait, whatever the file promises: with what is sorted meanwhile, they take some 11 MB for each
+/// cursor, of which several threads have more than one each. Recorded files have 25,000 at most.
+pub(crate) const MOST: usize = 60_000;
 
 impl Default for Pending {
     fn default() -> Self {
@@ -76,7 +74,6 @@ impl Default for Pending {
             earliest: u64::MAX,
             look_at: FEW,
             order: Vec::new(),
-            rest: Vec::new(),
         }
     }
 }
@@ -113,6 +110,15 @@ impl Pending {
     /// Notes that this many more of them have gone.
     pub(crate) fn skip(&mut self, count: usize) {
         self.gone += count;
+    }
+
+    /// Gives back memory that is not in use.
+    pub(crate) fn suspend(&mut self) {
+        self.ready.drain(..self.gone.min(self.ready.len()));
+        self.gone = 0;
+        self.ready.shrink_to_fit();
+        self.waiting.shrink_to_fit();
+        self.order = Vec::new();
     }
 
     /// Whether none waits or can go.
@@ -167,13 +173,10 @@ impl Pending {
         order.sort_by_key(|(timestamp, _)| *timestamp);
         let early = order.partition_point(|(timestamp, _)| *timestamp < *bound);
         let count = self.count_to_release(early, all);
-        let Self { waiting, ready, rest, order, .. } = self;
-        let entry_of = |(_, index): &(u64, u32)| waiting.get(*index as usize).copied();
-        let (first, last) = order.split_at(count.min(order.len()));
-        ready.extend(first.iter().filter_map(entry_of));
-        rest.extend(last.iter().filter_map(entry_of));
-        std::mem::swap(waiting, rest);
-        rest.clear();
+        let Self { waiting, ready, order, .. } = self;
+        ready.extend(order.iter().filter_map(|(_, index)| waiting.get(*index as usize).copied()));
+        waiting.clear();
+        waiting.extend(ready.drain(count.min(ready.len())..));
         self.is_ascending = true;
     }
 }

@@ -15,17 +15,40 @@ pub(super) struct ThreadTable {
     /// Those that were described, by place; a place stays.
     rows: Vec<ThreadRow>,
     by_index: HashMap<u64, u32>,
+    /// The memory that they take, in bytes, about.
+    bytes: usize,
+    /// Whether there was no room for one.
+    is_full: bool,
 }
 
 /// As many threads are described at a time at most; real traces have thousands.
-const MOST_THREADS: usize = 1 << 18;
+const MOST_THREADS: usize = 1 << 17;
+
+/// As much memory is taken at most by them, in bytes, about.
+const MOST_THREAD_BYTES: usize = 16 << 20;
+
+/// The memory that a thread takes.
+fn thread_bytes(row: &ThreadRow) -> usize {
+    size_of::<ThreadRow>() + row.name.as_ref().map_or(0, |name| 16 + name.len())
+}
 
 impl ThreadTable {
-    pub(super) fn add(&mut self, row: ThreadRow) {
-        if self.rows.len() < MOST_THREADS {
+    pub(super) fn add(&mut self, mut row: ThreadRow) {
+        // Nobody asks for them.
+        row.properties = Vec::new();
+        let bytes = self.bytes + thread_bytes(&row);
+        if self.rows.len() < MOST_THREADS && bytes <= MOST_THREAD_BYTES {
+            self.bytes = bytes;
             self.by_index.insert(row.index, self.rows.len() as u32);
             self.rows.push(row);
+        } else {
+            self.is_full = true;
         }
+    }
+
+    /// Whether one that is unknown may be so because there was no room for it.
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
     }
 
     pub(super) fn remove(&mut self, index: u64) {
@@ -48,6 +71,7 @@ impl ThreadTable {
                 rows.push(std::mem::take(row));
             }
         }
+        self.bytes = rows.iter().map(thread_bytes).sum();
         self.rows = rows;
     }
 
@@ -98,12 +122,17 @@ pub(super) struct Labels {
 }
 
 /// As much memory is taken at most by the lists between two sequence points, in bytes.
-const MOST_LABEL_BYTES: usize = 32 << 20;
+const MOST_LABEL_BYTES: usize = 8 << 20;
 
 impl LabelTable {
     pub(super) fn clear(&mut self) {
         self.lists.clear();
         self.bytes = 0;
+    }
+
+    /// Whether one that is unknown may be so because there was no room for it.
+    pub(super) fn is_full(&self) -> bool {
+        self.bytes >= MOST_LABEL_BYTES
     }
 
     pub(super) fn get(&self, list: u32) -> Option<&Labels> {
@@ -162,6 +191,10 @@ pub(super) struct StackBlocks {
     /// are needed.
     numbers: HashMap<(u32, u32), u32>,
     frames: Vec<u64>,
+    /// How many stacks the blocks have.
+    count: usize,
+    /// Whether there are more than there is room for.
+    is_full: bool,
 }
 
 /// Ids of stacks that are in a block.
@@ -186,7 +219,10 @@ struct StackBlock {
 const MOST_BLOCKS: usize = 1 << 16;
 
 /// As many numbers of stacks that processes share are remembered at most.
-const MOST_NUMBERS: usize = 1 << 20;
+const MOST_NUMBERS: usize = 1 << 18;
+
+/// As many stacks can be referred to between two sequence points: where each of them is takes memory.
+const MOST_STACKS: usize = 1 << 20;
 
 /// Stands for a stack without frames.
 const EMPTY: u32 = u32::MAX;
@@ -223,6 +259,8 @@ impl StackBlocks {
         self.ids.clear();
         self.last = None;
         self.numbers.clear();
+        self.count = 0;
+        self.is_full = false;
     }
 
     pub(super) fn add(&mut self, bytes: &[u8], content: Range<usize>) {
@@ -230,9 +268,14 @@ impl StackBlocks {
         let (first_id, claimed) = (rows.first_id, rows.count);
         // As many as there are.
         let count = rows.take(claimed as usize).count() as u32;
-        if self.blocks.len() >= MOST_BLOCKS || count == 0 {
+        if count == 0 {
             return;
         }
+        if self.blocks.len() >= MOST_BLOCKS || self.count + count as usize > MOST_STACKS {
+            self.is_full = true;
+            return;
+        }
+        self.count += count as usize;
         let (first, last) = (first_id, first_id.saturating_add(count - 1));
         let block = self.blocks.len();
         self.blocks.push(StackBlock { first_id: first, content, numbers: None, stacks: None });
@@ -268,7 +311,8 @@ impl StackBlocks {
 
     /// The stack of an id, if there is only one address space.
     pub(super) fn get(&mut self, id: u32, bytes: &[u8], pointer_size: u32, trace: &Trace) -> Stack {
-        let Some(block) = self.find(id) else { return Stack::Unknown };
+        let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
+        let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let numbers = block.numbers.get_or_insert_with(|| intern(content, pointer_size, trace));
@@ -287,7 +331,8 @@ impl StackBlocks {
         if let Some(number) = self.numbers.get(&(id, space)) {
             return Stack::new(*number);
         }
-        let Some(block) = self.find(id) else { return Stack::Unknown };
+        let missing = if self.is_full { Stack::TooMany } else { Stack::Unknown };
+        let Some(block) = self.find(id) else { return missing };
         let index = id.wrapping_sub(block.first_id) as usize;
         let content = bytes.get(block.content.clone()).unwrap_or_default();
         let stacks = block.stacks.get_or_insert_with(|| ranges(content));

@@ -4,7 +4,9 @@ use super::TraceFile;
 use super::kinds::Kinds;
 use super::outline::{EventBlockHeader, content, release};
 use super::tables::ThreadTable;
-use crate::{Block, BlockKind, EventRow, EventRows, RowEncoding, SequencePoint, Step, ThreadRow, Version};
+use crate::{
+    Block, BlockKind, EventRow, EventRows, PointHead, RowEncoding, SequencePoint, Step, ThreadRow, Version,
+};
 
 /// What takes the blocks and events of a file.
 pub(super) trait Walker {
@@ -14,6 +16,20 @@ pub(super) trait Walker {
     /// Takes an event, its class (an index, or [`UNKNOWN_CLASS`](super::pending::UNKNOWN_CLASS)), and the thread
     /// that it is about as what its process can be asked of. Ranges in `row` are those of the file.
     fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable);
+}
+
+/// Two of them take the same.
+impl<A: Walker, B: Walker> Walker for (&mut A, &mut B) {
+    fn block(&mut self, block: &Block) {
+        self.0.block(block);
+        self.1.block(block);
+    }
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
+        self.0.event(row, class, threads);
+        self.1.event(row, class, threads);
+    }
 }
 
 /// Lets a walker take all blocks and events of a file.
@@ -58,7 +74,7 @@ pub(super) fn walk(file: &TraceFile, walker: &mut impl Walker) {
                 SequencePoint::read_removed(content).for_each(|(index, _)| threads.remove(index));
             }
             BlockKind::SequencePoint => {
-                if let Some(point) = SequencePoint::read(content, version) {
+                if let Some(point) = PointHead::read(content, version) {
                     kinds.advance(&file.outline, block.begin);
                     if point.flushes_threads {
                         threads.clear();

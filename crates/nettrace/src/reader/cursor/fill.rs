@@ -7,7 +7,8 @@ use super::super::outline::{EventBlockHeader, content, release};
 use super::super::pending::{Entry, GAP};
 use super::{EventCursor, UNKNOWN_THREAD};
 use crate::{
-    Block, BlockKind, EventRow, EventRows, Fault, RowEncoding, Rule, SequencePoint, Step, ThreadRow, Version,
+    Block, BlockKind, EventRow, EventRows, Fault, PointHead, RowEncoding, Rule, SequencePoint, Step,
+    ThreadRow, Version,
 };
 
 /// An event block that is being read.
@@ -95,9 +96,11 @@ impl EventCursor {
                 }
                 gaps.finish(|gap, index| self.push_gap(Some(gap), index, None));
             }
+            // The sequence point that reading begins at forgets them.
+            BlockKind::LabelList | BlockKind::Stack if only_tables => {}
             BlockKind::LabelList => {
                 let rest = self.labels.add(content);
-                if let (Some(rest), false, true) = (rest, only_tables, block.is_whole) {
+                if let (Some(rest), true) = (rest, block.is_whole) {
                     let statement = "expected labels of known kinds, found something else: the rest of the block is \
                                      skipped";
                     let fault = Fault::new(Rule::LabelKind, begin + rest.start as u64, statement);
@@ -106,12 +109,12 @@ impl EventCursor {
             }
             BlockKind::Stack => {
                 self.stacks.add(&file.bytes, block.content.start as usize..block.content.end as usize);
-                if self.check && !only_tables {
+                if self.check {
                     self.check_stacks(content, block);
                 }
             }
             BlockKind::SequencePoint if only_tables => {
-                if let Some(point) = SequencePoint::read(content, file.outline.version) {
+                if let Some(point) = PointHead::read(content, file.outline.version) {
                     // What it flushes is what is before it: ids behind it are new ones.
                     self.kinds.advance(&file.outline, block.begin);
                     self.pass(&point);
@@ -143,7 +146,7 @@ impl EventCursor {
     }
 
     /// What is behind a sequence point refers to nothing before it.
-    fn pass(&mut self, point: &SequencePoint) {
+    fn pass(&mut self, point: &PointHead) {
         self.stacks.clear();
         self.labels.clear();
         if point.flushes_threads {
@@ -164,8 +167,8 @@ impl EventCursor {
                 }
                 continue;
             }
-            if let Some((point, offset)) = self.barrier.take() {
-                self.pass_barrier(&point, offset);
+            if let Some((point, block)) = self.barrier.take() {
+                self.pass_barrier(&point, &block);
                 if self.pending.is_empty() {
                     continue;
                 }
@@ -238,13 +241,13 @@ impl EventCursor {
                 self.open = Some(OpenBlock { rows, times, is_whole: block.is_whole });
             }
             BlockKind::SequencePoint => {
-                match SequencePoint::read(content(&file.bytes, block), file.outline.version) {
+                match PointHead::read(content(&file.bytes, block), file.outline.version) {
                     Some(point) => {
                         if point.timestamp > self.wanted.1 {
                             // All that follows is later.
                             self.is_file_read = true;
                         }
-                        self.barrier = Some((point, block.begin));
+                        self.barrier = Some((point, block.clone()));
                         self.pending.release(true);
                     }
                     None if block.is_whole => {
@@ -272,17 +275,23 @@ impl EventCursor {
     }
 
     /// Everything before a sequence point has gone: what it says of threads, and what is forgotten.
-    fn pass_barrier(&mut self, point: &SequencePoint, offset: u64) {
-        self.kinds.advance(&self.file.outline, offset);
+    fn pass_barrier(&mut self, point: &PointHead, block: &Block) {
+        let file = Arc::clone(&self.file);
+        self.kinds.advance(&file.outline, block.begin);
         let mut gaps = Gaps::default();
-        for (thread, sequence) in &point.threads {
-            let gap = self.capture.note_bound(*thread, *sequence, point.timestamp);
-            gaps.add(gap, *thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
+        let threads = || PointHead::threads(content(&file.bytes, block), file.outline.version);
+        for (thread, sequence) in threads() {
+            let gap = self.capture.note_bound(thread, sequence, point.timestamp);
+            gaps.add(gap, thread, |gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         }
         gaps.finish(|gap, thread| self.push_gap(Some(gap), thread, Some(point.timestamp)));
         if !matches!(self.file.outline.version, Version::V6(_)) {
             // All threads that can make events are in the list.
-            self.capture.retain(point.threads.iter().map(|(thread, _)| *thread));
+            self.capture.retain(threads().map(|(thread, _)| thread));
+        } else if self.begun_at == Some(block.begin) {
+            // They should be. Where they are not, a cursor that comes from before knows more, and so has another
+            // checkpoint.
+            self.capture.assume_complete();
         }
         self.pass(point);
     }

@@ -55,7 +55,8 @@ enum Source {
 
 const RUNTIME: &str = "Microsoft-Windows-DotNETRuntime";
 const RUNDOWN: &str = "Microsoft-Windows-DotNETRuntimeRundown";
-const UNIVERSAL_SYSTEM: &str = "Universal.System";
+/// What one-collect says of the machine.
+pub(super) const UNIVERSAL_SYSTEM: &str = "Universal.System";
 
 /// What the events of a class say of symbols.
 fn source(metadata: &Metadata) -> Source {

@@ -1,0 +1,135 @@
+//! What is to be shown of tasks.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand, ValueEnum};
+
+use super::json::JsonReport;
+use super::reading::Reading;
+use super::selecting::Selecting;
+
+#[derive(Args, Debug)]
+#[command(
+    subcommand_required = true,
+    arg_required_else_help = true,
+    after_help = "A task is a graph of operations, with an edge from each to those that it caused. Events say of which \
+operation they are; events of other traces join a task if their texts name it or one of its operations.\n\n\
+ID is the identifier of a task, or its first digits, if no other task has them. `latest` is the task that began last."
+)]
+pub(crate) struct Task {
+    #[command(subcommand)]
+    pub(crate) verb: TaskVerb,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TaskVerb {
+    /// List tasks: when, how long, how many operations and edges
+    List(TaskListArgs),
+    /// Print the operations of a task in order, causes first, with the edges between them
+    Show(TaskOne),
+    /// Write the graph of a task for Graphviz, or as a picture
+    Graph(TaskGraphArgs),
+    /// Print the critical path of a task, and what each step of it takes
+    Path(TaskOne),
+    /// Compare two tasks: their operations, edges and times
+    Diff(TaskDiffArgs),
+}
+
+/// Which events are read for tasks, and how.
+#[derive(Args, Debug)]
+pub(crate) struct TaskReading {
+    #[command(flatten)]
+    pub(crate) reading: Reading,
+    #[command(flatten)]
+    pub(crate) selecting: Selecting,
+    /// Only events that say themselves of which task they are, not those whose texts name one
+    #[arg(long, help_heading = "Selection")]
+    pub(crate) no_search: bool,
+    /// Read and print times in GMT instead of the local time zone
+    #[arg(long, visible_alias = "gmt", help_heading = "Selection")]
+    pub(crate) clock_gmt: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskListArgs {
+    #[command(flatten)]
+    pub(crate) input: TaskReading,
+    /// Only tasks with at least N operations
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(crate) min_nodes: u64,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskOne {
+    /// Identifier of the task, or its first digits; `latest`
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) input: TaskReading,
+    /// Move the clocks of machines so that no operation begins before its causes
+    #[arg(long)]
+    pub(crate) correct_clocks: bool,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskGraphArgs {
+    /// Identifier of the task, or its first digits; `latest`
+    #[arg(value_name = "ID")]
+    pub(crate) id: String,
+    #[command(flatten)]
+    pub(crate) input: TaskReading,
+    /// Move the clocks of machines so that no operation begins before its causes
+    #[arg(long)]
+    pub(crate) correct_clocks: bool,
+    /// Output format [default: by the name of FILE, or dot]
+    #[arg(short, long, value_enum, value_name = "FORMAT")]
+    pub(crate) format: Option<TaskGraphFormat>,
+    /// Write to FILE, which is created when the output is complete
+    #[arg(short, long, short_alias = 'w', value_name = "FILE", value_hint = clap::ValueHint::FilePath)]
+    pub(crate) output: Option<PathBuf>,
+}
+
+impl TaskGraphArgs {
+    /// What to write.
+    pub(crate) fn format(&self) -> TaskGraphFormat {
+        self.format.unwrap_or_else(|| {
+            let extension = self.output.as_deref().and_then(Path::extension).unwrap_or_default();
+            match extension.to_string_lossy().to_lowercase().as_str() {
+                "svg" => TaskGraphFormat::Svg,
+                "json" => TaskGraphFormat::Json,
+                _ => TaskGraphFormat::Dot,
+            }
+        })
+    }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskDiffArgs {
+    /// Identifier of the first task, or its first digits
+    #[arg(value_name = "ID")]
+    pub(crate) first: String,
+    /// Identifier of the second task
+    #[arg(value_name = "ID")]
+    pub(crate) second: String,
+    #[command(flatten)]
+    pub(crate) input: TaskReading,
+    /// How many steps to print
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
+    #[command(flatten)]
+    pub(crate) report: JsonReport,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaskGraphFormat {
+    /// For Graphviz.
+    Dot,
+    /// A picture for browsers.
+    Svg,
+    /// An object with the lists `nodes` and `edges`.
+    Json,
+}

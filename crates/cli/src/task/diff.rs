@@ -1,0 +1,134 @@
+//! `ichnos task diff`.
+
+use ichnos::export::{StepDifference, TaskDiff, TaskGraph};
+use serde_json::{Value as Json, json};
+
+use super::{duration, find, read, text};
+use crate::args::{Global, TaskDiffArgs};
+use crate::exit::{Exit, Failure};
+use crate::json::{document, integer};
+use crate::output;
+use crate::report::Report;
+use crate::style::{Paint, count, grouped};
+
+pub(super) fn run(args: &TaskDiffArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let found = match read(&args.input, false, global, report)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit());
+    }
+    let [first, second] = [&args.first, &args.second].map(|id| find(&found.tasks, id));
+    let [first, second] = [first?, second?].map(|task| found.tasks.graph(task));
+    let diff = TaskDiff::new(&first, &second);
+    if args.report.json {
+        print_json(args, &first, &second, &diff)?;
+    } else {
+        print(args, global, [&first, &second], &diff)?;
+    }
+    Ok(found.exit())
+}
+
+/// How long a task takes.
+fn time(graph: &TaskGraph<'_>) -> Option<i128> {
+    let nodes = || 0..graph.len();
+    let begin = nodes().filter_map(|node| graph.begin(node)).min()?;
+    Some(nodes().filter_map(|node| graph.end(node)).max()? - begin)
+}
+
+fn print(
+    args: &TaskDiffArgs,
+    global: &Global,
+    graphs: [&TaskGraph<'_>; 2],
+    diff: &TaskDiff,
+) -> Result<(), Failure> {
+    let paint = Paint::stdout(global.color);
+    let mut out = String::new();
+    let times = graphs.map(time);
+    if let [Some(first), Some(second)] = times {
+        let change = if first > 0 {
+            format!(" ({:+.1} %)", 100.0 * (second - first) as f64 / first as f64)
+        } else {
+            String::new()
+        };
+        out.push_str(&format!("time: {} and {}{change}\n", duration(first), duration(second)));
+    }
+    let [both, removed, added] = diff.edges;
+    out.push_str(&format!(
+        "operations: {} in both ({} with the same history), {} only in the first, {} only in the second\n",
+        grouped(diff.matched.len() as u64),
+        grouped(diff.same_history as u64),
+        grouped(diff.removed.len() as u64),
+        grouped(diff.added.len() as u64)
+    ));
+    out.push_str(&format!(
+        "edges: {} in both, {} only in the first, {} only in the second\n",
+        grouped(both as u64),
+        grouped(removed as u64),
+        grouped(added as u64)
+    ));
+    for (title, sign, graph, nodes) in [
+        ("only in the first", '-', graphs[0], &diff.removed),
+        ("only in the second", '+', graphs[1], &diff.added),
+    ] {
+        if nodes.is_empty() {
+            continue;
+        }
+        out.push_str(&format!("\n{}\n", paint.title(title)));
+        for member in nodes.iter().take(args.top).filter_map(|node| graph.member(*node)) {
+            let place = paint.faint(&text(member.place));
+            out.push_str(&format!("  {sign} {}  {place}  {}\n", paint.name(&text(member.label)), member.id));
+        }
+        if let Some(more) = nodes.len().checked_sub(args.top).filter(|more| *more > 0) {
+            out.push_str(&paint.faint(&format!("  {} more\n", grouped(more as u64))));
+        }
+    }
+    let steps: Vec<&StepDifference> = diff.steps.iter().filter(|step| step.change() != 0).collect();
+    if !steps.is_empty() {
+        out.push_str(&format!("\n{}\n", paint.title("times from the latest cause on, by operation")));
+        for step in steps.iter().take(args.top) {
+            let [first, second] = step.times.map(duration);
+            let sign = if step.change() > 0 { "+" } else { "" };
+            let change = format!("{sign}{}", duration(step.change()));
+            let counts = match step.counts {
+                [first, second] if first == second => count(first, "time"),
+                [first, second] => format!("{} and {}", grouped(first), count(second, "time")),
+            };
+            out.push_str(&format!(
+                "{change:>14}  {first:>12} {second:>12}  {}  {}\n",
+                paint.name(&text(&step.label)),
+                paint.faint(&counts)
+            ));
+        }
+    }
+    Ok(output::print(&out, paint)?)
+}
+
+fn print_json(
+    args: &TaskDiffArgs,
+    first: &TaskGraph<'_>,
+    second: &TaskGraph<'_>,
+    diff: &TaskDiff,
+) -> Result<(), Failure> {
+    let mut document = document("task-diff");
+    let [both, removed, added] = diff.edges;
+    let ids = |graph: &TaskGraph<'_>, nodes: &[u32]| -> Vec<String> {
+        nodes.iter().filter_map(|node| graph.member(*node)).map(|member| member.id.to_string()).collect()
+    };
+    document.put("times", json!([time(first).map(integer), time(second).map(integer)]));
+    document.put(
+        "nodes",
+        json!({ "both": diff.matched.len(), "same_history": diff.same_history, "first": ids(first, &diff.removed), "second": ids(second, &diff.added) }),
+    );
+    document.put("edges", json!({ "both": both, "first": removed, "second": added }));
+    let steps = diff.steps.iter().take(args.top).map(|step| {
+        json!({
+            "label": String::from_utf8_lossy(&step.label),
+            "counts": step.counts,
+            "times": step.times.map(integer),
+        })
+    });
+    document.put("steps", steps.collect::<Vec<Json>>());
+    Ok(output::print_json(&document.json(), args.report.integers.into())?)
+}

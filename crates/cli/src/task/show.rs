@@ -1,0 +1,123 @@
+//! `ichnos task show`.
+
+use ichnos::export::{GraphFormat, JoinedEvent, TaskSummary};
+
+use super::list::problems;
+use super::{duration, find, graph, read, text};
+use crate::args::{Global, TaskOne};
+use crate::exit::{Exit, Failure};
+use crate::output;
+use crate::report::Report;
+use crate::style::{Paint, count};
+use crate::time;
+
+pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
+    let found = match read(&args.input, true, global, report)? {
+        Ok(found) => found,
+        Err(exit) => return Ok(exit),
+    };
+    if found.tasks.is_empty() {
+        return Ok(found.exit());
+    }
+    let task = find(&found.tasks, &args.id)?;
+    let graph = graph(&found.tasks, task, args.correct_clocks, report);
+    if args.report.json {
+        let mut json = Vec::new();
+        graph.write(GraphFormat::Json, &mut json)?;
+        let json = serde_json::from_slice(&json).map_err(|error| Failure::new(error.to_string()))?;
+        output::print_json(&json, args.report.integers.into())?;
+        return Ok(found.exit());
+    }
+    let paint = Paint::stdout(global.color);
+    let summary = found.tasks.summary(task);
+    let mut out = String::new();
+    if let Some(summary) = &summary {
+        push_heading(&mut out, summary, found.tasks.has_dates(), args.input.clock_gmt, paint);
+    }
+    let first = summary.as_ref().and_then(|summary| summary.begin);
+    let since = |time: Option<i128>| match time.zip(first) {
+        Some((time, first)) => format!("{:>12}", duration(time - first)),
+        None => " ".repeat(12),
+    };
+    let blank = " ".repeat(12);
+    let mut events = graph.joined_events().into_iter().peekable();
+    for (row, node) in graph.lanes().iter().zip(0..) {
+        let Some(member) = graph.member(node) else { continue };
+        if let Some(line) = row.join_line() {
+            out.push_str(&format!("{blank}  {}\n", paint.faint(&line)));
+        }
+        let mark = match graph.causes(node).len() {
+            _ if member.events == 0 => '○',
+            0 => '◆',
+            _ => '●',
+        };
+        let label = if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) };
+        out.push_str(&format!(
+            "{}  {} {}",
+            paint.faint(&since(graph.begin(node))),
+            row.node_line(mark),
+            paint.name(&label)
+        ));
+        for part in [text(member.place), member.id.to_string()] {
+            if !part.is_empty() {
+                out.push_str(&format!("  {}", paint.faint(&part)));
+            }
+        }
+        if !row.undrawn_causes.is_empty() {
+            let ids = row
+                .undrawn_causes
+                .iter()
+                .filter_map(|node| graph.member(*node))
+                .map(|member| member.id.to_string());
+            out.push_str(&format!("  after {}", ids.collect::<Vec<_>>().join(", ")));
+        }
+        for edge in graph.dangling().iter().filter(|edge| edge.to == node) {
+            let whose = if edge.is_of_other_task { "of another task" } else { "not reported" };
+            out.push_str(&paint.warning(&format!("  after {}, which is {whose}", edge.from)));
+        }
+        for (from, _) in graph.cycles().iter().filter(|(_, to)| *to == node) {
+            let from = graph.member(*from).map_or_else(String::new, |member| member.id.to_string());
+            out.push_str(&paint.warning(&format!("  an edge from {from} closes a cycle")));
+        }
+        out.push('\n');
+        if let Some(line) = row.fork_line() {
+            out.push_str(&format!("{blank}  {}\n", paint.faint(&line)));
+        }
+        while let Some((_, event)) = events.next_if(|(of, _)| *of <= node) {
+            let JoinedEvent { time, label, place, .. } = event;
+            let lanes = row.passing_line();
+            let separator = if lanes.is_empty() { "" } else { " " };
+            out.push_str(&format!(
+                "{}  {lanes}{separator}· {}  {}\n",
+                paint.faint(&since(time)),
+                text(label),
+                paint.faint(&text(place))
+            ));
+        }
+    }
+    for (_, event) in events {
+        out.push_str(&format!("{}  · {}  {}\n", since(event.time), text(event.label), text(event.place)));
+    }
+    output::print(&out, paint)?;
+    Ok(found.exit())
+}
+
+/// Appends the lines about the whole of a task.
+pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
+    out.push_str(&paint.title(&format!("task {}", task.id)));
+    let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (task.mentions, "joined event")];
+    for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")
+    {
+        out.push_str(&format!(", {}", count(number, noun)));
+    }
+    out.push_str(&format!(", depth {}", task.depth));
+    if let Some((begin, end)) = task.begin.zip(task.end) {
+        let since = if has_dates { time::show(begin, gmt) } else { time::show_seconds(begin) };
+        out.push_str(&format!(", {} from {since} on", duration(end - begin)));
+    }
+    out.push('\n');
+    let problems = problems(task);
+    if !problems.is_empty() {
+        out.push_str(&format!("{}\n", paint.warning(&problems)));
+    }
+}

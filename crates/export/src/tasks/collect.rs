@@ -1,0 +1,230 @@
+//! Takes events, and keeps what they say of tasks and operations.
+
+use std::hash::{BuildHasher as _, RandomState};
+use std::io;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use ichnos_model::{DataStream, Event, EventRole, FindMentions, Message, Sink};
+use std::collections::HashMap;
+
+use super::fields::{Said, TaskFields};
+use super::operations::{
+    Collected, Edge, Group, Link, MOST, NO_TIME, NONE, OpenEdge, Operation, Place, TaskEvent,
+};
+use super::{Tasks, join};
+use crate::stream_table::StreamTable;
+use crate::time::has_dates;
+
+/// What is collected of tasks.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TaskOptions {
+    /// What finds operations in texts of events, so that events of other formats join the tasks that they name.
+    pub find_mentions: Vec<FindMentions>,
+    /// Whether to keep events that are shown beside operations, not only how many there are.
+    pub with_events: bool,
+}
+
+/// Collects the tasks of events, of whatever format: of those whose classes have members that mean a task, an operation
+/// or causes, and of those whose texts name an operation.
+pub struct TaskCollector {
+    options: TaskOptions,
+    /// By data stream: the index of its trace.
+    streams: StreamTable<u32, (), Option<ClassState>>,
+    /// Addresses of traces, by index; the table of streams keeps them where they are.
+    traces: Vec<usize>,
+    said: Said,
+    text: Vec<u8>,
+    last_group: (Option<Group>, u32),
+    by_place: HashMap<Place, u32>,
+    /// To recognise copies.
+    hasher: RandomState,
+    all: Collected,
+}
+
+/// What is known of an event record class.
+#[derive(Debug)]
+struct ClassState {
+    fields: TaskFields,
+    name: u32,
+    is_end: bool,
+}
+
+impl std::fmt::Debug for TaskCollector {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskCollector").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl TaskCollector {
+    /// Collects all tasks.
+    #[must_use]
+    pub fn new(options: TaskOptions) -> Self {
+        Self {
+            options,
+            streams: StreamTable::default(),
+            traces: Vec::new(),
+            said: Said::default(),
+            text: Vec::new(),
+            last_group: (None, 0),
+            by_place: HashMap::new(),
+            hasher: RandomState::new(),
+            all: Collected::default(),
+        }
+    }
+
+    /// The tasks of all that was collected.
+    #[must_use]
+    pub fn finish(mut self) -> Tasks {
+        self.all.resolve_open_edges();
+        join::join(&mut self.all);
+        Tasks::new(self.all)
+    }
+
+    #[inline]
+    fn event(&mut self, event: &Event<'_>) {
+        if !self.streams.has(event.stream) {
+            self.add_stream(event.stream);
+        }
+        let Self { streams, options, said, all, .. } = self;
+        let Some((trace, _, classes)) = streams.get_mut(event.stream) else { return };
+        let finders = &options.find_mentions;
+        let class = classes.of(event, || {
+            let fields = TaskFields::of(event, !finders.is_empty());
+            let is_end = event.class.role == EventRole::End;
+            (!fields.is_empty()).then(|| ClassState {
+                name: all.names.number(event.name().as_bytes()),
+                fields,
+                is_end,
+            })
+        });
+        let Some(class) = class else { return };
+        class.fields.read(event, finders, said);
+        if said.operation.is_none() && said.mentions.is_empty() {
+            return;
+        }
+        let (trace, name, is_end) = (*trace, class.name, class.is_end);
+        let time = event.nanoseconds().map_or(NO_TIME, |time| {
+            i64::try_from(time).unwrap_or(if time < 0 { NO_TIME + 1 } else { i64::MAX })
+        });
+        if all.operations.len() >= MOST || all.edges.len() >= MOST || all.mentioned.len() >= MOST {
+            all.left_out += 1;
+            return;
+        }
+        self.take(trace, time, name, is_end);
+    }
+
+    /// Takes what an event said.
+    fn take(&mut self, trace: u32, time: i64, name: u32, is_end: bool) {
+        let said = std::mem::take(&mut self.said);
+        let place = self.place(&said);
+        let label = if said.message.is_empty() { name } else { self.all.names.number(&said.message) };
+        if let Some(id) = said.operation {
+            let group = self.group(said.task.map_or(Group::Trace(trace), Group::Task));
+            let mut fingerprint = self.hasher.hash_one((time, label, place)) as u32;
+            for (cause, kind) in &said.causes {
+                fingerprint = fingerprint.rotate_left(5) ^ self.hasher.hash_one((cause, kind)) as u32;
+            }
+            let found = Operation { id, events: 1, group, begin: time, end: time, label, place, fingerprint };
+            self.operation(found, if is_end { name } else { label }, &said);
+        } else {
+            let event = TaskEvent { operation: NONE, group: NONE, time, label, place, is_mention: true };
+            self.all.mentioned.extend(said.mentions.iter().map(|mention| (*mention, event)));
+        }
+        self.said = said;
+    }
+
+    /// Takes an event of an operation; `label` is what it is called if it is not the first one.
+    fn operation(&mut self, found: Operation, label: u32, said: &Said) {
+        let Operation { begin: time, place, group, .. } = found;
+        let all = &mut self.all;
+        let number = match all.find(group, found.id) {
+            None => all.add(found),
+            Some(number) => {
+                let Some(known) = all.operations.get_mut(number as usize) else { return };
+                if known.fingerprint == found.fingerprint {
+                    all.copies.push(number);
+                    return;
+                }
+                known.events = known.events.saturating_add(1);
+                if time != NO_TIME {
+                    known.end = known.end.max(time);
+                }
+                if self.options.with_events {
+                    all.events.push(TaskEvent {
+                        operation: number,
+                        group,
+                        time,
+                        label,
+                        place,
+                        is_mention: false,
+                    });
+                }
+                number
+            }
+        };
+        all.marked_roots.extend((0..said.no_causes).map(|_| number));
+        for (cause, kind) in &said.causes {
+            let (to, kind) = (number, *kind);
+            match all.find(group, *cause) {
+                // That an operation causes itself says nothing.
+                Some(from) if from == to => {}
+                Some(from) => all.edges.push(Edge { from, to, kind }),
+                None => all.open_edges.push(OpenEdge { from: *cause, to, kind }),
+            }
+        }
+        if matches!(all.groups.get(group as usize), Some(Group::Trace(_))) {
+            let links = said.mentions.iter().map(|mention| Link { operation: number, mention: *mention });
+            all.links.extend(links);
+        }
+    }
+
+    fn group(&mut self, group: Group) -> u32 {
+        if let (Some(last), number) = self.last_group
+            && last == group
+        {
+            return number;
+        }
+        let number = self.all.group(group);
+        self.last_group = (Some(group), number);
+        number
+    }
+
+    fn place(&mut self, said: &Said) -> u32 {
+        self.text.clear();
+        said.push_place(&mut self.text);
+        let Collected { names, places, .. } = &mut self.all;
+        let place = Place { machine: names.number(said.machine()), text: names.number(&self.text) };
+        *self.by_place.entry(place).or_insert_with(|| {
+            places.push(place);
+            places.len() as u32 - 1
+        })
+    }
+
+    #[cold]
+    fn add_stream(&mut self, stream: &DataStream) {
+        let address = Arc::as_ptr(&stream.trace).addr();
+        let known = self.traces.iter().position(|trace| *trace == address);
+        let trace = known.unwrap_or_else(|| {
+            self.traces.push(address);
+            self.traces.len() - 1
+        });
+        self.all.is_without_dates |= !has_dates(stream.clock());
+        self.streams.insert(stream, trace as u32, || ());
+    }
+}
+
+impl Sink for TaskCollector {
+    #[inline]
+    fn message(&mut self, message: &Message<'_>) -> io::Result<ControlFlow<()>> {
+        if let Message::Event(event) = message {
+            self.event(event);
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn finish(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

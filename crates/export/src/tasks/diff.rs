@@ -1,0 +1,150 @@
+//! Two executions compared.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+
+use super::graph::TaskGraph;
+
+/// How two executions of the same thing differ.
+///
+/// Operations are matched in two steps: first those that are called the same and have the same history (all causes, and
+/// theirs), then those that are only called the same; within each, in order of time.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct TaskDiff {
+    /// Nodes that are in both: of the first one and of the second one.
+    pub matched: Vec<(u32, u32)>,
+    /// How many of them have the same history.
+    pub same_history: usize,
+    /// Nodes that only the first one has.
+    pub removed: Vec<u32>,
+    /// Nodes that only the second one has.
+    pub added: Vec<u32>,
+    /// Edges that are in both, between matched nodes; those that only the first, and only the second one has.
+    pub edges: [usize; 3],
+    /// What takes another time, by what operations are called; the greatest differences first.
+    pub steps: Vec<StepDifference>,
+}
+
+/// How long all operations with a label take in both executions: from their latest causes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StepDifference {
+    /// What the operations are called.
+    pub label: Vec<u8>,
+    /// How many there are, in the first and in the second one.
+    pub counts: [u64; 2],
+    /// How long they take, in nanoseconds.
+    pub times: [i128; 2],
+}
+
+impl StepDifference {
+    /// By how much the second one takes longer.
+    #[must_use]
+    pub fn change(&self) -> i128 {
+        self.times[1] - self.times[0]
+    }
+}
+
+impl TaskDiff {
+    /// Compares two executions.
+    #[must_use]
+    pub fn new(first: &TaskGraph<'_>, second: &TaskGraph<'_>) -> Self {
+        let hasher = RandomState::new();
+        let histories = [first, second].map(|graph| histories(graph, &hasher));
+        let labels = [first, second].map(|graph| labels(graph, &hasher));
+        let mut partners = vec![None; first.len() as usize];
+        let mut taken = vec![false; second.len() as usize];
+        match_by(&histories, &mut partners, &mut taken);
+        let same_history = partners.iter().flatten().count();
+        match_by(&labels, &mut partners, &mut taken);
+        let mut diff = Self { same_history, ..Self::default() };
+        for (node, partner) in (0..).zip(&partners) {
+            match partner {
+                Some(partner) => diff.matched.push((node, *partner)),
+                None => diff.removed.push(node),
+            }
+        }
+        diff.added = (0..).zip(&taken).filter(|(_, is_taken)| !**is_taken).map(|(node, _)| node).collect();
+        diff.compare_edges(first, second, &partners);
+        diff.steps = steps(first, second);
+        diff
+    }
+
+    fn compare_edges(&mut self, first: &TaskGraph<'_>, second: &TaskGraph<'_>, partners: &[Option<u32>]) {
+        let partner = |node: u32| partners.get(node as usize).copied().flatten();
+        for node in 0..first.len() {
+            for edge in first.causes(node) {
+                let is_in_both = partner(node)
+                    .zip(partner(edge.node))
+                    .is_some_and(|(to, from)| second.causes(to).iter().any(|other| other.node == from));
+                self.edges[usize::from(!is_in_both)] += 1;
+            }
+        }
+        self.edges[2] = second.edges().saturating_sub(self.edges[0]);
+    }
+
+    /// Whether both have the same operations and edges.
+    #[must_use]
+    pub fn is_same_structure(&self) -> bool {
+        self.removed.is_empty() && self.added.is_empty() && self.edges[1] == 0 && self.edges[2] == 0
+    }
+}
+
+/// A number for what each node is called.
+fn labels(graph: &TaskGraph<'_>, hasher: &RandomState) -> Vec<u64> {
+    let label = |node| hasher.hash_one(graph.member(node).map(|member| member.label));
+    (0..graph.len()).map(label).collect()
+}
+
+/// A number for each node that depends on what it and all that led to it are called.
+fn histories(graph: &TaskGraph<'_>, hasher: &RandomState) -> Vec<u64> {
+    let mut all: Vec<u64> = Vec::with_capacity(graph.len() as usize);
+    for node in 0..graph.len() {
+        // Causes come in any order.
+        let causes = graph.causes(node).iter();
+        let causes = causes.fold(0u64, |sum, edge| {
+            let history = all.get(edge.node as usize).copied().unwrap_or_default();
+            sum.wrapping_add(hasher.hash_one((history, edge.kind)))
+        });
+        all.push(hasher.hash_one((graph.member(node).map(|member| member.label), causes)));
+    }
+    all
+}
+
+/// Matches nodes with the same number that have no partner yet, in their order.
+fn match_by(numbers: &[Vec<u64>; 2], partners: &mut [Option<u32>], taken: &mut [bool]) {
+    let mut free: HashMap<u64, Vec<u32>> = HashMap::new();
+    // The last ones first, because they are taken from the end.
+    let candidates = (0..numbers[1].len()).rev().filter(|node| taken.get(*node) == Some(&false));
+    for node in candidates {
+        if let Some(number) = numbers[1].get(node) {
+            free.entry(*number).or_default().push(node as u32);
+        }
+    }
+    for (partner, number) in partners.iter_mut().zip(&numbers[0]).filter(|(partner, _)| partner.is_none()) {
+        *partner = free.get_mut(number).and_then(Vec::pop);
+        if let Some(is_taken) = partner.and_then(|partner| taken.get_mut(partner as usize)) {
+            *is_taken = true;
+        }
+    }
+}
+
+fn steps(first: &TaskGraph<'_>, second: &TaskGraph<'_>) -> Vec<StepDifference> {
+    let mut all: HashMap<&[u8], ([u64; 2], [i128; 2])> = HashMap::new();
+    for (which, graph) in [first, second].into_iter().enumerate() {
+        for node in 0..graph.len() {
+            let Some(member) = graph.member(node) else { continue };
+            let (counts, times) = all.entry(member.label).or_default();
+            counts[which] += 1;
+            let cause = graph.latest_cause(node).and_then(|edge| graph.begin(edge.node));
+            if let Some((cause, own)) = cause.zip(graph.begin(node)) {
+                times[which] += own - cause;
+            }
+        }
+    }
+    let of = |(label, (counts, times)): (&[u8], _)| StepDifference { label: label.to_vec(), counts, times };
+    let mut steps: Vec<_> = all.into_iter().map(of).collect();
+    steps.sort_by(|a, b| b.change().abs().cmp(&a.change().abs()).then_with(|| a.label.cmp(&b.label)));
+    steps
+}

@@ -1,0 +1,91 @@
+//! Graphs in the language of Graphviz, and as pictures.
+
+use std::io::{self, Write};
+
+use ichnos_model::CauseKind;
+
+use super::graph::TaskGraph;
+use crate::printable::printable;
+
+/// How a [`TaskGraph`] is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum GraphFormat {
+    /// For Graphviz.
+    Dot,
+    /// A picture for browsers.
+    Svg,
+    /// JSON: an object with the lists `nodes` and `edges`.
+    Json,
+}
+
+impl TaskGraph<'_> {
+    /// Writes the graph.
+    ///
+    /// # Errors
+    /// Those of `out`.
+    pub fn write(&self, format: GraphFormat, out: &mut dyn Write) -> io::Result<()> {
+        match format {
+            GraphFormat::Dot => self.write_dot(out),
+            GraphFormat::Svg => super::svg::write(self, out),
+            GraphFormat::Json => super::json::write(self, out),
+        }
+    }
+
+    fn write_dot(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "digraph task {{")?;
+        writeln!(out, "  node [shape=box, fontname=\"sans-serif\", fontsize=10];")?;
+        writeln!(out, "  edge [fontname=\"sans-serif\", fontsize=8];")?;
+        for node in 0..self.len() {
+            let Some(member) = self.member(node) else { continue };
+            let label = [member.label, member.place].map(quoted).join("\\n");
+            let style = if member.events == 0 { ", style=dashed" } else { "" };
+            writeln!(out, "  n{node} [label=\"{label}\", tooltip=\"{}\"{style}];", member.id)?;
+        }
+        for node in 0..self.len() {
+            for edge in self.causes(node) {
+                let time = self.begin(node).zip(self.begin(edge.node)).map(|(end, begin)| end - begin);
+                let label = time.map_or(String::new(), |time| format!("label=\"{}\", ", duration(time)));
+                writeln!(out, "  n{} -> n{node} [{label}style={}];", edge.node, style_of(edge.kind))?;
+            }
+        }
+        for (index, edge) in self.dangling().iter().enumerate() {
+            writeln!(out, "  d{index} [label=\"{} ?\", style=dotted];", edge.from)?;
+            writeln!(out, "  d{index} -> n{} [style=dotted];", edge.to)?;
+        }
+        for (from, to) in self.cycles() {
+            writeln!(out, "  n{from} -> n{to} [color=red, constraint=false, label=\"cycle\"];")?;
+        }
+        writeln!(out, "}}")
+    }
+}
+
+/// How an edge is drawn in the language of Graphviz.
+fn style_of(kind: CauseKind) -> &'static str {
+    match kind {
+        CauseKind::Parent => "bold",
+        CauseKind::Return => "dashed",
+        CauseKind::Related => "dotted",
+        _ => "solid",
+    }
+}
+
+/// A time in the unit that suits it.
+pub(super) fn duration(nanoseconds: i128) -> String {
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let time = nanoseconds.unsigned_abs();
+    let of =
+        |unit: u128, name: &str| format!("{sign}{}.{:03} {name}", time / unit, time % unit / (unit / 1_000));
+    match time {
+        0..1_000 => format!("{sign}{time} ns"),
+        1_000..1_000_000 => of(1_000, "µs"),
+        1_000_000..1_000_000_000 => of(1_000_000, "ms"),
+        _ => of(1_000_000_000, "s"),
+    }
+}
+
+/// A text in a string of Graphviz.
+fn quoted(text: &[u8]) -> String {
+    let text = printable(&String::from_utf8_lossy(text)).into_owned();
+    text.replace('\\', "\\\\").replace('"', "\\\"")
+}

@@ -1,0 +1,281 @@
+//! What an event says of tasks and operations.
+
+use ichnos_model::plan::{Node, Plan};
+use ichnos_model::{
+    CauseKind, Event, Field, FieldKind, FieldValue, FindMentions, Identifier, Meaning, Mention, Scope,
+    StringEncoding, Text, Uuid, Visitor, Wide,
+};
+
+use crate::number;
+use crate::property::child_count;
+
+/// What becomes of a field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    Nothing,
+    Task,
+    Operation,
+    Cause(CauseKind),
+    /// The message, and whether it may name an operation.
+    Message {
+        searched: bool,
+    },
+    Place(Part),
+    /// Its text may name an operation.
+    Search,
+}
+
+/// Parts of where an event comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    Machine,
+    Component,
+    Process,
+    Thread,
+}
+
+/// The scopes that are looked at.
+const SCOPES: [Scope; 5] =
+    [Scope::CommonContext, Scope::SpecificContext, Scope::Payload, Scope::Resource, Scope::EventRecordHeader];
+
+/// Which fields of a class say something.
+#[derive(Debug)]
+pub(super) struct TaskFields {
+    /// By index of the node, of the scopes that have any.
+    scopes: Box<[(Scope, Box<[Use]>)]>,
+}
+
+impl TaskFields {
+    /// Those of the class of an event. `searches`: operations are looked for in texts, too.
+    pub(super) fn of(event: &Event<'_>, searches: bool) -> Self {
+        let meanings = &event.class.meanings;
+        // What has an identifier of its own does not need to be searched for it.
+        let searches = searches && meanings.members(Meaning::TaskId).next().is_none();
+        let scopes = SCOPES.into_iter().filter_map(|scope| {
+            let plan = event.plan(scope)?;
+            let nodes: Vec<&Node> = plan.nodes().collect();
+            let mut uses = vec![Use::Nothing; nodes.len()];
+            if searches {
+                for (node, place) in nodes.iter().zip(&mut uses) {
+                    if matches!(node.class.kind, FieldKind::String { .. } | FieldKind::Blob { .. }) {
+                        *place = Use::Search;
+                    }
+                }
+            }
+            let members = meanings.iter().filter(|(member, _)| member.scope == scope);
+            for (member, meaning) in members {
+                mark(plan, &nodes, member.index as usize, meaning, &mut uses);
+            }
+            uses.iter().any(|found| *found != Use::Nothing).then(|| (scope, uses.into()))
+        });
+        Self { scopes: scopes.collect() }
+    }
+
+    /// Whether the events say nothing.
+    pub(super) fn is_empty(&self) -> bool {
+        self.scopes.is_empty()
+    }
+
+    /// Reads what an event says into `said`.
+    pub(super) fn read(&self, event: &Event<'_>, finders: &[FindMentions], said: &mut Said) {
+        said.clear();
+        for (scope, uses) in &self.scopes {
+            // An event that was delivered can be read.
+            let _ = event.visit(*scope, &mut Reader { uses, finders, said });
+        }
+    }
+}
+
+/// Says what becomes of a member, and of all that is in it.
+fn mark(plan: &Plan, nodes: &[&Node], member: usize, meaning: Meaning, uses: &mut [Use]) {
+    let wanted = match meaning {
+        Meaning::TaskId => Use::Task,
+        Meaning::OperationId => Use::Operation,
+        Meaning::Cause(kind) => Use::Cause(kind),
+        Meaning::Message => Use::Message { searched: false },
+        Meaning::Machine => Use::Place(Part::Machine),
+        Meaning::Component | Meaning::ProcessName => Use::Place(Part::Component),
+        Meaning::Process => Use::Place(Part::Process),
+        Meaning::Thread => Use::Place(Part::Thread),
+        _ => return,
+    };
+    let Some(begin) = plan.member(member) else { return };
+    let end = end_of(nodes, begin);
+    for place in uses.get_mut(begin..end).unwrap_or_default() {
+        *place = match (wanted, *place) {
+            (Use::Message { .. }, Use::Search) => Use::Message { searched: true },
+            _ => wanted,
+        };
+    }
+}
+
+/// The index behind a node and all that is in it.
+fn end_of(nodes: &[&Node], index: usize) -> usize {
+    let Some(node) = nodes.get(index) else { return index };
+    (0..child_count(&node.class)).fold(index + 1, |next, _| end_of(nodes, next))
+}
+
+/// What an event says.
+#[derive(Debug, Default)]
+pub(super) struct Said {
+    pub(super) task: Option<Identifier>,
+    pub(super) operation: Option<Identifier>,
+    pub(super) causes: Vec<(Identifier, CauseKind)>,
+    /// How many of the causes are nothing, which is how some formats mark the first operation of a task.
+    pub(super) no_causes: u32,
+    pub(super) mentions: Vec<Mention>,
+    pub(super) message: Vec<u8>,
+    /// By [`Part`].
+    places: [Vec<u8>; 4],
+    text: Vec<u8>,
+}
+
+impl Said {
+    fn clear(&mut self) {
+        (self.task, self.operation) = (None, None);
+        self.causes.clear();
+        self.no_causes = 0;
+        self.mentions.clear();
+        self.message.clear();
+        self.places.iter_mut().for_each(Vec::clear);
+    }
+
+    /// The machine that the event comes from.
+    pub(super) fn machine(&self) -> &[u8] {
+        &self.places[Part::Machine as usize]
+    }
+
+    /// Appends where the event comes from: machine, component, process and thread, as far as that is said.
+    pub(super) fn push_place(&self, out: &mut Vec<u8>) {
+        let [machine, component, process, thread] = &self.places;
+        for part in [machine, component] {
+            if !part.is_empty() {
+                separate(out, b' ');
+                out.extend_from_slice(part);
+            }
+        }
+        if !process.is_empty() {
+            separate(out, b' ');
+            out.extend_from_slice(process);
+        }
+        if !thread.is_empty() {
+            separate(out, if process.is_empty() { b' ' } else { b'/' });
+            out.extend_from_slice(thread);
+        }
+    }
+}
+
+fn separate(out: &mut Vec<u8>, separator: u8) {
+    if !out.is_empty() {
+        out.push(separator);
+    }
+}
+
+/// Takes the fields of a scope.
+struct Reader<'r> {
+    uses: &'r [Use],
+    finders: &'r [FindMentions],
+    said: &'r mut Said,
+}
+
+impl Reader<'_> {
+    fn use_of(&self, field: Field<'_>) -> Use {
+        self.uses.get(field.index()).copied().unwrap_or(Use::Nothing)
+    }
+
+    fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
+        let said = &mut *self.said;
+        match self.uses.get(field.index()) {
+            Some(Use::Task) => said.task = said.task.or_else(|| Identifier::of_value(value)),
+            Some(Use::Operation) => said.operation = said.operation.or_else(|| Identifier::of_value(value)),
+            Some(Use::Cause(kind)) => match Identifier::of_value(value) {
+                Some(cause) => said.causes.push((cause, *kind)),
+                None => said.no_causes += 1,
+            },
+            Some(Use::Place(part)) => {
+                let place = &mut said.places[*part as usize];
+                if place.is_empty()
+                    && let Some(number) = value.as_i128()
+                {
+                    number::push_i128(place, number);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn search(&mut self, bytes: &[u8]) {
+        let mentions = &mut self.said.mentions;
+        for find in self.finders {
+            find(bytes, &mut |mention| {
+                if mentions.len() < MOST_MENTIONS && !mentions.contains(&mention) {
+                    mentions.push(mention);
+                }
+            });
+        }
+    }
+}
+
+/// As many operations can one event name.
+const MOST_MENTIONS: usize = 64;
+
+impl Visitor for Reader<'_> {
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.value(field, &FieldValue::Unsigned(value));
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.value(field, &FieldValue::Signed(value));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        self.value(field, &FieldValue::Wide(value));
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        self.value(field, &FieldValue::Guid(value));
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        match self.use_of(field) {
+            Use::Nothing => {}
+            Use::Search => self.search(bytes),
+            _ => self.value(field, &FieldValue::Blob(bytes)),
+        }
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        let wanted = self.use_of(field);
+        if wanted == Use::Nothing {
+            return;
+        }
+        let mut converted = std::mem::take(&mut self.said.text);
+        converted.clear();
+        let bytes = match value.encoding {
+            StringEncoding::Utf8 => value.bytes,
+            _ => {
+                value.write_utf8(&mut converted);
+                &converted
+            }
+        };
+        match wanted {
+            Use::Search => self.search(bytes),
+            Use::Message { searched } => {
+                if searched {
+                    self.search(bytes);
+                }
+                if self.said.message.is_empty() {
+                    self.said.message.extend_from_slice(bytes);
+                }
+            }
+            Use::Place(part) => {
+                let place = &mut self.said.places[part as usize];
+                if place.is_empty() {
+                    place.extend_from_slice(bytes);
+                }
+            }
+            _ => self.value(field, &FieldValue::Text(bytes)),
+        }
+        self.said.text = converted;
+    }
+}

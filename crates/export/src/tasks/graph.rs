@@ -1,0 +1,439 @@
+//! The graph of a task: its operations in an order in which causes come first.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use ichnos_model::{CauseKind, Identifier};
+
+use super::operations::{NO_TIME, NONE, Operation};
+use super::{JoinedEvent, TaskMember, Tasks, of_task};
+
+/// An edge of a [`TaskGraph`], seen from one of its ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TaskEdge {
+    /// Index of the node at the other end.
+    pub node: u32,
+    /// How the one operation causes the other.
+    pub kind: CauseKind,
+}
+
+/// An edge from an operation that nothing is known of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DanglingEdge {
+    /// The operation that is not known.
+    pub from: Identifier,
+    /// Index of the node that it leads to.
+    pub to: u32,
+    /// How the one operation causes the other.
+    pub kind: CauseKind,
+    /// Whether there is an operation with this identifier in another task.
+    pub is_of_other_task: bool,
+}
+
+/// The operations of a task and the edges between them, without cycles.
+#[derive(Debug)]
+pub struct TaskGraph<'t> {
+    tasks: &'t Tasks,
+    task: usize,
+    /// Numbers of operations, causes before effects, otherwise in order of time.
+    pub(super) nodes: Vec<u32>,
+    causes: Edges,
+    effects: Edges,
+    /// How many edges the longest path to each node has.
+    depths: Vec<u32>,
+    /// Edges that were left out because they close a cycle: from, to.
+    pub(super) cycles: Vec<(u32, u32)>,
+    pub(super) dangling: Vec<DanglingEdge>,
+    /// Nanoseconds to add to the times of each node; empty: nothing.
+    pub(super) corrections: Vec<i64>,
+}
+
+/// Edges by node.
+#[derive(Debug, Default)]
+struct Edges {
+    /// Where those of each node end.
+    ends: Vec<u32>,
+    all: Vec<TaskEdge>,
+}
+
+impl Edges {
+    /// Of edges between `count` nodes, each with the node that it is looked up by.
+    fn new(count: usize, edges: impl Iterator<Item = (u32, TaskEdge)> + Clone) -> Self {
+        let mut begins = vec![0u32; count + 1];
+        for (node, _) in edges.clone() {
+            if let Some(place) = begins.get_mut(node as usize + 1) {
+                *place += 1;
+            }
+        }
+        for index in 1..begins.len() {
+            begins[index] += begins[index - 1];
+        }
+        let nothing = TaskEdge { node: NONE, kind: CauseKind::Related };
+        let mut all = vec![nothing; begins.last().map_or(0, |end| *end as usize)];
+        let mut next = begins;
+        for (node, edge) in edges {
+            if let Some(place) = next.get_mut(node as usize) {
+                if let Some(slot) = all.get_mut(*place as usize) {
+                    *slot = edge;
+                }
+                *place += 1;
+            }
+        }
+        // Each has been moved to where its edges end.
+        next.truncate(count);
+        Self { ends: next, all }
+    }
+
+    fn of(&self, node: u32) -> &[TaskEdge] {
+        let node = node as usize;
+        let begin = node.checked_sub(1).and_then(|before| self.ends.get(before)).copied().unwrap_or_default();
+        let end = self.ends.get(node).copied().unwrap_or(begin);
+        self.all.get(begin as usize..end as usize).unwrap_or_default()
+    }
+}
+
+impl<'t> TaskGraph<'t> {
+    /// That of a task, without dangling edges.
+    pub(super) fn new(tasks: &'t Tasks, task: usize) -> Self {
+        let members = tasks.members(task);
+        let edges = of_task(&tasks.edges, task).iter().map(|(_, edge)| edge);
+        let count = members.len();
+        let local = |operation: u32| tasks.local.get(operation as usize).copied().unwrap_or(NONE);
+        let mut edges: Vec<(u32, u32, CauseKind)> =
+            edges.map(|edge| (local(edge.from), local(edge.to), edge.kind)).collect();
+        // The same cause is one edge, however often it is said.
+        edges.sort_unstable();
+        edges.dedup();
+        let time = |node: u32| members.get(node as usize).map_or(NO_TIME, |number| tasks.begin(*number));
+        let effects = Edges::new(
+            count,
+            edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind })),
+        );
+        let (order, cycles) = sort(count, &effects, time);
+        let mut place = vec![NONE; count];
+        for (node, new) in order.iter().zip(0..) {
+            if let Some(place) = place.get_mut(*node as usize) {
+                *place = new;
+            }
+        }
+        let at = |node: u32| place.get(node as usize).copied().unwrap_or(NONE);
+        let broken: Vec<(u32, u32)> = cycles.iter().map(|(from, to)| (at(*from), at(*to))).collect();
+        for (from, to, _) in &mut edges {
+            (*from, *to) = (at(*from), at(*to));
+        }
+        // Whatever closes a cycle goes from a node to one before it, or to itself.
+        edges.retain(|(from, to, _)| from < to);
+        edges.sort_unstable();
+        let to_effects = edges.iter().map(|(from, to, kind)| (*from, TaskEdge { node: *to, kind: *kind }));
+        let to_causes = edges.iter().map(|(from, to, kind)| (*to, TaskEdge { node: *from, kind: *kind }));
+        let (effects, causes) = (Edges::new(count, to_effects), Edges::new(count, to_causes));
+        let mut depths = vec![0u32; count];
+        for node in 0..count as u32 {
+            let above = causes.of(node).iter().filter_map(|edge| depths.get(edge.node as usize)).max();
+            let depth = above.map_or(0, |above| above + 1);
+            depths[node as usize] = depth;
+        }
+        let nodes = order.iter().filter_map(|node| members.get(*node as usize)).copied().collect();
+        let dangling = Vec::new();
+        Self {
+            tasks,
+            task,
+            nodes,
+            causes,
+            effects,
+            depths,
+            cycles: broken,
+            dangling,
+            corrections: Vec::new(),
+        }
+    }
+
+    /// How many operations there are.
+    #[must_use]
+    pub fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Whether there are none: only events that name the task.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// The edges to a node.
+    #[must_use]
+    pub fn causes(&self, node: u32) -> &[TaskEdge] {
+        self.causes.of(node)
+    }
+
+    /// The edges from a node.
+    #[must_use]
+    pub fn effects(&self, node: u32) -> &[TaskEdge] {
+        self.effects.of(node)
+    }
+
+    /// How many edges there are between operations that are known, without those that close a cycle.
+    #[must_use]
+    pub fn edges(&self) -> usize {
+        self.causes.all.len()
+    }
+
+    /// Edges from operations that nothing is known of.
+    #[must_use]
+    pub fn dangling(&self) -> &[DanglingEdge] {
+        &self.dangling
+    }
+
+    /// Edges that close a cycle and are left out: the nodes that they lead from and to.
+    #[must_use]
+    pub fn cycles(&self) -> &[(u32, u32)] {
+        &self.cycles
+    }
+
+    /// How many edges the longest path has.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.depths.iter().copied().max().unwrap_or_default()
+    }
+
+    /// The nodes without a cause that is known.
+    pub fn roots(&self) -> impl Iterator<Item = u32> + '_ {
+        (0..self.len()).filter(|node| self.causes(*node).is_empty())
+    }
+
+    /// When an operation began, in nanoseconds.
+    #[must_use]
+    pub fn begin(&self, node: u32) -> Option<i128> {
+        self.operation(node).and_then(|operation| self.corrected(node, operation.begin))
+    }
+
+    /// When the last event of an operation was, in nanoseconds.
+    #[must_use]
+    pub fn end(&self, node: u32) -> Option<i128> {
+        self.operation(node).and_then(|operation| self.corrected(node, operation.end))
+    }
+
+    fn corrected(&self, node: u32, time: i64) -> Option<i128> {
+        let correction = self.corrections.get(node as usize).copied().unwrap_or_default();
+        (time != NO_TIME).then(|| i128::from(time) + i128::from(correction))
+    }
+
+    /// The operation that a node is.
+    #[must_use]
+    pub fn member(&self, node: u32) -> Option<TaskMember<'t>> {
+        let number = *self.nodes.get(node as usize)?;
+        self.tasks.member(number)
+    }
+
+    pub(super) fn operation(&self, node: u32) -> Option<&'t Operation> {
+        self.tasks.all.operations.get(*self.nodes.get(node as usize)? as usize)
+    }
+
+    /// The events that belong to the task and are not the first ones of its operations, each with the node that it comes
+    /// behind: its operation, or the last node before it in time if it names the task alone. In the order of these nodes.
+    #[must_use]
+    pub fn joined_events(&self) -> Vec<(u32, JoinedEvent<'t>)> {
+        let tasks = self.tasks;
+        let nodes: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();
+        let by_time: Vec<i64> = self.nodes.iter().map(|number| tasks.begin(*number)).collect();
+        let before = |time: i64| {
+            // Nodes are nearly in the order of time.
+            let last = by_time.iter().rposition(|begin| *begin != NO_TIME && *begin <= time);
+            last.unwrap_or_default() as u32
+        };
+        let events = of_task(&tasks.events, self.task).iter();
+        let mut events: Vec<_> = events
+            .map(|(_, event)| {
+                let node = nodes.get(&event.operation).copied().unwrap_or_else(|| before(event.time));
+                let joined = JoinedEvent {
+                    time: (event.time != NO_TIME).then(|| event.time.into()),
+                    label: tasks.all.names.text(event.label),
+                    place: tasks.place(event.place),
+                };
+                (node, joined)
+            })
+            .collect();
+        events.sort_by_key(|(node, event)| (*node, event.time));
+        events
+    }
+
+    /// The edges whose effect is earlier than its cause, and by how many nanoseconds at most: clocks differ.
+    #[must_use]
+    pub fn backward_edges(&self) -> (u64, u64) {
+        let (mut count, mut most) = (0, 0);
+        for node in 0..self.len() {
+            for edge in self.causes(node) {
+                if let (Some(cause), Some(effect)) = (self.begin(edge.node), self.begin(node))
+                    && effect < cause
+                {
+                    count += 1;
+                    most = most.max(u64::try_from(cause - effect).unwrap_or(u64::MAX));
+                }
+            }
+        }
+        (count, most)
+    }
+
+    /// The cause of a node that was last: without it, the node could have begun earlier.
+    #[must_use]
+    pub fn latest_cause(&self, node: u32) -> Option<TaskEdge> {
+        let causes = self.causes(node).iter().copied();
+        causes.max_by_key(|edge| (self.begin(edge.node), Reverse(edge.node)))
+    }
+
+    /// The critical path: from the operation that was last back to a root, along the latest causes; the root first.
+    #[must_use]
+    pub fn critical_path(&self) -> Vec<u32> {
+        let last = (0..self.len()).max_by_key(|node| (self.end(*node), Reverse(*node)));
+        let mut path: Vec<u32> =
+            std::iter::successors(last, |node| self.latest_cause(*node).map(|edge| edge.node)).collect();
+        path.reverse();
+        path
+    }
+
+    /// Moves the clocks of machines forward as far as it takes for no effect to come before its cause; gives whether that
+    /// is possible. It is not if operations of two machines cause each other in less time than no time.
+    pub fn correct_clocks(&mut self) -> bool {
+        let machine =
+            |node: u32| self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place));
+        let mut offsets = HashMap::<u32, i128>::new();
+        let edges =
+            (0..self.len()).flat_map(|node| self.causes(node).iter().map(move |edge| (edge.node, node)));
+        let apart: Vec<(u32, u32, i128)> = edges
+            .filter_map(|(from, to)| {
+                let (a, b) = (machine(from), machine(to));
+                Some((a, b, self.begin(from)? - self.begin(to)?)).filter(|_| a != b)
+            })
+            .collect();
+        for (a, b, _) in &apart {
+            offsets.insert(*a, 0);
+            offsets.insert(*b, 0);
+        }
+        // A longest path has no more steps than there are machines; times cannot be moved without end.
+        let rounds = offsets.len().min(MOST_ROUNDS);
+        let mut is_right = apart.is_empty();
+        for _ in 0..=rounds {
+            is_right = true;
+            for (a, b, late) in &apart {
+                let least = offsets.get(a).copied().unwrap_or_default() + late;
+                if let Some(offset) = offsets.get_mut(b)
+                    && *offset < least
+                {
+                    *offset = least;
+                    is_right = false;
+                }
+            }
+            if is_right {
+                break;
+            }
+        }
+        if is_right {
+            let offset = |node| offsets.get(&machine(node)).copied().unwrap_or_default();
+            let offset = |node| i64::try_from(offset(node)).unwrap_or(i64::MAX);
+            self.corrections = (0..self.len()).map(offset).collect();
+        }
+        is_right
+    }
+}
+
+/// Clocks of more machines in a row are not corrected.
+const MOST_ROUNDS: usize = 1_000;
+
+/// Nodes in an order in which causes come first, otherwise by time; and the edges that close cycles.
+fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i64) -> (Vec<u32>, Vec<(u32, u32)>) {
+    let mut waiting = vec![0u32; count];
+    for edge in &effects.all {
+        if let Some(waiting) = waiting.get_mut(edge.node as usize) {
+            *waiting += 1;
+        }
+    }
+    let cycles = find_cycles(count, effects, &waiting, &time);
+    for (_, to) in &cycles {
+        if let Some(waiting) = waiting.get_mut(*to as usize) {
+            *waiting -= 1;
+        }
+    }
+    let broken: std::collections::HashSet<(u32, u32)> = cycles.iter().copied().collect();
+    let mut ready: BinaryHeap<Reverse<(i64, u32)>> = (0..count as u32)
+        .filter(|node| waiting.get(*node as usize) == Some(&0))
+        .map(|node| Reverse((time(node), node)))
+        .collect();
+    let mut order = Vec::with_capacity(count);
+    while let Some(Reverse((now, node))) = ready.pop() {
+        order.push(node);
+        for edge in effects.of(node) {
+            if !broken.is_empty() && broken.contains(&(node, edge.node)) {
+                continue;
+            }
+            let Some(waiting) = waiting.get_mut(edge.node as usize) else { continue };
+            *waiting = waiting.saturating_sub(1);
+            if *waiting == 0 {
+                // What has no time comes right after its last cause.
+                let own = time(edge.node);
+                ready.push(Reverse((if own == NO_TIME { now } else { own }, edge.node)));
+            }
+        }
+    }
+    (order, cycles)
+}
+
+/// The edges that lead back to a node on the path to them, each as often as it is there.
+fn find_cycles(count: usize, effects: &Edges, causes: &[u32], time: &impl Fn(u32) -> i64) -> Vec<(u32, u32)> {
+    // What can be sorted has no part in a cycle.
+    let mut waiting = causes.to_vec();
+    let mut ready: Vec<u32> =
+        (0..count as u32).filter(|node| waiting.get(*node as usize) == Some(&0)).collect();
+    let mut left = count;
+    while let Some(node) = ready.pop() {
+        left -= 1;
+        for edge in effects.of(node) {
+            let Some(waiting) = waiting.get_mut(edge.node as usize) else { continue };
+            *waiting -= 1;
+            if *waiting == 0 {
+                ready.push(edge.node);
+            }
+        }
+    }
+    if left == 0 {
+        return Vec::new();
+    }
+    let mut rest: Vec<u32> = (0..count as u32)
+        .filter(|node| waiting.get(*node as usize).is_some_and(|waiting| *waiting > 0))
+        .collect();
+    rest.sort_by_key(|node| (time(*node), *node));
+    #[derive(Clone, Copy, PartialEq)]
+    enum State {
+        New,
+        OnPath,
+        Done,
+    }
+    let mut states = vec![State::New; count];
+    let mut cycles = Vec::new();
+    // Nodes on the path, and which of its edges is next.
+    let mut path: Vec<(u32, usize)> = Vec::new();
+    for root in rest {
+        if states.get(root as usize) != Some(&State::New) {
+            continue;
+        }
+        path.push((root, 0));
+        states[root as usize] = State::OnPath;
+        while let Some((node, next)) = path.last_mut() {
+            let (from, edge) = (*node, effects.of(*node).get(*next).copied());
+            *next += 1;
+            let Some(edge) = edge else {
+                states[from as usize] = State::Done;
+                path.pop();
+                continue;
+            };
+            match states.get(edge.node as usize) {
+                Some(State::OnPath) => cycles.push((from, edge.node)),
+                Some(State::New) => {
+                    states[edge.node as usize] = State::OnPath;
+                    path.push((edge.node, 0));
+                }
+                _ => {}
+            }
+        }
+    }
+    cycles
+}

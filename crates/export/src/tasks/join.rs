@@ -1,0 +1,184 @@
+//! Brings together what belongs to one task: operations of traces without tasks, and events that name an operation.
+
+use ichnos_model::{CauseKind, Identifier, Mention};
+use std::collections::HashMap;
+
+use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, Operation, TaskEvent};
+
+/// Gives each operation the group of its task: groups of traces are empty afterwards.
+pub(super) fn join(all: &mut Collected) {
+    let mut tasks = KnownTasks::new(all);
+    // Operations of traces belong together if there is an edge between them.
+    let mut parts = Parts::new(all.operations.len());
+    let is_of_trace = |all: &Collected, number: u32| {
+        let group = all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
+        matches!(all.groups.get(group as usize), Some(Group::Trace(_)))
+    };
+    for Edge { from, to, .. } in &all.edges {
+        parts.unite(*from, *to);
+    }
+    let mut group_of_part: HashMap<u32, u32> = HashMap::new();
+    for Link { operation, mention } in std::mem::take(&mut all.links) {
+        let group = tasks.group(all, mention.task);
+        group_of_part.entry(parts.root(operation)).or_insert(group);
+        let time = all.operations.get(operation as usize).map_or(NO_TIME, |operation| operation.begin);
+        if let Some(from) = named(all, group, &mention, time).filter(|from| *from != operation) {
+            all.edges.push(Edge { from, to: operation, kind: CauseKind::Related });
+        }
+    }
+    for number in 0..parts.len() {
+        if !is_of_trace(all, number) {
+            continue;
+        }
+        let Some(operation) = all.operations.get(number as usize) else { continue };
+        // The identifier of an operation can be that of the task.
+        if operation.id.as_bytes().len() >= 8
+            && let Some(group) = tasks.find(&operation.id)
+        {
+            group_of_part.entry(parts.root(number)).or_insert(group);
+        }
+    }
+    // What is left are tasks without an identifier: that of their first operation stands for it.
+    for number in 0..parts.len() {
+        if !is_of_trace(all, number) {
+            continue;
+        }
+        let Some(id) = all.operations.get(number as usize).map(|operation| operation.id) else { continue };
+        let root = parts.root(number);
+        let group = match group_of_part.get(&root) {
+            Some(group) => *group,
+            None => {
+                all.groups.push(Group::Task(id));
+                let group = all.groups.len() as u32 - 1;
+                group_of_part.insert(root, group);
+                group
+            }
+        };
+        if let Some(operation) = all.operations.get_mut(number as usize) {
+            operation.group = group;
+        }
+    }
+    for (mention, event) in std::mem::take(&mut all.mentioned) {
+        let group = tasks.group(all, mention.task);
+        let operation = named(all, group, &mention, event.time).unwrap_or(NONE);
+        all.events.push(TaskEvent { operation, group, ..event });
+    }
+    // Identifiers of different sizes can be the same task.
+    for operation in &mut all.operations {
+        operation.group = tasks.representative(operation.group);
+    }
+    for event in &mut all.events {
+        let operation = all.operations.get(event.operation as usize);
+        event.group =
+            operation.map_or_else(|| tasks.representative(event.group), |operation| operation.group);
+    }
+}
+
+/// The operation that an event at a time names, added if no event is about it; None if it names the task alone.
+fn named(all: &mut Collected, group: u32, mention: &Mention, time: i64) -> Option<u32> {
+    let id = mention.operation?;
+    // Four bytes are written as eight where there are no others.
+    let short = match id.as_bytes() {
+        [0, 0, 0, 0, short @ ..] if short.len() == 4 => Identifier::new(short),
+        _ => None,
+    };
+    let known = all.find(group, id).or_else(|| all.find(group, short?));
+    let number = known.unwrap_or_else(|| {
+        let label = all.names.number(b"");
+        let (begin, end) = (NO_TIME, NO_TIME);
+        all.add(Operation { id, events: 0, group, begin, end, label, place: NONE, fingerprint: 0 })
+    });
+    // What no event is about lasts from the first event that names it to the last one.
+    if let Some(operation) = all.operations.get_mut(number as usize)
+        && operation.events == 0
+        && time != NO_TIME
+    {
+        let is_first = operation.begin == NO_TIME;
+        operation.begin = if is_first { time } else { operation.begin.min(time) };
+        operation.end = operation.end.max(time);
+    }
+    Some(number)
+}
+
+/// Tasks by what their identifiers have in common in formats with identifiers of another size.
+struct KnownTasks {
+    by_common_part: HashMap<[u8; 16], u32>,
+    /// By group: the one that stands for the same task, if it is another one.
+    same: HashMap<u32, u32>,
+}
+
+impl KnownTasks {
+    fn new(all: &Collected) -> Self {
+        let mut tasks = Self { by_common_part: HashMap::new(), same: HashMap::new() };
+        let ids = all.groups.iter().zip(0..).filter_map(|(group, number)| match group {
+            Group::Task(id) => Some((*id, number)),
+            Group::Trace(_) => None,
+        });
+        let mut ids: Vec<_> = ids.collect();
+        // Longer ones first: they say more.
+        ids.sort_by_key(|(id, number)| (std::cmp::Reverse(id.as_bytes().len()), *number));
+        for (id, number) in ids {
+            let known = *tasks.by_common_part.entry(id.common_part()).or_insert(number);
+            let is_longest = id.as_bytes().len() == Identifier::MOST;
+            // Two of the longest size are two tasks.
+            if known != number && !is_longest {
+                tasks.same.insert(number, known);
+            }
+        }
+        tasks
+    }
+
+    fn find(&self, id: &Identifier) -> Option<u32> {
+        self.by_common_part.get(&id.common_part()).copied()
+    }
+
+    /// The group of a task, added if only texts name it.
+    fn group(&mut self, all: &mut Collected, id: Identifier) -> u32 {
+        let exact = all.known_group(Group::Task(id)).map(|group| self.representative(group));
+        exact.or_else(|| self.find(&id)).unwrap_or_else(|| {
+            let group = all.group(Group::Task(id));
+            self.by_common_part.insert(id.common_part(), group);
+            group
+        })
+    }
+
+    fn representative(&self, group: u32) -> u32 {
+        self.same.get(&group).copied().unwrap_or(group)
+    }
+}
+
+/// Which operations have a path between them, whatever its direction.
+struct Parts(Vec<u32>);
+
+impl Parts {
+    fn new(count: usize) -> Self {
+        Self((0..count as u32).collect())
+    }
+
+    fn len(&self) -> u32 {
+        self.0.len() as u32
+    }
+
+    fn parent(&self, number: u32) -> u32 {
+        self.0.get(number as usize).copied().unwrap_or(number)
+    }
+
+    fn root(&mut self, mut number: u32) -> u32 {
+        while self.parent(number) != number {
+            let grandparent = self.parent(self.parent(number));
+            if let Some(parent) = self.0.get_mut(number as usize) {
+                *parent = grandparent;
+            }
+            number = grandparent;
+        }
+        number
+    }
+
+    fn unite(&mut self, a: u32, b: u32) {
+        let (a, b) = (self.root(a), self.root(b));
+        // The earlier one stands for both.
+        if let Some(parent) = self.0.get_mut(a.max(b) as usize) {
+            *parent = a.min(b);
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! Texts that occur again and again, as numbers.
+
+use std::hash::{BuildHasher as _, RandomState};
+
+use hashbrown::HashTable;
+
+/// Texts by number, each kept once.
+#[derive(Debug, Default)]
+pub(super) struct Names {
+    bytes: Vec<u8>,
+    /// Where each one ends in `bytes`.
+    ends: Vec<usize>,
+    numbers: HashTable<u32>,
+    hasher: RandomState,
+}
+
+/// As many bytes of texts are kept at most: later ones are [`Names::LEFT_OUT`].
+const MOST_BYTES: usize = 1 << 30;
+
+impl Names {
+    /// The number of all texts that there was no room for.
+    pub(super) const LEFT_OUT: u32 = u32::MAX;
+
+    /// The number of a text.
+    pub(super) fn number(&mut self, text: &[u8]) -> u32 {
+        let Self { bytes, ends, numbers, hasher } = self;
+        let hash = hasher.hash_one(text);
+        if let Some(known) = numbers.find(hash, |known| of(bytes, ends, *known) == text) {
+            return *known;
+        }
+        let number = ends.len() as u32;
+        if bytes.len() + text.len() > MOST_BYTES || number == Self::LEFT_OUT {
+            return Self::LEFT_OUT;
+        }
+        bytes.extend_from_slice(text);
+        ends.push(bytes.len());
+        numbers.insert_unique(hash, number, |known| hasher.hash_one(of(bytes, ends, *known)));
+        number
+    }
+
+    /// The text with a number.
+    pub(super) fn text(&self, number: u32) -> &[u8] {
+        of(&self.bytes, &self.ends, number)
+    }
+}
+
+fn of<'b>(bytes: &'b [u8], ends: &[usize], number: u32) -> &'b [u8] {
+    let number = number as usize;
+    let begin = number.checked_sub(1).and_then(|before| ends.get(before)).copied().unwrap_or_default();
+    ends.get(number).and_then(|end| bytes.get(begin..*end)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_text_has_the_same_number() {
+        let mut names = Names::default();
+        let all = ["", "a", "b", "a", "", "ab"].map(|text| names.number(text.as_bytes()));
+        assert_eq!(all, [0, 1, 2, 1, 0, 3]);
+        assert_eq!((names.text(0), names.text(3), names.text(9)), (&b""[..], &b"ab"[..], &b""[..]));
+    }
+}

@@ -1,0 +1,163 @@
+//! Operations, and how they are found by their identifiers.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher as _, RandomState};
+
+use hashbrown::HashTable;
+use ichnos_model::{CauseKind, Identifier, Mention};
+
+use super::names::Names;
+
+/// No operation, or no time.
+pub(super) const NONE: u32 = u32::MAX;
+pub(super) const NO_TIME: i64 = i64::MIN;
+
+/// As many operations, edges and events are kept at most.
+pub(super) const MOST: usize = 1 << 28;
+
+/// What operation identifiers are unique in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Group {
+    /// A task with an identifier.
+    Task(Identifier),
+    /// A trace whose operations are of no task: its index.
+    Trace(u32),
+}
+
+/// An operation.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Operation {
+    pub(super) id: Identifier,
+    /// How many events are about it, but for copies of them. 0: only others name it.
+    pub(super) events: u32,
+    /// Index of its group.
+    pub(super) group: u32,
+    /// When it began, in nanoseconds; [`NO_TIME`].
+    pub(super) begin: i64,
+    /// When the last event about it was.
+    pub(super) end: i64,
+    /// Number of the text of its first event.
+    pub(super) label: u32,
+    /// Number of the place of its first event.
+    pub(super) place: u32,
+    /// Of its first event, to recognise copies of that.
+    pub(super) fingerprint: u32,
+}
+
+/// An edge between operations that are known.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edge {
+    pub(super) from: u32,
+    pub(super) to: u32,
+    pub(super) kind: CauseKind,
+}
+
+/// An edge from an operation that was not met yet.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenEdge {
+    pub(super) from: Identifier,
+    pub(super) to: u32,
+    pub(super) kind: CauseKind,
+}
+
+/// An event that is shown beside the operation that it belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct TaskEvent {
+    /// The operation; [`NONE`]: the task alone.
+    pub(super) operation: u32,
+    /// Index of the group.
+    pub(super) group: u32,
+    pub(super) time: i64,
+    pub(super) label: u32,
+    pub(super) place: u32,
+    /// Whether only its text names the operation.
+    pub(super) is_mention: bool,
+}
+
+/// An operation of a trace that names one of a task.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Link {
+    pub(super) operation: u32,
+    pub(super) mention: Mention,
+}
+
+/// Where events come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Place {
+    /// Number of the name of the machine, which has a clock of its own.
+    pub(super) machine: u32,
+    /// Number of the text for people.
+    pub(super) text: u32,
+}
+
+/// What was collected.
+#[derive(Debug, Default)]
+pub(super) struct Collected {
+    pub(super) groups: Vec<Group>,
+    pub(super) operations: Vec<Operation>,
+    pub(super) edges: Vec<Edge>,
+    pub(super) open_edges: Vec<OpenEdge>,
+    pub(super) links: Vec<Link>,
+    /// Events whose texts name an operation, and have none of their own.
+    pub(super) mentioned: Vec<(Mention, TaskEvent)>,
+    pub(super) events: Vec<TaskEvent>,
+    pub(super) names: Names,
+    pub(super) places: Vec<Place>,
+    /// Operations with an edge from nothing.
+    pub(super) marked_roots: Vec<u32>,
+    /// Operations of events that were there twice.
+    pub(super) copies: Vec<u32>,
+    pub(super) left_out: u64,
+    /// Whether times of some data streams are not since the Unix epoch.
+    pub(super) is_without_dates: bool,
+    by_group: HashMap<Group, u32>,
+    index: HashTable<u32>,
+    hasher: RandomState,
+}
+
+impl Collected {
+    /// The number of a group.
+    pub(super) fn group(&mut self, group: Group) -> u32 {
+        *self.by_group.entry(group).or_insert_with(|| {
+            self.groups.push(group);
+            self.groups.len() as u32 - 1
+        })
+    }
+
+    /// The number of a group, if there is such a one.
+    pub(super) fn known_group(&self, group: Group) -> Option<u32> {
+        self.by_group.get(&group).copied()
+    }
+
+    /// The number of an operation.
+    pub(super) fn find(&self, group: u32, id: Identifier) -> Option<u32> {
+        let is_it = |number: &u32| {
+            let known = self.operations.get(*number as usize);
+            known.is_some_and(|known| known.id == id && known.group == group)
+        };
+        self.index.find(self.hasher.hash_one((group, id)), is_it).copied()
+    }
+
+    /// Adds an operation that is not known.
+    pub(super) fn add(&mut self, operation: Operation) -> u32 {
+        let Self { index, hasher, operations, .. } = self;
+        let number = operations.len() as u32;
+        let hash = |operation: &Operation| hasher.hash_one((operation.group, operation.id));
+        let own = hash(&operation);
+        operations.push(operation);
+        index.insert_unique(own, number, |number| operations.get(*number as usize).map_or(0, hash));
+        number
+    }
+
+    /// Finds the operations that were met after an edge from them.
+    pub(super) fn resolve_open_edges(&mut self) {
+        let mut open = std::mem::take(&mut self.open_edges);
+        open.retain(|OpenEdge { from, to, kind }| {
+            let group = self.operations.get(*to as usize).map_or(NONE, |operation| operation.group);
+            let from = self.find(group, *from);
+            self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));
+            from.is_none()
+        });
+        self.open_edges = open;
+    }
+}

@@ -1,0 +1,23 @@
+//! Text in XML.
+
+use crate::printable::is_printable;
+
+/// Text with what means something in XML escaped, and what XML cannot have, or nobody sees, replaced.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
+
+impl std::fmt::Display for Escaped<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        use std::fmt::Write as _;
+        for c in self.0.chars() {
+            match c {
+                '&' => f.write_str("&amp;")?,
+                '<' => f.write_str("&lt;")?,
+                '>' => f.write_str("&gt;")?,
+                '"' => f.write_str("&quot;")?,
+                c if is_printable(c) => f.write_char(c)?,
+                _ => f.write_char('\u{fffd}')?,
+            }
+        }
+        Ok(())
+    }
+}

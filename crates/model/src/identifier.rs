@@ -1,0 +1,156 @@
+//! Identifiers of tasks and operations, however a format writes them.
+
+use std::fmt;
+
+use crate::{FieldValue, Uuid};
+
+/// The identifier of a task or an operation: up to 20 bytes, not all zero, in the order in which they are written.
+///
+/// The same identifier can be text in one format (hexadecimal digits, or a GUID), bytes or a number in another: all of
+/// them become the same bytes, so that they can be compared.
+///
+/// ```
+/// use ichnos_model::{FieldValue, Identifier};
+///
+/// let text = Identifier::of_value(&FieldValue::Text(b"00F067AA0BA902B7"));
+/// assert_eq!(text, Identifier::of_value(&FieldValue::Unsigned(0x00f0_67aa_0ba9_02b7)));
+/// assert_eq!(text.map(|id| id.to_string()).as_deref(), Some("00F067AA0BA902B7"));
+/// assert_eq!(Identifier::of_value(&FieldValue::Unsigned(0)), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Identifier {
+    bytes: [u8; Self::MOST],
+    length: u8,
+}
+
+impl Identifier {
+    /// As many bytes as an identifier can have.
+    pub const MOST: usize = 20;
+
+    /// That of these bytes; None if there are none or too many, or if all are 0, which stands for no identifier in all
+    /// formats.
+    #[must_use]
+    pub fn new(bytes: &[u8]) -> Option<Self> {
+        if bytes.iter().all(|byte| *byte == 0) {
+            return None;
+        }
+        let mut all = [0; Self::MOST];
+        all.get_mut(..bytes.len())?.copy_from_slice(bytes);
+        Some(Self { bytes: all, length: bytes.len() as u8 })
+    }
+
+    /// That of a text: an even number of hexadecimal digits, also with the hyphens and the braces of a GUID; any other
+    /// text stands for its bytes.
+    #[must_use]
+    pub fn of_text(text: &[u8]) -> Option<Self> {
+        let digits = match text {
+            [b'{', inner @ .., b'}'] => inner,
+            _ => text,
+        };
+        let is_guid = digits.len() == 36 && [8, 13, 18, 23].iter().all(|at| digits.get(*at) == Some(&b'-'));
+        let mut bytes = [0; Self::MOST];
+        let mut nibbles = 0;
+        for digit in digits.iter().filter(|digit| !(is_guid && **digit == b'-')) {
+            let place = bytes.get_mut(nibbles / 2);
+            let (Some(value), Some(place)) = (char::from(*digit).to_digit(16), place) else {
+                return Self::new(text);
+            };
+            *place = *place << 4 | value as u8;
+            nibbles += 1;
+        }
+        if nibbles % 2 == 1 { Self::new(text) } else { Self::new(bytes.get(..nibbles / 2)?) }
+    }
+
+    /// That of a value: of a number its 8 bytes, the highest one first.
+    #[must_use]
+    pub fn of_value(value: &FieldValue<'_>) -> Option<Self> {
+        match value {
+            FieldValue::Text(text) => Self::of_text(text),
+            FieldValue::Blob(bytes) => Self::new(bytes),
+            FieldValue::Guid(guid) => Self::of_guid(*guid),
+            value => match value.as_u64() {
+                Some(number) => Self::new(&number.to_be_bytes()),
+                None => Self::new(&value.as_i128()?.to_be_bytes()),
+            },
+        }
+    }
+
+    /// That of a GUID: its bytes in the order of its text.
+    #[must_use]
+    pub fn of_guid(guid: Uuid) -> Option<Self> {
+        Self::new(guid.as_bytes())
+    }
+
+    /// Its bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..self.length.into()).unwrap_or_default()
+    }
+
+    /// The first 16 bytes, with zeros before them if there are fewer: what formats with identifiers of another size have
+    /// in common of the same task.
+    #[must_use]
+    pub fn common_part(&self) -> [u8; 16] {
+        let bytes = self.as_bytes();
+        let bytes = bytes.get(..16).unwrap_or(bytes);
+        let mut all = [0; 16];
+        if let Some(end) = all.get_mut(16 - bytes.len()..) {
+            end.copy_from_slice(bytes);
+        }
+        all
+    }
+}
+
+impl fmt::Debug for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Identifier({self})")
+    }
+}
+
+/// Hexadecimal digits, two for each byte, in upper case.
+impl fmt::Display for Identifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.as_bytes().iter().try_for_each(|byte| write!(f, "{byte:02X}"))
+    }
+}
+
+/// An operation that the text of an event names: the event belongs to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Mention {
+    /// The task.
+    pub task: Identifier,
+    /// The operation, if it is not the task alone.
+    pub operation: Option<Identifier>,
+}
+
+/// Finds the operations that a text or bytes name.
+pub type FindMentions = fn(&[u8], &mut dyn FnMut(Mention));
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_same_identifier_in_different_forms() {
+        let guid = "0123abcd-4567-89ab-cdef-0123456789ab";
+        let of_guid = Identifier::of_value(&FieldValue::Guid(Uuid::parse_str(guid).unwrap()));
+        assert!(of_guid.is_some());
+        for text in [guid, "{0123ABCD-4567-89AB-CDEF-0123456789AB}", "0123abcd456789abcdef0123456789ab"] {
+            assert_eq!(Identifier::of_text(text.as_bytes()), of_guid, "{text}");
+        }
+        assert_eq!(Identifier::of_text(b"0102").unwrap().as_bytes(), [1, 2]);
+        // Not digits, an odd number of them, too many.
+        assert_eq!(Identifier::of_text(b"req-1").unwrap().as_bytes(), b"req-1");
+        assert_eq!(Identifier::of_text(b"123").unwrap().as_bytes(), b"123");
+        assert_eq!(Identifier::of_text(&[b'1'; 42]), None);
+        assert_eq!(Identifier::of_text(b""), None);
+        assert_eq!(Identifier::of_text(b"0000"), None);
+    }
+
+    #[test]
+    fn identifiers_of_other_sizes_have_a_part_in_common() {
+        let of = |text: &str| Identifier::of_text(text.as_bytes()).unwrap().common_part();
+        assert_eq!(of("0102030405060708090A0B0C0D0E0F1099998888"), of("0102030405060708090A0B0C0D0E0F10"));
+        assert_eq!(of("01020304"), of("00000000000000000000000001020304"));
+    }
+}

@@ -1,0 +1,130 @@
+//! Names of processes, which events of one-collect say (version 6).
+
+use super::TraceFile;
+use super::symbols::UNIVERSAL_SYSTEM;
+use super::tables::ThreadTable;
+use super::walk::Walker;
+use crate::wire::Wire;
+use crate::{Block, EventRow, Metadata};
+
+/// Names of the processes of a file, over time: ids are used again, and a process can get another name.
+#[derive(Debug, Default)]
+pub(super) struct ProcessNames {
+    /// By process and time; those of the same time in the order of the file.
+    rows: Vec<Row>,
+}
+
+/// What an event says of a process.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    process: u64,
+    ticks: u64,
+    /// Where the name lies in the file.
+    begin: usize,
+    /// In bytes; None: the process ends.
+    length: Option<u16>,
+}
+
+/// As many events about processes count at most; they take 32 bytes each.
+const MOST: usize = 1 << 18;
+
+impl ProcessNames {
+    /// The name of a process at a time in ticks, as it lies in the file.
+    ///
+    /// A name stays until the next one. (What a process does last can be noted behind its end.) The first one was there
+    /// before, too, unless another process ended before it: one-collect notes a process when it runs another program,
+    /// and it did something before that.
+    pub(super) fn get<'f>(&self, process: u64, ticks: u64, bytes: &'f [u8]) -> Option<&'f [u8]> {
+        let behind = self.rows.partition_point(|row| (row.process, row.ticks) <= (process, ticks));
+        let (before, behind) = self.rows.split_at_checked(behind)?;
+        let before = before.iter().rev().take_while(|row| row.process == process);
+        let named = before.clone().find(|row| row.length.is_some());
+        // An end without a name before it is that of a process that has none.
+        let next = behind.first().filter(|row| row.process == process && before.clone().next().is_none());
+        let row = named.or(next)?;
+        bytes.get(row.begin..row.begin.checked_add(row.length?.into())?)
+    }
+}
+
+/// What events of a class say of processes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Nothing,
+    Name,
+    End,
+}
+
+impl Source {
+    fn of(metadata: &Metadata) -> Self {
+        if metadata.provider != UNIVERSAL_SYSTEM {
+            return Self::Nothing;
+        }
+        match &*metadata.name {
+            "ExistingProcess" | "ProcessCreate" => Self::Name,
+            "ProcessExit" => Self::End,
+            _ => Self::Nothing,
+        }
+    }
+}
+
+/// Takes the events that name processes.
+#[derive(Debug)]
+pub(super) struct ProcessNameReader<'f> {
+    bytes: &'f [u8],
+    /// By class.
+    sources: Vec<Source>,
+    rows: Vec<Row>,
+}
+
+impl<'f> ProcessNameReader<'f> {
+    /// None if no event of the file can name one.
+    pub(super) fn new(file: &'f TraceFile) -> Option<Self> {
+        let sources: Vec<_> = file.outline.classes.iter().map(Source::of).collect();
+        sources.contains(&Source::Name).then(|| Self { bytes: &file.bytes, sources, rows: Vec::new() })
+    }
+
+    pub(super) fn finish(mut self) -> ProcessNames {
+        self.rows.sort_by_key(|row| (row.process, row.ticks));
+        // An end says nothing behind another one, and names are looked for by going back.
+        self.rows.dedup_by(|row, before| {
+            row.process == before.process && row.length.is_none() && before.length.is_none()
+        });
+        self.rows.shrink_to_fit();
+        ProcessNames { rows: self.rows }
+    }
+
+    #[cold]
+    fn note(&mut self, source: Source, row: &EventRow, threads: &ThreadTable) {
+        let Some(process) = threads.process(row.thread) else { return };
+        let name = match source {
+            Source::Nothing => return,
+            Source::End => Some((0, None)),
+            Source::Name => self.name(row),
+        };
+        if let Some((begin, length)) = name.filter(|_| self.rows.len() < MOST) {
+            self.rows.push(Row { process, ticks: row.timestamp, begin, length });
+        }
+    }
+
+    /// Where the name is that an event says, and how long it is; None if it does not say one.
+    fn name(&self, row: &EventRow) -> Option<(usize, Option<u16>)> {
+        let mut wire = Wire::new(self.bytes.get(row.payload.clone())?);
+        let _namespace = wire.varuint64()?;
+        let length = wire.u16()?;
+        let begin = row.payload.start + wire.position();
+        wire.take(length.into())?;
+        (length > 0).then_some((begin, Some(length)))
+    }
+}
+
+impl Walker for ProcessNameReader<'_> {
+    fn block(&mut self, _: &Block) {}
+
+    #[inline(always)]
+    fn event(&mut self, row: &EventRow, class: u32, threads: &ThreadTable) {
+        match self.sources.get(class as usize) {
+            None | Some(Source::Nothing) => {}
+            Some(source) => self.note(*source, row, threads),
+        }
+    }
+}
