@@ -1,6 +1,8 @@
 //! Where an execution is in its task.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use super::event::Event;
 use super::random;
@@ -9,6 +11,9 @@ use crate::edge::{Edge, EdgeKind};
 use crate::id::{OpId, TaskId};
 use crate::metadata::{Metadata, OptionsFull, ValidMetadata};
 use crate::option::{ChainId, Severity};
+
+/// The most edges to an event, as a context that joins others and does nothing must not grow for ever.
+const MAX_EDGES: usize = 256;
 
 /// Where an execution is: its task, its last operation, and other operations that its next event follows.
 ///
@@ -22,6 +27,10 @@ pub struct Context {
     op_chain: Option<ChainId>,
     /// Edges to the next event from elsewhere.
     edges: Vec<Edge>,
+    /// How many were too many.
+    edges_left_out: u64,
+    /// What came beside a traceparent and is to be passed on with the next one.
+    trace_state: Option<Arc<str>>,
     /// Whether something of another task was to be joined.
     had_other_task: bool,
 }
@@ -56,7 +65,15 @@ impl Context {
     #[must_use]
     pub fn of(metadata: ValidMetadata) -> Self {
         let op_chain = chain_of(&metadata);
-        Self { metadata, kind: EdgeKind::Next, op_chain, edges: Vec::new(), had_other_task: false }
+        Self {
+            metadata,
+            kind: EdgeKind::Next,
+            op_chain,
+            edges: Vec::new(),
+            edges_left_out: 0,
+            trace_state: None,
+            had_other_task: false,
+        }
     }
 
     /// The task.
@@ -136,14 +153,28 @@ impl Context {
         for edge in other.edges {
             self.add(edge);
         }
+        self.edges_left_out += other.edges_left_out;
         self.had_other_task |= other.had_other_task;
         Ok(())
     }
 
     fn add(&mut self, edge: Edge) {
-        if !self.edges.contains(&edge) {
+        if self.edges.len() >= MAX_EDGES {
+            self.edges_left_out += 1;
+        } else if !self.edges.contains(&edge) {
             self.edges.push(edge);
         }
+    }
+
+    /// The tracestate that came beside a traceparent; empty if there is none.
+    #[must_use]
+    pub fn trace_state(&self) -> &str {
+        self.trace_state.as_deref().unwrap_or_default()
+    }
+
+    /// Keeps a tracestate, which is passed on beside the next traceparent, as the recommendation demands.
+    pub fn set_trace_state(&mut self, state: &str) {
+        self.trace_state = (!state.is_empty()).then(|| state.into());
     }
 
     /// Something happens. Nothing is changed before the event is [sent](Event::send).
@@ -163,35 +194,61 @@ impl Context {
         Severity::threshold_of(self.metadata.as_ref()).reports(severity)
     }
 
-    /// The metadata of a new operation, with a random identifier of the same length; and the edge from the last one.
-    pub(super) fn next(&self, tracer: &Tracer) -> (ValidMetadata, Option<Edge>) {
-        let mut next = self.metadata.clone();
+    /// A new operation with a random identifier of the same length.
+    pub(super) fn next(&self, tracer: &Tracer) -> Next {
         let op = match self.metadata.op_id().as_bytes().len() {
             4 => OpId::from(random::nonzero::<4>()),
             _ => OpId::from(random::nonzero::<8>()),
         };
-        // It is not all zeros.
-        let edge = next.advance(op, self.kind, tracer.registry()).unwrap_or_default();
+        let old = self.metadata.op_id();
         let chain = self.op_chain.filter(|chain| Some(*chain) != chain_of(&self.metadata));
-        (next, edge.map(|edge| Edge { chain, ..edge }))
+        let edge = old.is_valid().then_some(Edge { op: old, kind: self.kind, chain });
+        let changed = if tracer.registry().copies_all() {
+            None
+        } else {
+            let mut changed = Box::new(self.metadata.clone());
+            // Identifiers that were drawn are not all zeros.
+            let _ = changed.advance(op, self.kind, tracer.registry());
+            Some(changed)
+        };
+        Next { op, edge, changed }
     }
 
     pub(super) fn edges(&self) -> &[Edge] {
         &self.edges
     }
 
-    pub(super) fn had_other_task(&self) -> bool {
-        self.had_other_task
+    /// What went wrong since the last event.
+    pub(super) fn errors(&self) -> impl Iterator<Item = Cow<'static, str>> {
+        // The words of the original library.
+        let other_task = self.had_other_task.then_some(Cow::Borrowed("Edge with different taskId"));
+        let left_out = (self.edges_left_out > 0)
+            .then(|| Cow::Owned(format!("{} more edges are left out", self.edges_left_out)));
+        other_task.into_iter().chain(left_out)
     }
 
     /// An event was reported: it is the last operation now.
-    pub(super) fn advance_to(&mut self, metadata: ValidMetadata) {
-        self.op_chain = chain_of(&metadata);
-        self.metadata = metadata;
+    pub(super) fn advance_to(&mut self, next: Next) {
+        match next.changed {
+            Some(changed) => self.metadata = *changed,
+            None => self.metadata.replace_op(next.op),
+        }
+        self.op_chain = chain_of(&self.metadata);
         self.kind = EdgeKind::Next;
         self.edges.clear();
+        self.edges_left_out = 0;
         self.had_other_task = false;
     }
+}
+
+/// An operation that is not the last one of its context yet.
+#[derive(Debug)]
+pub(super) struct Next {
+    pub(super) op: OpId,
+    /// From the last one; None if the task begins.
+    pub(super) edge: Option<Edge>,
+    /// The metadata if more than the operation is changed. To copy them otherwise takes longer than the rest.
+    pub(super) changed: Option<Box<ValidMetadata>>,
 }
 
 fn chain_of(metadata: &ValidMetadata) -> Option<ChainId> {

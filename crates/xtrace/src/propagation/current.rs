@@ -66,6 +66,28 @@ fn set(context: Option<SharedContext>) -> Option<SharedContext> {
     CURRENT.with(|current| current.replace(context))
 }
 
+/// Contexts that are entered and left by calls, which need not be in order.
+#[cfg(feature = "tracing")]
+#[derive(Default)]
+pub(crate) struct EnteredStack(Vec<(u64, Entered)>);
+
+#[cfg(feature = "tracing")]
+impl EnteredStack {
+    pub(crate) fn enter(&mut self, key: u64, context: &SharedContext) {
+        self.0.push((key, context.enter()));
+    }
+
+    pub(crate) fn exit(&mut self, key: u64) {
+        let Some(index) = self.0.iter().rposition(|entered| entered.0 == key) else { return };
+        let (_, mut entered) = self.0.remove(index);
+        if let Some((_, above)) = self.0.get_mut(index) {
+            // The one that was entered later stays the current one, and what was before comes after it.
+            std::mem::swap(&mut above.before, &mut entered.before);
+            entered.before = SharedContext::current();
+        }
+    }
+}
+
 /// As long as this exists, a context is the current one of this thread.
 #[must_use = "the context is current as long as this exists"]
 #[derive(Debug)]

@@ -5,9 +5,8 @@ use std::fmt;
 use std::io;
 use std::time::SystemTime;
 
-use super::context::Context;
+use super::context::{Context, Next};
 use super::tracer::Tracer;
-use crate::metadata::ValidMetadata;
 use crate::option::{ChainId, Severity};
 use crate::report::Lines;
 
@@ -34,7 +33,7 @@ pub struct Event<'e> {
 struct Report {
     text: Vec<u8>,
     lines: Lines,
-    next: ValidMetadata,
+    next: Next,
 }
 
 impl<'e> Event<'e> {
@@ -45,10 +44,15 @@ impl<'e> Event<'e> {
 
     /// Adds a line to the report.
     pub fn field(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.add(key, value);
+        self
+    }
+
+    /// Adds a line to the report.
+    pub fn add(&mut self, key: &str, value: impl fmt::Display) {
         if let Some(report) = &mut self.report {
             report.lines.display(&mut report.text, key.as_bytes(), value);
         }
-        self
     }
 
     /// Adds a line to the report: quicker than [`field`](Self::field).
@@ -88,28 +92,34 @@ impl<'e> Event<'e> {
 
 impl Report {
     fn new(context: &Context, tracer: &Tracer, severity: Severity, label: &str) -> Self {
-        let (next, edge) = context.next(tracer);
+        let next = context.next(tracer);
+        let metadata = next.changed.as_deref().unwrap_or(context.metadata());
         let mut text = ROOM.take();
         let out = &mut text;
         let mut lines = Lines::begin(out);
-        lines.metadata(out, &next);
-        for edge in edge.iter().chain(context.edges()) {
+        lines.operation(out, metadata, next.op);
+        for edge in next.edge.iter().chain(context.edges()) {
             lines.edge(out, edge);
         }
         let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-        lines.timestamp_millis(out, u64::try_from(time.as_millis()).unwrap_or(u64::MAX));
-        for (key, value) in tracer.common() {
-            lines.line(out, key.as_bytes(), value.as_bytes());
+        lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
+        match tracer.plain() {
+            Some(plain) => out.extend_from_slice(plain),
+            None => {
+                for (key, value) in tracer.common() {
+                    lines.line(out, key.as_bytes(), value.as_bytes());
+                }
+            }
         }
         lines.line(out, b"Label", label.as_bytes());
         if severity != Severity::UNSET {
             lines.display(out, b"Severity", severity);
         }
-        if let Ok(Some(chain)) = ChainId::of(next.as_ref()) {
+        if let Ok(Some(chain)) = ChainId::of(metadata.as_ref()) {
             lines.display(out, b"ChainId", chain);
         }
-        if context.had_other_task() {
-            lines.line(out, b"X-Trace-Error", b"Edge with different taskId");
+        for error in context.errors() {
+            lines.line(out, b"X-Trace-Error", error.as_bytes());
         }
         Self { text, lines, next }
     }

@@ -43,9 +43,11 @@ mod reporter;
 mod tracer;
 
 pub use context::{Context, DifferentTask};
+#[cfg(feature = "tracing")]
+pub(crate) use current::EnteredStack;
 pub use current::{Entered, SharedContext};
 pub use event::Event;
 pub use future::{InContext, WithContext};
-pub use random::forget_random_bytes;
+pub use random::{forget_random_bytes, random_op_id};
 pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
 pub use tracer::Tracer;

@@ -5,6 +5,8 @@ use std::collections::hash_map::RandomState;
 use std::hash::BuildHasher;
 use std::time::SystemTime;
 
+use crate::id::OpId;
+
 /// To ask the system for so many costs little more than to ask for one.
 const POOL: usize = 256;
 
@@ -62,6 +64,14 @@ pub(super) fn any<const N: usize>() -> [u8; N] {
         // Nothing calls this while it is taken.
         Err(_) => [1; N],
     })
+}
+
+/// A random identifier of 8 bytes, for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and reports of one's own.
+/// [`Context`](super::Context) draws one for each event.
+#[inline]
+#[must_use]
+pub fn random_op_id() -> OpId {
+    OpId::from(nonzero::<8>())
 }
 
 /// Forgets the random bytes that were taken from the system in advance for this thread.

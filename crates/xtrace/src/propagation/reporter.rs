@@ -4,7 +4,7 @@ use std::fmt;
 use std::io::{self, Write};
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The port of reports, of UDP and of TCP.
 pub const PORT: u16 = 7831;
@@ -13,6 +13,9 @@ pub const MAX_REPORT: usize = 65_507;
 
 /// How long to wait for a collector that accepts nothing.
 const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long not to try again to connect.
+const PAUSE: Duration = Duration::from_secs(1);
 
 /// Takes reports.
 ///
@@ -97,8 +100,8 @@ impl Reporter for UdpReporter {
 
 /// Sends reports through a connection, each with its length before it: 32 bits, the most significant byte first.
 ///
-/// If the connection breaks, the report that noticed it is lost, and the next one makes a new connection. A collector
-/// that accepts nothing is waited for up to five seconds.
+/// If the connection breaks, the report that noticed it is lost, and the next one makes a new connection. If that is
+/// not possible, reports fail at once for a second. A collector that accepts nothing is waited for up to five seconds.
 #[derive(Debug)]
 pub struct TcpReporter {
     address: SocketAddr,
@@ -108,6 +111,8 @@ pub struct TcpReporter {
 #[derive(Debug)]
 struct TcpState {
     stream: Option<TcpStream>,
+    /// When it was not possible to connect.
+    failed: Option<Instant>,
     frame: Vec<u8>,
 }
 
@@ -119,7 +124,18 @@ impl TcpReporter {
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let stream = Some(connect(&address)?);
-        Ok(Self { address, state: Mutex::new(TcpState { stream, frame: Vec::new() }) })
+        Ok(Self { address, state: Mutex::new(TcpState { stream, failed: None, frame: Vec::new() }) })
+    }
+}
+
+impl TcpState {
+    fn connect(&mut self, address: &SocketAddr) -> io::Result<TcpStream> {
+        if self.failed.is_some_and(|failed| failed.elapsed() < PAUSE) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let result = connect(address);
+        self.failed = result.is_err().then(Instant::now);
+        result
     }
 }
 
@@ -142,7 +158,7 @@ impl Reporter for TcpReporter {
         state.frame.extend_from_slice(report);
         let mut stream = match state.stream.take() {
             Some(stream) => stream,
-            None => connect(&self.address)?,
+            None => state.connect(&self.address)?,
         };
         // A frame that was written in part breaks all that follow: that connection is not kept.
         stream.write_all(&state.frame)?;

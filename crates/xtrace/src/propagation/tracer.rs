@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::reporter::Reporter;
 use crate::option::Registry;
+use crate::report::plain_lines;
 
 /// Where reports go, and what all of them have in common: usually there is one in a program, or one for each of its
 /// parts.
@@ -11,6 +12,8 @@ pub struct Tracer {
     reporter: Box<dyn Reporter>,
     registry: Registry,
     common: Vec<(String, String)>,
+    /// The same as text, if nothing in it must be escaped.
+    plain: Option<Vec<u8>>,
 }
 
 impl fmt::Debug for Tracer {
@@ -23,8 +26,12 @@ impl Tracer {
     /// A tracer whose reports go to a reporter. They have the name of this machine, `Host`, where the system has one.
     #[must_use]
     pub fn new(reporter: impl Reporter + 'static) -> Self {
-        let tracer =
-            Self { reporter: Box::new(reporter), registry: Registry::standard(), common: Vec::new() };
+        let tracer = Self {
+            reporter: Box::new(reporter),
+            registry: Registry::standard(),
+            common: Vec::new(),
+            plain: Some(Vec::new()),
+        };
         match host() {
             Some(host) => tracer.with_host(&host),
             None => tracer,
@@ -50,6 +57,7 @@ impl Tracer {
             Some(line) => value.clone_into(&mut line.1),
             None => self.common.push((key.to_owned(), value.to_owned())),
         }
+        self.plain = plain_lines(&self.common);
         self
     }
 
@@ -66,6 +74,10 @@ impl Tracer {
 
     pub(super) fn registry(&self) -> &Registry {
         &self.registry
+    }
+
+    pub(super) fn plain(&self) -> Option<&[u8]> {
+        self.plain.as_deref()
     }
 
     pub(super) fn common(&self) -> &[(String, String)] {

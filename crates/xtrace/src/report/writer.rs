@@ -5,6 +5,8 @@ use core::fmt::{self, Write as _};
 use alloc::vec::Vec;
 
 use crate::edge::{Edge, EdgeKind};
+#[cfg(feature = "propagation")]
+use crate::id::OpId;
 use crate::metadata::ValidMetadata;
 
 /// The first line of a report.
@@ -68,7 +70,7 @@ impl<'b> ReportWriter<'b> {
 
     /// Writes an edge.
     pub fn edge(&mut self, edge: &Edge) {
-        self.display("Edge", edge);
+        self.lines.edge(self.out, edge);
     }
 
     /// Writes the time: milliseconds since 1970, as seconds with three digits behind a point.
@@ -106,6 +108,17 @@ impl Lines {
         out.extend_from_slice(b"X-Trace: ");
         push_hex(metadata.as_bytes(), out);
         out.push(b'\n');
+    }
+
+    /// The line of a new operation: metadata that still have the one before, whose identifier is as long.
+    #[cfg(feature = "propagation")]
+    pub(crate) fn operation(&self, out: &mut Vec<u8>, metadata: &ValidMetadata, op: OpId) {
+        self.metadata(out, metadata);
+        let digits = 2 * op.as_bytes().len();
+        // Behind the flags and the task, and before options and the end of the line.
+        let behind = 2 * (metadata.as_bytes().len() - 1 - metadata.task_id().as_bytes().len()) + 1;
+        let begin = out.len() - behind;
+        crate::hex::encode(op.as_bytes(), &mut out[begin..begin + digits]);
     }
 
     /// Without the machinery of formatting, as each event has one.
@@ -187,6 +200,17 @@ impl Lines {
         }
         self.is_escaped = true;
     }
+}
+
+/// Lines as text, if nothing in them must be escaped.
+#[cfg(feature = "propagation")]
+pub(crate) fn plain_lines(lines: &[(alloc::string::String, alloc::string::String)]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut plain = Lines { begin: 0, is_escaped: false };
+    for (key, value) in lines {
+        plain.line(&mut out, key.as_bytes(), value.as_bytes());
+    }
+    (!plain.is_escaped).then_some(out)
 }
 
 fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
@@ -278,12 +302,8 @@ mod tests {
     fn edges() {
         for text in ["01020304", "0102030405060708, up", "01020304, 0x00FF", "01020304, down, 0xF8E6"] {
             let mut out = Vec::new();
-            let edge = text.parse().unwrap();
-            let lines = Lines::begin(&mut out);
-            lines.edge(&mut out, &edge);
-            let mut other = Vec::new();
-            ReportWriter::of_lines(&mut other).edge(&edge);
-            assert_eq!(out, other);
+            ReportWriter::of_lines(&mut out).edge(&text.parse().unwrap());
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nEdge: {text}\n"));
         }
     }
 
