@@ -36,11 +36,12 @@ const fn operation(
 
 use EdgeKind::{Down, Next, Up};
 
-/// In the order in which the three machines report them.
+/// In the order of time.
 const OPERATIONS: [Operation; 9] = [
     operation(b'a', &[], "laptop", "HTTP client", "GET http://example.com/", 0),
     operation(b'c', &[(b'a', Down)], "laptop", "TCP", "send", 2),
     operation(b'f', &[(b'c', Down)], "laptop", "IP", "send", 3),
+    operation(b'g', &[(b'f', Next)], "router", "IP", "forward", 11),
     operation(b'h', &[(b'g', Next)], "proxy", "IP", "receive", 19),
     operation(b'd', &[(b'c', Next), (b'h', Up)], "proxy", "TCP", "receive", 20),
     operation(
@@ -53,7 +54,6 @@ const OPERATIONS: [Operation; 9] = [
     ),
     operation(b'e', &[(b'b', Down)], "proxy", "TCP", "send", 26),
     operation(b'i', &[(b'e', Down)], "proxy", "IP", "send", 27),
-    operation(b'g', &[(b'f', Next)], "router", "IP", "forward", 11),
 ];
 
 /// The time of the first operation, in milliseconds since 1970.

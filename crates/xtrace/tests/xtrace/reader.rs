@@ -365,6 +365,14 @@ fn files_of_directories() {
     assert_eq!(words(&*trace, window).len(), 1);
     let window = Window { end: Some(6_499_999_999), ..Window::default() };
     assert_eq!(words(&*trace, window).len(), 1);
+    // Times need not be in order: no rule is broken, and a window has all of its events.
+    let at = |time: u64| format!("{HEAD}X-Trace: 10CAFEBABE01020304\nTimestamp: {time}\n\n");
+    let text = [6, 9, 7, 1, 8].map(at).concat();
+    let trace = open_all(&[("a", text.as_bytes())], &options(true));
+    let window = Window { begin: Some(6_000_000_000), end: Some(8_000_000_000) };
+    let found = words(&*trace, window);
+    let times: Vec<&str> = found.iter().map(|word| &word[..1]).collect();
+    assert_eq!(times, ["6", "7", "8"]);
     for others in [&files[1..4], &files[1..2], &[]] {
         assert!(!XTrace.probe(&tree(others), &options(false)));
     }
