@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
-use ichnos_xtrace::metadata::MAX_TEXT_LENGTH;
+use ichnos_xtrace::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH};
 use ichnos_xtrace::option::Registry;
 use ichnos_xtrace::{EdgeKind, Metadata, MetadataRef, OpId, find_identifiers};
 
@@ -25,16 +25,25 @@ fn metadata(criterion: &mut Criterion) {
         let mut group = criterion.benchmark_group(name);
         group.throughput(Throughput::Elements(1));
         group.bench_function("parse text", |bencher| {
-            bencher.iter(|| Metadata::parse(black_box(text)).is_ok_and(|metadata| metadata.is_valid()));
+            bencher
+                .iter(|| Metadata::parse(black_box(text)).as_ref().is_ok_and(|metadata| metadata.is_valid()));
+        });
+        let mut buffer = [0; MAX_LENGTH];
+        group.bench_function("parse text into a buffer", |bencher| {
+            bencher.iter(|| {
+                MetadataRef::parse_text(black_box(text.as_bytes()), &mut buffer)
+                    .is_ok_and(|metadata| metadata.is_valid())
+            });
         });
         group.bench_function("parse binary, borrowed", |bencher| {
             bencher.iter(|| {
-                MetadataRef::parse_bytes(black_box(bytes)).is_ok_and(|metadata| metadata.is_valid())
+                MetadataRef::parse_bytes(black_box(bytes)).as_ref().is_ok_and(|metadata| metadata.is_valid())
             });
         });
         group.bench_function("parse binary, owned", |bencher| {
-            bencher
-                .iter(|| Metadata::parse_bytes(black_box(bytes)).is_ok_and(|metadata| metadata.is_valid()));
+            bencher.iter(|| {
+                Metadata::parse_bytes(black_box(bytes)).as_ref().is_ok_and(|metadata| metadata.is_valid())
+            });
         });
         let mut buffer = [0; MAX_TEXT_LENGTH];
         group.bench_function("write text", |bencher| {

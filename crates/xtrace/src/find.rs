@@ -5,7 +5,7 @@ use core::ops::Range;
 use crate::dialect::{TraceParent, Version2, trace_of};
 use crate::hex;
 use crate::id::{OpId, TaskId};
-use crate::metadata::{MAX_TEXT_LENGTH, MIN_LENGTH, Metadata};
+use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
 
 /// The fewest digits in a row that all identifiers have: those of the shortest metadata.
 const MIN_DIGITS: usize = 2 * MIN_LENGTH;
@@ -129,8 +129,11 @@ impl Identifiers<'_> {
             return metadata.is_valid().then_some((run, Identifier::Version2(metadata)));
         }
         // What is no version that there is need not be decoded.
-        let metadata =
-            if matches!(digits[0], b'0' | b'1') { Metadata::parse(digits).ok()? } else { return None };
+        if !matches!(digits[0], b'0' | b'1') {
+            return None;
+        }
+        let mut buffer = [0; MAX_LENGTH];
+        let metadata = MetadataRef::parse_text(digits, &mut buffer).ok()?;
         let (task, op) = (metadata.task_id(), metadata.op_id());
         (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op }))
     }

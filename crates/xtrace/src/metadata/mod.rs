@@ -128,7 +128,7 @@ impl<'a> MetadataRef<'a> {
     /// propagated and reported.
     #[must_use]
     pub fn is_valid(self) -> bool {
-        self.task_id().is_valid()
+        self.bytes[1..1 + task_length(self.flags())].iter().any(|byte| *byte != 0)
     }
 
     /// Owned metadata.

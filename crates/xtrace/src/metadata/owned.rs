@@ -24,7 +24,7 @@ use crate::id::{OpId, TaskId};
 /// ```
 #[derive(Clone)]
 pub struct Metadata {
-    /// Zeros behind the length.
+    /// Behind the length is anything.
     pub(super) bytes: [u8; MAX_LENGTH],
     pub(super) length: u16,
 }
@@ -78,10 +78,8 @@ impl Metadata {
     #[inline]
     pub(super) fn copy_of(metadata: MetadataRef<'_>) -> Self {
         let bytes = metadata.as_bytes();
-        let mut copy = Self::ZERO;
-        let length = bytes.len().min(MAX_LENGTH);
-        copy.bytes[..length].copy_from_slice(&bytes[..length]);
-        copy.length = length as u16;
+        let mut copy = Self { bytes: [0; MAX_LENGTH], length: bytes.len() as u16 };
+        copy.bytes[..bytes.len()].copy_from_slice(bytes);
         copy
     }
 
@@ -184,7 +182,8 @@ impl Metadata {
             return Err(OptionsFull);
         }
         let mut bytes = [0; MAX_LENGTH];
-        bytes[..begin].copy_from_slice(&self.bytes[..begin]);
+        let kept = begin - 1;
+        bytes[..kept].copy_from_slice(&self.bytes[..kept]);
         let mut at = begin;
         for part in [before, new[0], new[1], after] {
             bytes[at..at + part.len()].copy_from_slice(part);

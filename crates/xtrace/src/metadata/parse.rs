@@ -106,6 +106,17 @@ impl<'a> MetadataRef<'a> {
         Ok((Self { bytes }, rest))
     }
 
+    /// The metadata of a text, by every rule of the document, with their bytes in a buffer.
+    ///
+    /// For those who read many: it takes half as long as [`Metadata::parse`], as nothing is cleared or moved.
+    ///
+    /// # Errors
+    /// If a rule is broken. Those of text come first.
+    pub fn parse_text(text: &[u8], buffer: &'a mut [u8; MAX_LENGTH]) -> Result<Self, MetadataError> {
+        let length = decode_and_check(text, Mode::Strict, buffer)?;
+        Ok(Self { bytes: &buffer[..usize::from(length)] })
+    }
+
     /// Bytes that are known to be well-formed.
     pub(super) fn of_checked(bytes: &'a [u8]) -> Self {
         Self { bytes }
@@ -119,7 +130,16 @@ impl Metadata {
     /// If a rule is broken; of several the first in the order of the bytes.
     #[inline]
     pub fn parse_bytes(bytes: &[u8]) -> Result<Self, MetadataError> {
-        MetadataRef::parse_bytes(bytes).map(Self::copy_of)
+        let mut result = Ok(Self { bytes: [0; MAX_LENGTH], length: 0 });
+        match (check(bytes, Mode::Strict), &mut result) {
+            (Ok(end), Ok(metadata)) => {
+                metadata.bytes[..end].copy_from_slice(bytes);
+                metadata.length = end as u16;
+            }
+            (Err(error), _) => result = Err(error),
+            _ => {}
+        }
+        result
     }
 
     /// The metadata of a text, by every rule of the document: hexadecimal digits in any case, and nothing else,
@@ -127,7 +147,7 @@ impl Metadata {
     ///
     /// # Errors
     /// If a rule is broken. Those of text come first.
-    #[inline]
+    #[inline(always)]
     pub fn parse(text: impl AsRef<[u8]>) -> Result<Self, MetadataError> {
         Self::parse_with(text.as_ref(), Mode::Strict)
     }
@@ -136,26 +156,23 @@ impl Metadata {
     ///
     /// # Errors
     /// If a rule is broken that this mode knows.
-    #[inline]
+    #[inline(always)]
     pub fn parse_with(text: &[u8], mode: Mode) -> Result<Self, MetadataError> {
-        let mut metadata = Self::ZERO;
-        let length = decode_text(text, &mut metadata.bytes)?;
-        let bytes = &metadata.bytes[..length.min(MAX_LENGTH)];
-        let end = match check(bytes, mode) {
-            Ok(_) if length > MAX_LENGTH && mode == Mode::Strict => {
-                return Err(MetadataError::new(Rule::TrailingBytes, MAX_LENGTH, 0, length - MAX_LENGTH));
+        // The result is there from the beginning, and is filled where it is: to move metadata takes longer than to
+        // read them.
+        let mut result = Ok(Self { bytes: [0; MAX_LENGTH], length: 0 });
+        if let Ok(metadata) = &mut result {
+            match decode_and_check(text, mode, &mut metadata.bytes) {
+                Ok(length) => {
+                    metadata.length = length;
+                    if mode == Mode::Lenient {
+                        metadata.make_lenient();
+                    }
+                }
+                Err(error) => result = Err(error),
             }
-            Err(error) if error.rule == Rule::TrailingBytes => {
-                let found = length - usize::from(error.offset);
-                return Err(MetadataError::new(error.rule, usize::from(error.offset), 0, found));
-            }
-            result => result?,
-        };
-        metadata.length = end as u16;
-        if mode == Mode::Lenient {
-            metadata.make_lenient(length);
         }
-        Ok(metadata)
+        result
     }
 
     /// The metadata of bytes, strictly or leniently.
@@ -166,7 +183,7 @@ impl Metadata {
         let end = check(bytes, mode)?;
         let mut metadata = Self::copy_of(MetadataRef { bytes: &bytes[..end] });
         if mode == Mode::Lenient {
-            metadata.make_lenient(end);
+            metadata.make_lenient();
         }
         Ok(metadata)
     }
@@ -193,7 +210,7 @@ impl Metadata {
     }
 
     /// What the original library makes of what it accepts beyond the document.
-    fn make_lenient(&mut self, given: usize) {
+    fn make_lenient(&mut self) {
         let flags = self.bytes[0];
         if flags & flag::OP_LENGTH != 0 {
             self.bytes[0] = flags & 0x0F | 1 << 4;
@@ -205,16 +222,28 @@ impl Metadata {
         }
         let end = usize::from(self.length);
         let padding = self.as_ref().padding().len();
-        // Behind the end are zeros, so that comparing compares everything.
-        let given = given.clamp(end, MAX_LENGTH);
-        self.bytes[end - padding..given].fill(0);
-        self.bytes[end..given].fill(0);
+        self.bytes[end - padding..end].fill(0);
+    }
+}
+
+/// Decodes text and checks the bytes, and returns how many of them are metadata.
+fn decode_and_check(text: &[u8], mode: Mode, out: &mut [u8]) -> Result<u16, MetadataError> {
+    let length = decode_text(text, out)?;
+    match check(&out[..length.min(MAX_LENGTH)], mode) {
+        Ok(_) if length > MAX_LENGTH && mode == Mode::Strict => {
+            Err(MetadataError::new(Rule::TrailingBytes, MAX_LENGTH, 0, length - MAX_LENGTH))
+        }
+        Err(error) if error.rule == Rule::TrailingBytes => {
+            let found = length - usize::from(error.offset);
+            Err(MetadataError::new(error.rule, usize::from(error.offset), 0, found))
+        }
+        result => result.map(|end| end as u16),
     }
 }
 
 /// Decodes text, as much of it as there is room, and returns how many bytes it is.
 #[inline]
-fn decode_text(text: &[u8], out: &mut [u8; MAX_LENGTH]) -> Result<usize, MetadataError> {
+fn decode_text(text: &[u8], out: &mut [u8]) -> Result<usize, MetadataError> {
     let fits = text.len() <= MAX_TEXT_LENGTH;
     if text.len() % 2 == 0 && hex::decode(text, out).is_some() && (fits || all_digits(text)) {
         return Ok(text.len() / 2);

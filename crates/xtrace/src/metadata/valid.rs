@@ -85,6 +85,13 @@ impl ValidMetadata {
         Ok(old.is_valid().then_some(Edge { op: old, kind, chain: None }))
     }
 
+    /// Replaces the operation by another one that is not all zeros, and nothing else.
+    #[cfg(feature = "propagation")]
+    pub(crate) fn replace_op(&mut self, op: OpId) {
+        debug_assert!(op.is_valid());
+        self.0.set_op_id(op);
+    }
+
     fn propagate_options(&mut self, kind: EdgeKind, registry: &Registry) {
         // What is done to one option may move the others, so that they are looked for by place.
         let mut index = 0;

@@ -109,17 +109,12 @@ impl EventMaker {
         self.values.clear();
         self.said.clear();
         (self.class, self.cycles) = (None, None);
-        let mut shapes = std::mem::replace(&mut self.shapes, Shapes::new(0));
-        let shape = shapes.get(&self.keys, &self.trace);
-        let is_made = shape.is_some();
-        if let Some(shape) = shape {
-            self.class = Some(Arc::clone(&shape.class));
-            self.understand(shape, bytes, offset);
-            self.push_contexts(shape);
-            self.push_payload(shape, bytes);
-        }
-        self.shapes = shapes;
-        is_made
+        let Some(shape) = self.shapes.get(&self.keys, &self.trace) else { return false };
+        self.class = Some(Arc::clone(&shape.class));
+        self.understand(&shape, bytes, offset);
+        self.push_contexts(&shape);
+        self.push_payload(&shape, bytes);
+        true
     }
 
     /// Reads what lines say beyond their texts.
@@ -220,9 +215,7 @@ impl EventMaker {
         {
             self.found(ReportRule::EdgeLength, offset, value);
         }
-        if !edge.is_root() {
-            self.said.causes.push((edge.kind, edge.op));
-        }
+        self.said.causes.push((edge.kind, edge.op));
     }
 
     fn push_contexts(&mut self, shape: &Shape) {

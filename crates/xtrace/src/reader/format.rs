@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use ichnos_io::{Collect, Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
 use ichnos_model::plan::PlanError;
-use ichnos_model::{Damage, DamageKind, Diagnostic, FileDiagnostic, RecordTrace, TextPosition, Trace};
+use ichnos_model::{
+    Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
+    TextPosition, Trace,
+};
 
 use super::class;
 use super::collect::COLLECT;
 use super::event_maker::EventMaker;
 use super::source::{FIRST, Form, ReportSource};
+use crate::find_identifiers;
 
 /// Reports of X-Trace.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +67,24 @@ impl Format for XTrace {
             }
         }
         opened
+    }
+
+    fn find_mentions(&self) -> Option<FindMentions> {
+        Some(find_mentions)
+    }
+}
+
+/// Takes the operations that a text names: by metadata, also of version 2, or by a traceparent.
+fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
+    for (_, found) in find_identifiers(text) {
+        let task = match &found {
+            crate::Identifier::Metadata { task, .. } => Identifier::new(task.as_bytes()),
+            crate::Identifier::Version2(metadata) => Identifier::new(&metadata.task),
+            crate::Identifier::TraceParent(parent) => Identifier::new(&parent.trace_id()),
+        };
+        if let Some(task) = task {
+            take(Mention { task, operation: Identifier::new(found.op_id().as_bytes()) });
+        }
     }
 }
 

@@ -26,7 +26,7 @@
 //! | `thread_id` | `ThreadID`, if it is a number | thread |
 //! | `severity` | `Severity`: a level of syslog | severity |
 //!
-//! An edge from an operation of zeros is the mark of a root, and no cause. In JSON of servers that no longer have
+//! An edge from an operation of zeros, by which the original libraries mark a root, is delivered like others. In JSON of servers that no longer have
 //! metadata, `TaskID`, `EventID` and `ParentEventID` stand for them.
 //!
 //! When there are more classes than [`Limits::dynamic_event_record_classes`](ichnos_model::Limits) allows, and for

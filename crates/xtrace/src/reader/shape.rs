@@ -72,7 +72,7 @@ impl KeySequence {
 #[derive(Debug)]
 pub(super) struct Shapes {
     by_keys: HashMap<Box<[u8]>, usize>,
-    shapes: Vec<Shape>,
+    shapes: Vec<Arc<Shape>>,
     /// The one that was met last, and its keys.
     last: Option<usize>,
     last_keys: Vec<u8>,
@@ -98,7 +98,7 @@ impl Shapes {
 
     /// The shape of a report of these keys. None: the limits are too low for any class.
     #[inline]
-    pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<&Shape> {
+    pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Arc<Shape>> {
         if self.last.is_none() || self.last_keys != keys.bytes {
             let known = self.by_keys.get(&keys.bytes[..]).copied();
             self.last = Some(match known {
@@ -107,7 +107,7 @@ impl Shapes {
             });
             self.last_keys.clone_from(&keys.bytes);
         }
-        self.shapes.get(self.last?)
+        self.shapes.get(self.last?).cloned()
     }
 
     #[inline(never)]
@@ -131,7 +131,7 @@ impl Shapes {
         if keys.bytes.len() <= 2 * MOST_BYTES {
             self.by_keys.insert(keys.bytes[..].into(), self.shapes.len());
         }
-        self.shapes.push(shape);
+        self.shapes.push(Arc::new(shape));
         Some(self.shapes.len() - 1)
     }
 

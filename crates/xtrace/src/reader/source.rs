@@ -6,7 +6,10 @@ use ichnos_io::Bytes;
 use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSource};
 
 use super::event_maker::EventMaker;
-use crate::report::{JsonReports, LineBuffer, Part, ReportFault, ReportRule, Reports};
+use crate::report::{
+    JsonReports, LineBuffer, MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Report, ReportFault, ReportRule,
+    Reports,
+};
 
 /// How reports are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +42,7 @@ impl Form {
     /// How much of a file has to be looked at to recognise what it is, as far as its first [`FIRST`] bytes say.
     pub(super) fn probed(first: &[u8]) -> usize {
         let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first).trim_ascii_start();
-        if matches!(first, [b'[' | b'{', ..]) { PROBED } else { FIRST }
+        if matches!(first, [] | [b'[' | b'{', ..]) { PROBED } else { FIRST }
     }
 }
 
@@ -108,6 +111,12 @@ impl ReportSource {
                 };
                 self.reports += 1;
                 maker.begin();
+                if is_too_large(&report) {
+                    let rule = ReportRule::ReportSize;
+                    let fault = ReportFault::new(rule, report.offset(), rule.statement());
+                    maker.faults.push_back(fault.skipping(report.as_bytes().len()));
+                    return true;
+                }
                 if !report.has_known_version() {
                     let rule = ReportRule::ReportVersion;
                     let version = String::from_utf8_lossy(report.version()).escape_debug().to_string();
@@ -121,9 +130,8 @@ impl ReportSource {
                         maker.fault(ReportRule::Escape, offset, || ReportRule::Escape.statement().to_owned());
                     }
                     lines.by_ref().for_each(drop);
-                    let (values, places) = buffer.places();
-                    places.for_each(|(key, value, offset)| maker.line(key, value, offset));
-                    maker.finish(values, report.offset())
+                    buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+                    maker.finish(buffer.as_bytes(), report.offset())
                 } else {
                     for line in lines.by_ref() {
                         maker.line(line.key, line.offset..line.offset + line.value.len(), line.offset);
@@ -139,6 +147,7 @@ impl ReportSource {
                         }
                     });
                 }
+                maker.faults.make_contiguous().sort_by_key(|fault| fault.offset);
                 if !report.is_ended() {
                     let rule = ReportRule::LineEnd;
                     maker.fault(rule, parts.offset(), || format!("{}, but the file ends", rule.statement()));
@@ -157,9 +166,8 @@ impl ReportSource {
                 }
                 self.reports += 1;
                 maker.begin();
-                let (values, places) = buffer.places();
-                places.for_each(|(key, value, offset)| maker.line(key, value, offset));
-                self.is_waiting = maker.finish(values, reports.report_offset());
+                buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+                self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
                 if let Some(offset) = reports.odd_value() {
                     let rule = ReportRule::JsonValue;
                     maker.fault(rule, offset, || {
@@ -186,7 +194,8 @@ impl ReportSource {
             name: fault.rule.name(),
             statement: fault.statement,
             remedy: remedy(fault.rule),
-            record: Some(self.reports),
+            // What lies between reports has no number.
+            record: Some(self.reports).filter(|_| fault.skipped == 0 && fault.rule != ReportRule::JsonSyntax),
             fatal: fault.rule.is_fatal(),
         };
         let damage = Damage::new(&*self.file, fault.offset as u64 * 8, rule.into());
@@ -231,12 +240,23 @@ impl RecordSource for ReportSource {
     }
 }
 
+/// Whether there is no room for a report.
+fn is_too_large(report: &Report<'_>) -> bool {
+    let bytes = report.as_bytes().len();
+    // A line has at least a colon and a line break.
+    bytes > MAX_REPORT_LENGTH
+        || bytes / 2 > MAX_REPORT_LINES && report.lines().nth(MAX_REPORT_LINES).is_some()
+}
+
 /// What the owner of a file can do about a broken rule.
 fn remedy(rule: ReportRule) -> &'static str {
     match rule {
         ReportRule::ReportBegin => {
             "a value with an empty line in it, or something else was written into the file: what wrote the reports \
              should escape values"
+        }
+        ReportRule::ReportSize => {
+            "the report is skipped; bytes of the file were changed, or the program that reported it should be corrected"
         }
         ReportRule::JsonSyntax => {
             "bytes of the file were changed or are missing: get it again from where it came from"

@@ -20,6 +20,9 @@ const ANY_HEAD: &[u8] = b"X-Trace Report ver ";
 /// How deep lists and objects can be nested around reports, and in values.
 const MOST_NESTED: usize = 64;
 
+/// How many bytes can be looked at again before any report was read.
+const FIRST_CREDIT: usize = 64 << 10;
+
 /// Reads the reports in JSON: lists, within each other or one after the other, of reports, or of objects that have a
 /// list of reports as their member `reports`.
 ///
@@ -36,7 +39,7 @@ const MOST_NESTED: usize = 64;
 /// let lines: Vec<_> = lines.lines().map(|line| (line.key, line.value)).collect();
 /// assert_eq!(lines, [(&b"X-Trace"[..], &b"10CAFEBABE01020304"[..]), (b"Tag", b"a"), (b"Tag", b"b")]);
 /// ```
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct JsonReports {
     at: usize,
     /// What is open: lists and objects that have reports.
@@ -47,6 +50,16 @@ pub struct JsonReports {
     odd_value: Option<usize>,
     /// Where the last report begins.
     report: usize,
+    /// Whether it is being read.
+    is_in_report: bool,
+    /// How many bytes can be looked at again, so that hostile JSON does not take more than linear time.
+    credit: usize,
+}
+
+impl Default for JsonReports {
+    fn default() -> Self {
+        Self::new()
+    }
 }
 
 /// What reports are in.
@@ -70,7 +83,15 @@ impl JsonReports {
     /// At the beginning of JSON.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        Self {
+            at: 0,
+            open: Vec::new(),
+            is_behind_value: false,
+            odd_value: None,
+            report: 0,
+            is_in_report: false,
+            credit: FIRST_CREDIT,
+        }
     }
 
     /// How many bytes were read.
@@ -116,28 +137,50 @@ impl JsonReports {
     fn next_object(&mut self, json: &[u8], lines: &mut LineBuffer) -> Option<Result<bool, ReportFault>> {
         lines.clear();
         self.odd_value = None;
+        self.is_in_report = false;
         let begin = self.at;
         match self.find(json, lines) {
-            Ok(found) => found.map(Ok),
-            Err(Wrong { at, expected }) => {
-                let found = match json.get(at) {
-                    None => "the end".into(),
-                    Some(byte) if byte.is_ascii_graphic() => format!("`{}`", char::from(*byte)),
-                    Some(byte) => format!("byte {byte:#04x}"),
-                };
-                // Behind what is wrong, or the same would be found again.
-                let from = at.max(begin) + usize::from(json.get(at) != Some(&b'{') || at == begin);
-                let rest = json.get(from..).unwrap_or_default();
-                let next = memchr::memchr(b'{', rest).map_or(json.len(), |next| from + next);
-                self.at = next;
-                self.is_behind_value = false;
-                let rule = ReportRule::JsonSyntax;
-                let statement = format!("{}, but there is {found} instead of {expected}", rule.statement());
-                Some(Err(
-                    ReportFault::new(rule, at.min(json.len()), statement).skipping(next.saturating_sub(at))
-                ))
+            Ok(Some(_)) if lines.is_cut() => {
+                let rule = ReportRule::ReportSize;
+                let fault = ReportFault::new(rule, self.report, rule.statement());
+                Some(Err(fault.skipping(self.at - self.report)))
             }
+            Ok(found) => found.map(Ok),
+            Err(wrong) => Some(Err(self.resume(json, begin, wrong))),
         }
+    }
+
+    /// Goes on behind what is wrong; `begin` is where this call of [`JsonReports::next`] began.
+    fn resume(&mut self, json: &[u8], begin: usize, Wrong { at, expected }: Wrong) -> ReportFault {
+        let at = at.min(json.len());
+        let found = match json.get(at) {
+            None => "the end".into(),
+            Some(byte) if byte.is_ascii_graphic() => format!("`{}`", char::from(*byte)),
+            Some(byte) => format!("byte {byte:#04x}"),
+        };
+        self.is_behind_value = false;
+        let rule = ReportRule::JsonSyntax;
+        let statement = rule.statement();
+        // A quotation mark too many, for instance, is noticed long behind it.
+        if self.is_in_report
+            && let Some(next) = next_in_list(json, self.report + 1, at)
+            && let Some(left) = self.credit.checked_sub(at - next)
+        {
+            self.credit = left;
+            self.at = next;
+            let statement = format!("{statement}, but at byte {at} there is {found} instead of {expected}");
+            return ReportFault::new(rule, self.report, statement).skipping(next - self.report);
+        }
+        // Behind what is wrong, or the same would be found again.
+        let from = at.max(begin) + usize::from(json.get(at) != Some(&b'{') || at == begin);
+        let rest = json.get(from..).unwrap_or_default();
+        self.at = memchr::memchr(b'{', rest).map_or(json.len(), |next| from + next);
+        if self.at == json.len() {
+            // That the end of what is open is missing says nothing new.
+            self.open.clear();
+        }
+        let statement = format!("{statement}, but there is {found} instead of {expected}");
+        ReportFault::new(rule, at, statement).skipping(self.at - at)
     }
 
     fn find(&mut self, json: &[u8], lines: &mut LineBuffer) -> Parsed<Option<bool>> {
@@ -197,7 +240,7 @@ impl JsonReports {
 
     /// Reads the object here as the lines of a report; whether it says that it is one.
     fn read_report(&mut self, json: &[u8], lines: &mut LineBuffer) -> Parsed<bool> {
-        self.report = self.at;
+        (self.report, self.is_in_report) = (self.at, true);
         let mut is_report = false;
         let mut at = skip_blanks(json, self.at + 1);
         if json.get(at) == Some(&b'}') {
@@ -205,7 +248,8 @@ impl JsonReports {
             return Ok(false);
         }
         loop {
-            at = read_string(json, at, "a key", lines.begin_key())?;
+            lines.begin_key();
+            at = read_string(json, at, "a key", lines)?;
             let key = lines.end_key();
             at = expect(json, at, b':', "a colon")?;
             at = skip_blanks(json, at);
@@ -226,6 +270,7 @@ impl JsonReports {
             }
         }
         self.at = at + 1;
+        self.credit = self.credit.saturating_add(self.at - self.report);
         Ok(is_report)
     }
 
@@ -263,7 +308,7 @@ impl JsonReports {
     ) -> Parsed<usize> {
         let begin = lines.bytes().len();
         let end = match json.get(at) {
-            Some(b'"') => read_string(json, at, "a string", lines.bytes())?,
+            Some(b'"') => read_string(json, at, "a string", lines)?,
             Some(first) => {
                 let end = skip_value(json, at)?;
                 let text = json.get(at..end).unwrap_or_default();
@@ -273,12 +318,16 @@ impl JsonReports {
                 if matches!(first, b'{' | b'[' | b't' | b'f') {
                     self.odd_value = self.odd_value.or(Some(at));
                 }
-                lines.bytes().extend_from_slice(text);
+                if lines.has_room(text.len()) {
+                    lines.bytes().extend_from_slice(text);
+                }
                 end
             }
             None => return Err(Wrong { at, expected: "a value" }),
         };
-        lines.end_value(key, begin, at);
+        if lines.has_room(0) {
+            lines.end_value(key, begin, at);
+        }
         Ok(end)
     }
 }
@@ -286,6 +335,15 @@ impl JsonReports {
 /// Whether only reports have such a key.
 fn is_telling(key: &[u8]) -> bool {
     matches!(key, b"X-Trace" | b"EventID")
+}
+
+/// Where the first object in a range is that follows a comma, as the next report in a list does.
+fn next_in_list(json: &[u8], begin: usize, end: usize) -> Option<usize> {
+    let range = json.get(begin..end)?;
+    memchr::memchr_iter(b'{', range).find_map(|at| {
+        let before = range.get(..at)?.trim_ascii_end();
+        before.ends_with(b",").then_some(begin + at)
+    })
 }
 
 /// Where the list is that the member `reports` of the object here is, if it has one.
@@ -364,8 +422,13 @@ fn skip_string(json: &[u8], at: usize, expected: &'static str) -> Parsed<usize> 
 }
 
 /// Appends what a string stands for; where it ends.
-fn read_string(json: &[u8], at: usize, expected: &'static str, out: &mut Vec<u8>) -> Parsed<usize> {
+fn read_string(json: &[u8], at: usize, expected: &'static str, lines: &mut LineBuffer) -> Parsed<usize> {
     let end = skip_string(json, at, expected)?;
+    // What is escaped is never shorter than what it stands for.
+    if !lines.has_room(end - at) {
+        return Ok(end);
+    }
+    let out = lines.bytes();
     let mut rest = json.get(at + 1..end - 1).unwrap_or_default();
     let wrong = |rest: &[u8]| Wrong { at: end - 1 - rest.len(), expected: "an escape" };
     while let Some(found) = memchr::memchr(b'\\', rest) {

@@ -6,6 +6,7 @@ use alloc::vec::Vec;
 
 use super::escape::unescape_into;
 use super::parse::Report;
+use super::{MAX_REPORT_LENGTH, MAX_REPORT_LINES};
 
 /// A line in a [`LineBuffer`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,13 +20,15 @@ pub struct BufferedLine<'b> {
 }
 
 /// The lines of one report as they are meant, without escapes, in memory that is reused from one report to the
-/// next.
+/// next. There is room for [`MAX_REPORT_LENGTH`] bytes and [`MAX_REPORT_LINES`] lines.
 #[derive(Clone, Debug, Default)]
 pub struct LineBuffer {
     bytes: Vec<u8>,
     lines: Vec<Place>,
-    /// Where the key of the line that is being written begins, and where its value does.
+    /// Where the key of the line that is being written begins.
     begin: usize,
+    /// Whether something was left out, as there was no room for it.
+    is_cut: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -42,6 +45,9 @@ impl LineBuffer {
         self.clear();
         let mut wrong = None;
         for line in report.lines() {
+            if !self.has_room(line.key.len() + line.value.len()) {
+                break;
+            }
             let key = self.bytes.len();
             let push = |text: &[u8], bytes: &mut Vec<u8>| match line.is_escaped {
                 true => unescape_into(text, bytes),
@@ -69,16 +75,36 @@ impl LineBuffer {
         })
     }
 
-    /// The bytes of all lines, and of each line its key, where in them its value is, and its offset.
+    /// The bytes that [`LineBuffer::places`] are in.
     #[cfg(feature = "reader")]
-    pub(crate) fn places(&self) -> (&[u8], impl Iterator<Item = (&[u8], Range<usize>, usize)>) {
-        let key = |line: &Place| self.bytes.get(line.key.clone()).unwrap_or_default();
-        (&self.bytes, self.lines.iter().map(move |line| (key(line), line.value.clone(), line.offset)))
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// Of each line its key, where its value is, and its offset.
+    #[cfg(feature = "reader")]
+    pub(crate) fn places(&self) -> impl Iterator<Item = (&[u8], Range<usize>, usize)> {
+        self.lines.iter().map(|line| (self.text(&line.key), line.value.clone(), line.offset))
     }
 
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.lines.clear();
+        self.is_cut = false;
+    }
+
+    /// Whether the report had no room here, so that lines are missing.
+    #[must_use]
+    pub fn is_cut(&self) -> bool {
+        self.is_cut
+    }
+
+    /// Whether there is room for so many bytes of another line.
+    pub(super) fn has_room(&mut self, bytes: usize) -> bool {
+        let has_room = self.lines.len() < MAX_REPORT_LINES
+            && self.bytes.len().saturating_add(bytes) <= MAX_REPORT_LENGTH;
+        self.is_cut |= !has_room;
+        has_room
     }
 
     /// How many lines there are.
@@ -91,10 +117,9 @@ impl LineBuffer {
         self.lines.truncate(lines);
     }
 
-    /// What is written for the next line: first its key.
-    pub(super) fn begin_key(&mut self) -> &mut Vec<u8> {
+    /// The key of the next line is written next.
+    pub(super) fn begin_key(&mut self) {
         self.begin = self.bytes.len();
-        &mut self.bytes
     }
 
     /// The bytes that are written to.

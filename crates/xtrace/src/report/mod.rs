@@ -19,7 +19,14 @@ mod writer;
 pub use escape::unescape;
 pub use json::JsonReports;
 pub use line_buffer::{BufferedLine, LineBuffer};
-pub use parse::{Line, Lines, Part, Report, Reports};
+pub use parse::{Line, Part, Report, ReportLines, Reports};
 pub use rule::{ReportFault, ReportRule};
 pub use timestamp::parse_timestamp;
 pub use writer::{HEAD, ReportWriter};
+#[cfg(feature = "propagation")]
+pub(crate) use writer::{Lines, plain_lines};
+
+/// The most bytes of a report that is read as a whole: 16 MiB. Senders of the original libraries allow 4 KiB.
+pub const MAX_REPORT_LENGTH: usize = 16 << 20;
+/// The most lines of such a report: 65,536.
+pub const MAX_REPORT_LINES: usize = 1 << 16;

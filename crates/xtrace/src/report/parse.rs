@@ -16,7 +16,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 pub enum Part<'a> {
     /// A report.
     Report(Report<'a>),
-    /// Lines that belong to no report, as they do not follow the first line of one: where they begin, and all of
+    /// ReportLines that belong to no report, as they do not follow the first line of one: where they begin, and all of
     /// them.
     Stray(usize, &'a [u8]),
 }
@@ -64,7 +64,7 @@ impl<'a> Reports<'a> {
         while next < text.len() && is_blank_line(line) {
             (line, next) = reports.line_at(next);
         }
-        line.starts_with(ANY_HEAD)
+        is_head(line)
     }
 
     /// Where the line at an offset ends, and where the next one begins.
@@ -81,7 +81,7 @@ impl<'a> Reports<'a> {
     fn skip_lines(&mut self) -> usize {
         while self.at < self.text.len() {
             let (line, next) = self.line_at(self.at);
-            if is_blank_line(line) || line.starts_with(ANY_HEAD) {
+            if is_blank_line(line) || is_head(line) {
                 break;
             }
             self.at = next;
@@ -104,10 +104,10 @@ impl<'a> Iterator for Reports<'a> {
             if is_blank_line(line) {
                 continue;
             }
-            if !line.starts_with(ANY_HEAD) {
+            if !is_head(line) {
                 let mut end = self.skip_lines();
                 // What is between two of them is not looked at one by one.
-                while end < self.text.len() && !self.text[end..].starts_with(ANY_HEAD) {
+                while end < self.text.len() && !is_head(self.line_at(end).0) {
                     (_, self.at) = self.line_at(end);
                     end = self.skip_lines();
                 }
@@ -171,9 +171,14 @@ impl<'a> Report<'a> {
     /// Its lines of keys and values, in order.
     #[must_use]
     #[inline]
-    pub fn lines(&self) -> Lines<'a> {
-        let mut lines =
-            Lines { text: self.text, at: self.begin, offset: self.offset, is_escaped: false, ignored: None };
+    pub fn lines(&self) -> ReportLines<'a> {
+        let mut lines = ReportLines {
+            text: self.text,
+            at: self.begin,
+            offset: self.offset,
+            is_escaped: false,
+            ignored: None,
+        };
         // A value of `E` is rare enough to look at the whole line.
         if self.text.get(self.begin) == Some(&b'E') {
             let mut after = lines.clone();
@@ -181,7 +186,7 @@ impl<'a> Report<'a> {
                 && line.key == b"Escaped"
                 && line.value == b"1"
             {
-                lines = Lines { is_escaped: true, ..after };
+                lines = ReportLines { is_escaped: true, ..after };
             }
         }
         lines
@@ -217,7 +222,7 @@ impl<'a> Line<'a> {
 
 /// The lines of a report. Those without a colon are ignored, and counted.
 #[derive(Clone, Debug)]
-pub struct Lines<'a> {
+pub struct ReportLines<'a> {
     text: &'a [u8],
     at: usize,
     /// Of the report.
@@ -227,7 +232,7 @@ pub struct Lines<'a> {
     ignored: Option<(usize, usize)>,
 }
 
-impl Lines<'_> {
+impl ReportLines<'_> {
     /// Whether keys and values are escaped.
     #[must_use]
     #[inline]
@@ -243,7 +248,7 @@ impl Lines<'_> {
     }
 }
 
-impl<'a> Iterator for Lines<'a> {
+impl<'a> Iterator for ReportLines<'a> {
     type Item = Line<'a>;
 
     #[inline]
@@ -282,6 +287,12 @@ impl<'a> Iterator for Lines<'a> {
 #[inline]
 const fn is_blank(byte: u8) -> bool {
     byte <= b' '
+}
+
+/// Whether a line is the first one of a report, of any version: no key begins like this.
+#[inline]
+fn is_head(line: &[u8]) -> bool {
+    line.starts_with(ANY_HEAD) && !line.contains(&b':')
 }
 
 fn is_blank_line(line: &[u8]) -> bool {
@@ -366,6 +377,9 @@ mod tests {
         assert_eq!(read(text), ["6: 1.0", "A=1", "40: 2.0", "A=2"]);
         let text = "a\n\nb: c\n\nX-Trace Report ver 1.0\nA: 1\n\nd\n";
         assert_eq!(read(text), ["0: stray \"a\\n\\nb: c\"", "9: 1.0", "A=1", "38: stray \"d\""]);
+        // A key is no first line.
+        let text = "X-Trace Report ver 1.0\nX-Trace Report ver 1.0: 1\n";
+        assert_eq!(read(text), ["0: 1.0", "X-Trace Report ver 1.0=1"]);
         assert_eq!(read(""), [""; 0]);
         assert_eq!(read("\n \r\n"), [""; 0]);
         let mut reports = Reports::new(text.as_bytes());

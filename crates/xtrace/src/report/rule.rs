@@ -46,6 +46,8 @@ rules! {
         "a report begins with the line `X-Trace Report ver 1.0`";
     ReportVersion, "report-version", false,
         "the version of reports is 1.0";
+    ReportSize, "report-size", true,
+        "a report has at most 16 MiB, and 65,536 lines";
     LineColon, "line-colon", false,
         "a line is a key, a colon and a value";
     LineEnd, "line-end", false,

@@ -145,6 +145,9 @@ fn any_bytes_do_no_harm() {
         }
         let text = hex(&bytes);
         assert_eq!(Metadata::parse(&text), strict);
+        let mut buffer = [0xAA; MAX_LENGTH];
+        let borrowed = MetadataRef::parse_text(text.as_bytes(), &mut buffer);
+        assert_eq!(borrowed.map(MetadataRef::to_owned), strict);
         let lenient = Metadata::parse_with(text.as_bytes(), Mode::Lenient);
         assert_eq!(lenient, Metadata::parse_bytes_with(&bytes, Mode::Lenient));
         if let Ok(lenient) = lenient {
