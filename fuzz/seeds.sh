@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf nettrace_v3 nettrace_v4 nettrace_v6; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -144,6 +144,27 @@ known = ["pid", "tid", "tag", "message", "file", "line", "num_dropped", "dropped
     "rolled_out", "$__moniker", "$__url", "$__rolled_out", "%d", "%s", "%f", "%*.*Lg", "%-08hhx", "%.5a", "%lc"]
 with open("corpus/fuchsia.dict", "w") as file:
     for word in known:
+        file.write(f'"{word}"\n')
+
+texts = [
+    "10CAFEBABE01020304",
+    "1ACAFEBABECAFEBABECAFEBABE0102030405060708",
+    "1BCAFEBABECAFEBABECAFEBABECAFEBABECAFEBABE0102030405060708",
+    "04000102030A0A0A0A07CE0107C102F8E6",
+    "0400010203010101010B0503010203000503010203",
+    "14CAFEBABE01020304050100CE0103",
+    "1CCAFEBABE010203040506070806CF0400000000",
+    "2B0123456789ABCDEF0123456789ABCDEF999988887A71B110E5E3588D01",
+]
+parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+for i, one in enumerate(texts):
+    (corpus / "xtrace_metadata" / f"{i}").write_bytes(bytes.fromhex(one))
+    (corpus / "xtrace_metadata" / f"{i}-text").write_text(f"id={one} {one.lower()}, 0A0A0A0A")
+(corpus / "xtrace_metadata/headers").write_text(f"{parent}\na=1, tenant@vendor=x y,sw=b7ad6b7169203331-01,xtrace={texts[2]}")
+(corpus / "xtrace_metadata/future").write_text(f"cc{parent[2:]}-what\n")
+(corpus / "xtrace_metadata/edge").write_text("0A0A0A0A, down, 0xF8E6")
+with open("corpus/xtrace.dict", "w") as file:
+    for word in [*texts, parent, "xtrace=", "sw=", "2B", "00-", "-01", ", up", ", next", "0xF8E6"]:
         file.write(f'"{word}"\n')
 
 words = set()

@@ -5,6 +5,7 @@ pub mod fuchsia;
 pub mod generator;
 pub mod lttng;
 pub mod nettrace;
+pub mod xtrace;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Write};

@@ -1,0 +1,53 @@
+//! Metadata in binary protocols: they say their own length, so that they can stand before or between other data.
+
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::metadata::{Invalid, MetadataError, MetadataRef, ValidMetadata};
+
+/// Why there are no metadata at the beginning of bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BinaryError {
+    /// They break a rule.
+    Malformed(MetadataError),
+    /// They must not be propagated.
+    Invalid(Invalid),
+}
+
+impl fmt::Display for BinaryError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Malformed(error) => error.fmt(f),
+            Self::Invalid(error) => error.fmt(f),
+        }
+    }
+}
+
+impl core::error::Error for BinaryError {}
+
+/// Appends metadata to a message.
+pub fn append(metadata: &ValidMetadata, message: &mut Vec<u8>) {
+    message.extend_from_slice(metadata.as_bytes());
+}
+
+/// The metadata at the beginning of bytes, and what follows them.
+///
+/// # Errors
+/// If there are none, or none that are valid.
+///
+/// ```
+/// use ichnos_xtrace::Metadata;
+/// use ichnos_xtrace::carrier::binary;
+///
+/// let metadata = Metadata::parse("10CAFEBABE01020304")?.validate()?;
+/// let mut message = Vec::new();
+/// binary::append(&metadata, &mut message);
+/// message.extend(b"payload");
+/// assert_eq!(binary::split(&message)?, (metadata, &b"payload"[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn split(bytes: &[u8]) -> Result<(ValidMetadata, &[u8]), BinaryError> {
+    let (metadata, rest) = MetadataRef::split_from(bytes).map_err(BinaryError::Malformed)?;
+    let metadata = metadata.to_owned().validate().map_err(BinaryError::Invalid)?;
+    Ok((metadata, rest))
+}

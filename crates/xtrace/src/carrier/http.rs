@@ -1,0 +1,80 @@
+//! Metadata in headers of HTTP.
+
+use http::header::{HeaderMap, HeaderName, HeaderValue};
+
+use super::HEADER;
+use crate::dialect::{TraceParent, TraceState, WithState};
+use crate::metadata::{MAX_TEXT_LENGTH, Metadata};
+use crate::propagation::Context;
+
+/// `x-trace`.
+pub const X_TRACE: HeaderName = HeaderName::from_static(HEADER);
+/// `traceparent` of W3C Trace Context.
+pub const TRACE_PARENT: HeaderName = HeaderName::from_static("traceparent");
+/// `tracestate` of W3C Trace Context.
+pub const TRACE_STATE: HeaderName = HeaderName::from_static("tracestate");
+
+/// Which headers there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Headers {
+    /// `x-trace`.
+    #[default]
+    XTrace,
+    /// `x-trace`, and `traceparent` with `tracestate`: where both are there, `x-trace` is read.
+    XTraceAndW3c,
+}
+
+/// The context of a message that came in: None if its headers have none that is valid. What breaks a rule is as if it
+/// were not there.
+#[must_use]
+pub fn extract(map: &HeaderMap, headers: Headers) -> Option<Context> {
+    let state = if headers == Headers::XTraceAndW3c { trace_state(map) } else { String::new() };
+    let metadata = map.get(X_TRACE).and_then(|value| Metadata::parse(value.as_bytes()).ok()?.validate().ok());
+    let metadata = match metadata {
+        Some(metadata) => metadata,
+        None if headers == Headers::XTraceAndW3c => {
+            let mut values = map.get_all(TRACE_PARENT).iter();
+            // Several of them are none (section 3.2 of the recommendation).
+            let (Some(value), None) = (values.next(), values.next()) else { return None };
+            let state = TraceState::parse(&state).unwrap_or_default();
+            TraceParent::parse(value.as_bytes()).ok()?.to_metadata(&state)
+        }
+        None => return None,
+    };
+    let mut context = Context::of(metadata);
+    if TraceState::parse(&state).is_ok() {
+        context.set_trace_state(&state);
+    }
+    Some(context)
+}
+
+/// All headers of that name as one.
+fn trace_state(map: &HeaderMap) -> String {
+    let values = map.get_all(TRACE_STATE).iter().filter_map(|value| value.to_str().ok());
+    values.collect::<Vec<_>>().join(",")
+}
+
+/// Writes the last event of a context into the headers of a message, in place of what they had.
+pub fn inject(context: &Context, map: &mut HeaderMap, headers: Headers) {
+    let mut text = [0; MAX_TEXT_LENGTH];
+    if let Ok(value) = HeaderValue::from_str(context.metadata().write_text(&mut text)) {
+        map.insert(X_TRACE, value);
+    }
+    if headers == Headers::XTrace {
+        return;
+    }
+    map.remove(TRACE_PARENT);
+    map.remove(TRACE_STATE);
+    // Before the first event, there is no operation to be named.
+    let Ok(with_state) = WithState::of_metadata(context.metadata()) else { return };
+    if let Ok(value) = HeaderValue::from_str(&with_state.parent.to_string()) {
+        map.insert(TRACE_PARENT, value);
+    }
+    let incoming = TraceState::parse(context.trace_state()).unwrap_or_default();
+    let mut state = String::new();
+    // To write to a string does not fail.
+    let _ = with_state.write_state(&incoming, &mut state);
+    if let (false, Ok(value)) = (state.is_empty(), HeaderValue::from_str(&state)) {
+        map.insert(TRACE_STATE, value);
+    }
+}

@@ -1,0 +1,203 @@
+//! Clients and servers of HTTP that are services of `tower`.
+//!
+//! [`ClientLayer`] reports each request and its response in the current context, and sends the metadata along;
+//! [`ServerLayer`] goes on with them, and is the current context of whatever handles the request. Whether a request is
+//! answered does not depend on reports: if they cannot be sent, the metadata go on without them.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{self, Poll, ready};
+
+use http::{Request, Response};
+use pin_project_lite::pin_project;
+use tower_layer::Layer;
+use tower_service::Service;
+
+use super::http::{Headers, extract, inject};
+use crate::propagation::{Context, InContext, SharedContext, Tracer, WithContext};
+
+macro_rules! layer {
+    ($layer:ident, $service:ident, $what:literal) => {
+        #[doc = $what]
+        #[derive(Clone, Debug)]
+        pub struct $layer {
+            tracer: Arc<Tracer>,
+            headers: Headers,
+        }
+
+        impl $layer {
+            /// A layer whose reports go to a tracer.
+            pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
+                Self { tracer: tracer.into(), headers: Headers::default() }
+            }
+
+            /// The same with other headers.
+            #[must_use]
+            pub fn with_headers(self, headers: Headers) -> Self {
+                Self { headers, ..self }
+            }
+        }
+
+        impl<S> Layer<S> for $layer {
+            type Service = $service<S>;
+
+            fn layer(&self, inner: S) -> $service<S> {
+                $service { inner, layer: self.clone() }
+            }
+        }
+
+        #[doc = concat!("The service that [`", stringify!($layer), "`] makes of another one.")]
+        #[derive(Clone, Debug)]
+        pub struct $service<S> {
+            inner: S,
+            layer: $layer,
+        }
+    };
+}
+
+layer!(
+    ServerLayer,
+    Server,
+    "Goes on with the metadata of requests, or begins a task where there are none. The response has the metadata of \
+     the event that sent it."
+);
+layer!(
+    ClientLayer,
+    Client,
+    "Sends metadata with requests that are made while there is a current context, and joins what the response has."
+);
+
+impl<S, B, R> Service<Request<B>> for Server<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = ServerFuture<S::Future>;
+
+    fn poll_ready(&mut self, waker: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(waker)
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let mut context = extract(request.headers(), self.layer.headers).unwrap_or_else(Context::start);
+        let event = context.event(&self.layer.tracer, "server receives request");
+        let _ = event.field("Method", request.method()).text("Path", request.uri().path()).send();
+        let context = SharedContext::new(context);
+        let entered = context.enter();
+        let future = self.inner.call(request);
+        drop(entered);
+        ServerFuture { future: future.in_context(context), layer: self.layer.clone() }
+    }
+}
+
+pin_project! {
+    /// The response of a [`Server`].
+    #[must_use = "futures do nothing unless they are polled"]
+    #[derive(Debug)]
+    pub struct ServerFuture<F> {
+        #[pin]
+        future: WithContext<F>,
+        layer: ServerLayer,
+    }
+}
+
+impl<F, R, E> Future for ServerFuture<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<F::Output> {
+        let mut this = self.project();
+        let mut result = ready!(this.future.as_mut().poll(waker));
+        let ServerLayer { tracer, headers } = this.layer;
+        this.future.context().with(|context| match &mut result {
+            Ok(response) => {
+                let event = context.event(tracer, "server sends response");
+                let _ = event.field("Status", response.status().as_u16()).send();
+                // There is no such header of W3C Trace Context in responses.
+                let _ = headers;
+                inject(context, response.headers_mut(), Headers::XTrace);
+            }
+            Err(_) => {
+                let _ = context.event(tracer, "server fails").send();
+            }
+        });
+        Poll::Ready(result)
+    }
+}
+
+impl<S, B, R> Service<Request<B>> for Client<S>
+where
+    S: Service<Request<B>, Response = Response<R>>,
+{
+    type Response = Response<R>;
+    type Error = S::Error;
+    type Future = ClientFuture<S::Future>;
+
+    fn poll_ready(&mut self, waker: &mut task::Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.inner.poll_ready(waker)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let caller = SharedContext::current();
+        // From here on, the request is an execution of its own: there may be others at the same time.
+        let context = caller.as_ref().map(|caller| {
+            let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+            caller.with(|caller| {
+                let event = caller.event(&self.layer.tracer, "client sends request");
+                let _ = event.field("Method", method).text("Path", path).send();
+                caller.clone()
+            })
+        });
+        if let Some(context) = &context {
+            inject(context, request.headers_mut(), self.layer.headers);
+        }
+        let call = caller.zip(context);
+        ClientFuture { future: self.inner.call(request), call, layer: self.layer.clone() }
+    }
+}
+
+pin_project! {
+    /// The response to a [`Client`].
+    #[must_use = "futures do nothing unless they are polled"]
+    #[derive(Debug)]
+    pub struct ClientFuture<F> {
+        #[pin]
+        future: F,
+        // The context of who called, and that of the request.
+        call: Option<(SharedContext, Context)>,
+        layer: ClientLayer,
+    }
+}
+
+impl<F, R, E> Future for ClientFuture<F>
+where
+    F: Future<Output = Result<Response<R>, E>>,
+{
+    type Output = F::Output;
+
+    fn poll(self: Pin<&mut Self>, waker: &mut task::Context<'_>) -> Poll<F::Output> {
+        let this = self.project();
+        let result = ready!(this.future.poll(waker));
+        if let Some((caller, mut context)) = this.call.take() {
+            let tracer = &this.layer.tracer;
+            let _ = match &result {
+                Ok(response) => {
+                    if let Some(remote) = extract(response.headers(), Headers::XTrace) {
+                        // That of another task is noted in the report.
+                        let _ = context.join(remote);
+                    }
+                    let event = context.event(tracer, "client receives response");
+                    event.field("Status", response.status().as_u16()).send()
+                }
+                Err(_) => context.event(tracer, "client fails").send(),
+            };
+            // It is the same task.
+            let _ = caller.with(|caller| caller.join(context));
+        }
+        Poll::Ready(result)
+    }
+}

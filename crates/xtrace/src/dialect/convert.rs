@@ -1,0 +1,344 @@
+//! From one form to another one, and what is lost.
+
+use core::fmt;
+
+use super::trace_state::MAX_VALUE;
+use super::{TraceParent, TraceState, Version2};
+use crate::hex;
+use crate::id::{OpId, TaskId};
+use crate::metadata::{MAX_TEXT_LENGTH, Metadata, ValidMetadata};
+use crate::option::Severity;
+
+/// What a conversion loses: what differs if the result is converted back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct Loss {
+    /// How many bytes of the task, from its end: 4 or none.
+    pub task_bytes: usize,
+    /// The length of the task's identifier. Zeros before it, or behind it, take the place of bytes that it does
+    /// not have.
+    pub task_length: bool,
+    /// The length of the operation's identifier, in the same way.
+    pub op_length: bool,
+    /// Options.
+    pub options: bool,
+    /// That the metadata were of version 0.
+    pub version: bool,
+}
+
+impl Loss {
+    /// Whether nothing is lost.
+    #[must_use]
+    pub fn is_none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn between(before: &Metadata, after: &Metadata) -> Self {
+        let (task, task_after) = (before.task_id(), after.task_id());
+        Self {
+            task_bytes: if task.as_bytes().len() == 20 && task != task_after { 4 } else { 0 },
+            task_length: task.as_bytes().len() != task_after.as_bytes().len(),
+            op_length: before.op_id().as_bytes().len() != after.op_id().as_bytes().len(),
+            options: before.as_ref().options_bytes() != after.as_ref().options_bytes(),
+            version: before.version() != after.version(),
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let parts = [
+            (self.task_bytes > 0, "the last 4 bytes of the task"),
+            (self.task_length, "the length of the task"),
+            (self.op_length, "the length of the operation"),
+            (self.options, "options"),
+            (self.version, "the version"),
+        ];
+        let mut lost = parts.into_iter().filter(|part| part.0).map(|part| part.1);
+        f.write_str(lost.next().unwrap_or("nothing"))?;
+        lost.try_for_each(|part| write!(f, ", {part}"))
+    }
+}
+
+/// An identifier is all zeros, or would be: the other form does not have that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ZeroId;
+
+impl fmt::Display for ZeroId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an identifier of all zeros, which has no other form")
+    }
+}
+
+impl core::error::Error for ZeroId {}
+
+/// The member of a tracestate that keeps what a traceparent has no room for: metadata of X-Trace or of version 2,
+/// as text.
+const MEMBER: &str = "xtrace";
+/// The member of AppOptics and SolarWinds.
+const SW: &str = "sw";
+
+/// A traceparent, with the members that belong into the tracestate beside it.
+#[derive(Clone, Debug)]
+pub struct WithState {
+    /// The traceparent.
+    pub parent: TraceParent,
+    /// What is lost if the tracestate arrives, too.
+    pub loss: Loss,
+    /// What is lost if only the traceparent arrives.
+    pub loss_without_state: Loss,
+    sw: Option<SwMember>,
+    member: [u8; MAX_VALUE],
+    member_length: usize,
+}
+
+impl WithState {
+    /// Of metadata. Identifiers that are shorter have zeros before them; of a task of 20 bytes, the first 16 are
+    /// the trace.
+    ///
+    /// # Errors
+    /// If there is no operation yet, or the first 16 bytes of the task are all zeros.
+    pub fn of_metadata(metadata: &ValidMetadata) -> Result<Self, ZeroId> {
+        let is_sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
+        let trace = trace_of(metadata.task_id());
+        let parent = TraceParent::new(trace, op_of(metadata.op_id()), is_sampled).ok_or(ZeroId)?;
+        let loss = Loss::between(metadata, &parent.to_metadata(&TraceState::default()));
+        let mut with_state = Self {
+            parent,
+            loss,
+            loss_without_state: loss,
+            sw: None,
+            member: [0; MAX_VALUE],
+            member_length: 0,
+        };
+        if !loss.is_none() {
+            let mut text = [0; MAX_TEXT_LENGTH];
+            if !with_state.set_member(metadata.write_text(&mut text)) {
+                let without = Metadata::new(metadata.task_id(), metadata.op_id());
+                with_state.set_member(without.write_text(&mut text));
+            }
+            let member = hex::as_str(&with_state.member[..with_state.member_length]);
+            with_state.loss = Loss::between(metadata, &parent.with_member(Some(member)));
+        }
+        Ok(with_state)
+    }
+
+    /// Of metadata of version 2. The first 16 bytes of the task are the trace; the tracestate gets the member `sw`
+    /// that AppOptics and SolarWinds have.
+    ///
+    /// # Errors
+    /// If the operation or the first 16 bytes of the task are all zeros.
+    pub fn of_version_2(metadata: &Version2) -> Result<Self, ZeroId> {
+        let (trace, rest) = metadata.task.split_first_chunk().ok_or(ZeroId)?;
+        let parent = TraceParent::new(*trace, metadata.op, metadata.sampled).ok_or(ZeroId)?;
+        let is_lost = rest != [0; 4];
+        let mut with_state = Self {
+            parent,
+            loss: Loss::default(),
+            loss_without_state: Loss { task_bytes: if is_lost { 4 } else { 0 }, ..Loss::default() },
+            sw: Some(SwMember { op: metadata.op, flags: u8::from(metadata.sampled) }),
+            member: [0; MAX_VALUE],
+            member_length: 0,
+        };
+        if is_lost {
+            let mut text = [0; 2 * Version2::LENGTH];
+            hex::encode(&metadata.to_bytes(), &mut text);
+            with_state.set_member(hex::as_str(&text));
+        }
+        Ok(with_state)
+    }
+
+    fn set_member(&mut self, text: &str) -> bool {
+        let Some(place) = self.member.get_mut(..text.len()) else { return false };
+        place.copy_from_slice(text.as_bytes());
+        self.member_length = text.len();
+        true
+    }
+
+    /// The value of the member `xtrace`, if there is something that the traceparent has no room for.
+    #[must_use]
+    pub fn member(&self) -> Option<&str> {
+        (self.member_length > 0).then(|| hex::as_str(&self.member[..self.member_length]))
+    }
+
+    /// Writes a tracestate: own members, then those that came in, without older ones of the same keys. It may be
+    /// empty; then there is no such header.
+    ///
+    /// # Errors
+    /// If `out` has one.
+    pub fn write_state(&self, incoming: &TraceState<'_>, out: &mut impl fmt::Write) -> fmt::Result {
+        let mut count = 0;
+        let mut write = |out: &mut dyn fmt::Write, key: &str, value: &dyn fmt::Display| {
+            count += 1;
+            match count {
+                1 => write!(out, "{key}={value}"),
+                2..=32 => write!(out, ",{key}={value}"),
+                _ => Ok(()),
+            }
+        };
+        if let Some(sw) = self.sw {
+            write(out, SW, &sw)?;
+        }
+        if let Some(member) = self.member() {
+            write(out, MEMBER, &member)?;
+        }
+        // An old member says something of the task, unless it is of another one.
+        let is_ours = |key: &str| key == SW && self.sw.is_some() || key == MEMBER;
+        for (key, value) in incoming.members().filter(|member| !is_ours(member.0)) {
+            write(out, key, &value)?;
+        }
+        Ok(())
+    }
+}
+
+impl TraceParent {
+    /// As metadata of X-Trace, with what the tracestate beside it keeps of them.
+    ///
+    /// Without that, zeros before identifiers are removed if a shorter length is left. There is no task of 16
+    /// bytes: such a trace becomes a task of 20, with zeros behind it. If it is not sampled, nothing is to be
+    /// reported: [`Severity::NONE`].
+    #[must_use]
+    pub fn to_metadata(&self, state: &TraceState<'_>) -> ValidMetadata {
+        self.with_member(state.get(MEMBER))
+    }
+
+    fn with_member(&self, member: Option<&str>) -> ValidMetadata {
+        let parent = self.parent_id();
+        let op = OpId::from_bytes(without_zeros(&parent, &[4])).unwrap_or(OpId::from(parent));
+        let mut metadata = self.kept(member).unwrap_or_else(|| Metadata::new(self.task(), op));
+        // Somebody who does not know the member may have gone on since it was written.
+        if op_of(metadata.op_id()) != self.parent_id() {
+            metadata.set_op_id(op);
+        }
+        let threshold = Severity::threshold_of(metadata.as_ref());
+        if self.is_sampled() && threshold == Severity::NONE {
+            metadata.remove_option(Severity::NUMBER);
+        } else if !self.is_sampled() && threshold != Severity::NONE {
+            // Only if there is no room for it, there will be reports that nobody wants.
+            let _ = Severity::NONE.set(&mut metadata);
+        }
+        ValidMetadata::of_nonzero(metadata)
+    }
+
+    /// The task, without a tracestate.
+    fn task(&self) -> TaskId {
+        let trace = self.trace_id();
+        TaskId::from_bytes(without_zeros(&trace, &[4, 8, 12])).unwrap_or_else(|_| {
+            let mut task = [0; 20];
+            task[..16].copy_from_slice(&trace);
+            TaskId::from(task)
+        })
+    }
+
+    /// What a member of a tracestate keeps, if it is about this task.
+    fn kept(&self, member: Option<&str>) -> Option<Metadata> {
+        let member = member?;
+        let metadata = match Version2::parse(member) {
+            Ok(metadata) => Metadata::new(metadata.task_id(), metadata.op_id()),
+            Err(_) => Metadata::parse(member).ok()?,
+        };
+        (trace_of(metadata.task_id()) == self.trace_id()).then_some(metadata)
+    }
+
+    /// As metadata of version 2, with the end of the task if the tracestate beside it has it. Otherwise the task
+    /// ends with 4 zeros.
+    #[must_use]
+    pub fn to_version_2(&self, state: &TraceState<'_>) -> Version2 {
+        let mut metadata = Version2 { task: [0; 20], op: self.parent_id(), sampled: self.is_sampled() };
+        metadata.task[..16].copy_from_slice(&self.trace_id());
+        let kept = self.kept(state.get(MEMBER)).map(|kept| kept.task_id());
+        if let Some(task) = kept.and_then(|task| <[u8; 20]>::try_from(task.as_bytes()).ok()) {
+            metadata.task = task;
+        }
+        metadata
+    }
+}
+
+impl Version2 {
+    /// As metadata of X-Trace: nothing is lost. If it is not sampled, nothing is to be reported:
+    /// [`Severity::NONE`].
+    ///
+    /// # Errors
+    /// If the task is all zeros.
+    pub fn to_metadata(&self) -> Result<ValidMetadata, crate::Invalid> {
+        let mut metadata = Metadata::new(self.task_id(), self.op_id());
+        if !self.sampled {
+            // There is no other option.
+            let _ = Severity::NONE.set(&mut metadata);
+        }
+        metadata.validate()
+    }
+
+    /// Of metadata of X-Trace, and what is lost. A task that is shorter becomes what it is in a traceparent, with
+    /// 4 zeros behind it.
+    #[must_use]
+    pub fn of_metadata(metadata: &ValidMetadata) -> (Self, Loss) {
+        let task = metadata.task_id();
+        let task = <[u8; 20]>::try_from(task.as_bytes()).unwrap_or_else(|_| {
+            let mut long = [0; 20];
+            long[..16].copy_from_slice(&trace_of(task));
+            long
+        });
+        let sampled = Severity::threshold_of(metadata.as_ref()) != Severity::NONE;
+        let converted = Self { task, op: op_of(metadata.op_id()), sampled };
+        let loss = match converted.to_metadata() {
+            Ok(back) => Loss::between(metadata, &back),
+            // A valid task stays one.
+            Err(_) => Loss::default(),
+        };
+        (converted, loss)
+    }
+}
+
+/// The value of the member `sw` in a tracestate: the last operation of AppOptics or SolarWinds, and its flags.
+///
+/// If the operation is not that of the traceparent, others took part since then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SwMember {
+    /// The operation.
+    pub op: [u8; 8],
+    /// The flags, as in a traceparent.
+    pub flags: u8,
+}
+
+impl SwMember {
+    /// The member of a tracestate; None if there is none, or it is not 16 small hexadecimal digits, `-` and 2 digits.
+    #[must_use]
+    pub fn of(state: &TraceState<'_>) -> Option<Self> {
+        let value = <&[u8; 19]>::try_from(state.get(SW)?.as_bytes()).ok()?;
+        let (mut op, mut flags) = ([0; 8], [0]);
+        hex::decode(&value[..16], &mut op)?;
+        hex::decode(&value[17..], &mut flags)?;
+        let is_small = value[16] == b'-' && !value.iter().any(u8::is_ascii_uppercase);
+        is_small.then_some(Self { op, flags: flags[0] })
+    }
+}
+
+impl fmt::Display for SwMember {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:016x}-{:02x}", u64::from_be_bytes(self.op), self.flags)
+    }
+}
+
+/// The trace that a task is in a traceparent.
+pub(crate) fn trace_of(task: TaskId) -> [u8; 16] {
+    let task = task.as_bytes();
+    let mut trace = [0; 16];
+    let kept = &task[..task.len().min(16)];
+    trace[16 - kept.len()..].copy_from_slice(kept);
+    trace
+}
+
+/// The operation with all 8 bytes.
+fn op_of(op: OpId) -> [u8; 8] {
+    let op = op.as_bytes();
+    let mut long = [0; 8];
+    long[8 - op.len()..].copy_from_slice(op);
+    long
+}
+
+/// The bytes behind zeros, as many as the shortest of these lengths that leaves out nothing else; otherwise all.
+fn without_zeros<'a>(bytes: &'a [u8], lengths: &[usize]) -> &'a [u8] {
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    let length = lengths.iter().copied().find(|length| bytes.len() - length <= zeros);
+    &bytes[bytes.len() - length.unwrap_or(bytes.len())..]
+}

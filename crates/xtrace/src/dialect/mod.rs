@@ -1,0 +1,42 @@
+//! Other forms of the same identifiers: version 2 of AppOptics and SolarWinds, and W3C Trace Context.
+//!
+//! | | task | operation | besides |
+//! |---|---|---|---|
+//! | metadata of X-Trace | 4, 8, 12 or 20 bytes | 4 or 8 bytes | options |
+//! | [`Version2`] | 20 bytes | 8 bytes | whether it is sampled |
+//! | [`TraceParent`] | 16 bytes | 8 bytes | whether it is sampled |
+//!
+//! Not to be sampled is the threshold [`Severity::NONE`](crate::option::Severity::NONE) in metadata.
+//!
+//! Conversions say what they [lose](Loss). What a traceparent has no room for goes into a member of the
+//! [`TraceState`] beside it, if there is something at all, so that nothing is lost on the way back.
+//!
+//! ```
+//! use ichnos_xtrace::dialect::{TraceParent, TraceState, WithState};
+//! use ichnos_xtrace::Metadata;
+//!
+//! let task = "0102030405060708090A0B0C0D0E0F1011121314";
+//! let metadata = Metadata::parse(format!("1B{task}A1A2A3A4A5A6A7A8"))?.validate()?;
+//! let there = WithState::of_metadata(&metadata)?;
+//! assert_eq!(there.parent.to_string(), "00-0102030405060708090a0b0c0d0e0f10-a1a2a3a4a5a6a7a8-01");
+//! assert_eq!(there.loss_without_state.task_bytes, 4);
+//! assert!(there.loss.is_none());
+//!
+//! let mut state = String::new();
+//! there.write_state(&TraceState::parse("vendor=1")?, &mut state)?;
+//! assert_eq!(state, format!("xtrace=1B{task}A1A2A3A4A5A6A7A8,vendor=1"));
+//! let back = there.parent.to_metadata(&TraceState::parse(&state)?);
+//! assert_eq!(back, metadata);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod convert;
+mod trace_parent;
+mod trace_state;
+mod version_2;
+
+pub(crate) use convert::trace_of;
+pub use convert::{Loss, SwMember, WithState, ZeroId};
+pub use trace_parent::{TraceParent, TraceParentError};
+pub use trace_state::{TraceState, TraceStateError, TraceStateRule};
+pub use version_2::{Version2, Version2Error};

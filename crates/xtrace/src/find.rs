@@ -1,0 +1,256 @@
+//! Identifiers in any text.
+
+use core::ops::Range;
+
+use crate::dialect::{TraceParent, Version2, trace_of};
+use crate::hex;
+use crate::id::{OpId, TaskId};
+use crate::metadata::{MAX_LENGTH, MAX_TEXT_LENGTH, MIN_LENGTH, MetadataRef};
+
+/// The fewest digits in a row that all identifiers have: those of the shortest metadata.
+const MIN_DIGITS: usize = 2 * MIN_LENGTH;
+/// Digits of the trace in a traceparent, and where they are in it.
+const TRACE: Range<usize> = 3..35;
+/// Characters of a traceparent.
+const TRACE_PARENT: usize = 55;
+
+/// An identifier that was found in a text. Its task and its operation are never all zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Identifier {
+    /// Metadata of X-Trace.
+    Metadata {
+        /// The task.
+        task: TaskId,
+        /// The operation.
+        op: OpId,
+    },
+    /// Metadata of version 2.
+    Version2(Version2),
+    /// A traceparent.
+    TraceParent(TraceParent),
+}
+
+impl Identifier {
+    /// The trace that the task is in a traceparent: what forms of the same task have in common.
+    #[must_use]
+    pub fn trace_id(&self) -> [u8; 16] {
+        match self {
+            Self::Metadata { task, .. } => trace_of(*task),
+            Self::Version2(metadata) => trace_of(metadata.task_id()),
+            Self::TraceParent(parent) => parent.trace_id(),
+        }
+    }
+
+    /// The operation.
+    #[must_use]
+    pub fn op_id(&self) -> OpId {
+        match self {
+            Self::Metadata { op, .. } => *op,
+            Self::Version2(metadata) => metadata.op_id(),
+            Self::TraceParent(parent) => OpId::from(parent.parent_id()),
+        }
+    }
+}
+
+/// Finds identifiers in a text, in order: metadata of X-Trace and of version 2 as hexadecimal digits, and
+/// traceparents.
+///
+/// An identifier is a word of its own: no letter, digit or `_` is beside it, nor a `-` with a digit behind it, as
+/// in a UUID. Digits are metadata only if they break no rule of the document, and are valid. Nevertheless any other
+/// number of that many digits may happen to be metadata: compare the task with one that is known.
+///
+/// Of a text without 18 hexadecimal digits in a row, little more than every 18th byte is looked at.
+///
+/// ```
+/// use ichnos_xtrace::find_identifiers;
+///
+/// let text = b"GET / X-Trace: 10cafebabe01020304; id=123456";
+/// let (range, identifier) = find_identifiers(text).next().unwrap();
+/// assert_eq!(&text[range], b"10cafebabe01020304");
+/// assert_eq!(identifier.op_id().to_string(), "01020304");
+/// ```
+#[must_use]
+pub fn find_identifiers(text: &[u8]) -> Identifiers<'_> {
+    Identifiers { text, at: 0 }
+}
+
+/// The identifiers of a text: [`find_identifiers`].
+#[derive(Clone, Debug)]
+pub struct Identifiers<'a> {
+    text: &'a [u8],
+    /// No digit is directly before this.
+    at: usize,
+}
+
+impl Iterator for Identifiers<'_> {
+    type Item = (Range<usize>, Identifier);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while let Some(run) = self.next_run() {
+            if let Some(found) = self.identifier(run) {
+                self.at = self.at.max(found.0.end);
+                return Some(found);
+            }
+        }
+        None
+    }
+}
+
+impl Identifiers<'_> {
+    /// The next digits in a row that are enough.
+    fn next_run(&mut self) -> Option<Range<usize>> {
+        loop {
+            // If there is no digit where the last one of the shortest row would be, no row begins before.
+            let window = self.text.get(self.at..self.at + MIN_DIGITS)?;
+            if let Some(other) = window.iter().rposition(|byte| !hex::is_digit(*byte)) {
+                self.at += other + 1;
+                continue;
+            }
+            let begin = self.at;
+            let more =
+                self.text[begin + MIN_DIGITS..].iter().take_while(|byte| hex::is_digit(**byte)).count();
+            self.at = begin + MIN_DIGITS + more;
+            return Some(begin..self.at);
+        }
+    }
+
+    fn identifier(&self, run: Range<usize>) -> Option<(Range<usize>, Identifier)> {
+        if run.len() == TRACE.len()
+            && let Some(found) = self.trace_parent(&run)
+        {
+            return Some(found);
+        }
+        if !self.is_word(&run) || run.len() % 2 != 0 || run.len() > MAX_TEXT_LENGTH {
+            return None;
+        }
+        let digits = &self.text[run.clone()];
+        if let Ok(metadata) = Version2::parse(digits) {
+            return metadata.is_valid().then_some((run, Identifier::Version2(metadata)));
+        }
+        // What is no version that there is need not be decoded.
+        if !matches!(digits[0], b'0' | b'1') {
+            return None;
+        }
+        let mut buffer = [0; MAX_LENGTH];
+        let metadata = MetadataRef::parse_text(digits, &mut buffer).ok()?;
+        let (task, op) = (metadata.task_id(), metadata.op_id());
+        (task.is_valid() && op.is_valid()).then_some((run, Identifier::Metadata { task, op }))
+    }
+
+    /// The traceparent whose trace these digits are.
+    fn trace_parent(&self, run: &Range<usize>) -> Option<(Range<usize>, Identifier)> {
+        let begin = run.start.checked_sub(TRACE.start)?;
+        let all = begin..begin + TRACE_PARENT;
+        let parent = TraceParent::parse(self.text.get(all.clone())?).ok()?;
+        // Future versions may go on behind a `-`.
+        let is_version_0 = self.text[begin..].starts_with(b"00");
+        let is_end = match self.text.get(all.end) {
+            Some(b'-') => {
+                !is_version_0 || !self.text.get(all.end + 1).is_some_and(|byte| is_word_byte(*byte))
+            }
+            Some(byte) => !is_word_byte(*byte),
+            None => true,
+        };
+        (is_end && self.is_begin(begin)).then_some((all, Identifier::TraceParent(parent)))
+    }
+
+    fn is_word(&self, range: &Range<usize>) -> bool {
+        let is_end = match self.text.get(range.end..) {
+            Some([b'-', next, ..]) => !hex::is_digit(*next),
+            Some([next, ..]) => !is_word_byte(*next),
+            _ => true,
+        };
+        is_end && self.is_begin(range.start)
+    }
+
+    fn is_begin(&self, begin: usize) -> bool {
+        match self.text[..begin] {
+            [.., before, b'-'] => !hex::is_digit(before),
+            [.., before] => !is_word_byte(before),
+            [] => true,
+        }
+    }
+}
+
+/// Whether it may belong to the same word.
+fn is_word_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || byte == b'_' || !byte.is_ascii()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARENT: &str = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    const VERSION_2: &str = "2B9F41282812F1D348EE79A1B65F87656AAB20C705D5AD851C0152084301";
+
+    fn found(text: &str) -> Vec<&str> {
+        find_identifiers(text.as_bytes()).map(|(range, _)| &text[range]).collect()
+    }
+
+    #[test]
+    fn all_forms() {
+        let options = "1CCAFEBABE010203040506070806CF0400000000";
+        for id in [PARENT, VERSION_2, "10CAFEBABE01020304", "000102030403030303", options] {
+            for (before, after) in [("", ""), ("x=", ";"), ("\"", "\""), ("[", "]"), (" - ", "-"), ("(", ".")]
+            {
+                let text = format!("{before}{id}{after}");
+                assert_eq!(found(&text), [id], "{text}");
+                assert_eq!(found(&format!("{text} {text}")), [id, id], "{text}");
+            }
+            for (before, after) in
+                [("x", ""), ("", "x"), ("_", ""), ("", "-0"), ("0-", ""), ("", "00"), ("é", "")]
+            {
+                let text = format!("{before}{id}{after}");
+                assert_eq!(found(&text), [""; 0], "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn not_everything() {
+        for text in [
+            "",
+            "10CAFEBABE0102030",
+            "000000000000000000",
+            "10CAFEBABE00000000",
+            "100000000001020304",
+            "20CAFEBABE01020304",
+            "123e4567-e89b-12d3-a456-426614174000",
+            "d41d8cd98f00b204e9800998ecf8427e",
+            "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855",
+            "ff-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+            "00-0AF7651916CD43DD8448EB211C80319C-B7AD6B7169203331-01",
+        ] {
+            assert_eq!(found(text), [""; 0], "{text}");
+        }
+        let future = PARENT.replacen("00", "01", 1);
+        assert_eq!(found(&format!("{future}-more")), [future]);
+    }
+
+    #[test]
+    fn forms_of_one_task() {
+        let task = "0AF7651916CD43DD8448EB211C80319C00000000";
+        let text = format!("{PARENT},1B{task}B7AD6B7169203331,2B{task}B7AD6B716920333100");
+        let found: Vec<_> = find_identifiers(text.as_bytes()).map(|found| found.1).collect();
+        assert_eq!(found.len(), 3);
+        for one in &found {
+            assert_eq!((one.trace_id(), one.op_id()), (found[0].trace_id(), found[0].op_id()));
+        }
+    }
+
+    #[test]
+    fn rows_at_every_place() {
+        for before in 0..60 {
+            for filler in ["ab ", "abcdef0123456789_", "z"] {
+                let mut text: String = filler.chars().cycle().take(before).collect();
+                text.push(' ');
+                let begin = text.len();
+                text.push_str("10CAFEBABE01020304 abcdef");
+                let range = find_identifiers(text.as_bytes()).next().map(|found| found.0);
+                assert_eq!(range, Some(begin..begin + 18), "{text}");
+            }
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Identifiers of tasks and of operations.
+
+use core::fmt;
+use core::str::FromStr;
+
+use crate::hex;
+
+/// Why bytes or text are not an identifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum IdError {
+    /// There are as many bytes (or half as many digits, rounded down), which no identifier of the kind has.
+    Length(usize),
+    /// The character at this offset is not a hexadecimal digit, or has no second one.
+    Digit(usize),
+}
+
+impl fmt::Display for IdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(length) => write!(f, "no identifier of this kind has {length} bytes"),
+            Self::Digit(offset) => write!(f, "no pair of hexadecimal digits at offset {offset}"),
+        }
+    }
+}
+
+impl core::error::Error for IdError {}
+
+macro_rules! identifier {
+    ($name:ident, $most:literal, [$($length:literal),*], $what:literal, $section:literal, $zero:literal) => {
+        #[doc = concat!("The identifier of ", $what, " (section ", $section, "): opaque bytes, not a number.")]
+        ///
+        #[doc = $zero]
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name {
+            /// Zeros behind the length, so that comparing compares everything.
+            bytes: [u8; $most],
+            length: u8,
+        }
+
+        impl $name {
+            /// The lengths there are, in bytes.
+            pub const LENGTHS: &'static [usize] = &[$($length),*];
+
+            /// What stands where there cannot be another one.
+            pub(crate) const ZERO: Self = Self { bytes: [0; $most], length: 4 };
+
+            /// The identifier of these bytes.
+            ///
+            /// # Errors
+            #[doc = concat!("If their number is not one of [`", stringify!($name), "::LENGTHS`].")]
+            #[inline]
+            pub const fn from_bytes(bytes: &[u8]) -> Result<Self, IdError> {
+                if !matches!(bytes.len(), $($length)|*) {
+                    return Err(IdError::Length(bytes.len()));
+                }
+                let mut id = Self { bytes: [0; $most], length: bytes.len() as u8 };
+                let (begin, _) = id.bytes.split_at_mut(bytes.len());
+                begin.copy_from_slice(bytes);
+                Ok(id)
+            }
+
+            /// The identifier of these hexadecimal digits, in any case.
+            ///
+            /// # Errors
+            /// If something is not a digit, or as many digits are not an identifier.
+            pub fn from_hex(text: &[u8]) -> Result<Self, IdError> {
+                let length = text.len() / 2;
+                if !Self::LENGTHS.contains(&length) {
+                    return Err(IdError::Length(length));
+                }
+                if let Some(offset) = text.iter().position(|byte| !hex::is_digit(*byte)) {
+                    return Err(IdError::Digit(offset));
+                }
+                if text.len() % 2 != 0 {
+                    return Err(IdError::Digit(text.len() - 1));
+                }
+                let mut id = Self { bytes: [0; $most], length: length as u8 };
+                let _ = hex::decode(text, &mut id.bytes);
+                Ok(id)
+            }
+
+            /// Its bytes.
+            #[must_use]
+            #[inline]
+            pub fn as_bytes(&self) -> &[u8] {
+                &self.bytes[..usize::from(self.length)]
+            }
+
+            /// Whether it is not all zeros.
+            #[must_use]
+            #[inline]
+            pub fn is_valid(&self) -> bool {
+                self.bytes != [0; $most]
+            }
+        }
+
+        $(
+            impl From<[u8; $length]> for $name {
+                fn from(bytes: [u8; $length]) -> Self {
+                    let mut id = Self { bytes: [0; $most], length: $length };
+                    id.bytes[..$length].copy_from_slice(&bytes);
+                    id
+                }
+            }
+        )*
+
+        impl FromStr for $name {
+            type Err = IdError;
+
+            fn from_str(text: &str) -> Result<Self, IdError> {
+                Self::from_hex(text.as_bytes())
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let mut text = [0; 2 * $most];
+                hex::encode(&self.bytes, &mut text);
+                f.pad(hex::as_str(&text[..2 * usize::from(self.length)]))
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, concat!(stringify!($name), "({})"), self)
+            }
+        }
+    };
+}
+
+identifier!(
+    TaskId,
+    20,
+    [4, 8, 12, 20],
+    "a task, the same in all its operations",
+    "2.2",
+    "All zeros mean that the metadata are invalid."
+);
+identifier!(
+    OpId,
+    8,
+    [4, 8],
+    "an operation (an event) within its task",
+    "2.3",
+    "All zeros mean that there is no operation yet."
+);

@@ -1,0 +1,45 @@
+//! X-Trace: identifiers that travel with a request through threads, processes, layers and machines, and the
+//! reports that say how its operations depend on each other.
+//!
+//! [`Metadata`] is what travels: the identifier of the task, that of its last operation, and options. Its
+//! codec needs nothing but `core`, borrows or keeps bytes inline, and never allocates. [`dialect`] has other forms of
+//! the same identifiers, and [`find_identifiers`] finds all of them in texts.
+//!
+//! With the feature `alloc`, the module `report` has the text of reports. With `propagation`, `Context` is where
+//! an execution is; the features `tracing`, `tower` and `opentelemetry` carry it through other libraries.
+#![forbid(unsafe_code)]
+#![cfg_attr(not(any(feature = "std", test)), no_std)]
+
+#[cfg(feature = "alloc")]
+extern crate alloc;
+
+#[cfg(feature = "alloc")]
+pub mod carrier;
+pub mod dialect;
+mod edge;
+pub mod find;
+mod hex;
+mod id;
+pub mod metadata;
+pub mod option;
+#[cfg(feature = "alloc")]
+pub mod report;
+
+#[cfg(feature = "propagation")]
+pub mod propagation;
+#[cfg(feature = "tracing")]
+mod tracing_layer;
+
+pub use edge::{Edge, EdgeError, EdgeKind};
+pub use find::{Identifier, find_identifiers};
+pub use id::{IdError, OpId, TaskId};
+pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
+#[cfg(feature = "propagation")]
+pub use propagation::{Context, Tracer};
+#[cfg(feature = "tracing")]
+pub use tracing_layer::OperationLayer;
+
+/// The examples of the document.
+#[cfg(all(doctest, feature = "propagation"))]
+#[doc = include_str!("../../../docs/xtrace.md")]
+struct Document;

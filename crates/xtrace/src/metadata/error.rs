@@ -1,0 +1,117 @@
+//! The rules of metadata by name, and where one is broken.
+
+use core::fmt;
+
+macro_rules! rules {
+    ($($variant:ident, $name:literal, $section:literal, $statement:literal;)*) => {
+        /// A rule of the document.
+        ///
+        /// Each has a name that stays as it is, for lists and filters: [`Rule::name`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum Rule {
+            $(#[doc = concat!("`", $name, "` (section ", $section, "): ", $statement, ".")] $variant,)*
+        }
+
+        impl Rule {
+            /// All of them, in the order in which they are checked.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name, in words of small letters with `-` between them.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// The section of the document that it is from, by number and title, as two sections have the
+            /// number 2.4.
+            #[must_use]
+            pub const fn section(self) -> &'static str {
+                match self { $(Self::$variant => $section,)* }
+            }
+
+            /// What it says.
+            #[must_use]
+            pub const fn statement(self) -> &'static str {
+                match self { $(Self::$variant => $statement,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    TextDigits, "text-digits", "3 Text Representation",
+        "text is hexadecimal digits";
+    TextPairs, "text-pairs", "3 Text Representation",
+        "each byte is two digits";
+    FlagsMissing, "flags-missing", "2 Binary Representation",
+        "metadata begin with a byte of flags";
+    VersionReserved, "version-reserved", "2.1 Flags",
+        "version 15 is reserved";
+    VersionUnknown, "version-unknown", "2.1 Flags",
+        "the version is 0 or 1";
+    VersionOpId, "version-op-id", "2.3 OpId",
+        "in version 0, the identifier of the operation has 4 bytes";
+    TaskIdTruncated, "task-id-truncated", "2.2 TaskId",
+        "the identifier of the task has as many bytes as the flags say";
+    OpIdTruncated, "op-id-truncated", "2.3 OpId",
+        "the identifier of the operation has as many bytes as the flags say";
+    OptionsLengthMissing, "options-length-missing", "2.4.1 Options Length",
+        "the length of the options follows if the flags say that there are options";
+    OptionsLengthZero, "options-length-zero", "2.4.1 Options Length",
+        "the length of the options is not 0";
+    OptionsTruncated, "options-truncated", "2.4.1 Options Length",
+        "the options have as many bytes as their length says";
+    OptionLengthMissing, "option-length-missing", "2.3.1 Option Format",
+        "the type of an option is followed by its length";
+    OptionTruncated, "option-truncated", "2.3.1 Option Format",
+        "an option ends within the options";
+    TrailingBytes, "trailing-bytes", "2.4.1 Options Length",
+        "nothing follows the metadata";
+}
+
+/// A broken rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MetadataError {
+    /// Which one.
+    pub rule: Rule,
+    /// Where: offset of the byte in the binary form, or for the two rules of text of the character.
+    pub offset: u16,
+    /// What was expected there: a number of bytes, or a value.
+    pub expected: u16,
+    /// What was found there: a number of bytes, or a value.
+    pub found: u16,
+}
+
+impl MetadataError {
+    pub(crate) fn new(rule: Rule, offset: usize, expected: usize, found: usize) -> Self {
+        let number = |number| u16::try_from(number).unwrap_or(u16::MAX);
+        Self { rule, offset: number(offset), expected: number(expected), found: number(found) }
+    }
+}
+
+impl fmt::Display for MetadataError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { rule, offset, expected, found } = *self;
+        let statement = rule.statement();
+        let section = rule.section();
+        match rule {
+            Rule::TextDigits => write!(f, "{statement}, but character {offset} is byte {found:#04x}")?,
+            Rule::TextPairs => write!(f, "{statement}, but there are {found} digits")?,
+            Rule::FlagsMissing => write!(f, "{statement}, but there are none")?,
+            Rule::VersionReserved | Rule::VersionUnknown => {
+                write!(f, "{statement}, but at byte {offset} it is {found}")?;
+            }
+            Rule::VersionOpId => write!(f, "{statement}, but the flags at byte {offset} are {found:#04x}")?,
+            Rule::OptionsLengthZero => write!(f, "{statement}, but at byte {offset} it is")?,
+            Rule::TrailingBytes => write!(f, "{statement}, but at byte {offset} there are {found} more")?,
+            Rule::OptionsLengthMissing | Rule::OptionLengthMissing => {
+                write!(f, "{statement}, but at byte {offset} there is nothing")?;
+            }
+            _ => write!(f, "{statement}, but at byte {offset} there are {found} bytes of {expected}")?,
+        }
+        write!(f, " (section {section})")
+    }
+}
+
+impl core::error::Error for MetadataError {}

@@ -1,0 +1,42 @@
+//! Options of metadata, as they lie there (section 2.3.1, Option Format).
+
+/// An option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct RawOption<'a> {
+    /// Its type: 1 to 255.
+    pub number: u8,
+    /// Its payload, at most 253 bytes.
+    pub payload: &'a [u8],
+}
+
+/// Options, one after the other, up to the first of type 0.
+#[derive(Clone, Debug)]
+pub struct OptionIter<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> OptionIter<'a> {
+    pub(crate) fn new(options: &'a [u8]) -> Self {
+        Self { rest: options }
+    }
+
+    /// What was not read yet: in the end the padding.
+    pub(crate) fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+}
+
+impl<'a> Iterator for OptionIter<'a> {
+    type Item = RawOption<'a>;
+
+    fn next(&mut self) -> Option<RawOption<'a>> {
+        match *self.rest {
+            [number, length, ref rest @ ..] if number != 0 => {
+                let (payload, rest) = rest.split_at_checked(usize::from(length))?;
+                self.rest = rest;
+                Some(RawOption { number, payload })
+            }
+            _ => None,
+        }
+    }
+}

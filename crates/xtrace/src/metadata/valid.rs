@@ -1,0 +1,159 @@
+//! Metadata that may be propagated and reported.
+
+use core::fmt;
+use core::ops::Deref;
+
+use super::{Metadata, OptionsFull};
+use crate::edge::{Edge, EdgeKind};
+use crate::id::OpId;
+use crate::option::{Payload, Propagation, Registry};
+
+/// Metadata whose task is not all zeros: those that may be propagated and reported (section 2.2).
+///
+/// There is no other way to it than [`Metadata::validate`], and what propagates or reports takes nothing else.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct ValidMetadata(Metadata);
+
+/// The task is all zeros, which is reserved for metadata that must not be propagated or reported
+/// (section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Invalid;
+
+impl fmt::Display for Invalid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(
+            "the task is all zeros: such metadata must not be propagated or reported (section 2.2 TaskId)",
+        )
+    }
+}
+
+impl core::error::Error for Invalid {}
+
+/// The identifier of a new operation is all zeros.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InvalidOpId;
+
+impl fmt::Display for InvalidOpId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an identifier of all zeros stands for no operation")
+    }
+}
+
+impl core::error::Error for InvalidOpId {}
+
+impl Metadata {
+    /// These metadata as those that may be propagated and reported.
+    ///
+    /// # Errors
+    /// If the task is all zeros.
+    #[inline]
+    pub fn validate(self) -> Result<ValidMetadata, Invalid> {
+        if self.is_valid() { Ok(ValidMetadata(self)) } else { Err(Invalid) }
+    }
+}
+
+impl ValidMetadata {
+    /// Metadata whose task is known not to be all zeros.
+    pub(crate) fn of_nonzero(metadata: Metadata) -> Self {
+        debug_assert!(metadata.is_valid());
+        Self(metadata)
+    }
+
+    /// Replaces the last operation by a new one, and returns the edge between both, which the report of the new
+    /// operation must have (section 4); None if there was no operation yet, so that the task begins here. Options
+    /// are propagated as the registry says.
+    ///
+    /// The new identifier must be unique within the task: usually it is random. With the feature `std`,
+    /// `Context` draws one and sends the report.
+    ///
+    /// # Errors
+    /// If the new identifier is all zeros. Nothing is changed.
+    pub fn advance(
+        &mut self,
+        new: OpId,
+        kind: EdgeKind,
+        registry: &Registry,
+    ) -> Result<Option<Edge>, InvalidOpId> {
+        if !new.is_valid() {
+            return Err(InvalidOpId);
+        }
+        let old = self.0.op_id();
+        self.0.set_op_id(new);
+        if !registry.copies_all() {
+            self.propagate_options(kind, registry);
+        }
+        Ok(old.is_valid().then_some(Edge { op: old, kind, chain: None }))
+    }
+
+    /// Replaces the operation by another one that is not all zeros, and nothing else.
+    #[cfg(feature = "propagation")]
+    pub(crate) fn replace_op(&mut self, op: OpId) {
+        debug_assert!(op.is_valid());
+        self.0.set_op_id(op);
+    }
+
+    fn propagate_options(&mut self, kind: EdgeKind, registry: &Registry) {
+        // What is done to one option may move the others, so that they are looked for by place.
+        let mut index = 0;
+        while let Some(option) = self.0.options().nth(index) {
+            let propagation = registry.definition(option.number).map(|option| option.propagation);
+            let is_kept = match propagation {
+                None | Some(Propagation::Copy) => true,
+                Some(Propagation::Drop) => false,
+                Some(Propagation::Replace(replace)) => {
+                    let mut payload = Payload::new(option.payload);
+                    let is_kept = replace(kind, &mut payload);
+                    if is_kept {
+                        // Without room for it, the old one stays.
+                        let _ = self.0.replace_nth_option(index, payload.as_bytes());
+                    }
+                    is_kept
+                }
+            };
+            if is_kept {
+                index += 1;
+            } else {
+                self.0.remove_nth_option(index);
+            }
+        }
+    }
+
+    /// Replaces the payload of the first option of a type, or adds such an option.
+    ///
+    /// # Errors
+    /// If all options together have more than 255 bytes then. Nothing is changed.
+    pub fn set_option(&mut self, number: u8, payload: &[u8]) -> Result<(), OptionsFull> {
+        self.0.set_option(number, payload)
+    }
+
+    /// Removes all options of a type, and says whether there was one.
+    pub fn remove_option(&mut self, number: u8) -> bool {
+        self.0.remove_option(number)
+    }
+
+    /// The metadata, without what is known about them.
+    #[must_use]
+    pub fn into_inner(self) -> Metadata {
+        self.0
+    }
+}
+
+impl Deref for ValidMetadata {
+    type Target = Metadata;
+
+    fn deref(&self) -> &Metadata {
+        &self.0
+    }
+}
+
+impl fmt::Display for ValidMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Debug for ValidMetadata {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}

@@ -1,0 +1,119 @@
+//! How important an event must be to be reported.
+
+use core::fmt;
+
+use super::{PayloadLength, payload};
+use crate::metadata::{Metadata, MetadataRef, OptionsFull};
+
+/// The option Severity: how important an event must be to be reported, as a level of syslog. One byte.
+///
+/// 0 is the most important level. An event is [reported](Self::reports) if its level is not above the threshold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Severity(pub u8);
+
+impl Severity {
+    /// The type of the option.
+    pub const NUMBER: u8 = 0xCE;
+
+    /// The system cannot be used.
+    pub const EMERGENCY: Self = Self(0);
+    /// Something must be done at once.
+    pub const ALERT: Self = Self(1);
+    /// A critical condition.
+    pub const CRITICAL: Self = Self(2);
+    /// An error.
+    pub const ERROR: Self = Self(3);
+    /// A warning.
+    pub const WARNING: Self = Self(4);
+    /// Normal, but significant.
+    pub const NOTICE: Self = Self(5);
+    /// Information.
+    pub const INFO: Self = Self(6);
+    /// For debugging.
+    pub const DEBUG: Self = Self(7);
+
+    /// As a threshold: everything is reported.
+    pub const ALL: Self = Self(8);
+    /// Not set: the default, [`NOTICE`](Self::NOTICE), both as a threshold and as the level of an event.
+    pub const UNSET: Self = Self(254);
+    /// As a threshold: nothing is reported.
+    pub const NONE: Self = Self(255);
+
+    /// The threshold of metadata; None if they have none, where the default is meant.
+    ///
+    /// # Errors
+    /// If the payload does not have 1 byte.
+    pub fn of(metadata: MetadataRef<'_>) -> Result<Option<Self>, PayloadLength> {
+        Ok(payload(metadata, Self::NUMBER)?.map(|[level]| Self(level)))
+    }
+
+    /// The threshold that decides for metadata: their own one, or the default where they have none or one
+    /// of a wrong length.
+    #[must_use]
+    pub fn threshold_of(metadata: MetadataRef<'_>) -> Self {
+        Self::of(metadata).ok().flatten().unwrap_or(Self::UNSET)
+    }
+
+    /// Sets the threshold of metadata.
+    ///
+    /// # Errors
+    /// If there is no room for the option.
+    pub fn set(self, metadata: &mut Metadata) -> Result<(), OptionsFull> {
+        metadata.set_option(Self::NUMBER, &[self.0])
+    }
+
+    /// Whether an event of a level is reported if this is the threshold.
+    #[must_use]
+    pub fn reports(self, event: Self) -> bool {
+        let or_default = |severity| if severity == Self::UNSET { Self::NOTICE } else { severity };
+        self != Self::NONE && or_default(event) <= or_default(self)
+    }
+
+    /// Its name as syslog has it; None of numbers without a name.
+    #[must_use]
+    pub const fn name(self) -> Option<&'static str> {
+        Some(match self {
+            Self::EMERGENCY => "emergency",
+            Self::ALERT => "alert",
+            Self::CRITICAL => "critical",
+            Self::ERROR => "error",
+            Self::WARNING => "warning",
+            Self::NOTICE => "notice",
+            Self::INFO => "info",
+            Self::DEBUG => "debug",
+            Self::ALL => "all",
+            Self::UNSET => "unset",
+            Self::NONE => "none",
+            _ => return None,
+        })
+    }
+}
+
+impl Default for Severity {
+    fn default() -> Self {
+        Self::NOTICE
+    }
+}
+
+/// The number, as reports have it.
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn thresholds() {
+        assert!(Severity::WARNING.reports(Severity::WARNING));
+        assert!(Severity::WARNING.reports(Severity::EMERGENCY));
+        assert!(!Severity::WARNING.reports(Severity::NOTICE));
+        assert!(Severity::UNSET.reports(Severity::UNSET));
+        assert!(!Severity::UNSET.reports(Severity::INFO));
+        assert!(Severity::ALL.reports(Severity::DEBUG));
+        assert!(!Severity::NONE.reports(Severity::EMERGENCY));
+    }
+}

@@ -1,0 +1,148 @@
+//! The current context of a thread.
+
+use std::cell::RefCell;
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::context::Context;
+
+thread_local! {
+    static CURRENT: RefCell<Option<SharedContext>> = const { RefCell::new(None) };
+}
+
+/// A context that several parts of a program go on with, one at a time: what one of them does comes after what the
+/// others did before. What goes on at the same time should be a [fork](Context::fork).
+#[derive(Clone, Debug)]
+pub struct SharedContext(Arc<Mutex<Context>>);
+
+impl SharedContext {
+    /// A context to be shared.
+    #[must_use]
+    pub fn new(context: Context) -> Self {
+        Self(Arc::new(Mutex::new(context)))
+    }
+
+    /// The current context of this thread.
+    #[must_use]
+    pub fn current() -> Option<Self> {
+        CURRENT.with(|current| current.borrow().clone())
+    }
+
+    /// Does something with the context. Until that is done, others wait, so that it must not ask for the same context
+    /// again.
+    pub fn with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> T {
+        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Makes it the current context of this thread until what is returned is dropped.
+    pub fn enter(&self) -> Entered {
+        Entered { context: self.clone(), before: set(Some(self.clone())), this_thread: PhantomData }
+    }
+
+    /// The context as it is now.
+    #[must_use]
+    pub fn into_inner(self) -> Context {
+        match Arc::try_unwrap(self.0) {
+            Ok(context) => context.into_inner().unwrap_or_else(PoisonError::into_inner),
+            Err(shared) => shared.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
+    /// Whether both are the same one.
+    #[must_use]
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl From<Context> for SharedContext {
+    fn from(context: Context) -> Self {
+        Self::new(context)
+    }
+}
+
+/// Replaces the current context. The old one is not dropped while it is borrowed.
+fn set(context: Option<SharedContext>) -> Option<SharedContext> {
+    CURRENT.with(|current| current.replace(context))
+}
+
+/// Contexts that are entered and left by calls, which need not be in order.
+#[cfg(feature = "tracing")]
+#[derive(Default)]
+pub(crate) struct EnteredStack(Vec<(u64, Entered)>);
+
+#[cfg(feature = "tracing")]
+impl EnteredStack {
+    pub(crate) fn enter(&mut self, key: u64, context: &SharedContext) {
+        self.0.push((key, context.enter()));
+    }
+
+    pub(crate) fn exit(&mut self, key: u64) {
+        let Some(index) = self.0.iter().rposition(|entered| entered.0 == key) else { return };
+        let (_, mut entered) = self.0.remove(index);
+        if let Some((_, above)) = self.0.get_mut(index) {
+            // The one that was entered later stays the current one, and what was before comes after it.
+            std::mem::swap(&mut above.before, &mut entered.before);
+            entered.before = SharedContext::current();
+        }
+    }
+}
+
+/// As long as this exists, a context is the current one of this thread.
+#[must_use = "the context is current as long as this exists"]
+#[derive(Debug)]
+pub struct Entered {
+    context: SharedContext,
+    before: Option<SharedContext>,
+    /// It must be dropped by the thread that made it.
+    this_thread: PhantomData<*const ()>,
+}
+
+impl Entered {
+    /// The context.
+    #[must_use]
+    pub fn context(&self) -> &SharedContext {
+        &self.context
+    }
+
+    /// Ends it, and returns the context as it is now.
+    #[must_use]
+    pub fn exit(self) -> Context {
+        let context = self.context.clone();
+        drop(self);
+        context.into_inner()
+    }
+}
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        set(self.before.take());
+    }
+}
+
+impl Context {
+    /// Makes it the current context of this thread until what is returned is dropped.
+    ///
+    /// ```
+    /// use ichnos_xtrace::{Context, Tracer};
+    ///
+    /// fn work(tracer: &Tracer) {
+    ///     Context::with_current(|context| context.event(tracer, "work").send());
+    /// }
+    ///
+    /// let tracer = Tracer::new(());
+    /// let entered = Context::start().enter();
+    /// work(&tracer);
+    /// let context = entered.exit();
+    /// assert!(context.metadata().op_id().is_valid());
+    /// assert!(Context::with_current(|_| ()).is_none());
+    /// ```
+    pub fn enter(self) -> Entered {
+        SharedContext::new(self).enter()
+    }
+
+    /// Does something with the current context of this thread, if there is one.
+    pub fn with_current<T>(action: impl FnOnce(&mut Self) -> T) -> Option<T> {
+        SharedContext::current().map(|context| context.with(action))
+    }
+}

@@ -1,0 +1,126 @@
+//! What happens, before it is sent.
+
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::time::SystemTime;
+
+use super::context::{Context, Next};
+use super::tracer::Tracer;
+use crate::option::{ChainId, Severity};
+use crate::report::Lines;
+
+/// The most room for reports that is kept for the next one, in bytes.
+const MAX_KEPT: usize = 64 << 10;
+
+thread_local! {
+    /// Room for a report, so that not each event asks for some.
+    static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// What happens. It is the last operation of its context as soon as it is sent, and not before: then the binding of
+/// its identifier to the last one is registered in a report (section 4).
+#[must_use = "an event that is not sent did not happen"]
+#[derive(Debug)]
+pub struct Event<'e> {
+    context: &'e mut Context,
+    tracer: &'e Tracer,
+    /// None if it is not important enough.
+    report: Option<Report>,
+}
+
+#[derive(Debug)]
+struct Report {
+    text: Vec<u8>,
+    lines: Lines,
+    next: Next,
+}
+
+impl<'e> Event<'e> {
+    pub(super) fn new(context: &'e mut Context, tracer: &'e Tracer, severity: Severity, label: &str) -> Self {
+        let report = context.reports(severity).then(|| Report::new(context, tracer, severity, label));
+        Self { context, tracer, report }
+    }
+
+    /// Adds a line to the report.
+    pub fn field(mut self, key: &str, value: impl fmt::Display) -> Self {
+        self.add(key, value);
+        self
+    }
+
+    /// Adds a line to the report.
+    pub fn add(&mut self, key: &str, value: impl fmt::Display) {
+        if let Some(report) = &mut self.report {
+            report.lines.display(&mut report.text, key.as_bytes(), value);
+        }
+    }
+
+    /// Adds a line to the report: quicker than [`field`](Self::field).
+    pub fn text(mut self, key: &str, value: impl AsRef<[u8]>) -> Self {
+        if let Some(report) = &mut self.report {
+            report.lines.line(&mut report.text, key.as_bytes(), value.as_ref());
+        }
+        self
+    }
+
+    /// Whether it will be reported.
+    #[must_use]
+    pub fn is_reported(&self) -> bool {
+        self.report.is_some()
+    }
+
+    /// Sends the report. After that, and only after that, the event is the last operation of its context.
+    ///
+    /// Returns whether it was important enough to be reported; otherwise nothing happened.
+    ///
+    /// # Errors
+    /// If the reporter fails. Then nothing happened.
+    pub fn send(mut self) -> io::Result<bool> {
+        let Some(report) = self.report.take() else { return Ok(false) };
+        let result = self.tracer.reporter().report(&report.text);
+        if result.is_ok() {
+            self.context.advance_to(report.next);
+        }
+        let mut text = report.text;
+        if text.capacity() <= MAX_KEPT {
+            text.clear();
+            ROOM.set(text);
+        }
+        result.map(|()| true)
+    }
+}
+
+impl Report {
+    fn new(context: &Context, tracer: &Tracer, severity: Severity, label: &str) -> Self {
+        let next = context.next(tracer);
+        let metadata = next.changed.as_deref().unwrap_or(context.metadata());
+        let mut text = ROOM.take();
+        let out = &mut text;
+        let mut lines = Lines::begin(out);
+        lines.operation(out, metadata, next.op);
+        for edge in next.edge.iter().chain(context.edges()) {
+            lines.edge(out, edge);
+        }
+        let time = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        lines.timestamp_millis(out, time.as_secs() * 1000 + u64::from(time.subsec_millis()));
+        match tracer.plain() {
+            Some(plain) => out.extend_from_slice(plain),
+            None => {
+                for (key, value) in tracer.common() {
+                    lines.line(out, key.as_bytes(), value.as_bytes());
+                }
+            }
+        }
+        lines.line(out, b"Label", label.as_bytes());
+        if severity != Severity::UNSET {
+            lines.display(out, b"Severity", severity);
+        }
+        if let Ok(Some(chain)) = ChainId::of(metadata.as_ref()) {
+            lines.display(out, b"ChainId", chain);
+        }
+        for error in context.errors() {
+            lines.line(out, b"X-Trace-Error", error.as_bytes());
+        }
+        Self { text, lines, next }
+    }
+}

@@ -1,0 +1,53 @@
+//! Contexts: where an execution is in its task, and how it goes on (section 4).
+//!
+//! A [`Context`] knows the task and the last operation of an execution. What happens is an [`Event`]: it gets an
+//! identifier of its own, which replaces the last one, and its report has an edge from each operation that it
+//! follows. There is no other way to a new identifier, so that the graph stays connected.
+//!
+//! - [`Context::fork`] and [`Context::join`]: executions that go on at the same time, and that come together;
+//! - [`Context::down`] and [`Context::up_from`]: to a layer below, and back;
+//! - [`Context::metadata`] and [`Context::receive`]: to and from other processes;
+//! - [`Context::enter`], [`InContext::in_context`]: the current context of a thread, and of a future.
+//!
+//! A [`Tracer`] knows where reports go ([`Reporter`]) and what all of them have in common.
+//!
+//! ```
+//! use ichnos_xtrace::propagation::{Collected, Context, Tracer};
+//!
+//! let collected = Collected::default();
+//! let tracer = Tracer::new(collected.clone()).with_agent("kitchen");
+//! let mut cook = Context::start();
+//! cook.event(&tracer, "order").field("table", 7).send()?;
+//! let mut helper = cook.fork();
+//! helper.event(&tracer, "peel").send()?;
+//! cook.event(&tracer, "boil").send()?;
+//! cook.join(helper)?;
+//! cook.event(&tracer, "serve").send()?;
+//!
+//! let reports = collected.take();
+//! assert_eq!(reports.iter().map(|report| report.matches("\nEdge: ").count()).collect::<Vec<_>>(), [0, 1, 1, 2]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Randomness
+//! Identifiers of tasks, operations and chains are bytes of the operating system's random generator (`getrandom`),
+//! 256 at once for each thread. A process that was made by `fork` alone has those that its parent has: call
+//! [`forget_random_bytes`] there first.
+
+mod context;
+mod current;
+mod event;
+mod future;
+mod random;
+mod reporter;
+mod tracer;
+
+pub use context::{Context, DifferentTask};
+#[cfg(feature = "tracing")]
+pub(crate) use current::EnteredStack;
+pub use current::{Entered, SharedContext};
+pub use event::Event;
+pub use future::{InContext, WithContext};
+pub use random::{forget_random_bytes, random_op_id};
+pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};
+pub use tracer::Tracer;

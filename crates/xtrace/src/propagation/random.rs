@@ -1,0 +1,104 @@
+//! Random bytes.
+
+use std::cell::RefCell;
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher;
+use std::time::SystemTime;
+
+use crate::id::OpId;
+
+/// To ask the system for so many costs little more than to ask for one.
+const POOL: usize = 256;
+
+/// Bytes of the system that nobody had yet.
+struct Pool {
+    bytes: [u8; POOL],
+    used: usize,
+}
+
+thread_local! {
+    static BYTES: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; POOL], used: POOL }) };
+}
+
+impl Pool {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        if POOL - self.used < N {
+            self.fill();
+        }
+        let taken = self.bytes[self.used..].first_chunk().copied();
+        self.used += N;
+        // Nobody asks for more than a pool.
+        taken.unwrap_or([0; N])
+    }
+
+    #[cold]
+    fn fill(&mut self) {
+        self.used = 0;
+        if getrandom::fill(&mut self.bytes).is_ok() {
+            return;
+        }
+        // Systems without randomness are hardly in use. Identifiers need not be secret, only unlike others.
+        let state = RandomState::new();
+        for (index, place) in self.bytes.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+            *place = state.hash_one((index, SystemTime::now())).to_ne_bytes();
+        }
+    }
+}
+
+/// Random bytes that are not all zeros.
+#[inline]
+pub(super) fn nonzero<const N: usize>() -> [u8; N] {
+    loop {
+        let bytes = any();
+        if bytes != [0; N] {
+            return bytes;
+        }
+    }
+}
+
+/// Random bytes.
+#[inline]
+pub(super) fn any<const N: usize>() -> [u8; N] {
+    BYTES.with(|pool| match pool.try_borrow_mut() {
+        Ok(mut pool) => pool.take(),
+        // Nothing calls this while it is taken.
+        Err(_) => [1; N],
+    })
+}
+
+/// A random identifier of 8 bytes, for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and reports of one's own.
+/// [`Context`](super::Context) draws one for each event.
+#[inline]
+#[must_use]
+pub fn random_op_id() -> OpId {
+    OpId::from(nonzero::<8>())
+}
+
+/// Forgets the random bytes that were taken from the system in advance for this thread.
+///
+/// A process that was made by `fork`, and not by another program's begin, must call this before it makes
+/// identifiers: otherwise they would be those that its parent makes, too.
+pub fn forget_random_bytes() {
+    BYTES.with(|pool| {
+        if let Ok(mut pool) = pool.try_borrow_mut() {
+            pool.used = POOL;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_comes_twice() {
+        let mut seen = std::collections::HashSet::new();
+        for _ in 0..10_000 {
+            assert!(seen.insert(nonzero::<8>()));
+        }
+        forget_random_bytes();
+        assert!(seen.insert(nonzero::<8>()));
+        let other = std::thread::spawn(nonzero::<8>).join().unwrap();
+        assert!(seen.insert(other));
+    }
+}

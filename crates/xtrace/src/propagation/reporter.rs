@@ -1,0 +1,220 @@
+//! Where reports go.
+
+use std::fmt;
+use std::io::{self, Write};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs, UdpSocket};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// The port of reports, of UDP and of TCP.
+pub const PORT: u16 = 7831;
+/// The most bytes of a report: more do not fit into a datagram.
+pub const MAX_REPORT: usize = 65_507;
+
+/// How long to wait for a collector that accepts nothing.
+const TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long not to try again to connect.
+const PAUSE: Duration = Duration::from_secs(1);
+
+/// Takes reports.
+///
+/// # For implementations
+/// A report is text as [`ReportWriter`](crate::report::ReportWriter) writes it, without the blank line between
+/// reports. `report` is called by whoever lets something happen, so it should not take long; what it cannot deliver
+/// at once it may queue or refuse. After an error, the event did not happen: no other report names it.
+pub trait Reporter: Send + Sync {
+    /// Sends a report.
+    ///
+    /// # Errors
+    /// If it is known not to arrive.
+    fn report(&self, report: &[u8]) -> io::Result<()>;
+}
+
+impl<R: Reporter + ?Sized> Reporter for Arc<R> {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        (**self).report(report)
+    }
+}
+
+impl<R: Reporter + ?Sized> Reporter for Box<R> {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        (**self).report(report)
+    }
+}
+
+/// To nowhere.
+impl Reporter for () {
+    fn report(&self, _: &[u8]) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn too_long(length: usize) -> io::Error {
+    let reason = format!("a report of {length} bytes, which is more than {MAX_REPORT}");
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
+}
+
+/// Sends each report in a datagram. Nobody knows whether it arrives.
+#[derive(Debug)]
+pub struct UdpReporter {
+    socket: UdpSocket,
+}
+
+impl UdpReporter {
+    /// To a collector at an address, usually at [`PORT`].
+    ///
+    /// # Errors
+    /// If there is no such address, or no socket.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let own: SocketAddr = match address {
+            SocketAddr::V4(_) => (Ipv4Addr::UNSPECIFIED, 0).into(),
+            SocketAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
+        };
+        let socket = UdpSocket::bind(own)?;
+        socket.connect(address)?;
+        // What the system has no room for is lost, as it may be anywhere else on the way.
+        socket.set_nonblocking(true)?;
+        Ok(Self { socket })
+    }
+}
+
+impl Reporter for UdpReporter {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        if report.len() > MAX_REPORT {
+            return Err(too_long(report.len()));
+        }
+        match self.socket.send(report) {
+            // That nobody listened when an earlier report came says nothing of this one.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.socket.send(report),
+            result => result,
+        }
+        .map(drop)
+    }
+}
+
+/// Sends reports through a connection, each with its length before it: 32 bits, the most significant byte first.
+///
+/// If the connection breaks, the report that noticed it is lost, and the next one makes a new connection. If that is
+/// not possible, reports fail at once for a second. A collector that accepts nothing is waited for up to five seconds.
+#[derive(Debug)]
+pub struct TcpReporter {
+    address: SocketAddr,
+    state: Mutex<TcpState>,
+}
+
+#[derive(Debug)]
+struct TcpState {
+    stream: Option<TcpStream>,
+    /// When it was not possible to connect.
+    failed: Option<Instant>,
+    frame: Vec<u8>,
+}
+
+impl TcpReporter {
+    /// To a collector at an address, usually at [`PORT`].
+    ///
+    /// # Errors
+    /// If there is no such address, or nobody listens there.
+    pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
+        let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
+        let stream = Some(connect(&address)?);
+        Ok(Self { address, state: Mutex::new(TcpState { stream, failed: None, frame: Vec::new() }) })
+    }
+}
+
+impl TcpState {
+    fn connect(&mut self, address: &SocketAddr) -> io::Result<TcpStream> {
+        if self.failed.is_some_and(|failed| failed.elapsed() < PAUSE) {
+            return Err(io::ErrorKind::NotConnected.into());
+        }
+        let result = connect(address);
+        self.failed = result.is_err().then(Instant::now);
+        result
+    }
+}
+
+fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
+    let stream = TcpStream::connect_timeout(address, TIMEOUT)?;
+    stream.set_write_timeout(Some(TIMEOUT))?;
+    stream.set_nodelay(true)?;
+    Ok(stream)
+}
+
+impl Reporter for TcpReporter {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        let length = match u32::try_from(report.len()) {
+            Ok(length) if report.len() <= MAX_REPORT => length,
+            _ => return Err(too_long(report.len())),
+        };
+        let state = &mut *lock(&self.state);
+        state.frame.clear();
+        state.frame.extend_from_slice(&length.to_be_bytes());
+        state.frame.extend_from_slice(report);
+        let mut stream = match state.stream.take() {
+            Some(stream) => stream,
+            None => state.connect(&self.address)?,
+        };
+        // A frame that was written in part breaks all that follow: that connection is not kept.
+        stream.write_all(&state.frame)?;
+        state.stream = Some(stream);
+        Ok(())
+    }
+}
+
+/// Writes reports to anything, with a blank line behind each: files of reports are such text.
+pub struct WriterReporter<W> {
+    writer: Mutex<W>,
+}
+
+impl<W: Write> WriterReporter<W> {
+    /// To a writer. Each report is written at once if the writer keeps nothing back.
+    pub const fn new(writer: W) -> Self {
+        Self { writer: Mutex::new(writer) }
+    }
+
+    /// The writer.
+    pub fn into_inner(self) -> W {
+        self.writer.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<W> fmt::Debug for WriterReporter<W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WriterReporter").finish_non_exhaustive()
+    }
+}
+
+impl<W: Write + Send> Reporter for WriterReporter<W> {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        let mut writer = lock(&self.writer);
+        writer.write_all(report)?;
+        writer.write_all(b"\n")
+    }
+}
+
+/// Keeps reports, for tests and examples. Clones have the same ones.
+#[derive(Clone, Debug, Default)]
+pub struct Collected {
+    reports: Arc<Mutex<Vec<String>>>,
+}
+
+impl Collected {
+    /// Takes all reports out, in the order in which they came.
+    #[must_use]
+    pub fn take(&self) -> Vec<String> {
+        std::mem::take(&mut lock(&self.reports))
+    }
+}
+
+impl Reporter for Collected {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        lock(&self.reports).push(String::from_utf8_lossy(report).into_owned());
+        Ok(())
+    }
+}

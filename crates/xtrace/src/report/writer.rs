@@ -1,0 +1,316 @@
+//! Writes reports.
+
+use core::fmt::{self, Write as _};
+
+use alloc::vec::Vec;
+
+use crate::edge::{Edge, EdgeKind};
+#[cfg(feature = "propagation")]
+use crate::id::OpId;
+use crate::metadata::ValidMetadata;
+
+/// The first line of a report.
+pub const HEAD: &str = "X-Trace Report ver 1.0";
+
+/// The key of the line that says that keys and values are escaped.
+const ESCAPED: &[u8] = b"Escaped";
+
+/// Writes a report: [`HEAD`], then lines of a key, `: ` and a value. Lines end with `\n`.
+///
+/// A plain report cannot contain a key with a colon or a line break, or a value with a line break, and readers
+/// remove blanks from both ends of keys and values. If a report needs one of these, it has the line `Escaped: 1`
+/// as its second line (and so does one with a key `Escaped`), and then in *all* its keys and values
+///
+/// - a backslash is written as `\\`, a line feed as `\n`, a carriage return as `\r`;
+/// - a colon in a key, and a byte up to 0x20 at either end of a key or a value, as `\x` and two digits.
+///
+/// Without that line, backslashes are what they are.
+///
+/// ```
+/// use ichnos_xtrace::report::ReportWriter;
+/// use ichnos_xtrace::{Edge, Metadata};
+///
+/// let metadata = Metadata::parse("10CAFEBABE01020304")?.validate()?;
+/// let mut text = Vec::new();
+/// let mut report = ReportWriter::new(&mut text, &metadata);
+/// report.edge(&Edge::next("01020303".parse()?));
+/// report.timestamp_millis(1_500_000_000_123);
+/// report.line("Label", "two\nlines");
+/// assert_eq!(
+///     String::from_utf8(text)?,
+///     "X-Trace Report ver 1.0\nEscaped: 1\nX-Trace: 10CAFEBABE01020304\nEdge: 01020303\n\
+///      Timestamp: 1500000000.123\nLabel: two\\nlines\n"
+/// );
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct ReportWriter<'b> {
+    out: &'b mut Vec<u8>,
+    lines: Lines,
+}
+
+impl<'b> ReportWriter<'b> {
+    /// Begins the report of the operation that metadata name, at the end of a buffer.
+    ///
+    /// Only what is valid can be reported (section 2.2). [`Edge`](Self::edge)s are up to the caller here; with the
+    /// feature `propagation`, `Context` cares for them.
+    #[must_use]
+    pub fn new(out: &'b mut Vec<u8>, metadata: &ValidMetadata) -> Self {
+        let lines = Lines::begin(out);
+        lines.metadata(out, metadata);
+        Self { out, lines }
+    }
+
+    /// Begins a report that exists already, all of whose lines are given: even what is no valid report.
+    #[must_use]
+    pub fn of_lines(out: &'b mut Vec<u8>) -> Self {
+        let lines = Lines::begin(out);
+        Self { out, lines }
+    }
+
+    /// Writes an edge.
+    pub fn edge(&mut self, edge: &Edge) {
+        self.lines.edge(self.out, edge);
+    }
+
+    /// Writes the time: milliseconds since 1970, as seconds with three digits behind a point.
+    pub fn timestamp_millis(&mut self, millis: u64) {
+        self.lines.timestamp_millis(self.out, millis);
+    }
+
+    /// Writes a line.
+    pub fn line(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.lines.line(self.out, key.as_ref(), value.as_ref());
+    }
+
+    /// Writes a line of whatever can be shown.
+    pub fn display(&mut self, key: impl AsRef<[u8]>, value: impl fmt::Display) {
+        self.lines.display(self.out, key.as_ref(), value);
+    }
+}
+
+/// The lines of a report that is being written into a buffer.
+#[derive(Debug)]
+pub(crate) struct Lines {
+    /// Where the lines behind the first one begin.
+    begin: usize,
+    is_escaped: bool,
+}
+
+impl Lines {
+    pub(crate) fn begin(out: &mut Vec<u8>) -> Self {
+        out.extend_from_slice(HEAD.as_bytes());
+        out.push(b'\n');
+        Self { begin: out.len(), is_escaped: false }
+    }
+
+    pub(crate) fn metadata(&self, out: &mut Vec<u8>, metadata: &ValidMetadata) {
+        out.extend_from_slice(b"X-Trace: ");
+        push_hex(metadata.as_bytes(), out);
+        out.push(b'\n');
+    }
+
+    /// The line of a new operation: metadata that still have the one before, whose identifier is as long.
+    #[cfg(feature = "propagation")]
+    pub(crate) fn operation(&self, out: &mut Vec<u8>, metadata: &ValidMetadata, op: OpId) {
+        self.metadata(out, metadata);
+        let digits = 2 * op.as_bytes().len();
+        // Behind the flags and the task, and before options and the end of the line.
+        let behind = 2 * (metadata.as_bytes().len() - 1 - metadata.task_id().as_bytes().len()) + 1;
+        let begin = out.len() - behind;
+        crate::hex::encode(op.as_bytes(), &mut out[begin..begin + digits]);
+    }
+
+    /// Without the machinery of formatting, as each event has one.
+    pub(crate) fn edge(&self, out: &mut Vec<u8>, edge: &Edge) {
+        out.extend_from_slice(b"Edge: ");
+        push_hex(edge.op.as_bytes(), out);
+        if edge.kind != EdgeKind::Next {
+            out.extend_from_slice(b", ");
+            out.extend_from_slice(edge.kind.name().as_bytes());
+        }
+        if let Some(chain) = edge.chain {
+            out.extend_from_slice(b", 0x");
+            push_hex(&chain.0.to_be_bytes(), out);
+        }
+        out.push(b'\n');
+    }
+
+    pub(crate) fn timestamp_millis(&self, out: &mut Vec<u8>, millis: u64) {
+        out.extend_from_slice(b"Timestamp: ");
+        // 2^64 ms are 17 digits of seconds.
+        let mut digits = [b'0'; 20];
+        let mut rest = millis / 1000;
+        let mut at = digits.len();
+        while rest > 0 || at == digits.len() {
+            at -= 1;
+            digits[at] = b'0' + (rest % 10) as u8;
+            rest /= 10;
+        }
+        out.extend_from_slice(&digits[at..]);
+        let millis = (millis % 1000) as u16;
+        let digit = |power| b'0' + (millis / power % 10) as u8;
+        out.extend_from_slice(&[b'.', digit(100), digit(10), digit(1), b'\n']);
+    }
+
+    pub(crate) fn line(&mut self, out: &mut Vec<u8>, key: &[u8], value: &[u8]) {
+        if !self.is_escaped && (needs_escape(key, true) || needs_escape(value, false)) {
+            self.escape_all(out);
+        }
+        if self.is_escaped {
+            escape(key, true, out);
+            out.extend_from_slice(b": ");
+            escape(value, false, out);
+        } else {
+            out.extend_from_slice(key);
+            out.extend_from_slice(b": ");
+            out.extend_from_slice(value);
+        }
+        out.push(b'\n');
+    }
+
+    pub(crate) fn display(&mut self, out: &mut Vec<u8>, key: &[u8], value: impl fmt::Display) {
+        let from = out.len();
+        // What is shown says that it failed: what it wrote so far is the value.
+        let _ = write!(Append(out), "{value}");
+        let length = out.len() - from;
+        if !self.is_escaped && !needs_escape(key, true) && !needs_escape(&out[from..], false) {
+            out.extend_from_slice(key);
+            out.extend_from_slice(b": ");
+            // The value came first, as nobody knew what it would be.
+            out[from..].rotate_left(length);
+            out.push(b'\n');
+        } else {
+            let value = out.split_off(from);
+            self.line(out, key, &value);
+        }
+    }
+
+    /// Escapes what was written so far. None of it needs it but the backslashes.
+    #[cold]
+    fn escape_all(&mut self, out: &mut Vec<u8>) {
+        let plain = out.split_off(self.begin);
+        out.extend_from_slice(ESCAPED);
+        out.extend_from_slice(b": 1\n");
+        for byte in plain {
+            if byte == b'\\' {
+                out.push(byte);
+            }
+            out.push(byte);
+        }
+        self.is_escaped = true;
+    }
+}
+
+/// Lines as text, if nothing in them must be escaped.
+#[cfg(feature = "propagation")]
+pub(crate) fn plain_lines(lines: &[(alloc::string::String, alloc::string::String)]) -> Option<Vec<u8>> {
+    let mut out = Vec::new();
+    let mut plain = Lines { begin: 0, is_escaped: false };
+    for (key, value) in lines {
+        plain.line(&mut out, key.as_bytes(), value.as_bytes());
+    }
+    (!plain.is_escaped).then_some(out)
+}
+
+fn push_hex(bytes: &[u8], out: &mut Vec<u8>) {
+    let from = out.len();
+    out.resize(from + 2 * bytes.len(), 0);
+    crate::hex::encode(bytes, &mut out[from..]);
+}
+
+/// Whether it is removed from the ends of keys and values.
+const fn is_blank(byte: u8) -> bool {
+    byte <= b' '
+}
+
+fn needs_escape(text: &[u8], is_key: bool) -> bool {
+    let at_end = |byte: Option<&u8>| byte.is_some_and(|byte| is_blank(*byte));
+    at_end(text.first())
+        || at_end(text.last())
+        || text.iter().any(|byte| matches!(byte, b'\n' | b'\r') || *byte == b':' && is_key)
+        // A line of somebody else that has this key must not be taken for ours, which comes before it.
+        || is_key && text == ESCAPED
+}
+
+fn escape(text: &[u8], is_key: bool, out: &mut Vec<u8>) {
+    for (index, byte) in text.iter().copied().enumerate() {
+        let is_at_end = index == 0 || index + 1 == text.len();
+        match byte {
+            b'\\' => out.extend_from_slice(br"\\"),
+            b'\n' => out.extend_from_slice(br"\n"),
+            b'\r' => out.extend_from_slice(br"\r"),
+            _ if is_at_end && is_blank(byte) || byte == b':' && is_key => {
+                out.extend_from_slice(br"\x");
+                push_hex(&[byte], out);
+            }
+            _ => out.push(byte),
+        }
+    }
+}
+
+struct Append<'b>(&'b mut Vec<u8>);
+
+impl fmt::Write for Append<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.extend_from_slice(text.as_bytes());
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(lines: &[(&str, &str)]) -> String {
+        let mut text = Vec::new();
+        let mut report = ReportWriter::of_lines(&mut text);
+        for (key, value) in lines {
+            report.line(key, value);
+        }
+        let mut other = Vec::new();
+        let mut report = ReportWriter::of_lines(&mut other);
+        for (key, value) in lines {
+            report.display(key, value);
+        }
+        assert_eq!(text, other);
+        String::from_utf8(text).unwrap().strip_prefix("X-Trace Report ver 1.0\n").unwrap().to_owned()
+    }
+
+    #[test]
+    fn escapes_only_if_it_must() {
+        assert_eq!(written(&[("Path", r"C:\new"), ("Empty", "")]), "Path: C:\\new\nEmpty: \n");
+        let text = written(&[("Path", r"C:\new"), ("Text", "a\r\nb"), ("Path", r"\")]);
+        assert_eq!(text, "Escaped: 1\nPath: C:\\\\new\nText: a\\r\\nb\nPath: \\\\\n");
+        assert_eq!(written(&[("a:b", " c ")]), "Escaped: 1\na\\x3Ab: \\x20c\\x20\n");
+        assert_eq!(written(&[("tab", "\t")]), "Escaped: 1\ntab: \\x09\n");
+        assert_eq!(written(&[("Escaped", "0")]), "Escaped: 1\nEscaped: 0\n");
+    }
+
+    #[test]
+    fn times() {
+        for (millis, text) in
+            [(0, "0.000"), (1_500_000_000_123, "1500000000.123"), (u64::MAX, "18446744073709551.615")]
+        {
+            let mut out = Vec::new();
+            ReportWriter::of_lines(&mut out).timestamp_millis(millis);
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nTimestamp: {text}\n"));
+        }
+    }
+
+    #[test]
+    fn edges() {
+        for text in ["01020304", "0102030405060708, up", "01020304, 0x00FF", "01020304, down, 0xF8E6"] {
+            let mut out = Vec::new();
+            ReportWriter::of_lines(&mut out).edge(&text.parse().unwrap());
+            assert_eq!(String::from_utf8(out).unwrap(), format!("{HEAD}\nEdge: {text}\n"));
+        }
+    }
+
+    #[test]
+    fn follows_what_is_there() {
+        let mut text = b"before".to_vec();
+        ReportWriter::of_lines(&mut text).line("a", "\n");
+        assert_eq!(text, b"beforeX-Trace Report ver 1.0\nEscaped: 1\na: \\n\n");
+    }
+}

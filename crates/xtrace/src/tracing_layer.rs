@@ -1,0 +1,271 @@
+//! Spans of `tracing` as operations.
+
+use std::cell::{Cell, RefCell};
+use std::fmt;
+use std::sync::Arc;
+
+use tracing_core::field::{Field, Visit};
+use tracing_core::span::{Attributes, Id, Record};
+use tracing_core::{Level, Metadata, Subscriber};
+use tracing_subscriber::Layer;
+use tracing_subscriber::layer;
+use tracing_subscriber::registry::LookupSpan;
+
+use crate::option::Severity;
+use crate::propagation::{Context, EnteredStack, Event, SharedContext, Tracer};
+
+/// Reports spans and events of `tracing`, as a layer of `tracing-subscriber`.
+///
+/// - A span is an operation where it begins and one where it ends. What happens between is a branch: it follows the
+///   begin; whatever the span above does next follows the end, too.
+/// - An event is an operation of the span that it is in; without one, of the current context.
+/// - While a span is entered, its context is the [current one](SharedContext::current) of the thread, so that clients
+///   send its metadata.
+/// - A span without one above it goes on with the current context, or begins a task.
+/// - Spans are reported with the importance of their level, as events are: ERROR, WARN (warning), INFO, DEBUG and TRACE
+///   (both debug). Tasks that begin here have the threshold INFO unless [another one](Self::with_threshold) is set.
+///
+/// ```
+/// use ichnos_xtrace::propagation::{Collected, Tracer};
+/// use ichnos_xtrace::OperationLayer;
+/// use tracing_subscriber::layer::SubscriberExt;
+///
+/// let collected = Collected::default();
+/// let layer = OperationLayer::new(Tracer::new(collected.clone()));
+/// tracing::subscriber::with_default(tracing_subscriber::registry().with(layer), || {
+///     let _span = tracing::info_span!("bake", loaf = 3).entered();
+///     tracing::warn!(celsius = 300, "too hot");
+/// });
+/// let reports = collected.take();
+/// assert_eq!(reports.len(), 3);
+/// assert!(reports[1].contains("\nLabel: too hot\n") && reports[1].contains("\ncelsius: 300\n"));
+/// ```
+#[derive(Debug)]
+pub struct OperationLayer {
+    tracer: Arc<Tracer>,
+    threshold: Severity,
+}
+
+/// What a span has.
+struct SpanContext {
+    own: SharedContext,
+    /// That of the span above, or whatever was current.
+    above: Option<SharedContext>,
+    /// Values that came after the begin.
+    late: Vec<(&'static str, String)>,
+}
+
+thread_local! {
+    static ENTERED: RefCell<EnteredStack> = RefCell::default();
+    /// Whether something is being reported: what a reporter itself logs is not.
+    static REPORTING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does something unless it is asked for by a reporter.
+fn unless_reporting(action: impl FnOnce()) {
+    struct Done;
+    impl Drop for Done {
+        fn drop(&mut self) {
+            REPORTING.set(false);
+        }
+    }
+    if !REPORTING.replace(true) {
+        let _done = Done;
+        action();
+    }
+}
+
+impl OperationLayer {
+    /// A layer whose reports go to a tracer.
+    pub fn new(tracer: impl Into<Arc<Tracer>>) -> Self {
+        Self { tracer: tracer.into(), threshold: Severity::INFO }
+    }
+
+    /// The same with another threshold for tasks that begin here.
+    #[must_use]
+    pub fn with_threshold(self, threshold: Severity) -> Self {
+        Self { threshold, ..self }
+    }
+
+    fn start(&self) -> Context {
+        let mut context = Context::start();
+        // There is no other option.
+        let _ = context.set_threshold(self.threshold);
+        context
+    }
+}
+
+fn severity(metadata: &Metadata<'_>) -> Severity {
+    match *metadata.level() {
+        Level::ERROR => Severity::ERROR,
+        Level::WARN => Severity::WARNING,
+        Level::INFO => Severity::INFO,
+        _ => Severity::DEBUG,
+    }
+}
+
+/// Sends an event of a context. What cannot be sent has nobody to be told to.
+fn send(
+    context: &mut Context,
+    tracer: &Tracer,
+    metadata: &Metadata<'_>,
+    label: &str,
+    add: impl FnOnce(&mut Event<'_>),
+) {
+    let mut event = context.event_of(tracer, severity(metadata), label).text("Target", metadata.target());
+    if event.is_reported() {
+        add(&mut event);
+        let _ = event.send();
+    }
+}
+
+impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, registry: layer::Context<'_, S>) {
+        let Some(span) = registry.span(id) else { return };
+        unless_reporting(|| {
+            let above = span.parent().and_then(|parent| {
+                parent.extensions().get::<SpanContext>().map(|context| context.own.clone())
+            });
+            let above = above.or_else(|| if attributes.is_root() { None } else { SharedContext::current() });
+            let metadata = attributes.metadata();
+            let begin = |context: &mut Context| {
+                send(context, &self.tracer, metadata, metadata.name(), |event| {
+                    attributes.record(&mut Lines(event));
+                });
+                context.clone()
+            };
+            let own = match &above {
+                Some(above) => above.with(begin),
+                None => begin(&mut self.start()),
+            };
+            let context = SpanContext { own: own.into(), above, late: Vec::new() };
+            span.extensions_mut().insert(context);
+        });
+    }
+
+    fn on_record(&self, id: &Id, values: &Record<'_>, registry: layer::Context<'_, S>) {
+        let Some(span) = registry.span(id) else { return };
+        if let Some(context) = span.extensions_mut().get_mut::<SpanContext>() {
+            values.record(&mut Late(&mut context.late));
+        }
+    }
+
+    fn on_follows_from(&self, id: &Id, follows: &Id, registry: layer::Context<'_, S>) {
+        let context_of = |id| {
+            let span = registry.span(id)?;
+            let extensions = span.extensions();
+            extensions.get::<SpanContext>().map(|context| context.own.clone())
+        };
+        let (Some(own), Some(other)) = (context_of(id), context_of(follows)) else { return };
+        if !own.is(&other) {
+            let other = other.with(|context| context.clone());
+            // That of another task is noted in the report.
+            let _ = own.with(|own| own.join(other));
+        }
+    }
+
+    fn on_event(&self, event: &tracing_core::Event<'_>, registry: layer::Context<'_, S>) {
+        unless_reporting(|| {
+            let span = registry
+                .event_span(event)
+                .and_then(|span| span.extensions().get::<SpanContext>().map(|context| context.own.clone()));
+            let Some(context) = span.or_else(SharedContext::current) else { return };
+            let metadata = event.metadata();
+            let mut message = Message(None);
+            event.record(&mut message);
+            let label = message.0.as_deref().unwrap_or(metadata.name());
+            context.with(|context| {
+                send(context, &self.tracer, metadata, label, |report| event.record(&mut Lines(report)));
+            });
+        });
+    }
+
+    fn on_enter(&self, id: &Id, registry: layer::Context<'_, S>) {
+        let Some(span) = registry.span(id) else { return };
+        let Some(own) = span.extensions().get::<SpanContext>().map(|context| context.own.clone()) else {
+            return;
+        };
+        ENTERED.with_borrow_mut(|entered| entered.enter(id.into_u64(), &own));
+    }
+
+    fn on_exit(&self, id: &Id, _: layer::Context<'_, S>) {
+        // At the end of a thread there may be none any more.
+        let _ = ENTERED.try_with(|entered| entered.borrow_mut().exit(id.into_u64()));
+    }
+
+    fn on_close(&self, id: Id, registry: layer::Context<'_, S>) {
+        let Some(span) = registry.span(&id) else { return };
+        let Some(SpanContext { own, above, late }) = span.extensions_mut().remove() else { return };
+        unless_reporting(|| {
+            let metadata = span.metadata();
+            let mut context = own.into_inner();
+            send(&mut context, &self.tracer, metadata, &format!("{} ends", metadata.name()), |event| {
+                for (name, value) in &late {
+                    event.add(name, value);
+                }
+            });
+            if let Some(above) = above {
+                // It is the same task.
+                let _ = above.with(|above| above.join(context));
+            }
+        });
+    }
+}
+
+/// The field that is the label of an event.
+const MESSAGE: &str = "message";
+
+struct Message(Option<String>);
+
+impl Visit for Message {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == MESSAGE {
+            self.0 = Some(value.to_owned());
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() == MESSAGE {
+            self.0 = Some(format!("{value:?}"));
+        }
+    }
+}
+
+/// Writes fields as lines.
+struct Lines<'l, 'e>(&'l mut Event<'e>);
+
+impl Visit for Lines<'_, '_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() != MESSAGE {
+            self.0.add(field.name(), value);
+        }
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        if field.name() != MESSAGE {
+            self.0.add(field.name(), format_args!("{value:?}"));
+        }
+    }
+}
+
+/// Keeps fields until the span ends.
+struct Late<'l>(&'l mut Vec<(&'static str, String)>);
+
+impl Late<'_> {
+    fn set(&mut self, field: &Field, value: String) {
+        match self.0.iter_mut().find(|late| late.0 == field.name()) {
+            Some(late) => late.1 = value,
+            None => self.0.push((field.name(), value)),
+        }
+    }
+}
+
+impl Visit for Late<'_> {
+    fn record_str(&mut self, field: &Field, value: &str) {
+        self.set(field, value.to_owned());
+    }
+
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.set(field, format!("{value:?}"));
+    }
+}

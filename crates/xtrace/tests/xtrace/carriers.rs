@@ -1,0 +1,215 @@
+//! Metadata in messages of HTTP and in propagators of OpenTelemetry.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::{self, Poll, Waker};
+
+use http::{HeaderMap, Request, Response};
+use ichnos_testing::cases;
+use ichnos_xtrace::carrier::binary;
+use ichnos_xtrace::carrier::http::{Headers, TRACE_PARENT, TRACE_STATE, X_TRACE, extract, inject};
+use ichnos_xtrace::carrier::opentelemetry::XTracePropagator;
+use ichnos_xtrace::carrier::tower::{ClientLayer, ServerLayer};
+use ichnos_xtrace::option::Severity;
+use ichnos_xtrace::propagation::{Collected, InContext, SharedContext};
+use ichnos_xtrace::{Context, Metadata, Tracer};
+use opentelemetry::propagation::TextMapPropagator;
+use opentelemetry::trace::{SpanContext, SpanId, TraceContextExt, TraceState};
+use tower::{Layer, Service, ServiceExt, service_fn};
+
+use crate::propagation::{Parsed, edges, parsed};
+use crate::support::{bytes, metadata};
+
+fn block_on<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    let mut waker = task::Context::from_waker(Waker::noop());
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut waker) {
+            return output;
+        }
+    }
+}
+
+/// A client and a server, with nothing between them.
+fn service(
+    tracer: &Arc<Tracer>,
+    headers: Headers,
+) -> impl Service<Request<()>, Response = Response<()>, Error = Infallible, Future: Unpin> + Clone {
+    let handler = {
+        let tracer = Arc::clone(tracer);
+        service_fn(move |request: Request<()>| {
+            let tracer = Arc::clone(&tracer);
+            Box::pin(async move {
+                let label = format!("work {}", request.uri().path());
+                Context::with_current(|context| context.event(&tracer, &label).send()).unwrap().unwrap();
+                Ok(Response::new(()))
+            })
+        })
+    };
+    let server = ServerLayer::new(Arc::clone(tracer)).with_headers(headers).layer(handler);
+    ClientLayer::new(Arc::clone(tracer)).with_headers(headers).layer(server)
+}
+
+fn request(path: &str) -> Request<()> {
+    Request::get(path).body(()).unwrap()
+}
+
+#[test]
+fn a_request_and_its_response() {
+    for headers in [Headers::XTrace, Headers::XTraceAndW3c] {
+        let collected = Collected::default();
+        let tracer = Arc::new(Tracer::new(collected.clone()));
+        let context = SharedContext::new(Context::start());
+        context.with(|context| context.event(&tracer, "begin").send()).unwrap();
+        let client = service(&tracer, headers);
+        let response = block_on(client.oneshot(request("/a")).in_context(context.clone())).unwrap();
+        assert!(response.headers().contains_key(X_TRACE));
+        context.with(|context| context.event(&tracer, "end").send()).unwrap();
+        let expected = [
+            "begin next client sends request",
+            "client receives response next end",
+            "client sends request next client receives response",
+            "client sends request next end",
+            "client sends request next server receives request",
+            "server receives request next work /a",
+            "server sends response next client receives response",
+            "work /a next server sends response",
+        ];
+        let reports = parsed(&collected);
+        assert_eq!(edges(&reports), expected);
+        let response = reports.iter().find(|report| report.label() == "server sends response").unwrap();
+        assert_eq!(response.get("Status"), Some("200"));
+    }
+}
+
+#[test]
+fn requests_at_the_same_time() {
+    let collected = Collected::default();
+    let tracer = Arc::new(Tracer::new(collected.clone()));
+    let context = SharedContext::new(Context::start());
+    let client = service(&tracer, Headers::XTrace);
+    let entered = context.enter();
+    let first = client.clone().oneshot(request("/1"));
+    let second = client.oneshot(request("/2"));
+    drop(entered);
+    block_on(async {
+        second.in_context(context.clone()).await.unwrap();
+        first.in_context(context.clone()).await.unwrap();
+    });
+    context.with(|context| context.event(&tracer, "end").send()).unwrap();
+    let reports = parsed(&collected);
+    assert_eq!(reports.len(), 11);
+    assert_eq!(reports[10].edges.len(), 2);
+}
+
+#[test]
+fn without_a_context() {
+    let collected = Collected::default();
+    let tracer = Arc::new(Tracer::new(collected.clone()));
+    block_on(service(&tracer, Headers::XTrace).oneshot(request("/"))).unwrap();
+    let reports = parsed(&collected);
+    let labels: Vec<_> = reports.iter().map(Parsed::label).collect();
+    assert_eq!(labels, ["server receives request", "work /", "server sends response"]);
+    assert!(reports[0].edges.is_empty());
+}
+
+fn headers(lines: &[(&str, &str)]) -> HeaderMap {
+    let mut map = HeaderMap::new();
+    for (name, value) in lines {
+        map.append(http::HeaderName::from_bytes(name.as_bytes()).unwrap(), value.parse().unwrap());
+    }
+    map
+}
+
+#[test]
+fn headers_of_both_kinds() {
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let x_trace = "10CAFEBABE01020304";
+    let both = Headers::XTraceAndW3c;
+    let text = |lines: &[(&str, &str)], kind| {
+        extract(&headers(lines), kind).map(|context| context.metadata().to_string())
+    };
+    assert_eq!(text(&[("X-Trace", x_trace), ("traceparent", parent)], both).as_deref(), Some(x_trace));
+    assert_eq!(text(&[("traceparent", parent)], Headers::XTrace), None);
+    let task = "0AF7651916CD43DD8448EB211C80319C00000000";
+    assert_eq!(text(&[("traceparent", parent)], both), Some(format!("1B{task}B7AD6B7169203331")));
+    assert_eq!(text(&[("traceparent", parent), ("traceparent", parent)], both), None);
+    // What breaks a rule is not there.
+    for bad in ["", "10CAFEBABE0102030400", "100000000001020304", "X", "2B"] {
+        assert_eq!(text(&[("X-Trace", bad)], both), None, "{bad}");
+    }
+    // A tracestate is passed on, and one that breaks a rule is not; both do not matter to the traceparent.
+    for (state, passed_on) in [("a=1,b=2", Some("a=1,b=2")), ("a=1,a=2", None), ("", None)] {
+        let context = extract(&headers(&[("traceparent", parent), ("tracestate", state)]), both).unwrap();
+        let mut next = headers(&[("tracestate", "old=1"), ("traceparent", "old")]);
+        inject(&context, &mut next, both);
+        assert_eq!(next.get(TRACE_PARENT).unwrap(), parent);
+        assert_eq!(next.get(TRACE_STATE).map(|state| state.to_str().unwrap()), passed_on);
+    }
+    let split = [("traceparent", parent), ("tracestate", "a=1"), ("tracestate", "b=2")];
+    assert_eq!(extract(&headers(&split), both).unwrap().trace_state(), "a=1,b=2");
+    // Before the first event there is no operation.
+    let mut map = HeaderMap::new();
+    inject(&Context::start(), &mut map, both);
+    assert!(map.contains_key(X_TRACE) && !map.contains_key(TRACE_PARENT));
+}
+
+#[test]
+fn http_and_opentelemetry_keep_metadata() {
+    let propagator = XTracePropagator::new();
+    assert_eq!(propagator.fields().collect::<Vec<_>>(), ["x-trace"]);
+    cases(3_000, |random| {
+        let Ok(metadata) = metadata(random).validate() else { return };
+        if !metadata.op_id().is_valid() {
+            return;
+        }
+        let mut map = HeaderMap::new();
+        inject(&Context::of(metadata.clone()), &mut map, Headers::XTraceAndW3c);
+        let back = extract(&map, Headers::XTrace).unwrap();
+        assert_eq!(*back.metadata(), metadata);
+        // By W3C alone, unless there are too many options.
+        map.remove(X_TRACE);
+        let back = extract(&map, Headers::XTraceAndW3c).unwrap();
+        assert_eq!((back.task_id(), back.metadata().op_id()), (metadata.task_id(), metadata.op_id()));
+
+        let carrier = HashMap::from([("x-trace".to_owned(), metadata.to_string())]);
+        let context = propagator.extract(&carrier);
+        let span = context.span().span_context().clone();
+        assert!(span.is_valid() && span.is_remote());
+        assert_eq!(span.is_sampled(), Severity::threshold_of(metadata.as_ref()) != Severity::NONE);
+        let mut next = HashMap::new();
+        propagator.inject_context(&context, &mut next);
+        let next = Metadata::parse(&next["x-trace"]).unwrap();
+        assert_eq!((next.task_id(), next.op_id()), (metadata.task_id(), metadata.op_id()));
+        if metadata.as_bytes().len() <= 128 {
+            assert_eq!(next, *metadata);
+        }
+        // A span below it has the same task.
+        let id: [u8; 8] = bytes(random, 8).try_into().unwrap();
+        let state: TraceState = span.trace_state().clone();
+        let below =
+            SpanContext::new(span.trace_id(), SpanId::from_bytes(id), span.trace_flags(), false, state);
+        let mut next = HashMap::new();
+        propagator.inject_context(&opentelemetry::Context::new().with_remote_span_context(below), &mut next);
+        let next = Metadata::parse(&next["x-trace"]).unwrap();
+        assert_eq!(next.task_id(), metadata.task_id());
+
+        let mut message = vec![];
+        binary::append(&metadata, &mut message);
+        message.extend_from_slice(b"rest");
+        assert_eq!(binary::split(&message).unwrap(), (metadata, &b"rest"[..]));
+    });
+    let nothing: HashMap<String, String> = HashMap::new();
+    assert!(!propagator.extract(&nothing).span().span_context().is_valid());
+    let mut next = HashMap::new();
+    propagator.inject_context(&opentelemetry::Context::new(), &mut next);
+    assert!(next.is_empty());
+    for bad in ["", "10CAFEBABE00000000", "100000000001020304", "2B"] {
+        let carrier = HashMap::from([("x-trace".to_owned(), bad.to_owned())]);
+        assert!(!propagator.extract(&carrier).span().span_context().is_valid());
+    }
+    assert!(binary::split(b"").is_err() && binary::split(&[0; 9]).is_err());
+}

@@ -1,0 +1,12 @@
+//! Tests of the crate as its users see it.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, missing_docs)]
+
+mod carriers;
+mod document;
+#[path = "../../examples/figure_1.rs"]
+mod figure_1;
+mod operations;
+mod propagation;
+mod properties;
+mod support;
+mod vectors;

@@ -1,0 +1,105 @@
+//! What the original C++ library made of 58 texts, compared with this crate.
+
+use std::fs;
+
+use ichnos_xtrace::Metadata;
+use ichnos_xtrace::metadata::Mode;
+
+use crate::support::{compare, traces};
+
+/// A text, and what the original library made of it, as it printed that; None if it was aborted.
+struct Vector {
+    text: String,
+    printed: Option<String>,
+}
+
+fn vectors() -> Option<Vec<Vector>> {
+    let directory = traces()?;
+    let texts = fs::read_to_string(directory.join("metadata-vectors.txt")).unwrap();
+    let outputs = fs::read_to_string(directory.join("metadata-vectors.reference-output.tsv")).unwrap();
+    assert_eq!(texts.lines().count(), outputs.lines().count());
+    let vectors = texts.lines().zip(outputs.lines()).map(|(text, output)| {
+        let (same, printed) = output.split_once('\t').unwrap();
+        assert_eq!(same, text);
+        let printed = (!printed.starts_with("ABORT")).then(|| printed.to_owned());
+        Vector { text: text.to_owned(), printed }
+    });
+    Some(vectors.collect())
+}
+
+/// What the original library would print.
+fn print(metadata: &Metadata) -> String {
+    let borrowed = metadata.as_ref();
+    // It counts each byte of padding as an option.
+    let options = metadata.options().count() + borrowed.padding().len();
+    format!(
+        "valid={}\tlen={}\ttask={}\top={}\tnopts={options}\toptlen={}\trepack={metadata}",
+        u8::from(metadata.is_valid()),
+        metadata.as_bytes().len(),
+        metadata.task_id().as_bytes().len(),
+        metadata.op_id().as_bytes().len(),
+        borrowed.options_bytes().len(),
+    )
+}
+
+#[test]
+fn lenient_is_what_the_original_library_does() {
+    let Some(vectors) = vectors() else { return };
+    assert!(vectors.len() >= 58);
+    for Vector { text, printed } in &vectors {
+        let lenient = Metadata::parse_lenient(text.as_bytes());
+        match printed {
+            Some(printed) => assert_eq!(print(&lenient), *printed, "{text}"),
+            None => eprintln!("the original library was aborted by {text}; here it is {}", print(&lenient)),
+        }
+        // Both ways to it agree, from text and from bytes.
+        if let Ok(metadata) = Metadata::parse_with(text.as_bytes(), Mode::Lenient) {
+            assert_eq!(metadata, lenient);
+            let bytes: Vec<u8> = (0..text.len() / 2)
+                .map(|at| u8::from_str_radix(&text[2 * at..2 * at + 2], 16).unwrap())
+                .collect();
+            assert_eq!(Metadata::parse_bytes_with(&bytes, Mode::Lenient), Ok(metadata));
+        }
+    }
+}
+
+/// What the original library makes of a text in one word or two.
+fn by_library(printed: Option<&str>) -> String {
+    let Some(printed) = printed else { return "aborted".to_owned() };
+    let repacked = printed.split_once("repack=").unwrap().1;
+    if printed.starts_with("valid=1") { format!("`{repacked}`") } else { "invalid".to_owned() }
+}
+
+#[test]
+fn differences_from_the_document_are_known() {
+    let Some(vectors) = vectors() else { return };
+    let mut table = String::from(
+        "| text | original library, and lenient | strict | section that decides |\n|---|---|---|---|\n",
+    );
+    let mut same = 0;
+    for Vector { text, printed } in &vectors {
+        let (strict, section) = match Metadata::parse(text) {
+            Ok(metadata) if metadata.is_valid() => (format!("`{metadata}`"), "2.3.1 Option Format"),
+            Ok(_) => ("invalid".to_owned(), "2.2 TaskId"),
+            Err(error) => (format!("`{}` at byte {}", error.rule.name(), error.offset), error.rule.section()),
+        };
+        let library = by_library(printed.as_deref());
+        if strict == library
+            || library == "invalid" && !strict.starts_with("`1") && Metadata::parse(text).is_err()
+        {
+            same += 1;
+            continue;
+        }
+        let library = match printed {
+            Some(_) => library,
+            None => {
+                let lenient = Metadata::parse_lenient(text.as_bytes());
+                let lenient = if lenient.is_valid() { format!("`{lenient}`") } else { "invalid".to_owned() };
+                format!("{library}; lenient: {lenient}")
+            }
+        };
+        table += &format!("| `{text}` | {library} | {strict} | {section} |\n");
+    }
+    table += &format!("\nThe other {same} texts are the same in both.\n");
+    compare("metadata vectors", &table);
+}
