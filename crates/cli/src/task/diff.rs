@@ -116,7 +116,7 @@ fn print_json(
     let ids = |graph: &TaskGraph<'_>, nodes: &[u32]| -> Vec<String> {
         nodes.iter().filter_map(|node| graph.member(*node)).map(|member| member.id.to_string()).collect()
     };
-    document.put("times", json!([time(first).map(integer), time(second).map(integer)]));
+    document.put("times_ns", json!([time(first).map(integer), time(second).map(integer)]));
     document.put(
         "nodes",
         json!({ "both": diff.matched.len(), "same_history": diff.same_history, "first": ids(first, &diff.removed), "second": ids(second, &diff.added) }),
@@ -126,7 +126,7 @@ fn print_json(
         json!({
             "label": String::from_utf8_lossy(&step.label),
             "counts": step.counts,
-            "times": step.times.map(integer),
+            "times_ns": step.times.map(integer),
         })
     });
     document.put("steps", steps.collect::<Vec<Json>>());

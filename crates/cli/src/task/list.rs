@@ -93,12 +93,12 @@ pub(super) fn problems(task: &TaskSummary) -> String {
 }
 
 /// A task as JSON.
-pub(super) fn json(task: &TaskSummary) -> Object {
+fn json(task: &TaskSummary) -> Object {
     let mut object = Object::default();
     object.put("id", task.id.to_string());
     object.put("title", task.title.clone());
-    object.put_integer("begin", task.begin);
-    object.put_integer("end", task.end);
+    object.put_integer("begin_ns", task.begin);
+    object.put_integer("end_ns", task.end);
     for (name, number) in [
         ("nodes", task.nodes),
         ("edges", task.edges),
@@ -112,7 +112,7 @@ pub(super) fn json(task: &TaskSummary) -> Object {
         ("mentions", task.mentions),
         ("copies", task.copies),
         ("backward", task.backward),
-        ("most_backward", task.most_backward),
+        ("most_backward_ns", task.most_backward),
     ] {
         object.put(name, number);
     }

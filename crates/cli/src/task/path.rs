@@ -30,15 +30,15 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let whole = ends.and_then(|(first, last)| Some(graph.end(*last)? - graph.begin(*first)?));
     if args.report.json {
         let mut document = document("task-path");
-        document.put_integer("time", whole);
+        document.put_integer("time_ns", whole);
         let steps = path.iter().enumerate().filter_map(|(index, node)| {
             let member = graph.member(*node)?;
             Some(json!({
                 "id": member.id.to_string(),
                 "label": String::from_utf8_lossy(member.label),
                 "place": String::from_utf8_lossy(member.place),
-                "begin": graph.begin(*node).map(integer),
-                "time": step(index).map(integer),
+                "begin_ns": graph.begin(*node).map(integer),
+                "time_ns": step(index).map(integer),
             }))
         });
         document.put("steps", steps.collect::<Vec<Json>>());

@@ -2,10 +2,13 @@
 
 use ichnos::export::{GraphFormat, JoinedEvent, TaskSummary};
 
+use serde_json::Value as Json;
+
 use super::list::problems;
 use super::{duration, find, graph, read, text};
 use crate::args::{Global, TaskOne};
 use crate::exit::{Exit, Failure};
+use crate::json::document;
 use crate::output;
 use crate::report::Report;
 use crate::style::{Paint, count};
@@ -24,8 +27,11 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     if args.report.json {
         let mut json = Vec::new();
         graph.write(GraphFormat::Json, &mut json)?;
-        let json = serde_json::from_slice(&json).map_err(|error| Failure::new(error.to_string()))?;
-        output::print_json(&json, args.report.integers.into())?;
+        let graph: Json = serde_json::from_slice(&json).map_err(|error| Failure::new(error.to_string()))?;
+        let mut document = document("task-show");
+        document.put_some("id", found.tasks.id(task).map(|id| id.to_string()));
+        document.put("graph", graph);
+        output::print_json(&document.json(), args.report.integers.into())?;
         return Ok(found.exit());
     }
     let paint = Paint::stdout(global.color);

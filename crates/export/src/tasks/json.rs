@@ -19,7 +19,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         push_string(&mut text, &String::from_utf8_lossy(member.label));
         text.extend_from_slice(b",\"place\":");
         push_string(&mut text, &String::from_utf8_lossy(member.place));
-        for (key, time) in [("begin", graph.begin(node)), ("end", graph.end(node))] {
+        for (key, time) in [("begin_ns", graph.begin(node)), ("end_ns", graph.end(node))] {
             if let Some(time) = time {
                 text.extend_from_slice(format!(",\"{key}\":").as_bytes());
                 number::push_i128(&mut text, time);
