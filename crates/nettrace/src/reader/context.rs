@@ -65,18 +65,22 @@ impl ContextShape {
         }
         index += 1;
         if self.has_activity {
-            values.replace_guid(SCOPE, index + 1, guid_at(&file.bytes, entry.activity));
+            values.replace_guid(SCOPE, index + 1, guid_before(&file.bytes, entry.payload, entry.activity));
             index += 1;
         }
         index += 1;
         if self.has_related_activity {
-            values.replace_guid(SCOPE, index + 1, guid_at(&file.bytes, entry.related_activity));
+            values.replace_guid(
+                SCOPE,
+                index + 1,
+                guid_before(&file.bytes, entry.payload, entry.related_activity),
+            );
         }
     }
 
     #[inline(never)]
     fn write_all(self, values: &mut EventValues, file: &TraceFile, entry: &Entry, stack: Option<u32>) {
-        let guid = |at: u64| FieldValue::Guid(guid_at(&file.bytes, at));
+        let guid = |before: u32| FieldValue::Guid(guid_before(&file.bytes, entry.payload, before));
         values.clear();
         values.begin(Scope::CommonContext);
         values.push(entry.thread);
@@ -99,9 +103,10 @@ pub(super) fn push_optional<'v>(values: &mut EventValues, value: Option<impl Int
     }
 }
 
-/// The GUID at this place of the file.
+/// The GUID this far before a payload.
 #[inline(always)]
-fn guid_at(bytes: &[u8], at: u64) -> Uuid {
+fn guid_before(bytes: &[u8], payload: u64, before: u32) -> Uuid {
+    let at = payload.saturating_sub(before.into());
     let bytes = bytes.get(at as usize..).and_then(|bytes| bytes.first_chunk::<16>());
     bytes.map_or_else(Uuid::nil, |bytes| Uuid::from_bytes_le(*bytes))
 }

@@ -11,10 +11,10 @@ pub(crate) struct Entry {
     pub(crate) capture_thread: u64,
     /// Where the payload begins in the file; of a gap, the time of the event before it.
     pub(crate) payload: u64,
-    /// Where the id of the activity is in the file; 0 if there is none.
-    pub(crate) activity: u64,
-    /// Where the id of the related activity is in the file.
-    pub(crate) related_activity: u64,
+    /// How many bytes before the payload the id of the activity is, in the same block; 0 if there is none.
+    pub(crate) activity: u32,
+    /// The same of the id of the related activity.
+    pub(crate) related_activity: u32,
     /// Size of the payload in bytes; of a gap, how many events are missing, 0 if that is not known.
     pub(crate) length: u32,
     /// Index of the kind of event; [`GAP`] or [`UNKNOWN_CLASS`].
@@ -174,7 +174,9 @@ impl Pending {
         let early = order.partition_point(|(timestamp, _)| *timestamp < *bound);
         let count = self.count_to_release(early, all);
         let Self { waiting, ready, order, .. } = self;
-        ready.extend(order.iter().filter_map(|(_, index)| waiting.get(*index as usize).copied()));
+        // All of them are there; as many as are expected are written without a look at the room left.
+        let nothing = Entry::default();
+        ready.extend(order.iter().map(|(_, index)| *waiting.get(*index as usize).unwrap_or(&nothing)));
         waiting.clear();
         waiting.extend(ready.drain(count.min(ready.len())..));
         self.is_ascending = true;

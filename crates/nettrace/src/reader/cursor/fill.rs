@@ -377,8 +377,8 @@ impl EventCursor {
                 thread(row.capture_thread)
             },
             payload: row.payload.start as u64,
-            activity: row.activity as u64,
-            related_activity: row.related_activity as u64,
+            activity: before_payload(row, row.activity),
+            related_activity: before_payload(row, row.related_activity),
             length: row.payload.len() as u32,
             class: self.kinds.get(row.metadata_id),
             processor: row.processor,
@@ -386,4 +386,10 @@ impl EventCursor {
             labels: row.label_list,
         }
     }
+}
+
+/// How many bytes before the payload something in the same block is; 0 if it is nowhere.
+#[inline(always)]
+fn before_payload(row: &EventRow, at: usize) -> u32 {
+    if at == 0 { 0 } else { u32::try_from(row.payload.start.saturating_sub(at)).unwrap_or(0) }
 }
