@@ -36,18 +36,13 @@ pub(crate) const fn is_digit(byte: u8) -> bool {
 /// Decodes pairs of digits until one of both is at its end; None if something is not a digit.
 #[inline]
 pub(crate) fn decode(text: &[u8], out: &mut [u8]) -> Option<()> {
-    let (lines, pairs) = text.as_chunks::<16>();
-    let (places, _) = out.as_chunks_mut::<8>();
+    let (lines, places) = (text.as_chunks::<16>().0, out.as_chunks_mut::<8>().0);
     let count = lines.len().min(places.len());
     let mut bad = 0;
     for (line, place) in lines.iter().zip(places) {
         bad |= decode_16(line, place);
     }
-    let (text, out) = if count == lines.len() {
-        (pairs, &mut out[8 * count..])
-    } else {
-        (&text[16 * count..], &mut out[8 * count..])
-    };
+    let (text, out) = (&text[16 * count..], &mut out[8 * count..]);
     if bad != 0 {
         return None;
     }
@@ -93,4 +88,32 @@ pub(crate) fn encode(bytes: &[u8], out: &mut [u8]) {
 #[inline]
 pub(crate) fn as_str(text: &[u8]) -> &str {
     core::str::from_utf8(text).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_length_and_every_byte() {
+        for length in 0..40 {
+            let bytes: Vec<u8> = (0..length).map(|index| (index * 37 + 11) as u8).collect();
+            let mut text = vec![0; 2 * length];
+            encode(&bytes, &mut text);
+            let mut out = vec![0xEE; length + 3];
+            assert_eq!(decode(&text, &mut out), Some(()));
+            assert_eq!(out[..length], bytes);
+            assert_eq!(out[length..], [0xEE; 3]);
+            let small: Vec<u8> = text.to_ascii_lowercase();
+            assert_eq!(decode(&small, &mut out[..length / 2]), Some(()));
+            for at in 0..text.len() {
+                for other in 0..=255 {
+                    let right = std::mem::replace(&mut text[at], other);
+                    let result = decode(&text, &mut out);
+                    assert_eq!(result.is_some(), other.is_ascii_hexdigit(), "{other} at {at}");
+                    text[at] = right;
+                }
+            }
+        }
+    }
 }
