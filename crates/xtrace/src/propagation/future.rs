@@ -38,6 +38,9 @@ impl<F: Future> Future for WithContext<F> {
 }
 
 /// Gives futures a context.
+///
+/// # For implementations
+/// All futures have it, so that there is nothing to implement.
 pub trait InContext: Future + Sized {
     /// The same future, with a context that is the current one of the thread whenever the future is polled. Keep a
     /// clone of a [`SharedContext`] to go on with it when the future is done.
