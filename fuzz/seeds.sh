@@ -7,7 +7,7 @@ fixtures=../crates/ctf/tests/fixtures
 ust=../examples/hello-lttng/trace/ust/uid/65534/64-bit
 ctf2=../examples/hello-ctf2/trace
 
-for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata; do
+for target in tsdl prop1 prop2 spec2 packetized packets index trace generated archive log legacy printf nettrace_v3 nettrace_v4 nettrace_v6 xtrace_metadata xtrace_reports; do
 	mkdir -p corpus/$target
 done
 cp $fixtures/prop1/*.json metadata/prop1.json corpus/prop1
@@ -164,8 +164,29 @@ for i, one in enumerate(texts):
 (corpus / "xtrace_metadata/future").write_text(f"cc{parent[2:]}-what\n")
 (corpus / "xtrace_metadata/edge").write_text("0A0A0A0A, down, 0xF8E6")
 with open("corpus/xtrace.dict", "w") as file:
-    for word in [*texts, parent, "xtrace=", "sw=", "2B", "00-", "-01", ", up", ", next", "0xF8E6"]:
+    keys = ["X-Trace: ", "Edge: ", "Timestamp: ", "Severity: ", "ChainId: 0x", "ProcessID: ", "Escaped: 1", "reports", "version"]
+    for word in [*texts, parent, "xtrace=", "sw=", "2B", "00-", "-01", ", up", ", next", "0xF8E6", *keys]:
         file.write(f'"{word}"\n')
+    for word in ["X-Trace Report ver 1.0\\x0A", "\\x0A\\x0A", "\\x0D\\x0A", "{\\x22", "\\x22:[\\x22", "\\x22]}", "\\xEF\\xBB\\xBF"]:
+        file.write(f'"{word}"\n')
+example = pathlib.Path("../examples/hello-xtrace/proxy.reports").read_bytes()
+objects = []
+for report in example.decode().split("\n\n"):
+    lines = [line.split(": ", 1) for line in report.split("\n")[1:] if line]
+    objects.append({key: [value for name, value in lines if name == key] for key, _ in lines})
+reports = {
+    "text": example,
+    "crlf": example.replace(b"\n", b"\r\n"),
+    "crowded": b"\xef\xbb\xbfstray\n" + example.replace(b"\n\n", b"\n"),
+    "json": json.dumps([{"id": "a", "reports": objects, "z": 1}]).encode(),
+    "lines": "\n".join(json.dumps(one, indent=1) for one in objects).encode(),
+    "single": json.dumps([{key: values[0] for key, values in one.items()} for one in objects]).encode(),
+}
+for i, (name, file) in enumerate(reports.items()):
+    (corpus / "xtrace_reports" / name).write_bytes(bytes([i]) + file)
+    broken = bytearray(file[:700])
+    broken[200] ^= 0x11
+    (corpus / "xtrace_reports" / f"{name}-broken").write_bytes(bytes([i]) + broken)
 
 words = set()
 for path in pathlib.Path("../crates/ctf/src/metadata").rglob("*.rs"):

@@ -6,6 +6,7 @@ pub mod generator;
 pub mod lttng;
 pub mod nettrace;
 pub mod xtrace;
+pub mod xtrace_reports;
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::{self, Write};

@@ -10,4 +10,6 @@ pub const FORMATS: &[&dyn Format] = &[
     &ichnos_fuchsia::FuchsiaLog,
     #[cfg(feature = "nettrace")]
     &ichnos_nettrace::Nettrace,
+    #[cfg(feature = "xtrace")]
+    &ichnos_xtrace::XTrace,
 ];

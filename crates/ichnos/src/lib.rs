@@ -18,7 +18,7 @@
 //! unasked.
 //!
 //! # Features
-//! There is one for each format, with the name of the format: `ctf` and `fuchsia-log`, both on by default.
+//! There is one for each format, with the name of the format, all on by default.
 //! [`FORMATS`] lists those that are on.
 #![forbid(unsafe_code)]
 
@@ -42,6 +42,8 @@ pub use ichnos_fuchsia as fuchsia;
 pub use ichnos_io as io;
 pub use ichnos_io::{Format, FormatOption, OptionError, OptionKind, OptionValue, Refused};
 pub use ichnos_model as model;
+#[cfg(feature = "xtrace")]
+pub use ichnos_xtrace as xtrace;
 pub use open_options::OpenOptions;
 pub use reader::{IntersectionError, Merged, Reader};
 pub use session::{NoTrace, OpenError, Session, UncorrelatedClocks, listen, open};

@@ -1,6 +1,6 @@
 //! Nothing is allocated for an event, be it read, merged or written: a binary of its own, whose allocator
 //! counts.
-#![cfg(all(feature = "ctf", feature = "fuchsia-log"))]
+#![cfg(all(feature = "ctf", feature = "fuchsia-log", feature = "xtrace"))]
 // Helpers of tests are tests.
 #![allow(clippy::unwrap_used)]
 
@@ -32,13 +32,16 @@ impl TextWriter for Nowhere {
     }
 }
 
-/// A trace of LTTng with two data streams, and a log that repeats its records.
-fn inputs(directory: &Path) -> [PathBuf; 2] {
+/// A trace of LTTng with two data streams, a log and reports that repeat their records.
+fn inputs(directory: &Path) -> [PathBuf; 3] {
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     let log = std::fs::read(examples.join("hello-fuchsia/boot.log")).unwrap();
     let long = directory.join("long.log");
     std::fs::write(&long, log.repeat(50)).unwrap();
-    [examples.join("hello-lttng"), long]
+    let reports = std::fs::read(examples.join("hello-xtrace/proxy.reports")).unwrap();
+    let many = directory.join("many.reports");
+    std::fs::write(&many, [&reports[..], b"\n"].concat().repeat(50)).unwrap();
+    [examples.join("hello-lttng"), long, many]
 }
 
 /// The number of events of a trace, and how many blocks of memory were allocated while the second half of them

@@ -22,6 +22,8 @@ mod hex;
 mod id;
 pub mod metadata;
 pub mod option;
+#[cfg(feature = "reader")]
+pub mod reader;
 #[cfg(feature = "alloc")]
 pub mod report;
 
@@ -36,6 +38,8 @@ pub use id::{IdError, OpId, TaskId};
 pub use metadata::{Invalid, Metadata, MetadataError, MetadataRef, ValidMetadata};
 #[cfg(feature = "propagation")]
 pub use propagation::{Context, Tracer};
+#[cfg(feature = "reader")]
+pub use reader::XTrace;
 #[cfg(feature = "tracing")]
 pub use tracing_layer::OperationLayer;
 

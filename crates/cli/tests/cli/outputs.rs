@@ -75,6 +75,12 @@ fn fuchsia() {
 }
 
 #[test]
+fn xtrace() {
+    let _transcript = transcript!();
+    print_all(root(), "examples/hello-xtrace", &[]);
+}
+
+#[test]
 fn several_families() {
     let _transcript = transcript!();
     let paths = ["examples/hello-ctf2", "examples/hello-fuchsia"];

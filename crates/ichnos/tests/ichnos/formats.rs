@@ -9,6 +9,7 @@ const ALL: &[(&str, bool, &str)] = &[
     ("ctf", cfg!(feature = "ctf"), "hello-lttng"),
     ("fuchsia-log", cfg!(feature = "fuchsia-log"), "hello-fuchsia"),
     ("nettrace", cfg!(feature = "nettrace"), "hello-dotnet/hello.nettrace.zst"),
+    ("xtrace", cfg!(feature = "xtrace"), "hello-xtrace"),
 ];
 
 #[test]

@@ -1,7 +1,32 @@
 //! Reports: what happened in an operation, as text.
+//!
+//! - [`Reports`] finds the reports in a text, and [`Report::lines`] their lines, without copying or allocating
+//!   anything.
+//! - [`JsonReports`] reads the JSON that servers have made of reports.
+//! - [`ReportWriter`] writes reports.
+//!
+//! A report is a first line, [`HEAD`], and lines of a key, a colon and a value, in which keys repeat. It ends at
+//! an empty line, at the first line of another report, or where the text ends.
 
+mod escape;
+mod json;
+mod line_buffer;
+mod parse;
+mod rule;
+mod timestamp;
 mod writer;
 
+pub use escape::unescape;
+pub use json::JsonReports;
+pub use line_buffer::{BufferedLine, LineBuffer};
+pub use parse::{Line, Part, Report, ReportLines, Reports};
+pub use rule::{ReportFault, ReportRule};
+pub use timestamp::parse_timestamp;
 pub use writer::{HEAD, ReportWriter};
 #[cfg(feature = "propagation")]
 pub(crate) use writer::{Lines, plain_lines};
+
+/// The most bytes of a report that is read as a whole: 16 MiB. Senders of the original libraries allow 4 KiB.
+pub const MAX_REPORT_LENGTH: usize = 16 << 20;
+/// The most lines of such a report: 65,536.
+pub const MAX_REPORT_LINES: usize = 1 << 16;

@@ -1,6 +1,7 @@
 //! The tables of `docs/xtrace.md` that come from the program.
 
 use ichnos_xtrace::metadata::Rule;
+use ichnos_xtrace::report::ReportRule;
 
 use crate::support::compare;
 
@@ -11,4 +12,14 @@ fn rules_are_those_of_the_document() {
         table += &format!("| `{}` | {} | {} |\n", rule.name(), rule.statement(), rule.section());
     }
     compare("metadata rules", &table);
+}
+
+#[test]
+fn rules_of_reports_are_those_of_the_document() {
+    let mut table = String::from("| rule | statement | told |\n|---|---|---|\n");
+    for rule in ReportRule::ALL {
+        let told = if rule.is_fatal() { "always" } else { "by `check`" };
+        table += &format!("| `{}` | {} | {told} |\n", rule.name(), rule.statement());
+    }
+    compare("report rules", &table);
 }

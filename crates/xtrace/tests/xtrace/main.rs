@@ -8,5 +8,7 @@ mod figure_1;
 mod operations;
 mod propagation;
 mod properties;
+mod reader;
+mod reports;
 mod support;
 mod vectors;

@@ -1,0 +1,245 @@
+//! Classes: what a report consists of, in the words of the model.
+
+use std::sync::{Arc, LazyLock};
+
+use ichnos_model::{
+    BitField, ByteOrder, CauseKind, ClockClass, DataStreamClass, DisplayBase, EventRecordClass, FieldClass,
+    FieldKind, FieldLocation, IntegerProperties, Length, LevelScale, LevelStep, LogLevel, LogRole,
+    LogSeverity, LogText, Meaning, Meanings, Member, Scope, TraceClass,
+};
+
+use super::log_text;
+
+/// What a line says beyond its text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Role {
+    Metadata,
+    Edge,
+    Timestamp,
+    Chain,
+    Process,
+    Thread,
+    Severity,
+    /// The three of JSON without metadata.
+    TaskId,
+    EventId,
+    ParentEventId,
+    Other,
+}
+
+impl Role {
+    /// That of the lines of a key.
+    pub(super) fn of(key: &[u8]) -> Self {
+        match key {
+            b"X-Trace" => Self::Metadata,
+            b"Edge" => Self::Edge,
+            b"Timestamp" => Self::Timestamp,
+            b"ChainId" => Self::Chain,
+            b"ProcessID" => Self::Process,
+            b"ThreadID" => Self::Thread,
+            b"Severity" => Self::Severity,
+            b"TaskID" => Self::TaskId,
+            b"EventID" => Self::EventId,
+            b"ParentEventID" => Self::ParentEventId,
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Whether lines of a key are an array, however many there are: so that it is one in all classes.
+pub(super) fn is_list(key: &[u8]) -> bool {
+    matches!(key, b"Edge" | b"Option" | b"Tag" | b"ParentEventID")
+}
+
+/// Levels of syslog: 0 matters most.
+const SCALE: LevelScale = LevelScale(&[
+    LevelStep::new(2, LogLevel::Fatal),
+    LevelStep::new(3, LogLevel::Error),
+    LevelStep::new(4, LogLevel::Warn),
+    LevelStep::new(6, LogLevel::Info),
+    LevelStep::new(7, LogLevel::Debug),
+    LevelStep { up_to: i64::MAX, level: LogLevel::Trace, exact: None },
+]);
+
+/// The class of a trace before anything of it has been read. None if the offset of the clock does not fit.
+pub(super) fn trace_class(clock_offset: i128) -> Option<TraceClass> {
+    let mut clock = ClockClass::since_unix_epoch("timestamp");
+    clock.name = Some("timestamp".to_owned());
+    clock.description = Some("key Timestamp: nanoseconds since 1970".to_owned());
+    if i64::try_from(clock_offset).is_err() || !clock.add_offset(clock_offset) {
+        return None;
+    }
+    let stream = DataStreamClass {
+        default_clock: Some(0),
+        common_context: Some(Arc::new(common_context())),
+        ..DataStreamClass::default()
+    };
+    Some(TraceClass::new("X-Trace Report 1.0", [clock], [stream]))
+}
+
+/// What the metadata and the edges of a report say.
+fn common_context() -> FieldClass {
+    let text = || FieldClass::optional(FieldClass::string());
+    let texts = || FieldClass::optional(array_of_values(FieldClass::string()));
+    let chain =
+        IntegerProperties { preferred_base: DisplayBase::Hexadecimal, ..IntegerProperties::default() };
+    let bits = BitField::new(16, ByteOrder::LittleEndian, 8);
+    let chain = FieldClass::new(FieldKind::Integer { bits, integer: chain });
+    FieldClass::structure([
+        Member::new("task_id", text()),
+        Member::new("operation_id", text()),
+        Member::new("parents", texts()),
+        Member::new("predecessors", texts()),
+        Member::new("returns", texts()),
+        Member::new("chain_id", FieldClass::optional(chain)),
+    ])
+}
+
+/// What the members of [`common_context`] mean.
+fn insert_common_meanings(meanings: &mut Meanings) {
+    let all = [
+        Meaning::TaskId,
+        Meaning::OperationId,
+        Meaning::Cause(CauseKind::Parent),
+        Meaning::Cause(CauseKind::Predecessor),
+        Meaning::Cause(CauseKind::Return),
+    ];
+    for (index, meaning) in all.into_iter().enumerate() {
+        meanings.insert(Scope::CommonContext, index, meaning);
+    }
+}
+
+/// An array in a scope of values, which alone say how many elements it has.
+fn array_of_values(element: FieldClass) -> FieldClass {
+    FieldClass::new(FieldKind::Array {
+        element: Arc::new(element),
+        length: Length::Dynamic(Box::new(FieldLocation::of_values())),
+        minimum_alignment: 8,
+        element_aligns: true,
+    })
+}
+
+/// The key of the class of reports when there are too many classes, which is no key of a list of keys.
+pub(super) const ANY_KEY: &[u8] = &[0xff];
+
+/// A key of a report in the key of its class.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Key<'k> {
+    pub(super) name: &'k [u8],
+    /// Whether its lines are an array.
+    pub(super) is_array: bool,
+}
+
+/// Appends a key of a report to the key of its class.
+pub(super) fn push_key(key: &mut Vec<u8>, Key { name, is_array }: Key<'_>) {
+    key.push(u8::from(is_array));
+    key.extend_from_slice(&u32::try_from(name.len()).unwrap_or(u32::MAX).to_le_bytes());
+    key.extend_from_slice(name);
+}
+
+/// The keys in the key of a class.
+fn keys(mut key: &[u8]) -> impl Iterator<Item = Key<'_>> + Clone {
+    std::iter::from_fn(move || {
+        let (&[is_array, a, b, c, d], rest) = key.split_first_chunk()?;
+        let (name, rest) = rest.split_at_checked(u32::from_le_bytes([a, b, c, d]) as usize)?;
+        key = rest;
+        Some(Key { name, is_array: is_array == 1 })
+    })
+}
+
+/// The numbers that a report of these keys has in its specific context, in their order.
+pub(super) fn numbers<'k>(keys: impl Iterator<Item = Key<'k>> + Clone) -> impl Iterator<Item = Role> {
+    let has = move |role: Role| keys.clone().any(|key| Role::of(key.name) == role);
+    [Role::Process, Role::Thread, Role::Severity].into_iter().filter(move |role| has(*role))
+}
+
+/// Name and meaning of a number of the specific context.
+fn number(role: Role) -> (&'static str, Meaning) {
+    match role {
+        Role::Process => ("process_id", Meaning::Process),
+        Role::Thread => ("thread_id", Meaning::Thread),
+        _ => ("severity", Meaning::Severity),
+    }
+}
+
+/// The class of reports with a key that [`push_key`] wrote, or of [`ANY_KEY`].
+pub(super) fn class_of(key: &[u8]) -> EventRecordClass {
+    let mut meanings = Meanings::default();
+    insert_common_meanings(&mut meanings);
+    let mut role = LogRole::new(LogSeverity::Unknown, SCALE);
+    let is_any = key == ANY_KEY;
+    let all = [Role::Process, Role::Thread, Role::Severity];
+    let of_key = numbers(keys(key)).collect::<Vec<_>>();
+    let mut context = Vec::new();
+    for number_role in all.into_iter().filter(|role| is_any || of_key.contains(role)) {
+        let (name, meaning) = number(number_role);
+        meanings.insert(Scope::SpecificContext, context.len(), meaning);
+        context.push(Member::new(name, FieldClass::optional(FieldClass::unsigned(64))));
+        if meaning == Meaning::Severity {
+            role.severity = LogSeverity::Member;
+        }
+    }
+    let mut members = Vec::new();
+    if is_any {
+        let text = || FieldClass::string();
+        let line = FieldClass::structure([Member::new("key", text()), Member::new("value", text())]);
+        meanings.insert(Scope::Payload, 0, Meaning::Rendered);
+        members.push(Member::new("lines", array_of_values(line)));
+        role.text = Some(LogText { write: log_text::write });
+    } else {
+        // Classes are the same for all members of a kind.
+        static TEXT: LazyLock<Arc<FieldClass>> = LazyLock::new(|| Arc::new(FieldClass::string()));
+        static TEXTS: LazyLock<Arc<FieldClass>> =
+            LazyLock::new(|| Arc::new(array_of_values(FieldClass::string())));
+        let message = [&b"Label"[..], b"Operation", b"Title"]
+            .into_iter()
+            .find(|name| keys(key).any(|key| key.name == *name && !key.is_array));
+        for key in keys(key) {
+            if let Some(meaning) = meaning_of(key, message) {
+                meanings.insert(Scope::Payload, members.len(), meaning);
+            }
+            let class = if key.is_array { &TEXTS } else { &TEXT };
+            members.push(Member::new(String::from_utf8_lossy(key.name), Arc::clone(class)));
+        }
+    }
+    let structure = |members: Vec<Member>| Arc::new(FieldClass::structure(members));
+    EventRecordClass {
+        id: id_of(key).into(),
+        name: Some("report".to_owned()),
+        specific_context: Some(context).filter(|context| !context.is_empty()).map(structure),
+        payload: Some(structure(members)),
+        meanings,
+        log: Some(Arc::new(role)),
+        ..EventRecordClass::default()
+    }
+}
+
+/// What the lines of a key mean; `message` is the key of the message.
+fn meaning_of(key: Key<'_>, message: Option<&[u8]>) -> Option<Meaning> {
+    // The contexts have what these say.
+    if Role::of(key.name) != Role::Other {
+        return Some(Meaning::Rendered);
+    }
+    if key.is_array {
+        return None;
+    }
+    Some(match key.name {
+        name if Some(name) == message => Meaning::Message,
+        b"Host" => Meaning::Machine,
+        b"Agent" => Meaning::Component,
+        b"Class" => Meaning::Tag,
+        b"ProcessName" => Meaning::ProcessName,
+        b"ThreadName" => Meaning::Thread,
+        b"Source" => Meaning::File,
+        _ => return None,
+    })
+}
+
+/// The id of a class depends on nothing but its key, so that it is the same wherever it is met first: the
+/// hash FNV-1a, of which 48 bits are kept.
+fn id_of(key: &[u8]) -> u64 {
+    let hash = key.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    (hash ^ hash >> 48) & 0xffff_ffff_ffff
+}

@@ -1,0 +1,330 @@
+//! Makes an event of the lines of a report.
+
+use std::collections::VecDeque;
+use std::ops::Range;
+use std::sync::Arc;
+
+use ichnos_model::{DynamicClass, EventValues, FieldValue, Scope, Trace};
+
+use super::class::Role;
+use super::shape::{KeySequence, Shape, Shapes};
+use crate::dialect::Version2;
+use crate::hex;
+use crate::metadata::Mode;
+use crate::option::ChainId;
+use crate::report::{ReportFault, ReportRule, parse_timestamp};
+use crate::{Edge, EdgeKind, Metadata, OpId, TaskId};
+
+/// A line: where in some bytes its value is, and where it begins in the file.
+#[derive(Debug)]
+struct Value {
+    range: Range<usize>,
+    offset: usize,
+}
+
+/// What the lines of a report say.
+#[derive(Debug, Default)]
+struct Said {
+    task: Option<TaskId>,
+    operation: Option<OpId>,
+    chain: Option<u16>,
+    /// By number: the process, the thread, the severity.
+    numbers: [Option<u64>; 3],
+    /// What came before, and how the report follows it.
+    causes: Vec<(EdgeKind, OpId)>,
+    has_metadata: bool,
+}
+
+impl Said {
+    fn clear(&mut self) {
+        let mut causes = std::mem::take(&mut self.causes);
+        causes.clear();
+        *self = Self { causes, ..Self::default() };
+    }
+}
+
+/// Makes events of reports, in memory that is reused.
+#[derive(Debug)]
+pub(super) struct EventMaker {
+    trace: Arc<Trace>,
+    /// Tell all rules that are broken.
+    check: bool,
+    shapes: Shapes,
+    keys: KeySequence,
+    lines: Vec<Value>,
+    said: Said,
+    /// The event.
+    pub(super) values: EventValues,
+    pub(super) class: Option<Arc<DynamicClass>>,
+    pub(super) cycles: Option<u64>,
+    /// What is wrong with the report.
+    pub(super) faults: VecDeque<ReportFault>,
+}
+
+impl EventMaker {
+    pub(super) fn new(trace: Arc<Trace>, check: bool, most_shapes: usize) -> Self {
+        Self {
+            trace,
+            check,
+            shapes: Shapes::new(most_shapes),
+            keys: KeySequence::default(),
+            lines: Vec::new(),
+            said: Said::default(),
+            values: EventValues::default(),
+            class: None,
+            cycles: None,
+            faults: VecDeque::new(),
+        }
+    }
+
+    /// Reports a broken rule, if it matters or all are wanted.
+    pub(super) fn fault(&mut self, rule: ReportRule, offset: usize, statement: impl FnOnce() -> String) {
+        if rule.is_fatal() || self.check {
+            let statement = statement();
+            self.faults.push_back(ReportFault::new(rule, offset, statement));
+        }
+    }
+
+    /// The same where the statement of the rule and what was found say all.
+    fn found(&mut self, rule: ReportRule, offset: usize, found: &[u8]) {
+        self.fault(rule, offset, || format!("{}, but there is `{}`", rule.statement(), shorten(found)));
+    }
+
+    /// Begins a report.
+    pub(super) fn begin(&mut self) {
+        self.keys.clear();
+        self.lines.clear();
+    }
+
+    /// Takes a line: its key, where its value is in the bytes that [`EventMaker::finish`] is given, and where in the
+    /// file.
+    #[inline]
+    pub(super) fn line(&mut self, key: &[u8], range: Range<usize>, offset: usize) {
+        self.keys.push(key);
+        self.lines.push(Value { range, offset });
+    }
+
+    /// Makes the event of a report that begins at this offset; false if the limits are too low for any class.
+    pub(super) fn finish(&mut self, bytes: &[u8], offset: usize) -> bool {
+        self.values.clear();
+        self.said.clear();
+        (self.class, self.cycles) = (None, None);
+        let Some(shape) = self.shapes.get(&self.keys, &self.trace) else { return false };
+        self.class = Some(Arc::clone(&shape.class));
+        self.understand(&shape, bytes, offset);
+        self.push_contexts(&shape);
+        self.push_payload(&shape, bytes);
+        true
+    }
+
+    /// Reads what lines say beyond their texts.
+    fn understand(&mut self, shape: &Shape, bytes: &[u8], offset: usize) {
+        let lines = std::mem::take(&mut self.lines);
+        for (line, role) in lines.iter().zip(&shape.roles) {
+            if *role != Role::Other {
+                self.understand_line(*role, bytes.get(line.range.clone()).unwrap_or_default(), line.offset);
+            }
+        }
+        self.lines = lines;
+        if !self.said.has_metadata && self.said.operation.is_none() {
+            let rule = ReportRule::MetadataMissing;
+            self.fault(rule, offset, || format!("{}, but there is none", rule.statement()));
+        }
+    }
+
+    fn understand_line(&mut self, role: Role, value: &[u8], offset: usize) {
+        match role {
+            Role::Metadata if self.said.has_metadata => self.found(ReportRule::MetadataOnce, offset, value),
+            Role::Metadata => self.metadata(value, offset),
+            Role::Edge => self.edge(value, offset),
+            Role::Timestamp if self.cycles.is_none() => {
+                self.cycles = parse_timestamp(value);
+                if self.cycles.is_none() {
+                    self.found(ReportRule::Timestamp, offset, value);
+                }
+            }
+            Role::Chain => {
+                let digits = value.strip_prefix(b"0x").or_else(|| value.strip_prefix(b"0X"));
+                let chain = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+                let chain = chain.filter(|digits| !digits.starts_with('+'));
+                match chain.and_then(|digits| u16::from_str_radix(digits, 16).ok()) {
+                    Some(chain) => self.said.chain = Some(chain),
+                    None => self.found(ReportRule::Number, offset, value),
+                }
+            }
+            Role::Process => self.said.numbers[0] = self.said.numbers[0].or_else(|| leading_number(value)),
+            Role::Thread => self.said.numbers[1] = self.said.numbers[1].or_else(|| number(value)),
+            Role::Severity => match number(value).filter(|level| *level <= u64::from(u8::MAX)) {
+                Some(level) => self.said.numbers[2] = self.said.numbers[2].or(Some(level)),
+                None => self.found(ReportRule::Number, offset, value),
+            },
+            Role::TaskId => self.said.task = self.said.task.or_else(|| TaskId::from_hex(value).ok()),
+            Role::EventId => self.said.operation = self.said.operation.or_else(|| decimal_id(value)),
+            Role::ParentEventId => {
+                // Nothing says how operations follow each other there.
+                let cause = decimal_id(value).map(|operation| (EdgeKind::Next, operation));
+                self.said.causes.extend(cause);
+            }
+            Role::Timestamp | Role::Other => {}
+        }
+    }
+
+    fn metadata(&mut self, value: &[u8], offset: usize) {
+        self.said.has_metadata = true;
+        let metadata = match Metadata::parse_with(value, Mode::Strict) {
+            Ok(metadata) => metadata,
+            Err(error) => match Metadata::parse_with(value, Mode::Lenient) {
+                Ok(metadata) => {
+                    let rule = ReportRule::MetadataStrict;
+                    self.fault(rule, offset, || format!("{}: {error}", rule.statement()));
+                    metadata
+                }
+                Err(_) => {
+                    if let Ok(metadata) = Version2::parse(value) {
+                        return self.ids(metadata.task_id(), metadata.op_id(), value, offset);
+                    }
+                    let rule = ReportRule::Metadata;
+                    return self.fault(rule, offset, || {
+                        format!("{}; in `{}`, {error}", rule.statement(), shorten(value))
+                    });
+                }
+            },
+        };
+        let metadata = metadata.as_ref();
+        if self.said.chain.is_none() {
+            self.said.chain = ChainId::of(metadata).ok().flatten().map(|chain| chain.0);
+        }
+        self.ids(metadata.task_id(), metadata.op_id(), value, offset);
+    }
+
+    fn ids(&mut self, task: TaskId, operation: OpId, value: &[u8], offset: usize) {
+        if task.is_valid() {
+            self.said.task = Some(task);
+            self.said.operation = Some(operation);
+        } else {
+            self.found(ReportRule::MetadataValid, offset, value);
+        }
+    }
+
+    fn edge(&mut self, value: &[u8], offset: usize) {
+        let edge = std::str::from_utf8(value).ok().and_then(|text| text.parse::<Edge>().ok());
+        let Some(edge) = edge else { return self.found(ReportRule::Edge, offset, value) };
+        if self.check
+            && let Some(operation) = self.said.operation
+            && operation.as_bytes().len() != edge.op.as_bytes().len()
+        {
+            self.found(ReportRule::EdgeLength, offset, value);
+        }
+        self.said.causes.push((edge.kind, edge.op));
+    }
+
+    fn push_contexts(&mut self, shape: &Shape) {
+        let (values, said) = (&mut self.values, &self.said);
+        values.begin(Scope::CommonContext);
+        push_id(values, said.task.as_ref().map(TaskId::as_bytes));
+        push_id(values, said.operation.as_ref().map(OpId::as_bytes));
+        for kind in [EdgeKind::Down, EdgeKind::Next, EdgeKind::Up] {
+            let causes = said.causes.iter().filter(|(found, _)| *found == kind);
+            let is_there = causes.clone().next().is_some();
+            values.push_optional(is_there);
+            if is_there {
+                values.begin_array();
+                for (_, operation) in causes {
+                    push_text(values, operation.as_bytes());
+                }
+                values.end();
+            }
+        }
+        push_number(values, said.chain.map(u64::from));
+        if !shape.numbers.is_empty() {
+            values.begin(Scope::SpecificContext);
+            for role in &shape.numbers {
+                push_number(
+                    values,
+                    match role {
+                        Role::Process => said.numbers[0],
+                        Role::Thread => said.numbers[1],
+                        _ => said.numbers[2],
+                    },
+                );
+            }
+        }
+    }
+
+    fn push_payload(&mut self, shape: &Shape, bytes: &[u8]) {
+        let values = &mut self.values;
+        let value = |line: &Value| FieldValue::Text(bytes.get(line.range.clone()).unwrap_or_default());
+        values.begin(Scope::Payload);
+        let Some(members) = &shape.members else {
+            values.begin_array();
+            for (key, line) in self.keys.keys().zip(&self.lines) {
+                values.begin_structure();
+                values.push(FieldValue::Text(key));
+                values.push(value(line));
+                values.end();
+            }
+            return values.end();
+        };
+        let mut order = shape.lines.iter();
+        for member in members {
+            if member.is_array {
+                values.begin_array();
+            }
+            for line in order.by_ref().take(member.lines as usize) {
+                values.push(self.lines.get(*line as usize).map_or(FieldValue::Text(b""), value));
+            }
+            if member.is_array {
+                values.end();
+            }
+        }
+    }
+}
+
+/// Appends an optional identifier.
+fn push_id(values: &mut EventValues, id: Option<&[u8]>) {
+    values.push_optional(id.is_some());
+    if let Some(id) = id {
+        push_text(values, id);
+    }
+}
+
+/// Appends bytes as hexadecimal digits, upper case.
+fn push_text(values: &mut EventValues, id: &[u8]) {
+    let mut text = [0; 40];
+    hex::encode(id, &mut text);
+    values.push(FieldValue::Text(text.get(..2 * id.len()).unwrap_or_default()));
+}
+
+fn push_number(values: &mut EventValues, number: Option<u64>) {
+    values.push_optional(number.is_some());
+    if let Some(number) = number {
+        values.push(number);
+    }
+}
+
+/// The number that a text is.
+fn number(text: &[u8]) -> Option<u64> {
+    leading_number(text).filter(|_| text.iter().all(u8::is_ascii_digit))
+}
+
+/// The number that a text begins with, as the number of the process is before `@` and its machine.
+fn leading_number(text: &[u8]) -> Option<u64> {
+    let digits = text.iter().take_while(|byte| byte.is_ascii_digit());
+    let mut digits = digits.map(|digit| u64::from(digit - b'0'));
+    let first = digits.next()?;
+    digits.try_fold(first, |sum, digit| sum.checked_mul(10)?.checked_add(digit))
+}
+
+/// The operation whose identifier is the signed number of 64 bits that a text is.
+fn decimal_id(text: &[u8]) -> Option<OpId> {
+    let number: i64 = std::str::from_utf8(text).ok()?.parse().ok()?;
+    Some(OpId::from(number.to_be_bytes()))
+}
+
+/// The beginning of what was found, for people.
+fn shorten(found: &[u8]) -> String {
+    const MOST: usize = 60;
+    let text = String::from_utf8_lossy(found.get(..MOST).unwrap_or(found));
+    let text = text.escape_debug();
+    if found.len() > MOST { format!("{text}…") } else { text.to_string() }
+}

@@ -1,0 +1,158 @@
+//! Reports as a registry of formats knows them.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_io::{Entry, FileId, Format, OpenedTraces, ReadOptions, Refused, Tree};
+use ichnos_model::plan::PlanError;
+use ichnos_model::{
+    Damage, DamageKind, Diagnostic, FileDiagnostic, FindMentions, Identifier, Mention, RecordTrace,
+    TextPosition, Trace,
+};
+
+use super::class;
+use super::event_maker::EventMaker;
+use super::source::{FIRST, Form, ReportSource};
+use crate::find_identifiers;
+
+/// Reports of X-Trace.
+#[derive(Clone, Copy, Debug)]
+pub struct XTrace;
+
+/// How many kinds of reports all files of a trace keep in mind.
+const MOST_SHAPES: usize = 4096;
+/// How many a file keeps in mind, however many files there are.
+const FEWEST_SHAPES: usize = 8;
+/// And however few.
+const MOST_SHAPES_OF_FILE: usize = 512;
+
+impl Format for XTrace {
+    fn name(&self) -> &'static str {
+        "xtrace"
+    }
+
+    fn title(&self) -> &'static str {
+        "Reports of X-Trace"
+    }
+
+    fn versions(&self) -> &'static str {
+        "reports 1.0 as text; JSON of servers; metadata 0, 1 and 2"
+    }
+
+    fn recognised_by(&self) -> &'static str {
+        "files that begin with `X-Trace Report`, or with JSON of reports"
+    }
+
+    fn probe(&self, tree: &Tree, options: &ReadOptions) -> bool {
+        files(tree).any(|entry| recognise(entry, options).is_some())
+    }
+
+    fn open(&self, trees: &[&Tree], options: &ReadOptions) -> OpenedTraces {
+        let mut opened = OpenedTraces::default();
+        let mut read = HashMap::new();
+        for tree in trees {
+            match open(tree, options, &mut read, &mut opened.notices) {
+                Ok(Some(trace)) => opened.traces.push(Box::new(trace)),
+                Ok(None) => {}
+                Err(error) => {
+                    let diagnostic = Diagnostic::error(TextPosition::default(), error.to_string());
+                    let diagnostic = FileDiagnostic::new(&tree.name, diagnostic);
+                    opened.refused.push(Refused::new(&tree.name, vec![diagnostic]));
+                }
+            }
+        }
+        opened
+    }
+
+    fn find_mentions(&self) -> Option<FindMentions> {
+        Some(find_mentions)
+    }
+}
+
+/// Takes the operations that a text names: by metadata, also of version 2, or by a traceparent.
+fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
+    for (_, found) in find_identifiers(text) {
+        let task = match &found {
+            crate::Identifier::Metadata { task, .. } => Identifier::new(task.as_bytes()),
+            crate::Identifier::Version2(metadata) => Identifier::new(&metadata.task),
+            crate::Identifier::TraceParent(parent) => Identifier::new(&parent.trace_id()),
+        };
+        if let Some(task) = task {
+            take(Mention { task, operation: Identifier::new(found.op_id().as_bytes()) });
+        }
+    }
+}
+
+fn files(tree: &Tree) -> impl Iterator<Item = &Entry> {
+    tree.entries.iter().filter(|entry| entry.repeats().is_none())
+}
+
+/// What a file is, if it has reports.
+fn recognise(entry: &Entry, options: &ReadOptions) -> Option<Form> {
+    let first = entry.beginning(FIRST).ok()?;
+    let form = match Form::probed(&first) {
+        FIRST => Form::recognise(&first),
+        most => Form::recognise(&entry.beginning(most).ok()?),
+    };
+    form.or((options.force && !first.is_empty()).then_some(Form::Text))
+}
+
+/// Opens all files of a tree that were not read before, a trace with a data stream for each. None: there is none.
+fn open(
+    tree: &Tree,
+    options: &ReadOptions,
+    read: &mut HashMap<FileId, String>,
+    notices: &mut Vec<String>,
+) -> Result<Option<RecordTrace>, PlanError> {
+    let class = class::trace_class(options.clock_offset);
+    let class = class.ok_or_else(|| PlanError::ClockOffset("timestamp".to_owned()))?;
+    let mut trace = Trace::new(class, "", &options.limits)?;
+    tree.name.clone_into(&mut trace.path);
+    if let Some(dynamic) = trace.dynamic_classes(0) {
+        dynamic.describe_with(class::class_of);
+    }
+    let trace = Arc::new(trace);
+    let mut opened = RecordTrace::new("xtrace", Arc::clone(&trace), &options.limits).with_dynamic_classes();
+    let entries: Vec<_> = files(tree).collect();
+    let most_shapes = (MOST_SHAPES / entries.len().max(1)).clamp(FEWEST_SHAPES, MOST_SHAPES_OF_FILE);
+    let (mut is_empty, mut is_repeated) = (true, false);
+    for entry in entries {
+        let name = path_of(tree, entry);
+        let bytes = match entry.read() {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                let kind = match entry.special() {
+                    Some(found) => DamageKind::NotAFile(found),
+                    None => DamageKind::Unreadable(error.to_string()),
+                };
+                opened = opened.with_damage(Damage::new(name, 0, kind));
+                is_empty = false;
+                continue;
+            }
+        };
+        let Some(form) = recognise(entry, options) else { continue };
+        if let Some(identity) = entry.status().and_then(|status| status.identity) {
+            if let Some(first) = read.get(&identity) {
+                is_repeated = true;
+                notices.push(match *first == name {
+                    true => format!("{name}: this file is given more than once: it is read once"),
+                    false => format!("{name}: this is the same file as {first}: it is read once"),
+                });
+                continue;
+            }
+            read.insert(identity, name.clone());
+        }
+        is_empty = false;
+        let (trace, file, check) = (Arc::clone(&trace), Arc::<str>::from(&*name), options.check);
+        opened = opened.with_stream(0, &name, bytes.len() as u64, move || {
+            ReportSource::new(&file, &bytes, form, EventMaker::new(Arc::clone(&trace), check, most_shapes))
+        });
+    }
+    Ok((!is_empty || !is_repeated).then_some(opened))
+}
+
+/// The path of a file, as far as the tree knows it.
+fn path_of(tree: &Tree, entry: &Entry) -> String {
+    let is_itself = tree.name.rsplit('/').next() == Some(&*entry.path);
+    if is_itself { tree.name.clone() } else { format!("{}/{}", tree.name.trim_end_matches('/'), entry.path) }
+}

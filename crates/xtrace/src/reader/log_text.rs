@@ -1,0 +1,46 @@
+//! The message of a report whose class cannot say what means something.
+
+use std::fmt;
+
+use ichnos_model::{Event, Field, Scope, Text, Visitor};
+
+/// Writes the message of a report of any class, and all other lines that no context has.
+pub(super) fn write(event: &Event<'_>, out: &mut dyn fmt::Write) -> fmt::Result {
+    let mut lines = Lines::default();
+    // An event that was delivered can be read.
+    let _ = event.visit(Scope::Payload, &mut lines);
+    let message = ["Label", "Operation", "Title"]
+        .into_iter()
+        .find_map(|name| lines.lines.iter().position(|(key, _)| key == name));
+    let mut space = "";
+    if let Some((_, value)) = message.and_then(|index| lines.lines.get(index)) {
+        out.write_str(value)?;
+        space = " ";
+    }
+    for (index, (key, value)) in lines.lines.iter().enumerate() {
+        if Some(index) != message {
+            write!(out, "{space}{key}={value}")?;
+            space = " ";
+        }
+    }
+    Ok(())
+}
+
+/// Takes keys and values in turn.
+#[derive(Default)]
+struct Lines {
+    lines: Vec<(String, String)>,
+    key: Option<String>,
+}
+
+impl Visitor for Lines {
+    fn text(&mut self, _: Field<'_>, value: Text<'_>) {
+        let mut text = Vec::new();
+        value.write_utf8(&mut text);
+        let text = String::from_utf8_lossy(&text).into_owned();
+        match self.key.take() {
+            Some(key) => self.lines.push((key, text)),
+            None => self.key = Some(text),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Reports that are like one before: the same keys in the same order.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{DynamicClass, Trace};
+
+use super::class::{self, ANY_KEY, Key, Role};
+
+/// The most lines of a report that has a class of its own.
+const MOST_LINES: usize = 256;
+/// The most bytes of all keys of such a report.
+const MOST_BYTES: usize = 16 << 10;
+
+/// What all reports have in common whose keys are the same, in the same order.
+#[derive(Debug)]
+pub(super) struct Shape {
+    pub(super) class: Arc<DynamicClass>,
+    /// By line.
+    pub(super) roles: Box<[Role]>,
+    /// Members of the payload. None: it is an array of keys and values.
+    pub(super) members: Option<Box<[ShapeMember]>>,
+    /// Lines by member.
+    pub(super) lines: Box<[u32]>,
+    /// The specific context.
+    pub(super) numbers: Box<[Role]>,
+}
+
+/// A member of the payload.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ShapeMember {
+    /// How many of [`Shape::lines`] it has.
+    pub(super) lines: u32,
+    pub(super) is_array: bool,
+}
+
+/// Keys of a report in the order of its lines, as they are compared: each with its length before it.
+#[derive(Debug, Default)]
+pub(super) struct KeySequence {
+    bytes: Vec<u8>,
+    lines: usize,
+}
+
+/// Bytes of a length in a [`KeySequence`].
+const LENGTH: usize = 4;
+
+impl KeySequence {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.lines = 0;
+    }
+
+    #[inline]
+    pub(super) fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(&(key.len() as u32).to_le_bytes());
+        self.bytes.extend_from_slice(key);
+        self.lines += 1;
+    }
+
+    pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> + Clone {
+        let mut rest = &self.bytes[..];
+        std::iter::from_fn(move || {
+            let (length, behind) = rest.split_first_chunk::<LENGTH>()?;
+            let (key, behind) = behind.split_at_checked(u32::from_le_bytes(*length) as usize)?;
+            rest = behind;
+            Some(key)
+        })
+    }
+}
+
+/// The shapes that were met, of which all go where they become too many.
+#[derive(Debug)]
+pub(super) struct Shapes {
+    by_keys: HashMap<Box<[u8]>, usize>,
+    shapes: Vec<Arc<Shape>>,
+    /// The one that was met last, and its keys.
+    last: Option<usize>,
+    last_keys: Vec<u8>,
+    most: usize,
+    /// For reports of any class.
+    any: Option<Arc<DynamicClass>>,
+    /// Key of the class that is looked for.
+    key: Vec<u8>,
+}
+
+impl Shapes {
+    pub(super) fn new(most: usize) -> Self {
+        Self {
+            by_keys: HashMap::new(),
+            shapes: Vec::new(),
+            last: None,
+            last_keys: Vec::new(),
+            most,
+            any: None,
+            key: Vec::new(),
+        }
+    }
+
+    /// The shape of a report of these keys. None: the limits are too low for any class.
+    #[inline]
+    pub(super) fn get(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Arc<Shape>> {
+        if self.last.is_none() || self.last_keys != keys.bytes {
+            let known = self.by_keys.get(&keys.bytes[..]).copied();
+            self.last = Some(match known {
+                Some(known) => known,
+                None => self.add(keys, trace)?,
+            });
+            self.last_keys.clone_from(&keys.bytes);
+        }
+        self.shapes.get(self.last?).cloned()
+    }
+
+    #[inline(never)]
+    fn add(&mut self, keys: &KeySequence, trace: &Trace) -> Option<usize> {
+        if self.shapes.len() >= self.most {
+            self.shapes.clear();
+            self.by_keys.clear();
+        }
+        self.last = None;
+        let shape = match self.shape_of(keys, trace) {
+            Some(shape) => shape,
+            None => Shape {
+                class: self.any(trace)?,
+                roles: keys.keys().map(Role::of).collect(),
+                members: None,
+                lines: Box::default(),
+                numbers: [Role::Process, Role::Thread, Role::Severity].into(),
+            },
+        };
+        // What is long is hardly met again.
+        if keys.bytes.len() <= 2 * MOST_BYTES {
+            self.by_keys.insert(keys.bytes[..].into(), self.shapes.len());
+        }
+        self.shapes.push(Arc::new(shape));
+        Some(self.shapes.len() - 1)
+    }
+
+    /// None if the report gets no class of its own.
+    fn shape_of(&mut self, keys: &KeySequence, trace: &Trace) -> Option<Shape> {
+        if keys.lines > MOST_LINES || keys.bytes.len() > MOST_BYTES {
+            return None;
+        }
+        let mut by_name: HashMap<&[u8], usize> = HashMap::new();
+        let mut members: Vec<(&[u8], Vec<u32>)> = Vec::new();
+        for (line, key) in (0..).zip(keys.keys()) {
+            let member = *by_name.entry(key).or_insert(members.len());
+            match members.get_mut(member) {
+                Some((_, lines)) => lines.push(line),
+                None => members.push((key, vec![line])),
+            }
+        }
+        let of_class = |(name, lines): &(&'_ [u8], Vec<u32>)| lines.len() > 1 || class::is_list(name);
+        self.key.clear();
+        for member in &members {
+            class::push_key(&mut self.key, Key { name: member.0, is_array: of_class(member) });
+        }
+        let classes = trace.dynamic_classes(0)?;
+        let class = classes.get(classes.index(&self.key, false)?).ok().flatten()?;
+        let all = members.iter().map(|member| Key { name: member.0, is_array: of_class(member) });
+        Some(Shape {
+            class,
+            roles: keys.keys().map(Role::of).collect(),
+            numbers: class::numbers(all).collect(),
+            lines: members.iter().flat_map(|(_, lines)| lines.iter().copied()).collect(),
+            members: Some(
+                members
+                    .iter()
+                    .map(|member| ShapeMember { lines: member.1.len() as u32, is_array: of_class(member) })
+                    .collect(),
+            ),
+        })
+    }
+
+    fn any(&mut self, trace: &Trace) -> Option<Arc<DynamicClass>> {
+        if self.any.is_none() {
+            let classes = trace.dynamic_classes(0)?;
+            self.any = classes.get(classes.index(ANY_KEY, true)?).ok().flatten();
+        }
+        self.any.clone()
+    }
+}

@@ -1,0 +1,275 @@
+//! Reads the reports of a file, one after the other.
+
+use std::sync::Arc;
+
+use ichnos_io::Bytes;
+use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSource};
+
+use super::event_maker::EventMaker;
+use crate::report::{
+    JsonReports, LineBuffer, MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Report, ReportFault, ReportRule,
+    Reports,
+};
+
+/// How reports are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    Text,
+    Json,
+}
+
+/// How much of a file is read before it is known whether it is JSON of reports, in bytes.
+const PROBED: usize = 64 << 10;
+
+/// How much of a file tells whether it can be one of reports, in bytes.
+pub(super) const FIRST: usize = 512;
+
+/// How many bytes are read before memory for them is released.
+const RELEASED: usize = 1 << 20;
+
+impl Form {
+    /// What the beginning of a file is; None if it has no reports.
+    pub(super) fn recognise(beginning: &[u8]) -> Option<Self> {
+        if Reports::recognise(beginning) {
+            Some(Self::Text)
+        } else if JsonReports::recognise(beginning.get(..PROBED).unwrap_or(beginning)) {
+            Some(Self::Json)
+        } else {
+            None
+        }
+    }
+
+    /// How much of a file has to be looked at to recognise what it is, as far as its first [`FIRST`] bytes say.
+    pub(super) fn probed(first: &[u8]) -> usize {
+        let first = first.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(first).trim_ascii_start();
+        if matches!(first, [] | [b'[' | b'{', ..]) { PROBED } else { FIRST }
+    }
+}
+
+/// The reports of a file.
+#[derive(Debug)]
+pub(super) struct ReportSource {
+    file: Arc<str>,
+    bytes: Bytes,
+    position: Position,
+    maker: EventMaker,
+    buffer: LineBuffer,
+    /// Whether there is an event that waits for what is wrong with it to be reported.
+    is_waiting: bool,
+    /// How many reports were read.
+    reports: u64,
+    /// Up to where bytes were released.
+    released: usize,
+    is_loss_told: bool,
+    /// Where a report is for whose class limits are too low.
+    refused: Option<(usize, DamageKind)>,
+}
+
+#[derive(Debug)]
+enum Position {
+    Text(usize),
+    Json(JsonReports),
+}
+
+impl ReportSource {
+    pub(super) fn new(file: &Arc<str>, bytes: &Bytes, form: Form, maker: EventMaker) -> Self {
+        Self {
+            file: Arc::clone(file),
+            bytes: bytes.clone(),
+            position: match form {
+                Form::Text => Position::Text(0),
+                Form::Json => Position::Json(JsonReports::new()),
+            },
+            maker,
+            buffer: LineBuffer::default(),
+            is_waiting: false,
+            reports: 0,
+            released: 0,
+            is_loss_told: false,
+            refused: None,
+        }
+    }
+
+    /// Reads the next report, or finds what is none; false if there is no more.
+    fn read(&mut self) -> bool {
+        let Self { bytes, maker, buffer, .. } = self;
+        let (begin, end) = match &mut self.position {
+            Position::Text(at) => {
+                let mut parts = Reports::starting_at(bytes, *at);
+                let part = parts.next();
+                *at = parts.offset();
+                let report = match part {
+                    None => return false,
+                    Some(Part::Stray(offset, lines)) => {
+                        let rule = ReportRule::ReportBegin;
+                        let statement = format!("{}: what lies before one is skipped", rule.statement());
+                        let fault = ReportFault::new(rule, offset, statement).skipping(lines.len());
+                        maker.faults.push_back(fault);
+                        return true;
+                    }
+                    Some(Part::Report(report)) => report,
+                };
+                self.reports += 1;
+                maker.begin();
+                if is_too_large(&report) {
+                    let rule = ReportRule::ReportSize;
+                    let fault = ReportFault::new(rule, report.offset(), rule.statement());
+                    maker.faults.push_back(fault.skipping(report.as_bytes().len()));
+                    return true;
+                }
+                if !report.has_known_version() {
+                    let rule = ReportRule::ReportVersion;
+                    let version = String::from_utf8_lossy(report.version()).escape_debug().to_string();
+                    maker.fault(rule, report.offset(), || {
+                        format!("{}, but it is `{version}`", rule.statement())
+                    });
+                }
+                let mut lines = report.lines();
+                self.is_waiting = if lines.is_escaped() {
+                    if let Some(offset) = buffer.read(&report) {
+                        maker.fault(ReportRule::Escape, offset, || ReportRule::Escape.statement().to_owned());
+                    }
+                    lines.by_ref().for_each(drop);
+                    buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+                    maker.finish(buffer.as_bytes(), report.offset())
+                } else {
+                    for line in lines.by_ref() {
+                        maker.line(line.key, line.offset..line.offset + line.value.len(), line.offset);
+                    }
+                    maker.finish(bytes, report.offset())
+                };
+                if let Some((count, first)) = lines.ignored() {
+                    let rule = ReportRule::LineColon;
+                    maker.fault(rule, first, || match count {
+                        1 => format!("{}, but this one has no colon", rule.statement()),
+                        count => {
+                            format!("{}, but this one and {} more have no colon", rule.statement(), count - 1)
+                        }
+                    });
+                }
+                maker.faults.make_contiguous().sort_by_key(|fault| fault.offset);
+                if !report.is_ended() {
+                    let rule = ReportRule::LineEnd;
+                    maker.fault(rule, parts.offset(), || format!("{}, but the file ends", rule.statement()));
+                }
+                (report.offset(), parts.offset())
+            }
+            Position::Json(reports) => {
+                let begin = reports.offset();
+                match reports.next(bytes, buffer) {
+                    None => return false,
+                    Some(Err(fault)) => {
+                        maker.faults.push_back(fault);
+                        return true;
+                    }
+                    Some(Ok(())) => {}
+                }
+                self.reports += 1;
+                maker.begin();
+                buffer.places().for_each(|(key, value, offset)| maker.line(key, value, offset));
+                self.is_waiting = maker.finish(buffer.as_bytes(), reports.report_offset());
+                if let Some(offset) = reports.odd_value() {
+                    let rule = ReportRule::JsonValue;
+                    maker.fault(rule, offset, || {
+                        format!("{}: it is taken as the text that it is", rule.statement())
+                    });
+                }
+                (begin, reports.offset())
+            }
+        };
+        if end - self.released > RELEASED {
+            self.bytes.release_part(end - self.released);
+            self.released = end;
+        }
+        if !self.is_waiting {
+            let damage =
+                DamageKind::Unreadable("the limits are too low for the class of this report".to_owned());
+            self.refused = Some((begin, damage));
+        }
+        true
+    }
+
+    fn damage(&self, fault: ReportFault) -> Damage {
+        let rule = BrokenRule {
+            name: fault.rule.name(),
+            statement: fault.statement,
+            remedy: remedy(fault.rule),
+            // What lies between reports has no number.
+            record: Some(self.reports).filter(|_| fault.skipped == 0 && fault.rule != ReportRule::JsonSyntax),
+            fatal: fault.rule.is_fatal(),
+        };
+        let damage = Damage::new(&*self.file, fault.offset as u64 * 8, rule.into());
+        damage.in_stream(&*self.file).skipping(fault.skipped as u64 * 8)
+    }
+}
+
+impl RecordSource for ReportSource {
+    fn next_record(&mut self, record: &mut Record) -> NextRecord {
+        loop {
+            if let Some(fault) = self.maker.faults.pop_front() {
+                return NextRecord::Damage(self.damage(fault));
+            }
+            if let Some((offset, kind)) = self.refused.take() {
+                let damage = Damage::new(&*self.file, offset as u64 * 8, kind);
+                return NextRecord::Damage(damage.in_stream(&*self.file));
+            }
+            if std::mem::take(&mut self.is_waiting)
+                && let Some(class) = &self.maker.class
+            {
+                record.set_dynamic_class(class);
+                if let Some(cycles) = self.maker.cycles {
+                    record.set_cycles(cycles);
+                }
+                std::mem::swap(record.values(), &mut self.maker.values);
+                return NextRecord::Event;
+            }
+            if !self.read() {
+                break;
+            }
+        }
+        let lost = self.bytes.look_for_loss();
+        if !lost.is_empty() && !std::mem::replace(&mut self.is_loss_told, true) {
+            let damage = Damage::new(&*self.file, lost.start as u64 * 8, DamageKind::Lost { reported: true });
+            return NextRecord::Damage(damage.in_stream(&*self.file).skipping(lost.len() as u64 * 8));
+        }
+        NextRecord::End
+    }
+
+    fn is_ordered(&self) -> bool {
+        false
+    }
+}
+
+/// Whether there is no room for a report.
+fn is_too_large(report: &Report<'_>) -> bool {
+    let bytes = report.as_bytes().len();
+    // A line has at least a colon and a line break.
+    bytes > MAX_REPORT_LENGTH
+        || bytes / 2 > MAX_REPORT_LINES && report.lines().nth(MAX_REPORT_LINES).is_some()
+}
+
+/// What the owner of a file can do about a broken rule.
+fn remedy(rule: ReportRule) -> &'static str {
+    match rule {
+        ReportRule::ReportBegin => {
+            "a value with an empty line in it, or something else was written into the file: what wrote the reports \
+             should escape values"
+        }
+        ReportRule::ReportSize => {
+            "the report is skipped; bytes of the file were changed, or the program that reported it should be corrected"
+        }
+        ReportRule::JsonSyntax => {
+            "bytes of the file were changed or are missing: get it again from where it came from"
+        }
+        ReportRule::MetadataMissing | ReportRule::Metadata | ReportRule::MetadataValid => {
+            "the event is read without its task; the program that reported it should be corrected"
+        }
+        ReportRule::Edge => {
+            "the event is read without this edge; the program that reported it should be corrected"
+        }
+        ReportRule::Timestamp => {
+            "the event is read without a time; the program that reported it should be corrected"
+        }
+        _ => "it is read as if the rule were kept; the program that wrote it should be corrected",
+    }
+}

@@ -1,0 +1,129 @@
+//! The rules of reports by name, and where one is broken.
+
+use core::fmt;
+
+use alloc::string::String;
+
+macro_rules! rules {
+    ($($variant:ident, $name:literal, $fatal:literal, $statement:literal;)*) => {
+        /// A rule of reports.
+        ///
+        /// Each has a name that stays as it is, for lists and filters: [`ReportRule::name`].
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[non_exhaustive]
+        pub enum ReportRule {
+            $(#[doc = concat!("`", $name, "`: ", $statement, ".")] $variant,)*
+        }
+
+        impl ReportRule {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// Its name, in words of small letters with `-` between them.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            /// What it says.
+            #[must_use]
+            pub const fn statement(self) -> &'static str {
+                match self { $(Self::$variant => $statement,)* }
+            }
+
+            /// Whether something of the report is missing because of it; otherwise all is read as if the rule were
+            /// kept.
+            #[must_use]
+            pub const fn is_fatal(self) -> bool {
+                match self { $(Self::$variant => $fatal,)* }
+            }
+        }
+    };
+}
+
+rules! {
+    ReportBegin, "report-begin", true,
+        "a report begins with the line `X-Trace Report ver 1.0`";
+    ReportVersion, "report-version", false,
+        "the version of reports is 1.0";
+    ReportSize, "report-size", true,
+        "a report has at most 16 MiB, and 65,536 lines";
+    LineColon, "line-colon", false,
+        "a line is a key, a colon and a value";
+    LineEnd, "line-end", false,
+        "the last line ends with a line break";
+    Escape, "escape", false,
+        "in an escaped report, a backslash is followed by `\\`, `n`, `r`, or `x` and two digits";
+    MetadataMissing, "metadata-missing", true,
+        "a report has metadata: a line `X-Trace`";
+    MetadataOnce, "metadata-once", false,
+        "a report has one line `X-Trace`";
+    Metadata, "metadata", true,
+        "metadata are those of the document, or what the original library accepts";
+    MetadataStrict, "metadata-strict", false,
+        "metadata keep all rules of the document";
+    MetadataValid, "metadata-valid", true,
+        "metadata of reports are valid: the task is not all zeros";
+    Edge, "edge", true,
+        "an edge is an identifier, followed by a kind (`next`, `down`, `up`) and a chain (`0x` and four digits), or not";
+    EdgeLength, "edge-length", false,
+        "the identifier of an edge is as long as that of the operation";
+    Timestamp, "timestamp", true,
+        "a time is a number of seconds or milliseconds since 1970";
+    Number, "number", false,
+        "the values of `Severity` and `ChainId` are numbers";
+    JsonSyntax, "json-syntax", true,
+        "JSON is a list of objects, each of them a report or a list of reports called `reports`";
+    JsonValue, "json-value", false,
+        "a value in JSON is a string or a list of strings";
+}
+
+impl fmt::Display for ReportRule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A broken rule, and where.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReportFault {
+    /// Which one.
+    pub rule: ReportRule,
+    /// Offset in bytes from the begin of the text.
+    pub offset: usize,
+    /// How many bytes from there on are skipped.
+    pub skipped: usize,
+    /// What was expected and what was found.
+    pub statement: String,
+}
+
+impl ReportFault {
+    pub(crate) fn new(rule: ReportRule, offset: usize, statement: impl Into<String>) -> Self {
+        Self { rule, offset, skipped: 0, statement: statement.into() }
+    }
+
+    pub(crate) fn skipping(self, skipped: usize) -> Self {
+        Self { skipped, ..self }
+    }
+}
+
+impl fmt::Display for ReportFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} (byte {})", self.statement, self.offset)
+    }
+}
+
+impl core::error::Error for ReportFault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+
+    #[test]
+    fn rules_have_different_names() {
+        let names: BTreeSet<_> = ReportRule::ALL.iter().map(|rule| rule.name()).collect();
+        assert_eq!(names.len(), ReportRule::ALL.len());
+    }
+}
