@@ -635,6 +635,8 @@ fn length_text(text: &mut String, length: &Length, what: &str) {
         Length::Static(length) => {
             let _ = write!(text, ", {length} {what}");
         }
+        // Values say themselves how many they are.
+        Length::Dynamic(location) if location.is_of_values() => {}
         Length::Dynamic(location) => {
             let _ = write!(text, ", length from {}", safe(&location.to_string()));
         }

@@ -320,12 +320,14 @@ struct Target<'a> {
     /// Names of members, as people see them.
     path: Vec<&'a str>,
     class: Option<&'a FieldClass>,
+    /// Whether there is none, as values say themselves what else a field says.
+    is_of_values: bool,
 }
 
 impl Target<'_> {
     /// Whether people see it: headers are only there to decode.
     fn is_seen(&self) -> bool {
-        !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
+        !self.is_of_values && !matches!(self.scope, Scope::PacketHeader | Scope::EventRecordHeader)
     }
 
     fn is_signed(&self) -> bool {
@@ -396,7 +398,7 @@ impl<'a> ClassWriter<'a> {
                 }
             }
         }
-        Target { scope, path, class }
+        Target { scope, path, class, is_of_values: location.is_of_values() }
     }
 
     fn write_location(lines: &mut Lines<'_>, title: &str, target: &Target<'_>) {
