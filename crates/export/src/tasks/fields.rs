@@ -49,8 +49,6 @@ impl TaskFields {
     /// Those of the class of an event. `searches`: operations are looked for in texts, too.
     pub(super) fn of(event: &Event<'_>, searches: bool) -> Self {
         let meanings = &event.class.meanings;
-        // What has an identifier of its own does not need to be searched for it.
-        let searches = searches && meanings.members(Meaning::TaskId).next().is_none();
         let scopes = SCOPES.into_iter().filter_map(|scope| {
             let plan = event.plan(scope)?;
             let nodes: Vec<&Node> = plan.nodes().collect();
@@ -82,6 +80,13 @@ impl TaskFields {
         for (scope, uses) in &self.scopes {
             // An event that was delivered can be read.
             let _ = event.visit(*scope, &mut Reader { uses, finders, said });
+        }
+        // What names its task alone belongs to that.
+        if let Some(task) = said.task
+            && said.operation.is_none()
+            && said.mentions.is_empty()
+        {
+            said.mentions.push(Mention { task, operation: None });
         }
     }
 }
@@ -186,8 +191,9 @@ impl Reader<'_> {
     fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let said = &mut *self.said;
         match self.uses.get(field.index()) {
-            Some(Use::Task) => said.task = said.task.or_else(|| Identifier::of_value(value)),
-            Some(Use::Operation) => said.operation = said.operation.or_else(|| Identifier::of_value(value)),
+            // Of several ones, the last counts.
+            Some(Use::Task) => said.task = Identifier::of_value(value).or(said.task),
+            Some(Use::Operation) => said.operation = Identifier::of_value(value).or(said.operation),
             Some(Use::Cause(kind)) => match Identifier::of_value(value) {
                 Some(cause) => said.causes.push((cause, *kind)),
                 None => said.no_causes += 1,
@@ -205,6 +211,10 @@ impl Reader<'_> {
     }
 
     fn search(&mut self, bytes: &[u8]) {
+        // What says itself which operation of which task it is does not need to be searched for others.
+        if self.said.task.is_some() && self.said.operation.is_some() {
+            return;
+        }
         let mentions = &mut self.said.mentions;
         for find in self.finders {
             find(bytes, &mut |mention| {
