@@ -32,6 +32,7 @@ finish() {
 trap finish EXIT
 
 # The programs.
+mkdir "$scratch/prices"
 (cd "$here/../.." && cargo build --locked -p ichnos-xtrace --features propagation --example one_request &&
 	cargo build --locked -p ichnos-fuchsia --features log --example printer)
 examples=${CARGO_TARGET_DIR:-$here/../../target}/debug/examples
@@ -51,7 +52,7 @@ program() {
 }
 export HOME=$scratch LTTNG_HOME=$scratch
 program stock "LTTNG_UST_REGISTER_TIMEOUT=10000 exec ${as[*]} $scratch/stock \"\$@\""
-program prices "COMPlus_EnableEventPipe=1 COMPlus_EventPipeOutputPath=$directory/prices.nettrace \
+program prices "cd $scratch/prices && COMPlus_EnableEventPipe=1 \
 COMPlus_EventPipeConfig=Shop-Prices:FFFFFFFFFFFFFFFF:5 exec $dotnet/dotnet $scratch/prices.dll \"\$@\""
 program printer "exec $examples/printer $directory/printer.log \"\$@\""
 
@@ -71,7 +72,7 @@ run start
 run stop
 run destroy
 cp -r --no-preserve=mode,ownership "$scratch/trace" "$directory/stock"
-zstd -q -19 --rm "$directory/prices.nettrace"
+zstd -q -19 "$scratch"/prices/*.nettrace -o "$directory/prices.nettrace.zst"
 
 # The clock of log records counts from when the machine was started.
 python3 - <<'END'

@@ -125,14 +125,15 @@ fn main() -> Result<()> {
     let (to_proxy, to_shop) = (at_proxy.local_addr()?, at_shop.local_addr()?);
     thread::scope(|scope| {
         let others = [
-            scope.spawn(|| proxy(&reports, &at_proxy, to_shop)),
             scope.spawn(|| shop(&reports, &at_shop, programs)),
+            scope.spawn(|| proxy(&reports, &at_proxy, to_shop)),
         ];
-        let receipt = till(&reports, to_proxy)?;
+        // Whoever fails leaves the others without an answer: the error of the last one in the row is the first one.
+        let receipt = till(&reports, to_proxy);
         for other in others {
             other.join().map_err(|_| "a thread panicked")??;
         }
-        println!("{receipt}");
+        println!("{}", receipt?);
         Ok(())
     })
 }
