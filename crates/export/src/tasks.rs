@@ -103,6 +103,8 @@ pub struct TaskSummary {
     pub cycles: u64,
     /// Operations with two causes or more.
     pub joins: u64,
+    /// Operations that no event is about: others only name them.
+    pub unreported: u64,
     /// Events that are about operations.
     pub events: u64,
     /// Further events that name the task or one of its operations.
@@ -219,10 +221,10 @@ impl Tasks {
         if exact.is_empty() { all } else { exact }
     }
 
-    /// Whether all times are since the Unix epoch.
+    /// Whether times are since the Unix epoch: those of some data stream are, and all are on one timeline.
     #[must_use]
     pub fn has_dates(&self) -> bool {
-        !self.all.is_without_dates
+        self.all.has_dates
     }
 
     /// How many events were left out because there were too many.
@@ -301,6 +303,10 @@ impl Tasks {
             of_other_tasks: graph.dangling.iter().filter(|edge| edge.is_of_other_task).count() as u64,
             cycles: graph.cycles.len() as u64,
             joins: nodes().filter(|node| graph.causes(*node).len() > 1).count() as u64,
+            unreported: nodes()
+                .filter_map(|node| graph.member(node))
+                .filter(|member| member.events == 0)
+                .count() as u64,
             events: nodes()
                 .filter_map(|node| graph.member(node))
                 .map(|member| u64::from(member.events))

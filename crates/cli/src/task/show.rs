@@ -111,7 +111,9 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
 /// Appends the lines about the whole of a task.
 pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
     out.push_str(&paint.title(&format!("task {}", task.id)));
-    let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (task.mentions, "joined event")];
+    // All but the first one of each operation.
+    let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.unreported);
+    let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")
     {
         out.push_str(&format!(", {}", count(number, noun)));

@@ -32,6 +32,7 @@ enum Part {
     Component,
     Process,
     Thread,
+    Tag,
 }
 
 /// The scopes that are looked at.
@@ -100,6 +101,7 @@ fn mark(plan: &Plan, nodes: &[&Node], member: usize, meaning: Meaning, uses: &mu
         Meaning::Message => Use::Message { searched: false },
         Meaning::Machine => Use::Place(Part::Machine),
         Meaning::Component | Meaning::ProcessName => Use::Place(Part::Component),
+        Meaning::Tag => Use::Place(Part::Tag),
         Meaning::Process => Use::Place(Part::Process),
         Meaning::Thread => Use::Place(Part::Thread),
         _ => return,
@@ -131,7 +133,7 @@ pub(super) struct Said {
     pub(super) mentions: Vec<Mention>,
     pub(super) message: Vec<u8>,
     /// By [`Part`].
-    places: [Vec<u8>; 4],
+    places: [Vec<u8>; 5],
     text: Vec<u8>,
 }
 
@@ -150,10 +152,11 @@ impl Said {
         &self.places[Part::Machine as usize]
     }
 
-    /// Appends where the event comes from: machine, component, process and thread, as far as that is said.
+    /// Appends where the event comes from: machine, component, process and thread, as far as that is said. A tag stands in
+    /// for the component; the first thread of a process has the same number, which is written once.
     pub(super) fn push_place(&self, out: &mut Vec<u8>) {
-        let [machine, component, process, thread] = &self.places;
-        for part in [machine, component] {
+        let [machine, component, process, thread, tag] = &self.places;
+        for part in [machine, if component.is_empty() { tag } else { component }] {
             if !part.is_empty() {
                 separate(out, b' ');
                 out.extend_from_slice(part);
@@ -163,7 +166,7 @@ impl Said {
             separate(out, b' ');
             out.extend_from_slice(process);
         }
-        if !thread.is_empty() {
+        if !thread.is_empty() && thread != process {
             separate(out, if process.is_empty() { b' ' } else { b'/' });
             out.extend_from_slice(thread);
         }
