@@ -79,5 +79,5 @@ python3 - <<'END'
 from datetime import datetime, timezone
 from time import CLOCK_BOOTTIME, clock_gettime_ns, time_ns
 seconds, nanoseconds = divmod(time_ns() - clock_gettime_ns(CLOCK_BOOTTIME), 10**9)
-print(f"--offset DIR/printer.log='{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%d %H:%M:%S}.{nanoseconds:09d}'")
+print(f"--offset '*.log={datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}.{nanoseconds:09d}Z'")
 END
