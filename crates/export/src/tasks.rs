@@ -205,11 +205,17 @@ impl Tasks {
         self.ids.get(task).copied()
     }
 
-    /// The tasks whose identifier begins with these hexadecimal digits, in any case and with any hyphens.
+    /// The tasks whose identifier begins with these hexadecimal digits, in any case and with any hyphens. Bytes of zeros
+    /// in front, which some formats fill shorter identifiers up with, need not be the same.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
         let digits: String = digits.chars().filter(|c| *c != '-').map(|c| c.to_ascii_uppercase()).collect();
-        let named = |id: &Identifier| id.to_string().starts_with(&digits);
+        let without_zeros = significant(&digits);
+        let named = |id: &Identifier| {
+            let id = id.to_string();
+            id.starts_with(&digits)
+                || (!without_zeros.is_empty() && significant(&id).starts_with(without_zeros))
+        };
         let all: Vec<usize> =
             (0..).zip(&self.ids).filter(|(_, id)| named(id)).map(|(task, _)| task).collect();
         // A whole identifier is no beginning of another one.
@@ -339,6 +345,12 @@ impl Tasks {
             events: operation.events,
         })
     }
+}
+
+/// Hexadecimal digits without bytes of zeros in front.
+fn significant(digits: &str) -> &str {
+    let zeros = digits.as_bytes().chunks(2).take_while(|byte| *byte == b"00").count();
+    digits.get(2 * zeros..).unwrap_or_default()
 }
 
 /// Those of a task, out of all that are sorted by task.

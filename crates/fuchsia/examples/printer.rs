@@ -9,7 +9,8 @@ use ichnos_fuchsia::logger::{LogClock, Logger, LoggerOptions, RotatingFile};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let mut arguments = std::env::args().skip(1);
-    let (log, text) = arguments.next().zip(arguments.next()).ok_or("expected the name of a file, and a text")?;
+    let (log, text) =
+        arguments.next().zip(arguments.next()).ok_or("expected the name of a file, and a text")?;
     let request = std::env::var("X_TRACE")?;
     let mut options = LoggerOptions::default();
     options.clock = LogClock::Boot;

@@ -117,7 +117,9 @@ fn run(context: &Context, program: &str, argument: &str) -> Result<String> {
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [reports, programs @ ..] = &*arguments else { return Err("expected REPORTS STOCK PRICES PRINTER".into()) };
+    let [reports, programs @ ..] = &*arguments else {
+        return Err("expected REPORTS STOCK PRICES PRINTER".into());
+    };
     let programs: &[String; 3] = programs.try_into()?;
     let reports = Reports(Arc::new(WriterReporter::new(File::create(reports)?)));
     let listen = || TcpListener::bind((Ipv4Addr::LOCALHOST, 0));

@@ -91,10 +91,10 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         }
         while let Some((_, event)) = events.next_if(|(of, _)| *of <= node) {
             let JoinedEvent { time, label, place, .. } = event;
-            let lanes = row.passing_line();
-            let separator = if lanes.is_empty() { "" } else { " " };
+            // Right of the operation, also where no lane goes on.
+            let (lanes, width) = (row.passing_line(), 2 * row.lane + 1);
             out.push_str(&format!(
-                "{}  {lanes}{separator}· {}  {}\n",
+                "{}  {lanes:<width$} · {}  {}\n",
                 paint.faint(&since(time)),
                 text(label),
                 paint.faint(&text(place))
