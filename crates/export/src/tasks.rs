@@ -103,6 +103,8 @@ pub struct TaskSummary {
     pub cycles: u64,
     /// Operations with two causes or more.
     pub joins: u64,
+    /// Operations that no event is about: others only name them.
+    pub unreported: u64,
     /// Events that are about operations.
     pub events: u64,
     /// Further events that name the task or one of its operations.
@@ -203,11 +205,17 @@ impl Tasks {
         self.ids.get(task).copied()
     }
 
-    /// The tasks whose identifier begins with these hexadecimal digits, in any case and with any hyphens.
+    /// The tasks whose identifier begins with these hexadecimal digits, in any case and with any hyphens. Bytes of zeros
+    /// in front, which some formats fill shorter identifiers up with, need not be the same.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
         let digits: String = digits.chars().filter(|c| *c != '-').map(|c| c.to_ascii_uppercase()).collect();
-        let named = |id: &Identifier| id.to_string().starts_with(&digits);
+        let without_zeros = significant(&digits);
+        let named = |id: &Identifier| {
+            let id = id.to_string();
+            id.starts_with(&digits)
+                || (!without_zeros.is_empty() && significant(&id).starts_with(without_zeros))
+        };
         let all: Vec<usize> =
             (0..).zip(&self.ids).filter(|(_, id)| named(id)).map(|(task, _)| task).collect();
         // A whole identifier is no beginning of another one.
@@ -219,10 +227,10 @@ impl Tasks {
         if exact.is_empty() { all } else { exact }
     }
 
-    /// Whether all times are since the Unix epoch.
+    /// Whether times are since the Unix epoch: those of some data stream are, and all are on one timeline.
     #[must_use]
     pub fn has_dates(&self) -> bool {
-        !self.all.is_without_dates
+        self.all.has_dates
     }
 
     /// How many events were left out because there were too many.
@@ -301,6 +309,10 @@ impl Tasks {
             of_other_tasks: graph.dangling.iter().filter(|edge| edge.is_of_other_task).count() as u64,
             cycles: graph.cycles.len() as u64,
             joins: nodes().filter(|node| graph.causes(*node).len() > 1).count() as u64,
+            unreported: nodes()
+                .filter_map(|node| graph.member(node))
+                .filter(|member| member.events == 0)
+                .count() as u64,
             events: nodes()
                 .filter_map(|node| graph.member(node))
                 .map(|member| u64::from(member.events))
@@ -333,6 +345,12 @@ impl Tasks {
             events: operation.events,
         })
     }
+}
+
+/// Hexadecimal digits without bytes of zeros in front.
+fn significant(digits: &str) -> &str {
+    let zeros = digits.as_bytes().chunks(2).take_while(|byte| *byte == b"00").count();
+    digits.get(2 * zeros..).unwrap_or_default()
 }
 
 /// Those of a task, out of all that are sorted by task.

@@ -64,7 +64,7 @@ pub enum Meaning {
     /// [`Meaning::OperationId`], which is then unique within the task only.
     TaskId,
     /// The identifier of the operation that the event belongs to or begins: a number, a string, a GUID, or
-    /// bytes. The first one counts.
+    /// bytes. If several members have one, the last of them counts.
     OperationId,
     /// The identifier of an operation that caused this one: as for [`Meaning::OperationId`]. Several
     /// causes are the normal case; elements of an array are one cause each.

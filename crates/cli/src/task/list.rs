@@ -105,6 +105,7 @@ fn json(task: &TaskSummary) -> Object {
         ("depth", task.depth),
         ("roots", task.roots),
         ("joins", task.joins),
+        ("unreported", task.unreported),
         ("dangling", task.dangling),
         ("of_other_tasks", task.of_other_tasks),
         ("cycles", task.cycles),

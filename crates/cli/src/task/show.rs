@@ -91,10 +91,10 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         }
         while let Some((_, event)) = events.next_if(|(of, _)| *of <= node) {
             let JoinedEvent { time, label, place, .. } = event;
-            let lanes = row.passing_line();
-            let separator = if lanes.is_empty() { "" } else { " " };
+            // Right of the operation, also where no lane goes on.
+            let (lanes, width) = (row.passing_line(), 2 * row.lane + 1);
             out.push_str(&format!(
-                "{}  {lanes}{separator}· {}  {}\n",
+                "{}  {lanes:<width$} · {}  {}\n",
                 paint.faint(&since(time)),
                 text(label),
                 paint.faint(&text(place))
@@ -111,7 +111,9 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
 /// Appends the lines about the whole of a task.
 pub(super) fn push_heading(out: &mut String, task: &TaskSummary, has_dates: bool, gmt: bool, paint: Paint) {
     out.push_str(&paint.title(&format!("task {}", task.id)));
-    let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (task.mentions, "joined event")];
+    // All but the first one of each operation.
+    let joined = (task.events + task.mentions).saturating_sub(task.nodes - task.unreported);
+    let numbers = [(task.nodes, "operation"), (task.edges, "edge"), (joined, "joined event")];
     for (number, noun) in numbers.into_iter().filter(|(number, noun)| *number > 0 || *noun != "joined event")
     {
         out.push_str(&format!(", {}", count(number, noun)));

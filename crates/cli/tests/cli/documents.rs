@@ -69,6 +69,11 @@ fn the_page_on_eventpipe_shows_what_happens() {
     assert!(check("docs/nettrace.md") >= 8);
 }
 
+#[test]
+fn the_page_on_tasks_shows_what_happens() {
+    assert!(check("docs/tasks.md") >= 6);
+}
+
 /// The documents of the project.
 fn documents() -> Vec<std::path::PathBuf> {
     let directories = ["", "docs", "examples", "fuzz"].map(|directory| root().join(directory));

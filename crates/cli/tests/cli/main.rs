@@ -31,6 +31,7 @@ mod stacks;
 mod strict;
 mod structure;
 mod support;
+mod tasks;
 #[cfg(target_os = "linux")]
 mod terminal;
 #[cfg(target_os = "linux")]

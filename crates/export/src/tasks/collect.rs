@@ -210,7 +210,7 @@ impl TaskCollector {
             self.traces.push(address);
             self.traces.len() - 1
         });
-        self.all.is_without_dates |= !has_dates(stream.clock());
+        self.all.has_dates |= has_dates(stream.clock());
         self.streams.insert(stream, trace as u32, || ());
     }
 }

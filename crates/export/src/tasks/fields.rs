@@ -32,6 +32,7 @@ enum Part {
     Component,
     Process,
     Thread,
+    Tag,
 }
 
 /// The scopes that are looked at.
@@ -49,8 +50,6 @@ impl TaskFields {
     /// Those of the class of an event. `searches`: operations are looked for in texts, too.
     pub(super) fn of(event: &Event<'_>, searches: bool) -> Self {
         let meanings = &event.class.meanings;
-        // What has an identifier of its own does not need to be searched for it.
-        let searches = searches && meanings.members(Meaning::TaskId).next().is_none();
         let scopes = SCOPES.into_iter().filter_map(|scope| {
             let plan = event.plan(scope)?;
             let nodes: Vec<&Node> = plan.nodes().collect();
@@ -83,6 +82,13 @@ impl TaskFields {
             // An event that was delivered can be read.
             let _ = event.visit(*scope, &mut Reader { uses, finders, said });
         }
+        // What names its task alone belongs to that.
+        if let Some(task) = said.task
+            && said.operation.is_none()
+            && said.mentions.is_empty()
+        {
+            said.mentions.push(Mention { task, operation: None });
+        }
     }
 }
 
@@ -95,6 +101,7 @@ fn mark(plan: &Plan, nodes: &[&Node], member: usize, meaning: Meaning, uses: &mu
         Meaning::Message => Use::Message { searched: false },
         Meaning::Machine => Use::Place(Part::Machine),
         Meaning::Component | Meaning::ProcessName => Use::Place(Part::Component),
+        Meaning::Tag => Use::Place(Part::Tag),
         Meaning::Process => Use::Place(Part::Process),
         Meaning::Thread => Use::Place(Part::Thread),
         _ => return,
@@ -126,7 +133,7 @@ pub(super) struct Said {
     pub(super) mentions: Vec<Mention>,
     pub(super) message: Vec<u8>,
     /// By [`Part`].
-    places: [Vec<u8>; 4],
+    places: [Vec<u8>; 5],
     text: Vec<u8>,
 }
 
@@ -145,10 +152,11 @@ impl Said {
         &self.places[Part::Machine as usize]
     }
 
-    /// Appends where the event comes from: machine, component, process and thread, as far as that is said.
+    /// Appends where the event comes from: machine, component, process and thread, as far as that is said. A tag stands in
+    /// for the component; the first thread of a process has the same number, which is written once.
     pub(super) fn push_place(&self, out: &mut Vec<u8>) {
-        let [machine, component, process, thread] = &self.places;
-        for part in [machine, component] {
+        let [machine, component, process, thread, tag] = &self.places;
+        for part in [machine, if component.is_empty() { tag } else { component }] {
             if !part.is_empty() {
                 separate(out, b' ');
                 out.extend_from_slice(part);
@@ -158,7 +166,7 @@ impl Said {
             separate(out, b' ');
             out.extend_from_slice(process);
         }
-        if !thread.is_empty() {
+        if !thread.is_empty() && thread != process {
             separate(out, if process.is_empty() { b' ' } else { b'/' });
             out.extend_from_slice(thread);
         }
@@ -186,8 +194,9 @@ impl Reader<'_> {
     fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let said = &mut *self.said;
         match self.uses.get(field.index()) {
-            Some(Use::Task) => said.task = said.task.or_else(|| Identifier::of_value(value)),
-            Some(Use::Operation) => said.operation = said.operation.or_else(|| Identifier::of_value(value)),
+            // Of several ones, the last counts.
+            Some(Use::Task) => said.task = Identifier::of_value(value).or(said.task),
+            Some(Use::Operation) => said.operation = Identifier::of_value(value).or(said.operation),
             Some(Use::Cause(kind)) => match Identifier::of_value(value) {
                 Some(cause) => said.causes.push((cause, *kind)),
                 None => said.no_causes += 1,
@@ -205,6 +214,10 @@ impl Reader<'_> {
     }
 
     fn search(&mut self, bytes: &[u8]) {
+        // What says itself which operation of which task it is does not need to be searched for others.
+        if self.said.task.is_some() && self.said.operation.is_some() {
+            return;
+        }
         let mentions = &mut self.said.mentions;
         for find in self.finders {
             find(bytes, &mut |mention| {

@@ -278,13 +278,13 @@ impl<'t> TaskGraph<'t> {
     #[must_use]
     pub fn latest_cause(&self, node: u32) -> Option<TaskEdge> {
         let causes = self.causes(node).iter().copied();
-        causes.max_by_key(|edge| (self.begin(edge.node), Reverse(edge.node)))
+        causes.max_by_key(|edge| (self.begin(edge.node), edge.node))
     }
 
     /// The critical path: from the operation that was last back to a root, along the latest causes; the root first.
     #[must_use]
     pub fn critical_path(&self) -> Vec<u32> {
-        let last = (0..self.len()).max_by_key(|node| (self.end(*node), Reverse(*node)));
+        let last = (0..self.len()).max_by_key(|node| (self.end(*node), *node));
         let mut path: Vec<u32> =
             std::iter::successors(last, |node| self.latest_cause(*node).map(|edge| edge.node)).collect();
         path.reverse();

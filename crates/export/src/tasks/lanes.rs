@@ -138,20 +138,10 @@ impl LaneRow {
                 (_, true) if lane == last => right,
                 (_, true) if lane == first => left,
                 (_, true) => middle,
-                _ if (first..=last).contains(&lane) => {
-                    if is_used {
-                        '┼'
-                    } else {
-                        '─'
-                    }
-                }
-                _ => {
-                    if is_used {
-                        '│'
-                    } else {
-                        ' '
-                    }
-                }
+                // The edge goes behind lanes that have nothing to do with it.
+                _ if is_used => '│',
+                _ if (first..=last).contains(&lane) => '─',
+                _ => ' ',
             };
             (symbol, if (first..last).contains(&lane) { '─' } else { ' ' })
         };

@@ -108,8 +108,8 @@ pub(super) struct Collected {
     /// Operations of events that were there twice.
     pub(super) copies: Vec<u32>,
     pub(super) left_out: u64,
-    /// Whether times of some data streams are not since the Unix epoch.
-    pub(super) is_without_dates: bool,
+    /// Whether times of some data stream are since the Unix epoch.
+    pub(super) has_dates: bool,
     by_group: HashMap<Group, u32>,
     index: HashTable<u32>,
     hasher: RandomState,

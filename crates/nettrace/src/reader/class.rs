@@ -26,6 +26,10 @@ pub(super) mod context {
     pub(crate) const PROCESS: usize = 6;
     /// Of version 6 only.
     pub(crate) const PROCESS_NAME: usize = 7;
+    /// Of version 6 only.
+    pub(crate) const TRACE_ID: usize = 9;
+    /// Of version 6 only.
+    pub(crate) const SPAN_ID: usize = 10;
 }
 
 /// Bits of keywords that sessions set, which say nothing of the event.
@@ -242,6 +246,9 @@ fn context_meanings(is_v6: bool) -> Meanings {
     if is_v6 {
         meanings.insert(Scope::CommonContext, context::PROCESS, Meaning::Process);
         meanings.insert(Scope::CommonContext, context::PROCESS_NAME, Meaning::ProcessName);
+        meanings.insert(Scope::CommonContext, context::TRACE_ID, Meaning::TaskId);
+        // Behind the activity, so that the span counts where there are both: it is known beyond the process.
+        meanings.insert(Scope::CommonContext, context::SPAN_ID, Meaning::OperationId);
     } else {
         meanings.insert(Scope::Resource, 0, Meaning::Process);
     }

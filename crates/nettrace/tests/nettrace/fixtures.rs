@@ -6,6 +6,9 @@ use crate::builder::{
     Bytes, Event, File, Form, Metadata, Trace, block_header, field, kind, row_compressed, rows,
 };
 use crate::reading::{check, read, read_unsorted};
+use ichnos_export::{TaskCollector, TaskOptions, Tasks};
+use ichnos_flow::{Merge, pump};
+use ichnos_model::{TraceInput as _, Window};
 use ichnos_nettrace::{NettraceFile, OpenOptions};
 
 const FORMS: [Form; 3] = [Form::V3, Form::V4, Form::V6];
@@ -651,4 +654,45 @@ fn activities() {
     assert_eq!(read.context("activity"), [&activities[..], &activities].concat());
     let related = [Value::Null, json!("09090909-0909-0909-0909-090909090909"), Value::Null];
     assert_eq!(read.context("related_activity"), [&related[..], &related].concat());
+}
+
+/// Events with labels of OpenTelemetry belong to the span, others to their activity, in the task that their trace is.
+#[test]
+fn spans_and_activities_are_operations() {
+    let activity: [u8; 16] = std::array::from_fn(|i| 1 + i as u8);
+    let trace: [u8; 16] = std::array::from_fn(|i| 0x20 + i as u8);
+    let lists = Bytes::new().u32(1).u32(4);
+    let lists = lists.u8(1).raw(&activity).u8(3).raw(&trace).u8(0x84).u64(0x1234);
+    let lists = lists.u8(3).raw(&trace).u8(0x84).u64(0x1234);
+    let lists = lists.u8(1).raw(&activity).u8(0x83).raw(&trace);
+    let lists = lists.u8(0x83).raw(&trace);
+    let mut v6 = file(Form::V6);
+    v6.block(kind::LABEL_LIST, &lists.0);
+    let events: Vec<Event> = (0..=4).map(|i| Event { labels: i, ..number(1, i + 1, i.into(), i) }).collect();
+    v6.events(true, &events);
+    let mut v4 = file(Form::V4);
+    let mut event = number(1, 1, 1, 1);
+    event.activity = activity;
+    v4.events(true, &[event, number(1, 2, 2, 2)]);
+    let tasks = |bytes: Vec<u8>| {
+        let opened = NettraceFile::open("tasks", bytes.into(), &OpenOptions::default()).unwrap();
+        let mut collector = TaskCollector::new(TaskOptions::default());
+        pump(&mut Merge::new(opened.cursors(Window::default())), &mut collector).unwrap();
+        collector.finish()
+    };
+    let is_span = "0000000000001234";
+    let is_activity = "0403020106050807090A0B0C0D0E0F10";
+    let operations = |tasks: &Tasks| -> Vec<(String, u32)> {
+        let graph = tasks.graph(0);
+        let members = (0..graph.len()).filter_map(|node| graph.member(node));
+        members.map(|member| (member.id.to_string(), member.events)).collect()
+    };
+    let of_v6 = tasks(v6.end());
+    assert_eq!(of_v6.len(), 1);
+    assert_eq!(of_v6.id(0).unwrap().to_string(), "202122232425262728292A2B2C2D2E2F");
+    assert_eq!(operations(&of_v6), [(is_span.to_owned(), 2), (is_activity.to_owned(), 1)]);
+    // The last one names the task alone.
+    assert_eq!(of_v6.summary(0).unwrap().mentions, 1);
+    let of_v4 = tasks(v4.end());
+    assert_eq!((of_v4.len(), operations(&of_v4)), (1, vec![(is_activity.to_owned(), 1)]));
 }
