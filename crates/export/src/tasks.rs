@@ -18,6 +18,8 @@ mod svg;
 #[cfg(test)]
 mod tests;
 
+use std::collections::{HashMap, HashSet};
+
 use ichnos_model::Identifier;
 
 pub use collect::{TaskCollector, TaskOptions};
@@ -45,6 +47,8 @@ pub struct Tasks {
     /// How many copies of events there were, and how many edges from nothing, by task.
     copies: Vec<u64>,
     marked_roots: Vec<u64>,
+    /// Whether only texts name the task that may be something else, by task.
+    are_uncertain: Vec<bool>,
 }
 
 /// What is known of an operation.
@@ -109,7 +113,7 @@ pub struct TaskSummary {
     pub events: u64,
     /// Further events that name the task or one of its operations.
     pub mentions: u64,
-    /// Events that were there twice.
+    /// Events that were there again, of those that come first in their operations.
     pub copies: u64,
     /// Edges whose effect is earlier than its cause.
     pub backward: u64,
@@ -121,7 +125,7 @@ impl Tasks {
     fn new(mut all: Collected) -> Self {
         // Groups without anything are no tasks.
         let mut task_of_group = vec![NONE; all.groups.len()];
-        let mut ids = Vec::new();
+        let (mut ids, mut are_uncertain) = (Vec::new(), Vec::new());
         let used = all.operations.iter().map(|operation| operation.group);
         for group in used.chain(all.events.iter().map(|event| event.group)) {
             if let (Some(task), Some(Group::Task(id))) =
@@ -130,6 +134,7 @@ impl Tasks {
             {
                 *task = ids.len() as u32;
                 ids.push(*id);
+                are_uncertain.push(all.uncertain.contains(&group));
             }
         }
         let task_of = |group: u32| task_of_group.get(group as usize).copied().unwrap_or(NONE);
@@ -163,7 +168,14 @@ impl Tasks {
         let mut edges: Vec<(u32, Edge)> =
             edges.filter(|edge| task(edge.from) == task(edge.to)).map(|edge| (task(edge.to), edge)).collect();
         edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
-        let open_edges = std::mem::take(&mut all.open_edges).into_iter();
+        let mut open_edges = std::mem::take(&mut all.open_edges);
+        // What an edge from an operation of its own task would be is known.
+        let wanted: HashSet<Identifier> = open_edges.iter().map(|edge| edge.from).collect();
+        let ids_of_all = all.operations.iter().filter(|operation| operation.group != NONE);
+        let known: HashSet<Identifier> =
+            ids_of_all.map(|operation| operation.id).filter(|id| wanted.contains(id)).collect();
+        open_edges.iter_mut().for_each(|edge| edge.is_of_other_task |= known.contains(&edge.from));
+        let open_edges = open_edges.into_iter();
         let mut open_edges: Vec<_> = open_edges.map(|edge| (task(edge.to), edge)).collect();
         open_edges.sort_by_key(|(task, edge)| (*task, edge.to, edge.from));
         let events = std::mem::take(&mut all.events).into_iter();
@@ -184,7 +196,19 @@ impl Tasks {
             counts
         };
         let (copies, marked_roots) = (by_task(&all.copies), by_task(&all.marked_roots));
-        Self { all, ids, members, member_ends, local, edges, open_edges, events, copies, marked_roots }
+        Self {
+            all,
+            ids,
+            members,
+            member_ends,
+            local,
+            edges,
+            open_edges,
+            events,
+            copies,
+            marked_roots,
+            are_uncertain,
+        }
     }
 
     /// How many tasks there are.
@@ -209,7 +233,18 @@ impl Tasks {
     /// in front, which some formats fill shorter identifiers up with, need not be the same.
     #[must_use]
     pub fn find(&self, digits: &str) -> Vec<usize> {
-        let digits: String = digits.chars().filter(|c| *c != '-').map(|c| c.to_ascii_uppercase()).collect();
+        // Identifiers that are no digits are known by their text, too.
+        let of_text = Identifier::of_text(digits.as_bytes());
+        let same = (0..).zip(&self.ids).filter(|(_, id)| Some(**id) == of_text);
+        let same: Vec<usize> = same.map(|(task, _)| task).collect();
+        if !same.is_empty() {
+            return same;
+        }
+        let digits = digits.chars().filter(|c| !matches!(c, '-' | '{' | '}'));
+        let digits: String = digits.map(|c| c.to_ascii_uppercase()).collect();
+        if digits.is_empty() {
+            return Vec::new();
+        }
         let without_zeros = significant(&digits);
         let named = |id: &Identifier| {
             let id = id.to_string();
@@ -251,30 +286,39 @@ impl Tasks {
         let mut graph = TaskGraph::new(self, task);
         let open = of_task(&self.open_edges, task);
         if !open.is_empty() {
-            let others: std::collections::HashSet<Identifier> = {
-                let wanted: std::collections::HashSet<Identifier> =
-                    open.iter().map(|(_, edge)| edge.from).collect();
-                let ids = self.all.operations.iter().map(|operation| operation.id);
-                ids.filter(|id| wanted.contains(id)).collect()
-            };
-            let place: std::collections::HashMap<u32, u32> = graph.nodes.iter().copied().zip(0..).collect();
+            let place: HashMap<u32, u32> = graph.nodes.iter().copied().zip(0..).collect();
             graph.dangling = open
                 .iter()
-                .map(|(_, OpenEdge { from, to, kind })| DanglingEdge {
+                .map(|(_, OpenEdge { from, to, kind, is_of_other_task })| DanglingEdge {
                     from: *from,
                     to: place.get(to).copied().unwrap_or(NONE),
                     kind: *kind,
-                    is_of_other_task: others.contains(from),
+                    is_of_other_task: *is_of_other_task,
                 })
                 .collect();
+            graph.dangling.sort_by_key(|edge| (edge.to, edge.from));
         }
         graph
     }
 
-    /// What there is to say of each task, the one that began first first.
+    /// Whether only texts name a task, in a notation that other numbers can have.
     #[must_use]
-    pub fn summaries(&self) -> Vec<TaskSummary> {
-        let mut all: Vec<_> = (0..self.len()).filter_map(|task| self.summary(task)).collect();
+    pub fn is_uncertain(&self, task: usize) -> bool {
+        self.are_uncertain.get(task).copied().unwrap_or_default()
+    }
+
+    /// How many identifiers were left out because they are longer than 20 bytes.
+    #[must_use]
+    pub fn too_long(&self) -> u64 {
+        self.all.too_long
+    }
+
+    /// What there is to say of each task, the one that began first first. `all`: also of those that are
+    /// [uncertain](Tasks::is_uncertain).
+    #[must_use]
+    pub fn summaries(&self, all: bool) -> Vec<TaskSummary> {
+        let tasks = (0..self.len()).filter(|task| all || !self.is_uncertain(*task));
+        let mut all: Vec<_> = tasks.filter_map(|task| self.summary(task)).collect();
         all.sort_by_key(|summary| (summary.begin, summary.id));
         all
     }
@@ -282,12 +326,16 @@ impl Tasks {
     /// What there is to say of a task.
     #[must_use]
     pub fn summary(&self, task: usize) -> Option<TaskSummary> {
+        self.summary_of(task, &self.graph(task))
+    }
+
+    /// The same with its graph, whose clocks may be corrected.
+    fn summary_of(&self, task: usize, graph: &TaskGraph<'_>) -> Option<TaskSummary> {
         let id = self.id(task)?;
-        let graph = self.graph(task);
         let nodes = || 0..graph.len();
         let events = of_task(&self.events, task).iter().map(|(_, event)| event);
         let named = events.clone().filter(|event| event.operation == NONE || event.is_mention);
-        let times = events.clone().map(|event| event.time).filter(|time| *time != NO_TIME).map(i128::from);
+        let times = events.clone().filter_map(|event| graph.corrected(event.place, event.time));
         let begins = nodes().filter_map(|node| graph.begin(node));
         let ends = nodes().filter_map(|node| graph.end(node));
         let marked_roots = self.marked_roots.get(task).copied().unwrap_or_default();
@@ -308,7 +356,7 @@ impl Tasks {
             dangling: graph.dangling.len() as u64,
             of_other_tasks: graph.dangling.iter().filter(|edge| edge.is_of_other_task).count() as u64,
             cycles: graph.cycles.len() as u64,
-            joins: nodes().filter(|node| graph.causes(*node).len() > 1).count() as u64,
+            joins: nodes().filter(|node| graph.is_join(*node)).count() as u64,
             unreported: nodes()
                 .filter_map(|node| graph.member(node))
                 .filter(|member| member.events == 0)

@@ -68,9 +68,11 @@ impl Identifier {
             FieldValue::Text(text) => Self::of_text(text),
             FieldValue::Blob(bytes) => Self::new(bytes),
             FieldValue::Guid(guid) => Self::of_guid(*guid),
-            value => match value.as_u64() {
-                Some(number) => Self::new(&number.to_be_bytes()),
-                None => Self::new(&value.as_i128()?.to_be_bytes()),
+            value => match (value.as_u64(), value.as_i64()) {
+                (Some(number), _) => Self::new(&number.to_be_bytes()),
+                // A signed field of 64 bits has the same identifiers.
+                (None, Some(number)) => Self::new(&number.to_be_bytes()),
+                (None, None) => Self::new(&value.as_i128()?.to_be_bytes()),
             },
         }
     }
@@ -121,6 +123,9 @@ pub struct Mention {
     pub task: Identifier,
     /// The operation, if it is not the task alone.
     pub operation: Option<Identifier>,
+    /// Whether nothing else is written like that. Otherwise it may be a number that happens to look like an identifier:
+    /// then it counts if the task is known from elsewhere.
+    pub is_certain: bool,
 }
 
 /// Finds the operations that a text or bytes name.
@@ -145,6 +150,9 @@ mod tests {
         assert_eq!(Identifier::of_text(&[b'1'; 42]), None);
         assert_eq!(Identifier::of_text(b""), None);
         assert_eq!(Identifier::of_text(b"0000"), None);
+        let digits = Identifier::of_text(b"FFFFFFFFFFFFFFFE");
+        assert_eq!(Identifier::of_value(&FieldValue::Signed(-2)), digits);
+        assert_eq!(Identifier::of_value(&FieldValue::Integer(u64::MAX as i128 - 1)), digits);
     }
 
     #[test]

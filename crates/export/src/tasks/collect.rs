@@ -1,6 +1,6 @@
 //! Takes events, and keeps what they say of tasks and operations.
 
-use std::hash::{BuildHasher as _, RandomState};
+use std::hash::{BuildHasher as _, BuildHasherDefault, DefaultHasher};
 use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -38,8 +38,8 @@ pub struct TaskCollector {
     text: Vec<u8>,
     last_group: (Option<Group>, u32),
     by_place: HashMap<Place, u32>,
-    /// To recognise copies.
-    hasher: RandomState,
+    /// To recognise copies: with the same keys each time, so that all runs give the same.
+    hasher: BuildHasherDefault<DefaultHasher>,
     all: Collected,
 }
 
@@ -69,7 +69,7 @@ impl TaskCollector {
             text: Vec::new(),
             last_group: (None, 0),
             by_place: HashMap::new(),
-            hasher: RandomState::new(),
+            hasher: BuildHasherDefault::default(),
             all: Collected::default(),
         }
     }
@@ -77,7 +77,6 @@ impl TaskCollector {
     /// The tasks of all that was collected.
     #[must_use]
     pub fn finish(mut self) -> Tasks {
-        self.all.resolve_open_edges();
         join::join(&mut self.all);
         Tasks::new(self.all)
     }
@@ -101,6 +100,7 @@ impl TaskCollector {
         });
         let Some(class) = class else { return };
         class.fields.read(event, finders, said);
+        all.too_long += u64::from(said.too_long);
         if said.operation.is_none() && said.mentions.is_empty() {
             return;
         }
@@ -143,14 +143,12 @@ impl TaskCollector {
             None => all.add(found),
             Some(number) => {
                 let Some(known) = all.operations.get_mut(number as usize) else { return };
-                if known.fingerprint == found.fingerprint {
+                // Without a time, two events that say the same are two events.
+                if known.fingerprint == found.fingerprint && time != NO_TIME {
                     all.copies.push(number);
                     return;
                 }
-                known.events = known.events.saturating_add(1);
-                if time != NO_TIME {
-                    known.end = known.end.max(time);
-                }
+                known.merge(&found);
                 if self.options.with_events {
                     all.events.push(TaskEvent {
                         operation: number,
@@ -164,14 +162,14 @@ impl TaskCollector {
                 number
             }
         };
-        all.marked_roots.extend((0..said.no_causes).map(|_| number));
+        all.marked_roots.extend(said.is_marked_root.then_some(number));
         for (cause, kind) in &said.causes {
             let (to, kind) = (number, *kind);
             match all.find(group, *cause) {
                 // That an operation causes itself says nothing.
                 Some(from) if from == to => {}
                 Some(from) => all.edges.push(Edge { from, to, kind }),
-                None => all.open_edges.push(OpenEdge { from: *cause, to, kind }),
+                None => all.open_edges.push(OpenEdge { from: *cause, to, kind, is_of_other_task: false }),
             }
         }
         if matches!(all.groups.get(group as usize), Some(Group::Trace(_))) {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher as _, RandomState};
 
-use super::graph::TaskGraph;
+use super::graph::{TaskEdge, TaskGraph};
 
 /// How two executions of the same thing differ.
 ///
@@ -75,9 +75,10 @@ impl TaskDiff {
         let partner = |node: u32| partners.get(node as usize).copied().flatten();
         for node in 0..first.len() {
             for edge in first.causes(node) {
-                let is_in_both = partner(node)
-                    .zip(partner(edge.node))
-                    .is_some_and(|(to, from)| second.causes(to).iter().any(|other| other.node == from));
+                let is_in_both = partner(node).zip(partner(edge.node)).is_some_and(|(to, from)| {
+                    let key = |other: &TaskEdge| (other.node, other.kind);
+                    second.causes(to).binary_search_by_key(&(from, edge.kind), key).is_ok()
+                });
                 self.edges[usize::from(!is_in_both)] += 1;
             }
         }

@@ -87,7 +87,7 @@ impl TaskFields {
             && said.operation.is_none()
             && said.mentions.is_empty()
         {
-            said.mentions.push(Mention { task, operation: None });
+            said.mentions.push(Mention { task, operation: None, is_certain: true });
         }
     }
 }
@@ -128,8 +128,10 @@ pub(super) struct Said {
     pub(super) task: Option<Identifier>,
     pub(super) operation: Option<Identifier>,
     pub(super) causes: Vec<(Identifier, CauseKind)>,
-    /// How many of the causes are nothing, which is how some formats mark the first operation of a task.
-    pub(super) no_causes: u32,
+    /// Whether a cause is nothing, which is how some formats mark the first operation of a task.
+    pub(super) is_marked_root: bool,
+    /// Identifiers that are too long to be kept.
+    pub(super) too_long: u32,
     pub(super) mentions: Vec<Mention>,
     pub(super) message: Vec<u8>,
     /// By [`Part`].
@@ -141,7 +143,7 @@ impl Said {
     fn clear(&mut self) {
         (self.task, self.operation) = (None, None);
         self.causes.clear();
-        self.no_causes = 0;
+        (self.is_marked_root, self.too_long) = (false, 0);
         self.mentions.clear();
         self.message.clear();
         self.places.iter_mut().for_each(Vec::clear);
@@ -193,13 +195,20 @@ impl Reader<'_> {
 
     fn value(&mut self, field: Field<'_>, value: &FieldValue<'_>) {
         let said = &mut *self.said;
-        match self.uses.get(field.index()) {
+        let wanted = self.uses.get(field.index());
+        if let Some(Use::Task | Use::Operation | Use::Cause(_)) = wanted
+            && is_too_long(value)
+        {
+            said.too_long = said.too_long.saturating_add(1);
+            return;
+        }
+        match wanted {
             // Of several ones, the last counts.
             Some(Use::Task) => said.task = Identifier::of_value(value).or(said.task),
             Some(Use::Operation) => said.operation = Identifier::of_value(value).or(said.operation),
             Some(Use::Cause(kind)) => match Identifier::of_value(value) {
                 Some(cause) => said.causes.push((cause, *kind)),
-                None => said.no_causes += 1,
+                None => said.is_marked_root = true,
             },
             Some(Use::Place(part)) => {
                 let place = &mut said.places[*part as usize];
@@ -227,6 +236,14 @@ impl Reader<'_> {
             });
         }
     }
+}
+
+/// Whether an identifier has more bytes than are kept.
+fn is_too_long(value: &FieldValue<'_>) -> bool {
+    let (FieldValue::Text(bytes) | FieldValue::Blob(bytes)) = value else { return false };
+    bytes.len() > Identifier::MOST
+        && Identifier::of_value(value).is_none()
+        && !bytes.iter().all(|byte| matches!(byte, 0 | b'0' | b'-' | b'{' | b'}'))
 }
 
 /// As many operations can one event name.

@@ -6,7 +6,7 @@ use std::collections::{BinaryHeap, HashMap};
 use ichnos_model::{CauseKind, Identifier};
 
 use super::operations::{NO_TIME, NONE, Operation};
-use super::{JoinedEvent, TaskMember, Tasks, of_task};
+use super::{JoinedEvent, TaskMember, TaskSummary, Tasks, of_task};
 
 /// An edge of a [`TaskGraph`], seen from one of its ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -44,8 +44,8 @@ pub struct TaskGraph<'t> {
     /// Edges that were left out because they close a cycle: from, to.
     pub(super) cycles: Vec<(u32, u32)>,
     pub(super) dangling: Vec<DanglingEdge>,
-    /// Nanoseconds to add to the times of each node; empty: nothing.
-    pub(super) corrections: Vec<i64>,
+    /// Nanoseconds to add to the times of machines.
+    corrections: HashMap<u32, i64>,
 }
 
 /// Edges by node.
@@ -117,7 +117,8 @@ impl<'t> TaskGraph<'t> {
             }
         }
         let at = |node: u32| place.get(node as usize).copied().unwrap_or(NONE);
-        let broken: Vec<(u32, u32)> = cycles.iter().map(|(from, to)| (at(*from), at(*to))).collect();
+        let mut broken: Vec<(u32, u32)> = cycles.iter().map(|(from, to)| (at(*from), at(*to))).collect();
+        broken.sort_by_key(|(from, to)| (*to, *from));
         for (from, to, _) in &mut edges {
             (*from, *to) = (at(*from), at(*to));
         }
@@ -144,7 +145,7 @@ impl<'t> TaskGraph<'t> {
             depths,
             cycles: broken,
             dangling,
-            corrections: Vec::new(),
+            corrections: HashMap::new(),
         }
     }
 
@@ -204,17 +205,21 @@ impl<'t> TaskGraph<'t> {
     /// When an operation began, in nanoseconds.
     #[must_use]
     pub fn begin(&self, node: u32) -> Option<i128> {
-        self.operation(node).and_then(|operation| self.corrected(node, operation.begin))
+        self.operation(node).and_then(|operation| self.corrected(operation.place, operation.begin))
     }
 
     /// When the last event of an operation was, in nanoseconds.
     #[must_use]
     pub fn end(&self, node: u32) -> Option<i128> {
-        self.operation(node).and_then(|operation| self.corrected(node, operation.end))
+        self.operation(node).and_then(|operation| self.corrected(operation.place, operation.end))
     }
 
-    fn corrected(&self, node: u32, time: i64) -> Option<i128> {
-        let correction = self.corrections.get(node as usize).copied().unwrap_or_default();
+    /// A time at a place, with the clock of its machine corrected.
+    pub(super) fn corrected(&self, place: u32, time: i64) -> Option<i128> {
+        let correction = match self.corrections.is_empty() {
+            true => 0,
+            false => self.corrections.get(&self.tasks.machine(place)).copied().unwrap_or_default(),
+        };
         (time != NO_TIME).then(|| i128::from(time) + i128::from(correction))
     }
 
@@ -235,22 +240,23 @@ impl<'t> TaskGraph<'t> {
     pub fn joined_events(&self) -> Vec<(u32, JoinedEvent<'t>)> {
         let tasks = self.tasks;
         let nodes: HashMap<u32, u32> = self.nodes.iter().copied().zip(0..).collect();
-        let by_time: Vec<i64> = self.nodes.iter().map(|number| tasks.begin(*number)).collect();
-        let before = |time: i64| {
-            // Nodes are nearly in the order of time.
-            let last = by_time.iter().rposition(|begin| *begin != NO_TIME && *begin <= time);
-            last.unwrap_or_default() as u32
+        // The least time from each node on, which is ascending, as times of nodes nearly are.
+        let mut least: Vec<i128> =
+            (0..self.len()).map(|node| self.begin(node).unwrap_or(i128::MAX)).collect();
+        for node in (1..least.len()).rev() {
+            least[node - 1] = least[node - 1].min(least[node]);
+        }
+        let before = |time: Option<i128>| {
+            let count = time.map_or(0, |time| least.partition_point(|begin| *begin <= time));
+            count.saturating_sub(1) as u32
         };
         let events = of_task(&tasks.events, self.task).iter();
         let mut events: Vec<_> = events
             .map(|(_, event)| {
-                let node = nodes.get(&event.operation).copied().unwrap_or_else(|| before(event.time));
-                let joined = JoinedEvent {
-                    time: (event.time != NO_TIME).then(|| event.time.into()),
-                    label: tasks.all.names.text(event.label),
-                    place: tasks.place(event.place),
-                };
-                (node, joined)
+                let time = self.corrected(event.place, event.time);
+                let node = nodes.get(&event.operation).copied().unwrap_or_else(|| before(time));
+                let (label, place) = (tasks.all.names.text(event.label), tasks.place(event.place));
+                (node, JoinedEvent { time, label, place })
             })
             .collect();
         events.sort_by_key(|(node, event)| (*node, event.time));
@@ -296,27 +302,29 @@ impl<'t> TaskGraph<'t> {
     pub fn correct_clocks(&mut self) -> bool {
         let machine =
             |node: u32| self.operation(node).map_or(NONE, |operation| self.tasks.machine(operation.place));
-        let mut offsets = HashMap::<u32, i128>::new();
-        let edges =
-            (0..self.len()).flat_map(|node| self.causes(node).iter().map(move |edge| (edge.node, node)));
-        let apart: Vec<(u32, u32, i128)> = edges
-            .filter_map(|(from, to)| {
-                let (a, b) = (machine(from), machine(to));
-                Some((a, b, self.begin(from)? - self.begin(to)?)).filter(|_| a != b)
-            })
-            .collect();
-        for (a, b, _) in &apart {
-            offsets.insert(*a, 0);
-            offsets.insert(*b, 0);
+        // How much earlier than its cause an effect is at most, by machines of both.
+        let mut late = HashMap::<(u32, u32), i128>::new();
+        for node in 0..self.len() {
+            for edge in self.causes(node) {
+                let (from, to) = (machine(edge.node), machine(node));
+                if let (Some(cause), Some(effect)) = (self.begin(edge.node), self.begin(node))
+                    && from != to
+                {
+                    let most = late.entry((from, to)).or_insert(i128::MIN);
+                    *most = (*most).max(cause - effect);
+                }
+            }
         }
+        let mut offsets: HashMap<u32, i128> =
+            late.keys().flat_map(|(from, to)| [(*from, 0), (*to, 0)]).collect();
         // A longest path has no more steps than there are machines; times cannot be moved without end.
-        let rounds = offsets.len().min(MOST_ROUNDS);
-        let mut is_right = apart.is_empty();
+        let rounds = offsets.len().min(MOST_STEPS / late.len().max(1));
+        let mut is_right = late.is_empty();
         for _ in 0..=rounds {
             is_right = true;
-            for (a, b, late) in &apart {
-                let least = offsets.get(a).copied().unwrap_or_default() + late;
-                if let Some(offset) = offsets.get_mut(b)
+            for ((from, to), late) in &late {
+                let least = offsets.get(from).copied().unwrap_or_default() + late;
+                if let Some(offset) = offsets.get_mut(to)
                     && *offset < least
                 {
                     *offset = least;
@@ -328,16 +336,55 @@ impl<'t> TaskGraph<'t> {
             }
         }
         if is_right {
-            let offset = |node| offsets.get(&machine(node)).copied().unwrap_or_default();
-            let offset = |node| i64::try_from(offset(node)).unwrap_or(i64::MAX);
-            self.corrections = (0..self.len()).map(offset).collect();
+            let offsets = offsets.into_iter().filter(|(_, offset)| *offset != 0);
+            self.corrections = offsets
+                .map(|(machine, offset)| (machine, i64::try_from(offset).unwrap_or(i64::MAX)))
+                .collect();
         }
         is_right
     }
+
+    /// What there is to say of the task, with clocks as they are corrected.
+    #[must_use]
+    pub fn summary(&self) -> Option<TaskSummary> {
+        self.tasks.summary_of(self.task, self)
+    }
+
+    /// Whether a node has several causes.
+    #[must_use]
+    pub fn is_join(&self, node: u32) -> bool {
+        let causes = self.causes(node);
+        // Those of one node lie beside each other.
+        causes.first().zip(causes.last()).is_some_and(|(first, last)| first.node != last.node)
+    }
+
+    /// How a node causes another one, if it does.
+    #[must_use]
+    pub fn edge(&self, from: u32, to: u32) -> Option<CauseKind> {
+        let causes = self.causes(to);
+        let found = causes.binary_search_by_key(&from, |edge| edge.node).ok()?;
+        causes.get(found).map(|edge| edge.kind)
+    }
+
+    /// The edges to a node from operations that nothing is known of.
+    #[must_use]
+    pub fn dangling_to(&self, node: u32) -> &[DanglingEdge] {
+        let begin = self.dangling.partition_point(|edge| edge.to < node);
+        let end = self.dangling.partition_point(|edge| edge.to <= node);
+        self.dangling.get(begin..end).unwrap_or_default()
+    }
+
+    /// The edges to a node that close a cycle: the nodes that they lead from and to.
+    #[must_use]
+    pub fn cycles_to(&self, node: u32) -> &[(u32, u32)] {
+        let begin = self.cycles.partition_point(|(_, to)| *to < node);
+        let end = self.cycles.partition_point(|(_, to)| *to <= node);
+        self.cycles.get(begin..end).unwrap_or_default()
+    }
 }
 
-/// Clocks of more machines in a row are not corrected.
-const MOST_ROUNDS: usize = 1_000;
+/// Clocks are not corrected if that takes more steps than this.
+const MOST_STEPS: usize = 100_000_000;
 
 /// Nodes in an order in which causes come first, otherwise by time; and the edges that close cycles.
 fn sort(count: usize, effects: &Edges, time: impl Fn(u32) -> i64) -> (Vec<u32>, Vec<(u32, u32)>) {

@@ -1,76 +1,88 @@
 //! Brings together what belongs to one task: operations of traces without tasks, and events that name an operation.
 
+use std::collections::{HashMap, HashSet};
+
 use ichnos_model::{CauseKind, Identifier, Mention};
-use std::collections::HashMap;
 
-use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, Operation, TaskEvent};
+use super::operations::{Collected, Edge, Group, Link, NO_TIME, NONE, OpenEdge, Operation, TaskEvent};
 
-/// Gives each operation the group of its task: groups of traces are empty afterwards.
+/// Gives each operation the group of its task, and finds what edges and texts name: groups of traces are empty afterwards.
 pub(super) fn join(all: &mut Collected) {
     let mut tasks = KnownTasks::new(all);
-    // Operations of traces belong together if there is an edge between them.
+    let mentions: Vec<Mention> = (all.links.iter().map(|link| &link.mention))
+        .chain(all.mentioned.iter().map(|(mention, _)| mention))
+        .copied()
+        .collect();
+    // Those that are certain first: they say what other tasks there are.
+    for is_certain in [true, false] {
+        for mention in mentions.iter().filter(|mention| mention.is_certain == is_certain) {
+            tasks.add(all, mention);
+        }
+    }
+    // Edges within traces say which of their operations belong together.
+    all.resolve_open_edges();
+    join_operations_of_traces(all, &tasks);
+    for operation in &mut all.operations {
+        operation.group = tasks.representative(operation.group);
+    }
+    all.merge_operations();
+    for Link { operation, mention } in std::mem::take(&mut all.links) {
+        let Some(group) = tasks.find_task(all, mention.task) else { continue };
+        let Some(known) = all.operations.get(operation as usize).copied() else { continue };
+        let Some(from) = named(all, group, &mention, known.begin).filter(|from| *from != operation) else {
+            continue;
+        };
+        let kind = CauseKind::Related;
+        if known.group == group {
+            all.edges.push(Edge { from, to: operation, kind });
+        } else if let Some(from) = mention.operation {
+            // It belongs to another task, which it names, too.
+            all.open_edges.push(OpenEdge { from, to: operation, kind, is_of_other_task: true });
+        }
+    }
+    for (mention, event) in std::mem::take(&mut all.mentioned) {
+        let Some(group) = tasks.find_task(all, mention.task) else { continue };
+        let operation = named(all, group, &mention, event.time).unwrap_or(NONE);
+        all.events.push(TaskEvent { operation, group, ..event });
+    }
+    all.resolve_open_edges();
+    all.uncertain = tasks.uncertain;
+}
+
+/// Gives operations of traces the groups of the tasks that they or those they are connected with name; others become tasks
+/// of their own.
+fn join_operations_of_traces(all: &mut Collected, tasks: &KnownTasks) {
     let mut parts = Parts::new(all.operations.len());
-    let is_of_trace = |all: &Collected, number: u32| {
-        let group = all.operations.get(number as usize).map_or(NONE, |operation| operation.group);
-        matches!(all.groups.get(group as usize), Some(Group::Trace(_)))
-    };
     for Edge { from, to, .. } in &all.edges {
         parts.unite(*from, *to);
     }
     let mut group_of_part: HashMap<u32, u32> = HashMap::new();
-    for Link { operation, mention } in std::mem::take(&mut all.links) {
-        let group = tasks.group(all, mention.task);
-        group_of_part.entry(parts.root(operation)).or_insert(group);
-        let time = all.operations.get(operation as usize).map_or(NO_TIME, |operation| operation.begin);
-        if let Some(from) = named(all, group, &mention, time).filter(|from| *from != operation) {
-            all.edges.push(Edge { from, to: operation, kind: CauseKind::Related });
+    for Link { operation, mention } in &all.links {
+        if let Some(group) = tasks.find_task(all, mention.task) {
+            group_of_part.entry(parts.root(*operation)).or_insert(group);
         }
     }
-    for number in 0..parts.len() {
-        if !is_of_trace(all, number) {
-            continue;
-        }
-        let Some(operation) = all.operations.get(number as usize) else { continue };
+    let of_traces: Vec<u32> = (0..)
+        .zip(&all.operations)
+        .filter(|(_, operation)| matches!(all.groups.get(operation.group as usize), Some(Group::Trace(_))))
+        .map(|(number, _)| number)
+        .collect();
+    for number in &of_traces {
+        let Some(operation) = all.operations.get(*number as usize) else { continue };
         // The identifier of an operation can be that of the task.
         if operation.id.as_bytes().len() >= 8
             && let Some(group) = tasks.find(&operation.id)
         {
-            group_of_part.entry(parts.root(number)).or_insert(group);
+            group_of_part.entry(parts.root(*number)).or_insert(group);
         }
     }
-    // What is left are tasks without an identifier: that of their first operation stands for it.
-    for number in 0..parts.len() {
-        if !is_of_trace(all, number) {
-            continue;
-        }
-        let Some(id) = all.operations.get(number as usize).map(|operation| operation.id) else { continue };
-        let root = parts.root(number);
-        let group = match group_of_part.get(&root) {
-            Some(group) => *group,
-            None => {
-                all.groups.push(Group::Task(id));
-                let group = all.groups.len() as u32 - 1;
-                group_of_part.insert(root, group);
-                group
-            }
-        };
-        if let Some(operation) = all.operations.get_mut(number as usize) {
-            operation.group = group;
-        }
-    }
-    for (mention, event) in std::mem::take(&mut all.mentioned) {
-        let group = tasks.group(all, mention.task);
-        let operation = named(all, group, &mention, event.time).unwrap_or(NONE);
-        all.events.push(TaskEvent { operation, group, ..event });
-    }
-    // Identifiers of different sizes can be the same task.
-    for operation in &mut all.operations {
-        operation.group = tasks.representative(operation.group);
-    }
-    for event in &mut all.events {
-        let operation = all.operations.get(event.operation as usize);
-        event.group =
-            operation.map_or_else(|| tasks.representative(event.group), |operation| operation.group);
+    for number in of_traces {
+        let Some(operation) = all.operations.get_mut(number as usize) else { continue };
+        operation.group = *group_of_part.entry(parts.root(number)).or_insert_with(|| {
+            // The identifier of its first operation stands for the task.
+            all.groups.push(Group::Task(operation.id));
+            all.groups.len() as u32 - 1
+        });
     }
 }
 
@@ -105,11 +117,14 @@ struct KnownTasks {
     by_common_part: HashMap<[u8; 16], u32>,
     /// By group: the one that stands for the same task, if it is another one.
     same: HashMap<u32, u32>,
+    /// Those that only texts name which may be something else.
+    uncertain: HashSet<u32>,
 }
 
 impl KnownTasks {
     fn new(all: &Collected) -> Self {
-        let mut tasks = Self { by_common_part: HashMap::new(), same: HashMap::new() };
+        let mut tasks =
+            Self { by_common_part: HashMap::new(), same: HashMap::new(), uncertain: HashSet::new() };
         let ids = all.groups.iter().zip(0..).filter_map(|(group, number)| match group {
             Group::Task(id) => Some((*id, number)),
             Group::Trace(_) => None,
@@ -132,14 +147,21 @@ impl KnownTasks {
         self.by_common_part.get(&id.common_part()).copied()
     }
 
-    /// The group of a task, added if only texts name it.
-    fn group(&mut self, all: &mut Collected, id: Identifier) -> u32 {
+    /// The group of a task.
+    fn find_task(&self, all: &Collected, id: Identifier) -> Option<u32> {
         let exact = all.known_group(Group::Task(id)).map(|group| self.representative(group));
-        exact.or_else(|| self.find(&id)).unwrap_or_else(|| {
-            let group = all.group(Group::Task(id));
-            self.by_common_part.insert(id.common_part(), group);
-            group
-        })
+        exact.or_else(|| self.find(&id))
+    }
+
+    /// Adds a task that only texts name.
+    fn add(&mut self, all: &mut Collected, mention: &Mention) {
+        if self.find_task(all, mention.task).is_none() {
+            let group = all.group(Group::Task(mention.task));
+            self.by_common_part.insert(mention.task.common_part(), group);
+            if !mention.is_certain {
+                self.uncertain.insert(group);
+            }
+        }
     }
 
     fn representative(&self, group: u32) -> u32 {
@@ -153,10 +175,6 @@ struct Parts(Vec<u32>);
 impl Parts {
     fn new(count: usize) -> Self {
         Self((0..count as u32).collect())
-    }
-
-    fn len(&self) -> u32 {
-        self.0.len() as u32
     }
 
     fn parent(&self, number: u32) -> u32 {

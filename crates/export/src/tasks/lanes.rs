@@ -51,6 +51,11 @@ impl TaskGraph<'_> {
             let mut targets: Vec<u32> = self.effects(node).iter().map(|edge| edge.node).collect();
             targets.dedup();
             let mut forked = Vec::new();
+            if lane >= MOST_LANES {
+                for target in targets.drain(..) {
+                    undrawn.entry(target).or_default().push(node);
+                }
+            }
             // The lane goes on to the effect that comes first.
             lanes[lane] = targets.first().copied().unwrap_or(NONE);
             let mut edges: Vec<(u32, usize)> =

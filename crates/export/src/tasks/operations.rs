@@ -1,6 +1,6 @@
 //! Operations, and how they are found by their identifiers.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 
 use hashbrown::HashTable;
@@ -44,6 +44,21 @@ pub(super) struct Operation {
     pub(super) fingerprint: u32,
 }
 
+impl Operation {
+    /// Notes another event about it: the earliest one says what it is called.
+    pub(super) fn merge(&mut self, other: &Self) {
+        let is_earlier = other.begin != NO_TIME && (self.begin == NO_TIME || other.begin < self.begin);
+        if other.events > 0 && (self.events == 0 || is_earlier) {
+            (self.label, self.place, self.fingerprint) = (other.label, other.place, other.fingerprint);
+        }
+        if is_earlier {
+            self.begin = other.begin;
+        }
+        self.end = self.end.max(other.end);
+        self.events = self.events.saturating_add(other.events);
+    }
+}
+
 /// An edge between operations that are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edge {
@@ -58,6 +73,8 @@ pub(super) struct OpenEdge {
     pub(super) from: Identifier,
     pub(super) to: u32,
     pub(super) kind: CauseKind,
+    /// Whether another task has the operation.
+    pub(super) is_of_other_task: bool,
 }
 
 /// An event that is shown beside the operation that it belongs to.
@@ -105,6 +122,10 @@ pub(super) struct Collected {
     pub(super) places: Vec<Place>,
     /// Operations with an edge from nothing.
     pub(super) marked_roots: Vec<u32>,
+    /// Identifiers that are too long to be kept.
+    pub(super) too_long: u64,
+    /// Groups of tasks that only texts name which may be something else.
+    pub(super) uncertain: HashSet<u32>,
     /// Operations of events that were there twice.
     pub(super) copies: Vec<u32>,
     pub(super) left_out: u64,
@@ -149,10 +170,46 @@ impl Collected {
         number
     }
 
+    /// Makes one operation of those that have the same identifier since their groups have changed.
+    pub(super) fn merge_operations(&mut self) {
+        self.index.clear();
+        let mut merged: HashMap<u32, u32> = HashMap::new();
+        for number in 0..self.operations.len() {
+            let Some(operation) = self.operations.get(number).copied() else { continue };
+            if let Some(known) = self.find(operation.group, operation.id) {
+                merged.insert(number as u32, known);
+                if let Some(known) = self.operations.get_mut(known as usize) {
+                    known.merge(&operation);
+                }
+                if let Some(gone) = self.operations.get_mut(number) {
+                    gone.group = NONE;
+                }
+                continue;
+            }
+            let Self { index, hasher, operations, .. } = self;
+            let hash = |operation: &Operation| hasher.hash_one((operation.group, operation.id));
+            let rehash = |number: &u32| operations.get(*number as usize).map_or(0, hash);
+            index.insert_unique(hash(&operation), number as u32, rehash);
+        }
+        if merged.is_empty() {
+            return;
+        }
+        let settle = |number: &mut u32| *number = merged.get(number).copied().unwrap_or(*number);
+        self.edges.iter_mut().for_each(|edge| {
+            settle(&mut edge.from);
+            settle(&mut edge.to);
+        });
+        self.edges.retain(|edge| edge.from != edge.to);
+        self.open_edges.iter_mut().for_each(|edge| settle(&mut edge.to));
+        self.events.iter_mut().for_each(|event| settle(&mut event.operation));
+        self.links.iter_mut().for_each(|link| settle(&mut link.operation));
+        self.copies.iter_mut().chain(&mut self.marked_roots).for_each(settle);
+    }
+
     /// Finds the operations that were met after an edge from them.
     pub(super) fn resolve_open_edges(&mut self) {
         let mut open = std::mem::take(&mut self.open_edges);
-        open.retain(|OpenEdge { from, to, kind }| {
+        open.retain(|OpenEdge { from, to, kind, .. }| {
             let group = self.operations.get(*to as usize).map_or(NONE, |operation| operation.group);
             let from = self.find(group, *from);
             self.edges.extend(from.map(|from| Edge { from, to: *to, kind: *kind }));

@@ -51,7 +51,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
     for (row, node) in rows.iter().zip(0..) {
         for (target, lane) in &row.edges {
             let Some(end) = rows.get(*target as usize) else { continue };
-            let kind = graph.causes(*target).iter().find(|edge| edge.node == node).map(|edge| edge.kind);
+            let kind = graph.edge(node, *target);
             let class = match kind {
                 _ if is_critical(node, *target) => "critical",
                 Some(CauseKind::Parent) => "parent",

@@ -83,7 +83,9 @@ fn find_mentions(text: &[u8], take: &mut dyn FnMut(Mention)) {
             crate::Identifier::TraceParent(parent) => Identifier::new(&parent.trace_id()),
         };
         if let Some(task) = task {
-            take(Mention { task, operation: Identifier::new(found.op_id().as_bytes()) });
+            // Any number of 18 digits can be metadata.
+            let is_certain = !matches!(found, crate::Identifier::Metadata { .. });
+            take(Mention { task, operation: Identifier::new(found.op_id().as_bytes()), is_certain });
         }
     }
 }
