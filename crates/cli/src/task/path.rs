@@ -2,8 +2,8 @@
 
 use serde_json::{Value as Json, json};
 
-use super::show::push_heading;
-use super::{duration, find, graph, read, text};
+use super::show::{label, push_heading, push_place};
+use super::{duration, find, graph, read};
 use crate::args::{Global, TaskOne};
 use crate::exit::{Exit, Failure};
 use crate::json::{document, integer};
@@ -57,13 +57,13 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             .zip(whole.filter(|whole| *whole > 0))
             .map(|(time, whole)| 100.0 * time as f64 / whole as f64);
         out.push_str(&format!(
-            "{:>12}  {:>7}  {}  {}  {}\n",
+            "{:>12}  {:>7}  {}",
             time.map_or(String::new(), duration),
             part.map_or(String::new(), |part| format!("{part:.1} %")),
-            paint.name(&text(member.label)),
-            paint.faint(&text(member.place)),
-            paint.faint(&member.id.to_string())
+            paint.name(&label(&member)),
         ));
+        push_place(&mut out, &member, paint);
+        out.push('\n');
     }
     let whole = whole.map_or(String::new(), |whole| format!(", {}", duration(whole)));
     out.push_str(&paint.faint(&format!("{}{whole}\n", count(path.len() as u64, "operation"))));

@@ -1,6 +1,6 @@
 //! `ichnos task show`.
 
-use ichnos::export::{GraphFormat, JoinedEvent, TaskSummary};
+use ichnos::export::{GraphFormat, JoinedEvent, TaskMember, TaskSummary};
 
 use serde_json::Value as Json;
 
@@ -57,18 +57,13 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
             0 => '◆',
             _ => '●',
         };
-        let label = if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) };
         out.push_str(&format!(
             "{}  {} {}",
             paint.faint(&since(graph.begin(node))),
             row.node_line(mark),
-            paint.name(&label)
+            paint.name(&label(&member))
         ));
-        for part in [text(member.place), member.id.to_string()] {
-            if !part.is_empty() {
-                out.push_str(&format!("  {}", paint.faint(&part)));
-            }
-        }
+        push_place(&mut out, &member, paint);
         if !row.undrawn_causes.is_empty() {
             let ids = row
                 .undrawn_causes
@@ -106,6 +101,20 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     }
     output::print(&out, paint)?;
     Ok(found.exit())
+}
+
+/// What an operation is called.
+pub(super) fn label(member: &TaskMember<'_>) -> String {
+    if member.events == 0 { "(not reported)".to_owned() } else { text(member.label) }
+}
+
+/// Appends where an operation comes from, and its identifier.
+pub(super) fn push_place(out: &mut String, member: &TaskMember<'_>, paint: Paint) {
+    for part in [text(member.place), member.id.to_string()] {
+        if !part.is_empty() {
+            out.push_str(&format!("  {}", paint.faint(&part)));
+        }
+    }
 }
 
 /// Appends the lines about the whole of a task.
