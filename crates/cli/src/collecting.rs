@@ -91,6 +91,9 @@ impl<S: Sink> Collecting<S> {
         progress: &mut Progress,
         report: Report,
     ) -> io::Result<ControlFlow<()>> {
+        if interrupt::is_requested() {
+            return Ok(ControlFlow::Break(()));
+        }
         if !self.selection.wants(message) {
             return Ok(ControlFlow::Continue(()));
         }
@@ -114,8 +117,7 @@ impl<S: Sink> Collecting<S> {
             }
             _ => {}
         }
-        let end = interrupt::is_requested();
-        Ok(if end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+        Ok(ControlFlow::Continue(()))
     }
 }
 

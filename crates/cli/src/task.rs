@@ -76,6 +76,10 @@ fn read(
     if tasks.left_out() > 0 {
         report.warning(&format!("{} left out: there are too many", count(tasks.left_out(), "event")));
     }
+    if tasks.too_long() > 0 {
+        let identifiers = count(tasks.too_long(), "identifier");
+        report.warning(&format!("{identifiers} of more than 20 bytes left out"));
+    }
     if tasks.is_empty() {
         let help = "`ichnos cat --format jsonl` shows which members of events mean an operation";
         report.warning_with_help("no event says of which task or operation it is", help);
@@ -86,7 +90,8 @@ fn read(
 /// The task that an identifier on the command line stands for.
 fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
     if id == "latest" {
-        let summaries = (0..tasks.len()).filter_map(|task| Some((tasks.summary(task)?.begin, task)));
+        let certain = (0..tasks.len()).filter(|task| !tasks.is_uncertain(*task));
+        let summaries = certain.filter_map(|task| Some((tasks.summary(task)?.begin, task)));
         let latest = summaries.max().map(|(_, task)| task);
         return latest.ok_or_else(|| Failure::new("there is no task"));
     }
@@ -95,12 +100,18 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
         [] => Err(Failure::new(format!("there is no task `{}`", safe(id)))
             .help("`ichnos task list PATH...` lists those that there are")),
         several => {
-            let ids = several.iter().take(4).filter_map(|task| tasks.id(*task)).map(|id| id.to_string());
-            let ids: Vec<String> = ids.collect();
-            let message =
-                format!("{} begin with `{}`", count(several.len() as u64, "identifier of a task"), safe(id));
-            Err(Failure::new(message)
-                .help(format!("give more digits: {}", list_of(ids.iter().map(String::as_str)))))
+            let ids = several.iter().filter_map(|task| tasks.id(*task)).map(|id| id.to_string());
+            let mut ids: Vec<String> = ids.take(1_000).collect();
+            ids.dedup();
+            let number = count(several.len() as u64, "task");
+            if let [_] = &ids[..] {
+                // Operations of several traces can have the same identifier.
+                let failure = Failure::new(format!("{number} have the identifier `{}`", safe(id)));
+                return Err(failure.help("give the paths of one trace only"));
+            }
+            ids.truncate(4);
+            let failure = Failure::new(format!("{number} have identifiers that begin with `{}`", safe(id)));
+            Err(failure.help(format!("give more digits: {}", list_of(ids.iter().map(String::as_str)))))
         }
     }
 }
@@ -109,7 +120,10 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
 fn graph<'t>(tasks: &'t Tasks, task: usize, correct_clocks: bool, report: Report) -> TaskGraph<'t> {
     let mut graph = tasks.graph(task);
     if correct_clocks && !graph.correct_clocks() {
-        report.warning("the clocks cannot be corrected: operations of different machines would cause each other in less than no time");
+        report.warning(
+            "the clocks cannot be corrected: operations of different machines cause each other so that some come before \
+             their causes whatever the clocks are, or there are too many machines",
+        );
     }
     graph
 }
@@ -153,7 +167,12 @@ fn duration(nanoseconds: i128) -> String {
     }
 }
 
-/// Text of a trace in a line of a table.
+/// Text of a trace in a line of a table, shortened if it is very long.
 fn text(bytes: &[u8]) -> String {
-    safe(&String::from_utf8_lossy(bytes)).into_owned()
+    const MOST: usize = 400;
+    let text = String::from_utf8_lossy(bytes);
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}...", safe(&text[..end])),
+        None => safe(&text).into_owned(),
+    }
 }

@@ -55,8 +55,11 @@ pub(crate) struct TaskListArgs {
     #[command(flatten)]
     pub(crate) input: TaskReading,
     /// Only tasks with at least N operations
-    #[arg(long, value_name = "N", default_value_t = 1)]
+    #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) min_nodes: u64,
+    /// Also tasks that only texts name, in a notation that other numbers can have
+    #[arg(long)]
+    pub(crate) all: bool,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }

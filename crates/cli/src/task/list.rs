@@ -17,12 +17,15 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
-    let summaries: Vec<TaskSummary> = found
-        .tasks
-        .summaries()
-        .into_iter()
-        .filter(|task| task.nodes >= args.min_nodes || task.nodes == 0)
-        .collect();
+    let summaries = found.tasks.summaries(args.all).into_iter();
+    let summaries: Vec<TaskSummary> = summaries.filter(|task| task.nodes >= args.min_nodes).collect();
+    let uncertain = (0..found.tasks.len()).filter(|task| found.tasks.is_uncertain(*task)).count();
+    if uncertain > 0 && !args.all {
+        let tasks = count(uncertain as u64, "task");
+        report.notice(&format!(
+            "{tasks} that only texts name, perhaps by chance, are left out: `--all` lists them"
+        ));
+    }
     if args.report.json {
         let mut document = document("task-list");
         document.put("tasks", summaries.iter().map(|task| json(task).json()).collect::<Vec<Json>>());
@@ -83,11 +86,11 @@ pub(super) fn problems(task: &TaskSummary) -> String {
             all.push(format!("{} {what}", grouped(number)));
         }
     };
-    add(task.dangling, "dangling");
-    add(task.of_other_tasks, "of other tasks");
+    add(task.dangling - task.of_other_tasks.min(task.dangling), "dangling");
+    add(task.of_other_tasks, "from other tasks");
     add(if task.roots > 1 { task.roots } else { 0 }, "roots");
     add(task.cycles, "in cycles");
-    add(task.copies, "copies");
+    add(task.copies, if task.copies == 1 { "copy" } else { "copies" });
     add(task.backward, "back in time");
     all.join(", ")
 }

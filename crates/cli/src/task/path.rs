@@ -47,7 +47,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     }
     let paint = Paint::stdout(global.color);
     let mut out = String::new();
-    if let Some(summary) = found.tasks.summary(task) {
+    if let Some(summary) = graph.summary() {
         push_heading(&mut out, &summary, found.tasks.has_dates(), args.input.clock_gmt, paint);
     }
     for (index, node) in path.iter().enumerate() {

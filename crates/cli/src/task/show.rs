@@ -35,7 +35,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
         return Ok(found.exit());
     }
     let paint = Paint::stdout(global.color);
-    let summary = found.tasks.summary(task);
+    let summary = graph.summary();
     let mut out = String::new();
     if let Some(summary) = &summary {
         push_heading(&mut out, summary, found.tasks.has_dates(), args.input.clock_gmt, paint);
@@ -72,11 +72,11 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
                 .map(|member| member.id.to_string());
             out.push_str(&format!("  after {}", ids.collect::<Vec<_>>().join(", ")));
         }
-        for edge in graph.dangling().iter().filter(|edge| edge.to == node) {
+        for edge in graph.dangling_to(node) {
             let whose = if edge.is_of_other_task { "of another task" } else { "not reported" };
             out.push_str(&paint.warning(&format!("  after {}, which is {whose}", edge.from)));
         }
-        for (from, _) in graph.cycles().iter().filter(|(_, to)| *to == node) {
+        for (from, _) in graph.cycles_to(node) {
             let from = graph.member(*from).map_or_else(String::new, |member| member.id.to_string());
             out.push_str(&paint.warning(&format!("  an edge from {from} closes a cycle")));
         }

@@ -84,8 +84,12 @@ pub(super) fn duration(nanoseconds: i128) -> String {
     }
 }
 
+/// As many characters of a text are shown.
+const MOST_TEXT: usize = 200;
+
 /// A text in a string of Graphviz.
 fn quoted(text: &[u8]) -> String {
-    let text = printable(&String::from_utf8_lossy(text)).into_owned();
+    let text: String = String::from_utf8_lossy(text).chars().take(MOST_TEXT).collect();
+    let text = printable(&text);
     text.replace('\\', "\\\\").replace('"', "\\\"")
 }

@@ -6,6 +6,7 @@ use ichnos_model::CauseKind;
 
 use super::dot::duration;
 use super::graph::TaskGraph;
+use super::lanes::LaneRow;
 use crate::xml::Escaped;
 
 /// Height of a row, in the units of the picture, which are pixels unless it is scaled.
@@ -26,6 +27,15 @@ path{fill:none;stroke:#5b7083;stroke-width:1.5}path.parent{stroke:#2463a5}path.r
 path.related{stroke:#999;stroke-dasharray:2 3}path.critical{stroke:#c0392b;stroke-width:3}\
 circle{fill:#2463a5}circle.join{fill:#c77d1e}circle.unreported{fill:#fff;stroke:#999}";
 
+/// Says how many edges are not drawn.
+fn not_drawn(graph: &TaskGraph<'_>, rows: &[LaneRow]) -> String {
+    let undrawn: usize = rows.iter().map(|row| row.undrawn_causes.len()).sum();
+    match undrawn + graph.dangling().len() + graph.cycles().len() {
+        0 => String::new(),
+        count => format!("; not drawn: {count} edges that dangle, close a cycle, or have no room"),
+    }
+}
+
 pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()> {
     let rows = graph.lanes();
     let lanes = rows.iter().map(|row| row.above.len().max(row.below.len()).max(row.lane + 1)).max();
@@ -38,10 +48,11 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
          <svg xmlns=\"http://www.w3.org/2000/svg\" version=\"1.1\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\">\n<title>Task graph</title>\n<style>{STYLE}</style>\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n\
-         <text x=\"{LEFT}\" y=\"20\">{} operations, {} edges, depth {}</text>\n<g>\n",
+         <text x=\"{LEFT}\" y=\"20\">{} operations, {} edges, depth {}{}</text>\n<g>\n",
         graph.len(),
         graph.edges(),
-        graph.depth()
+        graph.depth(),
+        not_drawn(graph, &rows)
     )?;
     let path = graph.critical_path();
     let is_critical = |from: u32, to: u32| {
@@ -91,6 +102,7 @@ pub(super) fn write(graph: &TaskGraph<'_>, out: &mut dyn Write) -> io::Result<()
         let lanes = row.above.len().max(row.below.len()).max(row.lane + 1);
         let label = String::from_utf8_lossy(member.label);
         let place = String::from_utf8_lossy(member.place);
+        let place: String = place.chars().take(MOST_TEXT).collect();
         let shown: String = label.chars().take(MOST_TEXT).collect();
         if let Some((begin, first)) = graph.begin(node).zip(first) {
             let time = duration(begin - first);

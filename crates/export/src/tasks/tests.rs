@@ -29,6 +29,14 @@ fn add(all: &mut Collected, group: u32, number: u32, begin: i64, label: &str) ->
     })
 }
 
+fn open(from: u32, to: u32) -> OpenEdge {
+    OpenEdge { from: id(from), to, kind: CauseKind::Parent, is_of_other_task: false }
+}
+
+fn mention(task: Identifier, operation: Option<u32>) -> Mention {
+    Mention { task, operation: operation.map(id), is_certain: true }
+}
+
 fn next(from: u32, to: u32) -> Edge {
     Edge { from, to, kind: CauseKind::Predecessor }
 }
@@ -80,9 +88,7 @@ fn edges_from_what_is_not_known_dangle() {
     let (one, other) = (all.group(Group::Task(id(1_000))), all.group(Group::Task(id(2_000))));
     let a = add(&mut all, one, 1, 0, "a");
     add(&mut all, other, 2, 0, "b");
-    let kind = CauseKind::Parent;
-    all.open_edges = vec![OpenEdge { from: id(2), to: a, kind }, OpenEdge { from: id(3), to: a, kind }];
-    all.resolve_open_edges();
+    all.open_edges = vec![open(2, a), open(3, a)];
     join::join(&mut all);
     let tasks = Tasks::new(all);
     assert_eq!(tasks.len(), 2);
@@ -107,10 +113,10 @@ fn operations_of_traces_join_tasks() {
     let alone = add(&mut all, trace, 4, 30, "alone");
     all.edges.push(next(server, query));
     // Its identifier has 16 bytes in the other format.
-    all.links.push(Link { operation: server, mention: Mention { task: short, operation: Some(id(1)) } });
+    all.links.push(Link { operation: server, mention: mention(short, Some(1)) });
     let event = TaskEvent { operation: NONE, group: NONE, time: 15, label: 0, place: 0, is_mention: true };
-    all.mentioned.push((Mention { task: short, operation: Some(id(9)) }, event));
-    all.mentioned.push((Mention { task: short, operation: None }, TaskEvent { time: 16, ..event }));
+    all.mentioned.push((mention(short, Some(9)), event));
+    all.mentioned.push((mention(short, None), TaskEvent { time: 16, ..event }));
     join::join(&mut all);
     let operations = all.operations.clone();
     assert_eq!(operations[server as usize].group, operations[client as usize].group);
@@ -198,4 +204,85 @@ fn clocks_are_moved_as_far_as_it_takes() {
     assert_eq!(graph.backward_edges(), (0, 0));
     let begins: Vec<_> = (0..4).map(|node| graph.begin(node).unwrap()).collect();
     assert_eq!(begins, [1_000, 1_000, 1_020, 1_040]);
+}
+
+const EVENT: TaskEvent =
+    TaskEvent { operation: NONE, group: NONE, time: 15, label: 0, place: 0, is_mention: true };
+
+/// An operation of a trace is found by its identifier after it has joined a task.
+#[test]
+fn joined_operations_are_found_again() {
+    let mut all = Collected::default();
+    let trace = all.group(Group::Trace(0));
+    let one = add(&mut all, trace, 1, 0, "one");
+    all.links.push(Link { operation: one, mention: mention(id(1_000), None) });
+    all.mentioned.push((mention(id(1_000), Some(1)), EVENT));
+    join::join(&mut all);
+    let tasks = Tasks::new(all);
+    assert_eq!((tasks.len(), tasks.graph(0).len()), (1, 1));
+}
+
+/// What an edge and a text name is one operation.
+#[test]
+fn named_operations_are_causes() {
+    let mut all = Collected::default();
+    let group = all.group(Group::Task(id(1_000)));
+    let one = add(&mut all, group, 1, 20, "one");
+    all.open_edges.push(open(2, one));
+    all.mentioned.push((mention(id(1_000), Some(2)), EVENT));
+    join::join(&mut all);
+    let tasks = Tasks::new(all);
+    let summary = tasks.summary(0).unwrap();
+    assert_eq!((summary.nodes, summary.edges, summary.dangling, summary.unreported), (2, 1, 0, 1));
+}
+
+/// The same task with identifiers of 16 and of 20 bytes has each operation once.
+#[test]
+fn operations_of_one_task_are_merged() {
+    let mut all = Collected::default();
+    let long = all.group(Group::Task(Identifier::new(&[7; 20]).unwrap()));
+    let short = all.group(Group::Task(Identifier::new(&[7; 16]).unwrap()));
+    add(&mut all, long, 1, 10, "one");
+    add(&mut all, short, 1, 5, "the same");
+    let two = add(&mut all, short, 2, 20, "two");
+    let three = add(&mut all, long, 3, 30, "three");
+    all.open_edges.push(open(2, three));
+    all.edges.push(next(1, two));
+    join::join(&mut all);
+    let tasks = Tasks::new(all);
+    let graph = tasks.graph(0);
+    assert_eq!((tasks.len(), graph.len(), graph.edges(), graph.dangling().len()), (1, 3, 2, 0));
+    assert_eq!(graph.member(0).unwrap().label, b"the same");
+}
+
+/// An operation whose identifier is that of a task which only texts name belongs to it.
+#[test]
+fn operations_that_are_tasks() {
+    let mut all = Collected::default();
+    let trace = all.group(Group::Trace(0));
+    let task = Identifier::new(&[9; 16]).unwrap();
+    let label = all.names.number(b"x");
+    all.places.push(Place { machine: label, text: label });
+    let operation =
+        Operation { id: task, events: 1, group: trace, begin: 0, end: 0, label, place: 0, fingerprint: 0 };
+    all.add(operation);
+    all.mentioned.push((mention(task, None), EVENT));
+    // This may be a number that has nothing to do with it.
+    all.mentioned.push((Mention { task: id(5), operation: None, is_certain: false }, EVENT));
+    join::join(&mut all);
+    let tasks = Tasks::new(all);
+    assert_eq!((tasks.len(), tasks.summaries(false).len(), tasks.summaries(true).len()), (2, 1, 2));
+    assert_eq!(tasks.summaries(false)[0].mentions, 1);
+}
+
+/// Drawings of many roots that lead to one operation are not wide.
+#[test]
+fn lanes_are_bounded() {
+    let count = 3_000;
+    let edges: Vec<(u32, u32)> = (0..count - 1).map(|root| (root, count - 1)).collect();
+    let tasks = task(count, &edges);
+    let rows = tasks.graph(0).lanes();
+    assert!(rows.iter().all(|row| row.above.len() <= 32));
+    let drawn: usize = rows.iter().map(|row| row.edges.len()).sum();
+    assert_eq!(drawn + rows.last().unwrap().undrawn_causes.len(), edges.len());
 }
