@@ -137,6 +137,10 @@ impl Tasks {
                 are_uncertain.push(all.uncertain.contains(&group));
             }
         }
+        if are_uncertain.iter().all(|is_uncertain| *is_uncertain) {
+            // If there are no others, these are what is looked for.
+            are_uncertain.fill(false);
+        }
         let task_of = |group: u32| task_of_group.get(group as usize).copied().unwrap_or(NONE);
         for operation in &mut all.operations {
             operation.group = task_of(operation.group);
@@ -301,7 +305,7 @@ impl Tasks {
         graph
     }
 
-    /// Whether only texts name a task, in a notation that other numbers can have.
+    /// Whether only texts name a task, in a notation that other numbers can have, while there are tasks that are certain.
     #[must_use]
     pub fn is_uncertain(&self, task: usize) -> bool {
         self.are_uncertain.get(task).copied().unwrap_or_default()
