@@ -178,8 +178,24 @@ impl Collected {
             let Some(operation) = self.operations.get(number).copied() else { continue };
             if let Some(known) = self.find(operation.group, operation.id) {
                 merged.insert(number as u32, known);
-                if let Some(known) = self.operations.get_mut(known as usize) {
-                    known.merge(&operation);
+                if let Some(merged) = self.operations.get_mut(known as usize) {
+                    let before = *merged;
+                    merged.merge(&operation);
+                    // The first event of the one that is not the earliest is a further event now.
+                    let is_named = merged.label == before.label && merged.place == before.place;
+                    let further = if is_named { operation } else { before };
+                    if before.events > 0 && operation.events > 0 {
+                        let Operation { begin: time, label, place, group, .. } = further;
+                        let is_mention = false;
+                        self.events.push(TaskEvent {
+                            operation: known,
+                            group,
+                            time,
+                            label,
+                            place,
+                            is_mention,
+                        });
+                    }
                 }
                 if let Some(gone) = self.operations.get_mut(number) {
                     gone.group = NONE;

@@ -131,6 +131,35 @@ fn operations_of_traces_join_tasks() {
     assert_eq!((named.begin, named.events), (15, 0));
 }
 
+/// A task whose identifier has another size in another trace has the operations of both, each once.
+#[test]
+fn operations_of_one_task_in_identifiers_of_two_sizes() {
+    let mut all = Collected::default();
+    let short = Identifier::new(&[7; 8]).unwrap();
+    let long = Identifier::of_text(b"00000000000000000707070707070707").unwrap();
+    // Identifiers of zeros in front keep their size.
+    assert_eq!(long.as_bytes().len(), 16);
+    let [here, there] = [short, long].map(|task| all.group(Group::Task(task)));
+    let first = add(&mut all, here, 0, 100, "client");
+    let second = add(&mut all, there, 1, 200, "server");
+    add(&mut all, here, 1, 190, "accepted");
+    let third = add(&mut all, here, 2, 300, "answer");
+    // Each names an operation that the other size has, and one names what nobody knows.
+    all.open_edges = vec![open(0, second), open(1, third), open(9, first)];
+    all.mentioned.push((mention(short, Some(0)), TaskEvent { time: 150, ..EVENT }));
+    join::join(&mut all);
+    let tasks = Tasks::new(all);
+    assert_eq!(tasks.len(), 1);
+    let graph = tasks.graph(0);
+    assert_eq!((graph.len(), graph.edges(), graph.depth(), graph.dangling().len()), (3, 2, 2, 1));
+    let labels: Vec<_> =
+        (0..3).map(|node| graph.member(node).unwrap()).map(|node| (node.label, node.events)).collect();
+    assert_eq!(labels, [(&b"client"[..], 1), (b"accepted", 2), (b"answer", 1)]);
+    assert_eq!((graph.begin(1), graph.end(1)), (Some(190), Some(200)));
+    let joined: Vec<_> = graph.joined_events().iter().map(|(node, event)| (*node, event.time)).collect();
+    assert_eq!(joined, [(0, Some(150)), (1, Some(200))]);
+}
+
 /// Whatever the edges are, causes come first, nothing is lost, and the drawing has all edges.
 #[test]
 fn random_graphs() {
