@@ -7,8 +7,9 @@ use super::graph::{TaskEdge, TaskGraph};
 
 /// How two executions of the same thing differ.
 ///
-/// Operations are matched in two steps: first those that are called the same and have the same history (all causes, and
-/// theirs), then those that are only called the same; within each, in order of time.
+/// Operations are matched in three steps: first those that are called the same and have the same history (all causes, and
+/// theirs), then those that are only called the same, then those that are called the same but for numbers; within each, in
+/// order of time.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct TaskDiff {
@@ -26,7 +27,7 @@ pub struct TaskDiff {
     pub steps: Vec<StepDifference>,
 }
 
-/// How long all operations with a label take in both executions: from their latest causes on.
+/// How long all operations that are called the same, but for numbers, take in both executions: from their latest causes on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct StepDifference {
@@ -52,12 +53,15 @@ impl TaskDiff {
     pub fn new(first: &TaskGraph<'_>, second: &TaskGraph<'_>) -> Self {
         let hasher = RandomState::new();
         let histories = [first, second].map(|graph| histories(graph, &hasher));
-        let labels = [first, second].map(|graph| labels(graph, &hasher));
+        let same_labels = [first, second].map(|graph| labels(graph, |label| hasher.hash_one(label)));
+        let similar_labels =
+            [first, second].map(|graph| labels(graph, |label| hasher.hash_one(without_numbers(label))));
         let mut partners = vec![None; first.len() as usize];
         let mut taken = vec![false; second.len() as usize];
         match_by(&histories, &mut partners, &mut taken);
         let same_history = partners.iter().flatten().count();
-        match_by(&labels, &mut partners, &mut taken);
+        match_by(&same_labels, &mut partners, &mut taken);
+        match_by(&similar_labels, &mut partners, &mut taken);
         let mut diff = Self { same_history, ..Self::default() };
         for (node, partner) in (0..).zip(&partners) {
             match partner {
@@ -93,9 +97,17 @@ impl TaskDiff {
 }
 
 /// A number for what each node is called.
-fn labels(graph: &TaskGraph<'_>, hasher: &RandomState) -> Vec<u64> {
-    let label = |node| hasher.hash_one(graph.member(node).map(|member| member.label));
+fn labels(graph: &TaskGraph<'_>, number: impl Fn(&[u8]) -> u64) -> Vec<u64> {
+    let label = |node| number(graph.member(node).map_or(&[], |member| member.label));
     (0..graph.len()).map(label).collect()
+}
+
+/// A text with each number in it as one character.
+fn without_numbers(label: &[u8]) -> Vec<u8> {
+    let mut text = label.to_vec();
+    text.iter_mut().filter(|byte| byte.is_ascii_digit()).for_each(|byte| *byte = b'0');
+    text.dedup_by(|byte, before| *byte == b'0' && *before == b'0');
+    text
 }
 
 /// A number for each node that depends on what it and all that led to it are called.
@@ -132,20 +144,24 @@ fn match_by(numbers: &[Vec<u64>; 2], partners: &mut [Option<u32>], taken: &mut [
 }
 
 fn steps(first: &TaskGraph<'_>, second: &TaskGraph<'_>) -> Vec<StepDifference> {
-    let mut all: HashMap<&[u8], ([u64; 2], [i128; 2])> = HashMap::new();
+    // With the label of the first of them, of those that differ in numbers only.
+    let mut all: HashMap<Vec<u8>, StepDifference> = HashMap::new();
     for (which, graph) in [first, second].into_iter().enumerate() {
         for node in 0..graph.len() {
             let Some(member) = graph.member(node) else { continue };
-            let (counts, times) = all.entry(member.label).or_default();
-            counts[which] += 1;
+            let step = all.entry(without_numbers(member.label)).or_insert_with(|| StepDifference {
+                label: member.label.to_vec(),
+                counts: [0; 2],
+                times: [0; 2],
+            });
+            step.counts[which] += 1;
             let cause = graph.latest_cause(node).and_then(|edge| graph.begin(edge.node));
             if let Some((cause, own)) = cause.zip(graph.begin(node)) {
-                times[which] += own - cause;
+                step.times[which] += own - cause;
             }
         }
     }
-    let of = |(label, (counts, times)): (&[u8], _)| StepDifference { label: label.to_vec(), counts, times };
-    let mut steps: Vec<_> = all.into_iter().map(of).collect();
+    let mut steps: Vec<StepDifference> = all.into_values().collect();
     steps.sort_by(|a, b| b.change().abs().cmp(&a.change().abs()).then_with(|| a.label.cmp(&b.label)));
     steps
 }
