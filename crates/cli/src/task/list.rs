@@ -23,7 +23,7 @@ pub(super) fn run(args: &TaskListArgs, global: &Global, report: Report) -> Resul
     if uncertain > 0 && !args.all {
         let tasks = count(uncertain as u64, "task");
         report.notice(&format!(
-            "{tasks} that only texts name, perhaps by chance, are left out: `--all` lists them"
+            "left out: {tasks} that only texts name, perhaps by chance; `--all` lists them"
         ));
     }
     if args.report.json {

@@ -40,7 +40,11 @@ fn one_request() {
 fn parts_of_one_request() {
     let _transcript = transcript!();
     for name in ["shop.reports", "stock", "prices.nettrace.zst", "printer.log"] {
-        ichnos_in(root(), ["task", "show", "--gmt", "latest", &format!("{TRACE}/{name}")]);
+        ichnos_in(root(), ["task", "show", "--gmt", "44f3", &format!("{TRACE}/{name}")]);
+    }
+    // What only texts name may be there by chance.
+    for arguments in [&["list"][..], &["list", "--all", "--gmt"], &["show", "latest"]] {
+        ichnos_in(root(), [&["task"], arguments, &[&format!("{TRACE}/stock")]].concat());
     }
     // Formats fill identifiers up with zeros in front.
     for (id, name) in [("44f3", "prices.nettrace.zst"), ("000000000000000044f31a6cbd1f5451", "shop.reports")]
