@@ -208,6 +208,50 @@ fn forks_have_chains_and_joins_have_several_edges() {
     assert_eq!(chains, BTreeSet::from([None, chain("l"), chain("r"), chain("d")]));
 }
 
+/// Operations that were joined keep their chain where the context goes, and is joined, next.
+#[test]
+fn edges_keep_their_chain_in_other_contexts() {
+    let (collected, tracer) = tracer();
+    let mut main = Context::start();
+    main.event(&tracer, "main").send().unwrap();
+    // Forks whose chains are different ones, whatever was drawn.
+    let mut forks: Vec<Context> = Vec::new();
+    while forks.len() < 2 {
+        let mut fork = main.fork();
+        fork.event(&tracer, if forks.is_empty() { "left" } else { "right" }).send().unwrap();
+        let chain = |context: &Context| ChainId::of(context.metadata().as_ref()).unwrap();
+        if forks.iter().all(|other| chain(other) != chain(&fork)) {
+            forks.push(fork);
+        }
+    }
+    let (mut right, mut left) = (forks.pop().unwrap(), forks.pop().unwrap());
+    // The same chain.
+    let mut same = left.clone();
+    same.event(&tracer, "same").send().unwrap();
+    left.join(same).unwrap();
+    let mut fork = left.fork();
+    fork.event(&tracer, "fork").send().unwrap();
+    let mut there = right.clone();
+    there.join(left.clone()).unwrap();
+    there.event(&tracer, "there").send().unwrap();
+    // There and back.
+    right.join(left.clone()).unwrap();
+    left.join(right).unwrap();
+    left.event(&tracer, "back").send().unwrap();
+
+    let reports = parsed(&collected);
+    let report = |label: &str| reports.iter().rfind(|report| report.label() == label).unwrap();
+    let chain = |label: &str| ChainId::of(report(label).metadata.as_ref()).unwrap();
+    for label in ["fork", "there", "back"] {
+        for edge in &report(label).edges {
+            let from = reports.iter().find(|report| report.metadata.op_id() == edge.op).unwrap().label();
+            assert_eq!(edge.chain.or(chain(label)), chain(from), "the edge of {label} from {from}");
+            assert_ne!(edge.chain, chain(label), "it is told only if it is another one");
+        }
+    }
+    assert_eq!(report("back").edges.len(), 3);
+}
+
 #[test]
 fn other_tasks_are_noted() {
     let (collected, tracer) = tracer();
