@@ -1,18 +1,20 @@
 //! Contexts: what they report, and that graphs stay connected whatever happens.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::net::{TcpListener, UdpSocket};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::option::{ChainId, Definition, Propagation, Registry, Severity};
 use ichnos_xtrace::propagation::{
-    Collected, DifferentTask, InContext, Reporter, SharedContext, TcpReporter, UdpReporter, WriterReporter,
+    Collected, DifferentTask, Entered, InContext, Reporter, SharedContext, TcpReporter, UdpReporter,
+    WriterReporter,
 };
 use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
 
@@ -460,6 +462,40 @@ async fn pause() {
         if std::mem::replace(&mut is_ready, true) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
+}
+
+/// Contexts are used where thread-local values are dropped, after those of this crate: a panic there would abort.
+#[test]
+fn contexts_are_used_at_the_end_of_a_thread() {
+    struct Last(Option<Entered>, Arc<Tracer>, mpsc::Sender<bool>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let mut context = self.0.take().unwrap().exit();
+            let _ = SharedContext::current();
+            let entered = context.fork().enter();
+            let is_sent = Context::with_current(|context| context.event(&self.1, "current").send());
+            drop((entered, is_sent));
+            let is_sent = context.event(&self.1, "last").send();
+            let _ = self.2.send(matches!(is_sent, Ok(true)));
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let (collected, tracer) = tracer();
+    let tracer = Arc::new(tracer);
+    let (sender, receiver) = mpsc::channel();
+    let work = move || {
+        // What is used first is dropped last, where the system keeps an order.
+        LAST.set(None);
+        let mut context = Context::start();
+        context.event(&tracer, "first").send().unwrap();
+        LAST.set(Some(Last(Some(context.enter()), tracer, sender)));
+    };
+    std::thread::spawn(work).join().unwrap();
+    assert_eq!(receiver.recv(), Ok(true));
+    let reports = parsed(&collected);
+    assert!(edges(&reports).contains(&"first next last".to_owned()));
 }
 
 #[test]
