@@ -1,6 +1,6 @@
 //! Spans of `tracing` as operations.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use tracing_subscriber::layer;
 use tracing_subscriber::registry::LookupSpan;
 
 use crate::option::Severity;
-use crate::propagation::{Context, EnteredStack, Event, SharedContext, Tracer};
+use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext, Tracer};
 
 /// Reports spans and events of `tracing`, as a layer of `tracing-subscriber`.
 ///
@@ -24,6 +24,8 @@ use crate::propagation::{Context, EnteredStack, Event, SharedContext, Tracer};
 /// - A span without one above it goes on with the current context, or begins a task.
 /// - Spans are reported with the importance of their level, as events are: ERROR, WARN (warning), INFO, DEBUG and TRACE
 ///   (both debug). Tasks that begin here have the threshold INFO unless [another one](Self::with_threshold) is set.
+/// - What a reporter logs is not reported. Neither is what is logged while something is done with
+///   [a context](SharedContext::with) that it belongs to or comes after: nobody else can have that context then.
 ///
 /// ```
 /// use ichnos_xtrace::propagation::{Collected, Tracer};
@@ -57,20 +59,11 @@ struct SpanContext {
 
 thread_local! {
     static ENTERED: RefCell<EnteredStack> = RefCell::default();
-    /// Whether something is being reported: what a reporter itself logs is not.
-    static REPORTING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Does something unless it is asked for by a reporter.
 fn unless_reporting(action: impl FnOnce()) {
-    struct Done;
-    impl Drop for Done {
-        fn drop(&mut self) {
-            REPORTING.set(false);
-        }
-    }
-    if !REPORTING.replace(true) {
-        let _done = Done;
+    if let Some(_reporting) = Reporting::begin_first() {
         action();
     }
 }
@@ -135,9 +128,11 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
                 context.clone()
             };
             let own = match &above {
-                Some(above) => above.with(begin),
-                None => begin(&mut self.start()),
+                Some(above) => above.try_with(begin),
+                None => Some(begin(&mut self.start())),
             };
+            // Without one, the span is passed over.
+            let Some(own) = own else { return };
             let context = SpanContext { own: own.into(), above, late: Vec::new() };
             span.extensions_mut().insert(context);
         });
@@ -158,9 +153,9 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         };
         let (Some(own), Some(other)) = (context_of(id), context_of(follows)) else { return };
         if !own.is(&other) {
-            let other = other.with(|context| context.clone());
+            let Some(other) = other.try_with(|context| context.clone()) else { return };
             // That of another task is noted in the report.
-            let _ = own.with(|own| own.join(other));
+            let _ = own.try_with(|own| own.join(other));
         }
     }
 
@@ -174,7 +169,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
             let mut message = Message(None);
             event.record(&mut message);
             let label = message.0.as_deref().unwrap_or(metadata.name());
-            context.with(|context| {
+            let _ = context.try_with(|context| {
                 send(context, &self.tracer, metadata, label, |report| event.record(&mut Lines(report)));
             });
         });
@@ -185,7 +180,8 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         let Some(own) = span.extensions().get::<SpanContext>().map(|context| context.own.clone()) else {
             return;
         };
-        ENTERED.with_borrow_mut(|entered| entered.enter(id.into_u64(), &own));
+        // At the end of a thread there may be none any more.
+        let _ = ENTERED.try_with(|entered| entered.borrow_mut().enter(id.into_u64(), &own));
     }
 
     fn on_exit(&self, id: &Id, _: layer::Context<'_, S>) {
@@ -198,7 +194,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
         let Some(SpanContext { own, above, late }) = span.extensions_mut().remove() else { return };
         unless_reporting(|| {
             let metadata = span.metadata();
-            let mut context = own.into_inner();
+            let Some(mut context) = own.try_into_inner() else { return };
             send(&mut context, &self.tracer, metadata, &format!("{} ends", metadata.name()), |event| {
                 for (name, value) in &late {
                     event.add(name, value);
@@ -206,7 +202,7 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
             });
             if let Some(above) = above {
                 // It is the same task.
-                let _ = above.with(|above| above.join(context));
+                let _ = above.try_with(|above| above.join(context));
             }
         });
     }

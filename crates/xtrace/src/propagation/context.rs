@@ -118,9 +118,14 @@ impl Context {
     #[must_use]
     pub fn fork(&self) -> Self {
         let mut fork = self.clone();
+        let own = chain_of(&self.metadata);
         let chain = u16::from_be_bytes(random::any());
         // Without room for the option, operations are still told apart by their own identifiers.
         let _ = fork.metadata.set_option(ChainId::NUMBER, &chain.to_be_bytes());
+        let chain = chain_of(&fork.metadata);
+        for edge in &mut fork.edges {
+            *edge = moved(*edge, own, chain);
+        }
         fork
     }
 
@@ -145,13 +150,17 @@ impl Context {
             self.had_other_task = true;
             return Err(DifferentTask);
         }
-        let op = other.metadata.op_id();
-        if op != self.metadata.op_id() && op.is_valid() {
-            let chain = other.op_chain.filter(|chain| Some(*chain) != chain_of(&self.metadata));
+        let (op, op_here) = (other.metadata.op_id(), self.metadata.op_id());
+        let (from, to) = (chain_of(&other.metadata), chain_of(&self.metadata));
+        if op != op_here && op.is_valid() {
+            let chain = other.op_chain.filter(|chain| Some(*chain) != to);
             self.add(Edge { op, kind, chain });
         }
         for edge in other.edges {
-            self.add(edge);
+            // From the last operation here there is an edge anyway.
+            if edge.op != op_here || edge.kind != self.kind {
+                self.add(moved(edge, from, to));
+            }
         }
         self.edges_left_out += other.edges_left_out;
         self.had_other_task |= other.had_other_task;
@@ -249,6 +258,12 @@ pub(super) struct Next {
     pub(super) edge: Option<Edge>,
     /// The metadata if more than the operation is changed. To copy them otherwise takes longer than the rest.
     pub(super) changed: Option<Box<ValidMetadata>>,
+}
+
+/// An edge of a context of one chain in a context of another one. An edge without a chain is within that of its
+/// context.
+fn moved(edge: Edge, from: Option<ChainId>, to: Option<ChainId>) -> Edge {
+    Edge { chain: edge.chain.or(from).filter(|chain| Some(*chain) != to), ..edge }
 }
 
 fn chain_of(metadata: &ValidMetadata) -> Option<ChainId> {

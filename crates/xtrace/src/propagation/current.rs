@@ -1,13 +1,33 @@
 //! The current context of a thread.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::marker::PhantomData;
+#[cfg(feature = "tracing")]
+use std::sync::TryLockError;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::context::Context;
 
 thread_local! {
     static CURRENT: RefCell<Option<SharedContext>> = const { RefCell::new(None) };
+    /// How many contexts this thread does something with.
+    static HELD: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts a context as long as this thread does something with it, even if that panics.
+struct Held;
+
+impl Held {
+    fn begin() -> Self {
+        let _ = HELD.try_with(|held| held.set(held.get() + 1));
+        Self
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = HELD.try_with(|held| held.set(held.get().saturating_sub(1)));
+    }
 }
 
 /// A context that several parts of a program go on with, one at a time: what one of them does comes after what the
@@ -22,16 +42,36 @@ impl SharedContext {
         Self(Arc::new(Mutex::new(context)))
     }
 
-    /// The current context of this thread.
+    /// The current context of this thread. At the end of a thread, when its thread-local values are dropped, there
+    /// may be none any more.
     #[must_use]
     pub fn current() -> Option<Self> {
-        CURRENT.with(|current| current.borrow().clone())
+        CURRENT.try_with(|current| current.borrow().clone()).ok().flatten()
     }
 
     /// Does something with the context. Until that is done, others wait, so that it must not ask for the same context
     /// again.
     pub fn with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> T {
-        action(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        let mut context = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let _held = Held::begin();
+        action(&mut context)
+    }
+
+    /// The same for what may be called while something is done with a context: a thread that does so does not wait
+    /// for another one, which might be the same, or wait for the first. None if it would have to.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn try_with<T>(&self, action: impl FnOnce(&mut Context) -> T) -> Option<T> {
+        // Other threads are waited for otherwise, so that nothing is left out only because they were quicker.
+        if HELD.try_with(Cell::get).unwrap_or_default() == 0 {
+            return Some(self.with(action));
+        }
+        let mut context = match self.0.try_lock() {
+            Ok(context) => context,
+            Err(TryLockError::Poisoned(error)) => error.into_inner(),
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        let _held = Held::begin();
+        Some(action(&mut context))
     }
 
     /// Makes it the current context of this thread until what is returned is dropped.
@@ -45,6 +85,15 @@ impl SharedContext {
         match Arc::try_unwrap(self.0) {
             Ok(context) => context.into_inner().unwrap_or_else(PoisonError::into_inner),
             Err(shared) => shared.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+
+    /// The same as [`try_with`](Self::try_with) is of [`with`](Self::with).
+    #[cfg(feature = "tracing")]
+    pub(crate) fn try_into_inner(self) -> Option<Context> {
+        match Arc::try_unwrap(self.0) {
+            Ok(context) => Some(context.into_inner().unwrap_or_else(PoisonError::into_inner)),
+            Err(shared) => Self(shared).try_with(|context| context.clone()),
         }
     }
 
@@ -62,8 +111,10 @@ impl From<Context> for SharedContext {
 }
 
 /// Replaces the current context. The old one is not dropped while it is borrowed.
+///
+/// At the end of a thread there may be no place for it any more; a panic there would abort the process.
 fn set(context: Option<SharedContext>) -> Option<SharedContext> {
-    CURRENT.with(|current| current.replace(context))
+    CURRENT.try_with(|current| current.replace(context)).ok().flatten()
 }
 
 /// Contexts that are entered and left by calls, which need not be in order.

@@ -16,6 +16,33 @@ const MAX_KEPT: usize = 64 << 10;
 thread_local! {
     /// Room for a report, so that not each event asks for some.
     static ROOM: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+    /// Whether something is being reported.
+    static REPORTING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// As long as this exists, this thread reports something: what a reporter itself logs is not reported.
+pub(crate) struct Reporting {
+    /// Whether it did before.
+    before: bool,
+}
+
+impl Reporting {
+    pub(crate) fn begin() -> Self {
+        Self { before: REPORTING.try_with(|reporting| reporting.replace(true)).unwrap_or_default() }
+    }
+
+    /// The same, unless this thread does so already.
+    #[cfg(feature = "tracing")]
+    pub(crate) fn begin_first() -> Option<Self> {
+        let reporting = Self::begin();
+        (!reporting.before).then_some(reporting)
+    }
+}
+
+impl Drop for Reporting {
+    fn drop(&mut self) {
+        let _ = REPORTING.try_with(|reporting| reporting.set(self.before));
+    }
 }
 
 /// What happens. It is the last operation of its context as soon as it is sent, and not before: then the binding of
@@ -77,14 +104,18 @@ impl<'e> Event<'e> {
     /// If the reporter fails. Then nothing happened.
     pub fn send(mut self) -> io::Result<bool> {
         let Some(report) = self.report.take() else { return Ok(false) };
-        let result = self.tracer.reporter().report(&report.text);
+        let result = {
+            let _reporting = Reporting::begin();
+            self.tracer.reporter().report(&report.text)
+        };
         if result.is_ok() {
             self.context.advance_to(report.next);
         }
         let mut text = report.text;
         if text.capacity() <= MAX_KEPT {
             text.clear();
-            ROOM.set(text);
+            // At the end of a thread there may be none any more; a panic there would abort the process.
+            let _ = ROOM.try_with(|room| room.set(text));
         }
         result.map(|()| true)
     }
@@ -94,7 +125,7 @@ impl Report {
     fn new(context: &Context, tracer: &Tracer, severity: Severity, label: &str) -> Self {
         let next = context.next(tracer);
         let metadata = next.changed.as_deref().unwrap_or(context.metadata());
-        let mut text = ROOM.take();
+        let mut text = ROOM.try_with(Cell::take).unwrap_or_default();
         let out = &mut text;
         let mut lines = Lines::begin(out);
         lines.operation(out, metadata, next.op);

@@ -47,6 +47,8 @@ pub use context::{Context, DifferentTask};
 pub(crate) use current::EnteredStack;
 pub use current::{Entered, SharedContext};
 pub use event::Event;
+#[cfg(feature = "tracing")]
+pub(crate) use event::Reporting;
 pub use future::{InContext, WithContext};
 pub use random::{forget_random_bytes, random_op_id};
 pub use reporter::{Collected, MAX_REPORT, PORT, Reporter, TcpReporter, UdpReporter, WriterReporter};

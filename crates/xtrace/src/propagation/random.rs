@@ -17,10 +17,14 @@ struct Pool {
 }
 
 thread_local! {
-    static BYTES: RefCell<Pool> = const { RefCell::new(Pool { bytes: [0; POOL], used: POOL }) };
+    static BYTES: RefCell<Pool> = const { RefCell::new(Pool::new()) };
 }
 
 impl Pool {
+    const fn new() -> Self {
+        Self { bytes: [0; POOL], used: POOL }
+    }
+
     fn take<const N: usize>(&mut self) -> [u8; N] {
         if POOL - self.used < N {
             self.fill();
@@ -59,11 +63,13 @@ pub(super) fn nonzero<const N: usize>() -> [u8; N] {
 /// Random bytes.
 #[inline]
 pub(super) fn any<const N: usize>() -> [u8; N] {
-    BYTES.with(|pool| match pool.try_borrow_mut() {
+    let bytes = BYTES.try_with(|pool| match pool.try_borrow_mut() {
         Ok(mut pool) => pool.take(),
         // Nothing calls this while it is taken.
         Err(_) => [1; N],
-    })
+    });
+    // At the end of a thread, some systems have no pool any more.
+    bytes.unwrap_or_else(|_| Pool::new().take())
 }
 
 /// A random identifier of 8 bytes, for [`ValidMetadata::advance`](crate::ValidMetadata::advance) and reports of one's own.
@@ -79,7 +85,7 @@ pub fn random_op_id() -> OpId {
 /// A process that was made by `fork`, and not by another program's begin, must call this before it makes
 /// identifiers: otherwise they would be those that its parent makes, too.
 pub fn forget_random_bytes() {
-    BYTES.with(|pool| {
+    let _ = BYTES.try_with(|pool| {
         if let Ok(mut pool) = pool.try_borrow_mut() {
             pool.used = POOL;
         }

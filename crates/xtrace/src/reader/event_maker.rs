@@ -322,7 +322,7 @@ fn decimal_id(text: &[u8]) -> Option<OpId> {
 }
 
 /// The beginning of what was found, for people.
-fn shorten(found: &[u8]) -> String {
+pub(super) fn shorten(found: &[u8]) -> String {
     const MOST: usize = 60;
     let text = String::from_utf8_lossy(found.get(..MOST).unwrap_or(found));
     let text = text.escape_debug();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ichnos_io::Bytes;
 use ichnos_model::{BrokenRule, Damage, DamageKind, NextRecord, Record, RecordSource};
 
-use super::event_maker::EventMaker;
+use super::event_maker::{EventMaker, shorten};
 use crate::report::{
     JsonReports, LineBuffer, MAX_REPORT_LENGTH, MAX_REPORT_LINES, Part, Report, ReportFault, ReportRule,
     Reports,
@@ -119,9 +119,8 @@ impl ReportSource {
                 }
                 if !report.has_known_version() {
                     let rule = ReportRule::ReportVersion;
-                    let version = String::from_utf8_lossy(report.version()).escape_debug().to_string();
                     maker.fault(rule, report.offset(), || {
-                        format!("{}, but it is `{version}`", rule.statement())
+                        format!("{}, but it is `{}`", rule.statement(), shorten(report.version()))
                     });
                 }
                 let mut lines = report.lines();

@@ -1,13 +1,19 @@
 //! Spans of `tracing` as operations.
 
+use std::cell::RefCell;
+use std::fmt;
 use std::io;
+use std::sync::mpsc;
 use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
 
 use ichnos_xtrace::option::Severity;
 use ichnos_xtrace::propagation::{Collected, Reporter, SharedContext};
 use ichnos_xtrace::{Context, OperationLayer, Tracer};
+use tracing::callsite::rebuild_interest_cache;
 use tracing::subscriber::with_default;
-use tracing::{debug, error, info, info_span, warn};
+use tracing::{Span, debug, error, info, info_span, warn};
 use tracing_subscriber::layer::SubscriberExt;
 
 use crate::propagation::{Parsed, edges, parsed};
@@ -135,4 +141,140 @@ fn reporters_may_log() {
         info_span!("work").in_scope(|| info!("event"));
     });
     assert_eq!(*chatty.0.lock().unwrap(), 3);
+}
+
+/// Does something in a thread of its own, which must end.
+fn must_end<T: Send + 'static>(action: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(action()));
+    receiver.recv_timeout(Duration::from_secs(30)).expect("it ends")
+}
+
+/// What logs while something is done with the context that it would be reported in.
+#[derive(Clone, Default)]
+struct Logs(Collected);
+
+impl Logs {
+    fn log() {
+        let span = info_span!("span of a reporter").entered();
+        info!("logged");
+        info_span!("other span").follows_from(&span);
+    }
+}
+
+impl Reporter for Logs {
+    fn report(&self, report: &[u8]) -> io::Result<()> {
+        Self::log();
+        self.0.report(report)
+    }
+}
+
+impl fmt::Display for Logs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Self::log();
+        f.write_str("value")
+    }
+}
+
+/// Neither a reporter nor a value waits for the context that it is called with.
+#[test]
+fn logs_do_not_wait_for_the_context_of_their_thread() {
+    let reports = must_end(|| {
+        let logs = Logs::default();
+        let tracer = Arc::new(Tracer::new(logs.clone()));
+        with_default(tracing_subscriber::registry().with(OperationLayer::new(Arc::clone(&tracer))), || {
+            let span = info_span!("work").entered();
+            // `tracing` may have switched off what was logged first while it was in a subscriber.
+            rebuild_interest_cache();
+            let event = |context: &mut Context| context.event(&tracer, "reporter logs").send().unwrap();
+            assert_eq!(Context::with_current(event), Some(true));
+            let quiet = Tracer::new(logs.0.clone());
+            let event = |context: &mut Context| {
+                context.event(&quiet, "value logs").field("key", Logs::default()).send().unwrap()
+            };
+            assert_eq!(Context::with_current(event), Some(true));
+            // The last use of a span within its own context.
+            let own = SharedContext::current().unwrap();
+            own.with(|_| drop(span));
+        });
+        parsed(&logs.0)
+    });
+    assert_eq!(edges(&reports), ["reporter logs next value logs", "work next reporter logs"]);
+}
+
+/// A reporter that logs while it cannot take another report, for an event of a context that is not the current one.
+#[test]
+fn reporters_are_not_called_by_what_they_log() {
+    struct Alone(Mutex<Vec<u8>>);
+    impl Reporter for Alone {
+        fn report(&self, report: &[u8]) -> io::Result<()> {
+            let mut all = self.0.lock().unwrap();
+            info!("logged");
+            all.extend_from_slice(report);
+            Ok(())
+        }
+    }
+    let alone = must_end(|| {
+        let alone = Arc::new(Alone(Mutex::default()));
+        let tracer = Arc::new(Tracer::new(Arc::clone(&alone)));
+        with_default(tracing_subscriber::registry().with(OperationLayer::new(Arc::clone(&tracer))), || {
+            let _span = info_span!("work").entered();
+            rebuild_interest_cache();
+            Context::start().event(&tracer, "other task").send().unwrap();
+        });
+        alone
+    });
+    let text = String::from_utf8(alone.0.lock().unwrap().clone()).unwrap();
+    assert_eq!((text.matches("Label: ").count(), text.contains("logged")), (3, false));
+}
+
+/// What another thread does with a context is waited for: nothing is left out for that.
+#[test]
+fn logs_wait_for_other_threads() {
+    let reports = reports(OperationLayer::new, || {
+        let _span = info_span!("work").entered();
+        let own = SharedContext::current().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        let other = thread::spawn(move || {
+            own.with(|_| {
+                sender.send(()).unwrap();
+                thread::sleep(Duration::from_millis(50));
+            });
+        });
+        receiver.recv().unwrap();
+        info!("event");
+        other.join().unwrap();
+    });
+    assert_eq!(edges(&reports), ["event next work ends", "work next event"]);
+}
+
+/// A span that is entered where thread-local values are dropped, after those of this crate.
+#[test]
+fn spans_are_entered_at_the_end_of_a_thread() {
+    struct Last(Span, mpsc::Sender<bool>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let in_span = self.0.in_scope(SharedContext::current).is_some();
+            let _ = self.1.send(in_span);
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let (sender, receiver) = mpsc::channel();
+    let reports = reports(OperationLayer::new, move || {
+        let span = info_span!("work");
+        let work = move || {
+            // What is used first is dropped last, where the system keeps an order: what the subscriber itself has
+            // must be there until the end.
+            with_default(tracing_subscriber::registry(), || info_span!("other").in_scope(|| ()));
+            LAST.set(Some(Last(span.clone(), sender)));
+            span.in_scope(|| assert!(SharedContext::current().is_some()));
+            // It is still entered when the thread ends.
+            std::mem::forget(span.entered());
+        };
+        thread::spawn(work).join().unwrap();
+    });
+    assert!(receiver.recv().is_ok());
+    assert_eq!(reports[0].label(), "work");
 }

@@ -1,18 +1,20 @@
 //! Contexts: what they report, and that graphs stay connected whatever happens.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Read};
 use std::net::{TcpListener, UdpSocket};
 use std::pin::pin;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::task::{self, Poll, Waker};
 use std::time::Duration;
 
 use ichnos_testing::{Random, cases};
 use ichnos_xtrace::option::{ChainId, Definition, Propagation, Registry, Severity};
 use ichnos_xtrace::propagation::{
-    Collected, DifferentTask, InContext, Reporter, SharedContext, TcpReporter, UdpReporter, WriterReporter,
+    Collected, DifferentTask, Entered, InContext, Reporter, SharedContext, TcpReporter, UdpReporter,
+    WriterReporter,
 };
 use ichnos_xtrace::{Context, Edge, EdgeKind, Metadata, OpId, TaskId, Tracer};
 
@@ -206,6 +208,50 @@ fn forks_have_chains_and_joins_have_several_edges() {
     assert_eq!(by_label["d"].edges[0].chain, chain("l").filter(|_| chain("l") != chain("d")));
     let chains: BTreeSet<_> = by_label["z"].edges.iter().map(|edge| edge.chain).collect();
     assert_eq!(chains, BTreeSet::from([None, chain("l"), chain("r"), chain("d")]));
+}
+
+/// Operations that were joined keep their chain where the context goes, and is joined, next.
+#[test]
+fn edges_keep_their_chain_in_other_contexts() {
+    let (collected, tracer) = tracer();
+    let mut main = Context::start();
+    main.event(&tracer, "main").send().unwrap();
+    // Forks whose chains are different ones, whatever was drawn.
+    let mut forks: Vec<Context> = Vec::new();
+    while forks.len() < 2 {
+        let mut fork = main.fork();
+        fork.event(&tracer, if forks.is_empty() { "left" } else { "right" }).send().unwrap();
+        let chain = |context: &Context| ChainId::of(context.metadata().as_ref()).unwrap();
+        if forks.iter().all(|other| chain(other) != chain(&fork)) {
+            forks.push(fork);
+        }
+    }
+    let (mut right, mut left) = (forks.pop().unwrap(), forks.pop().unwrap());
+    // The same chain.
+    let mut same = left.clone();
+    same.event(&tracer, "same").send().unwrap();
+    left.join(same).unwrap();
+    let mut fork = left.fork();
+    fork.event(&tracer, "fork").send().unwrap();
+    let mut there = right.clone();
+    there.join(left.clone()).unwrap();
+    there.event(&tracer, "there").send().unwrap();
+    // There and back.
+    right.join(left.clone()).unwrap();
+    left.join(right).unwrap();
+    left.event(&tracer, "back").send().unwrap();
+
+    let reports = parsed(&collected);
+    let report = |label: &str| reports.iter().rfind(|report| report.label() == label).unwrap();
+    let chain = |label: &str| ChainId::of(report(label).metadata.as_ref()).unwrap();
+    for label in ["fork", "there", "back"] {
+        for edge in &report(label).edges {
+            let from = reports.iter().find(|report| report.metadata.op_id() == edge.op).unwrap().label();
+            assert_eq!(edge.chain.or(chain(label)), chain(from), "the edge of {label} from {from}");
+            assert_ne!(edge.chain, chain(label), "it is told only if it is another one");
+        }
+    }
+    assert_eq!(report("back").edges.len(), 3);
 }
 
 #[test]
@@ -416,6 +462,40 @@ async fn pause() {
         if std::mem::replace(&mut is_ready, true) { Poll::Ready(()) } else { Poll::Pending }
     })
     .await;
+}
+
+/// Contexts are used where thread-local values are dropped, after those of this crate: a panic there would abort.
+#[test]
+fn contexts_are_used_at_the_end_of_a_thread() {
+    struct Last(Option<Entered>, Arc<Tracer>, mpsc::Sender<bool>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            let mut context = self.0.take().unwrap().exit();
+            let _ = SharedContext::current();
+            let entered = context.fork().enter();
+            let is_sent = Context::with_current(|context| context.event(&self.1, "current").send());
+            drop((entered, is_sent));
+            let is_sent = context.event(&self.1, "last").send();
+            let _ = self.2.send(matches!(is_sent, Ok(true)));
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let (collected, tracer) = tracer();
+    let tracer = Arc::new(tracer);
+    let (sender, receiver) = mpsc::channel();
+    let work = move || {
+        // What is used first is dropped last, where the system keeps an order.
+        LAST.set(None);
+        let mut context = Context::start();
+        context.event(&tracer, "first").send().unwrap();
+        LAST.set(Some(Last(Some(context.enter()), tracer, sender)));
+    };
+    std::thread::spawn(work).join().unwrap();
+    assert_eq!(receiver.recv(), Ok(true));
+    let reports = parsed(&collected);
+    assert!(edges(&reports).contains(&"first next last".to_owned()));
 }
 
 #[test]

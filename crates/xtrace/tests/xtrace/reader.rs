@@ -320,6 +320,23 @@ fn no_line_is_lost_however_many_classes_there_are() {
     });
 }
 
+/// A first line may be as long as a report; what is said of it is not.
+#[test]
+fn statements_are_short() {
+    let text = format!("X-Trace Report ver {}\nLabel: a\n", "1".repeat(1 << 20));
+    let trace = open_all(&[("a", text.as_bytes())], &options(true));
+    let mut lengths = Vec::new();
+    for mut cursor in trace.cursors(Window::default()) {
+        while cursor.next_head().is_some() {
+            if let Message::Damage(damage) = cursor.current().unwrap() {
+                lengths.push((damage.kind.rule().unwrap().name, damage.kind.to_string().len()));
+            }
+        }
+    }
+    assert!(lengths.iter().any(|(name, _)| *name == "report-version"), "{lengths:?}");
+    assert!(lengths.iter().all(|(_, length)| *length < 500), "{lengths:?}");
+}
+
 #[test]
 fn reports_that_are_too_large() {
     let small = format!("{HEAD}X-Trace: 10CAFEBABE01020304\n\n");
