@@ -93,10 +93,7 @@ fn find(tasks: &Tasks, id: &str) -> Result<usize, Failure> {
         let certain = (0..tasks.len()).filter(|task| !tasks.is_uncertain(*task));
         let summaries = certain.filter_map(|task| Some((tasks.summary(task)?.begin, task)));
         let latest = summaries.max().map(|(_, task)| task);
-        return latest.ok_or_else(|| {
-            Failure::new("there is no task but those that only texts name")
-                .help("`ichnos task list --all PATH...` lists those that only texts name, perhaps by chance")
-        });
+        return latest.ok_or_else(|| Failure::new("there is no task"));
     }
     match &tasks.find(id)[..] {
         [task] => Ok(*task),

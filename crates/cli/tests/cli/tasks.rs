@@ -42,7 +42,7 @@ fn parts_of_one_request() {
     for name in ["shop.reports", "stock", "prices.nettrace.zst", "printer.log"] {
         ichnos_in(root(), ["task", "show", "--gmt", "44f3", &format!("{TRACE}/{name}")]);
     }
-    // What only texts name may be there by chance.
+    // What only texts name may be there by chance, but is listed where there is nothing else.
     for arguments in [&["list"][..], &["list", "--all", "--gmt"], &["show", "latest"]] {
         ichnos_in(root(), [&["task"], arguments, &[&format!("{TRACE}/stock")]].concat());
     }
