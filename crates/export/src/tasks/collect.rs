@@ -148,16 +148,16 @@ impl TaskCollector {
                     all.copies.push(number);
                     return;
                 }
+                let before = *known;
                 known.merge(&found);
                 if self.options.with_events {
-                    all.events.push(TaskEvent {
-                        operation: number,
-                        group,
-                        time,
-                        label,
-                        place,
-                        is_mention: false,
-                    });
+                    // The first event in time is the operation; others are shown beside it.
+                    let (time, label, place) = match known.begin == before.begin {
+                        true => (time, label, place),
+                        false => (before.begin, before.label, before.place),
+                    };
+                    let is_mention = false;
+                    all.events.push(TaskEvent { operation: number, group, time, label, place, is_mention });
                 }
                 number
             }
