@@ -129,14 +129,14 @@ fn graph<'t>(tasks: &'t Tasks, task: usize, correct_clocks: bool, report: Report
 }
 
 fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, false, global, report)? {
+    let found = match read(&args.choice.input, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
         return Ok(found.exit());
     }
-    let graph = graph(&found.tasks, find(&found.tasks, &args.id)?, args.correct_clocks, report);
+    let graph = graph(&found.tasks, find(&found.tasks, &args.choice.id)?, args.choice.correct_clocks, report);
     let format = match args.format() {
         TaskGraphFormat::Dot => GraphFormat::Dot,
         TaskGraphFormat::Svg => GraphFormat::Svg,
@@ -151,20 +151,6 @@ fn write_graph(args: &TaskGraphArgs, global: &Global, report: Report) -> Result<
     drop(buffered);
     output.finish()?;
     Ok(found.exit())
-}
-
-/// A time in the unit that suits it.
-fn duration(nanoseconds: i128) -> String {
-    let sign = if nanoseconds < 0 { "-" } else { "" };
-    let time = nanoseconds.unsigned_abs();
-    let of =
-        |unit: u128, name: &str| format!("{sign}{}.{:03} {name}", time / unit, time % unit / (unit / 1_000));
-    match time {
-        0..1_000 => format!("{sign}{time} ns"),
-        1_000..1_000_000 => of(1_000, "µs"),
-        1_000_000..1_000_000_000 => of(1_000_000, "ms"),
-        _ => of(1_000_000_000, "s"),
-    }
 }
 
 /// Text of a trace in a line of a table, shortened if it is very long.

@@ -48,4 +48,4 @@ pub use tasks::{
     TaskGraph, TaskMember, TaskOptions, TaskSummary, Tasks,
 };
 pub use terminal::{TerminalText, TerminalWriter, for_terminal};
-pub use time::{JsonTime, rfc3339};
+pub use time::{JsonTime, duration, rfc3339};

@@ -257,6 +257,21 @@ pub(crate) fn has_dates(clock: Option<&ClockClass>) -> bool {
     clock.is_some_and(|clock| clock.origin == ClockOrigin::UnixEpoch)
 }
 
+/// A duration in the unit that suits it, with three places, for instance `1.638 s`.
+#[must_use]
+pub fn duration(nanoseconds: i128) -> String {
+    let sign = if nanoseconds < 0 { "-" } else { "" };
+    let time = nanoseconds.unsigned_abs();
+    let of =
+        |unit: u128, name: &str| format!("{sign}{}.{:03} {name}", time / unit, time % unit / (unit / 1_000));
+    match time {
+        0..1_000 => format!("{sign}{time} ns"),
+        1_000..1_000_000 => of(1_000, "µs"),
+        1_000_000..1_000_000_000 => of(1_000_000, "ms"),
+        _ => of(1_000_000_000, "s"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

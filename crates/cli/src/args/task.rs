@@ -64,8 +64,9 @@ pub(crate) struct TaskListArgs {
     pub(crate) report: JsonReport,
 }
 
+/// Which task is wanted, and how it is read.
 #[derive(Args, Debug)]
-pub(crate) struct TaskOne {
+pub(crate) struct TaskChoice {
     /// Identifier of the task, or its first digits; `latest`
     #[arg(value_name = "ID")]
     pub(crate) id: String,
@@ -74,20 +75,20 @@ pub(crate) struct TaskOne {
     /// Move the clocks of machines so that no operation begins before its causes
     #[arg(long)]
     pub(crate) correct_clocks: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TaskOne {
+    #[command(flatten)]
+    pub(crate) choice: TaskChoice,
     #[command(flatten)]
     pub(crate) report: JsonReport,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct TaskGraphArgs {
-    /// Identifier of the task, or its first digits; `latest`
-    #[arg(value_name = "ID")]
-    pub(crate) id: String,
     #[command(flatten)]
-    pub(crate) input: TaskReading,
-    /// Move the clocks of machines so that no operation begins before its causes
-    #[arg(long)]
-    pub(crate) correct_clocks: bool,
+    pub(crate) choice: TaskChoice,
     /// Output format [default: by the name of FILE, or dot]
     #[arg(short, long, value_enum, value_name = "FORMAT")]
     pub(crate) format: Option<TaskGraphFormat>,

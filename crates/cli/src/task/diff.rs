@@ -1,9 +1,9 @@
 //! `ichnos task diff`.
 
-use ichnos::export::{StepDifference, TaskDiff, TaskGraph};
+use ichnos::export::{StepDifference, TaskDiff, TaskGraph, duration};
 use serde_json::{Value as Json, json};
 
-use super::{duration, find, read, text};
+use super::{find, read, text};
 use crate::args::{Global, TaskDiffArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{document, integer};

@@ -1,9 +1,9 @@
 //! `ichnos task list`.
 
-use ichnos::export::TaskSummary;
+use ichnos::export::{TaskSummary, duration};
 use serde_json::Value as Json;
 
-use super::{duration, read};
+use super::read;
 use crate::args::{Global, TaskListArgs};
 use crate::exit::{Exit, Failure};
 use crate::json::{Object, document};

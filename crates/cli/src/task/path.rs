@@ -1,9 +1,10 @@
 //! `ichnos task path`.
 
+use ichnos::export::duration;
 use serde_json::{Value as Json, json};
 
 use super::show::{label, push_heading, push_place};
-use super::{duration, find, graph, read};
+use super::{find, graph, read};
 use crate::args::{Global, TaskOne};
 use crate::exit::{Exit, Failure};
 use crate::json::{document, integer};
@@ -12,15 +13,15 @@ use crate::report::Report;
 use crate::style::{Paint, count};
 
 pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, false, global, report)? {
+    let found = match read(&args.choice.input, false, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
         return Ok(found.exit());
     }
-    let task = find(&found.tasks, &args.id)?;
-    let graph = graph(&found.tasks, task, args.correct_clocks, report);
+    let task = find(&found.tasks, &args.choice.id)?;
+    let graph = graph(&found.tasks, task, args.choice.correct_clocks, report);
     let path = graph.critical_path();
     let step = |index: usize| {
         let (node, before) = (*path.get(index)?, *path.get(index.checked_sub(1)?)?);
@@ -48,7 +49,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let paint = Paint::stdout(global.color);
     let mut out = String::new();
     if let Some(summary) = graph.summary() {
-        push_heading(&mut out, &summary, found.tasks.has_dates(), args.input.clock_gmt, paint);
+        push_heading(&mut out, &summary, found.tasks.has_dates(), args.choice.input.clock_gmt, paint);
     }
     for (index, node) in path.iter().enumerate() {
         let Some(member) = graph.member(*node) else { continue };

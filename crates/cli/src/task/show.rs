@@ -1,11 +1,11 @@
 //! `ichnos task show`.
 
-use ichnos::export::{GraphFormat, JoinedEvent, TaskMember, TaskSummary};
+use ichnos::export::{GraphFormat, JoinedEvent, TaskMember, TaskSummary, duration};
 
 use serde_json::Value as Json;
 
 use super::list::problems;
-use super::{duration, find, graph, read, text};
+use super::{find, graph, read, text};
 use crate::args::{Global, TaskOne};
 use crate::exit::{Exit, Failure};
 use crate::json::document;
@@ -15,15 +15,15 @@ use crate::style::{Paint, count};
 use crate::time;
 
 pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exit, Failure> {
-    let found = match read(&args.input, true, global, report)? {
+    let found = match read(&args.choice.input, true, global, report)? {
         Ok(found) => found,
         Err(exit) => return Ok(exit),
     };
     if found.tasks.is_empty() {
         return Ok(found.exit());
     }
-    let task = find(&found.tasks, &args.id)?;
-    let graph = graph(&found.tasks, task, args.correct_clocks, report);
+    let task = find(&found.tasks, &args.choice.id)?;
+    let graph = graph(&found.tasks, task, args.choice.correct_clocks, report);
     if args.report.json {
         let mut json = Vec::new();
         graph.write(GraphFormat::Json, &mut json)?;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &TaskOne, global: &Global, report: Report) -> Result<Exi
     let summary = graph.summary();
     let mut out = String::new();
     if let Some(summary) = &summary {
-        push_heading(&mut out, summary, found.tasks.has_dates(), args.input.clock_gmt, paint);
+        push_heading(&mut out, summary, found.tasks.has_dates(), args.choice.input.clock_gmt, paint);
     }
     let first = summary.as_ref().and_then(|summary| summary.begin);
     let since = |time: Option<i128>| match time.zip(first) {

@@ -6,6 +6,7 @@ use ichnos_model::CauseKind;
 
 use super::graph::TaskGraph;
 use crate::printable::printable;
+use crate::time::duration;
 
 /// How a [`TaskGraph`] is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,20 +68,6 @@ fn style_of(kind: CauseKind) -> &'static str {
         CauseKind::Return => "dashed",
         CauseKind::Related => "dotted",
         _ => "solid",
-    }
-}
-
-/// A time in the unit that suits it.
-pub(super) fn duration(nanoseconds: i128) -> String {
-    let sign = if nanoseconds < 0 { "-" } else { "" };
-    let time = nanoseconds.unsigned_abs();
-    let of =
-        |unit: u128, name: &str| format!("{sign}{}.{:03} {name}", time / unit, time % unit / (unit / 1_000));
-    match time {
-        0..1_000 => format!("{sign}{time} ns"),
-        1_000..1_000_000 => of(1_000, "µs"),
-        1_000_000..1_000_000_000 => of(1_000_000, "ms"),
-        _ => of(1_000_000_000, "s"),
     }
 }
 

@@ -4,9 +4,9 @@ use std::io::{self, Write};
 
 use ichnos_model::CauseKind;
 
-use super::dot::duration;
 use super::graph::TaskGraph;
 use super::lanes::LaneRow;
+use crate::time::duration;
 use crate::xml::Escaped;
 
 /// Height of a row, in the units of the picture, which are pixels unless it is scaled.
