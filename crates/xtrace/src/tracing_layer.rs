@@ -140,8 +140,16 @@ impl<S: Subscriber + for<'s> LookupSpan<'s>> Layer<S> for OperationLayer {
 
     fn on_record(&self, id: &Id, values: &Record<'_>, registry: layer::Context<'_, S>) {
         let Some(span) = registry.span(id) else { return };
+        if span.extensions().get::<SpanContext>().is_none() {
+            return;
+        }
+        // What a value does to be formatted may log in this span: that must not find its extensions locked.
+        let mut late = Late(Vec::new());
+        values.record(&mut late);
         if let Some(context) = span.extensions_mut().get_mut::<SpanContext>() {
-            values.record(&mut Late(&mut context.late));
+            let mut all = Late(std::mem::take(&mut context.late));
+            late.0.into_iter().for_each(|(name, value)| all.set(name, value));
+            context.late = all.0;
         }
     }
 
@@ -245,23 +253,23 @@ impl Visit for Lines<'_, '_> {
 }
 
 /// Keeps fields until the span ends.
-struct Late<'l>(&'l mut Vec<(&'static str, String)>);
+struct Late(Vec<(&'static str, String)>);
 
-impl Late<'_> {
-    fn set(&mut self, field: &Field, value: String) {
-        match self.0.iter_mut().find(|late| late.0 == field.name()) {
+impl Late {
+    fn set(&mut self, name: &'static str, value: String) {
+        match self.0.iter_mut().find(|late| late.0 == name) {
             Some(late) => late.1 = value,
-            None => self.0.push((field.name(), value)),
+            None => self.0.push((name, value)),
         }
     }
 }
 
-impl Visit for Late<'_> {
+impl Visit for Late {
     fn record_str(&mut self, field: &Field, value: &str) {
-        self.set(field, value.to_owned());
+        self.set(field.name(), value.to_owned());
     }
 
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        self.set(field, format!("{value:?}"));
+        self.set(field.name(), format!("{value:?}"));
     }
 }
