@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;
     print_addresses(&collector, args, report)?;
     let mut printed = Instant::now();
-    while !interrupt::is_requested() {
+    while !interrupt::is_requested() && collector.is_running() {
         std::thread::sleep(LOOK);
         if let Some(period) = args.stats
             && printed.elapsed() >= period
@@ -55,9 +55,10 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
             print(&collector.statistics(), "collecting", begun, args)?;
         }
     }
+    let has_failed = !collector.is_running();
     let statistics = collector.stop().map_err(failure)?;
     print(&statistics, "ended", begun, args)?;
-    Ok(if statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
+    Ok(if has_failed || statistics.not_written > 0 { Exit::Damaged } else { Exit::Success })
 }
 
 /// The format of the reports.

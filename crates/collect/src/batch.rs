@@ -22,7 +22,7 @@ pub(crate) struct Batch {
     pub(crate) syncs: Vec<Sync>,
 }
 
-/// A connection wants to know when its reports are on the disk.
+/// A connection wants to know when its reports are on the disk: once or several times in a row.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sync {
     pub(crate) connection: usize,
@@ -30,6 +30,8 @@ pub(crate) struct Sync {
     pub(crate) reports: u64,
     /// Those that were refused.
     pub(crate) refused: u64,
+    /// How often it asked without sending anything in between.
+    pub(crate) count: u32,
 }
 
 impl Batch {

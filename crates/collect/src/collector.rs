@@ -127,6 +127,12 @@ impl Collector {
         Ok(self.statistics())
     }
 
+    /// Whether all of it works: false after a thread has ended because the system refused something.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        !self.threads.iter().any(std::thread::JoinHandle::is_finished)
+    }
+
     fn spawn(&mut self, name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), CollectError> {
         let thread = std::thread::Builder::new().name(name.to_owned()).spawn(run);
         self.threads.push(thread.map_err(CollectError::Thread)?);

@@ -90,6 +90,11 @@ impl Frames {
         Ok(syncs)
     }
 
+    /// How many reports have come as a whole.
+    pub(crate) fn whole(&self) -> u64 {
+        self.reports + self.refused
+    }
+
     /// Whether a part of a report has come.
     pub(crate) fn is_within_report(&self) -> bool {
         !self.partial.is_empty()
@@ -102,7 +107,14 @@ impl Frames {
 
     fn sync(&self, target: &mut Target<'_>) {
         let (reports, refused) = (self.reports, self.refused);
-        target.batch.syncs.push(Sync { connection: target.connection, reports, refused });
+        let connection = target.connection;
+        match target.batch.syncs.last_mut() {
+            // A client can ask again and again: that takes no memory.
+            Some(last) if (last.connection, last.reports, last.refused) == (connection, reports, refused) => {
+                last.count = last.count.saturating_add(1);
+            }
+            _ => target.batch.syncs.push(Sync { connection, reports, refused, count: 1 }),
+        }
     }
 }
 
@@ -155,7 +167,8 @@ mod tests {
         }
         assert_eq!(frames.reports, batch.hashes.len() as u64);
         assert_eq!(frames.refused, counters.refused.get());
-        let syncs = batch.syncs.iter().map(|sync| (sync.reports, sync.refused)).collect();
+        let repeated = |sync: &Sync| std::iter::repeat_n((sync.reports, sync.refused), sync.count as usize);
+        let syncs = batch.syncs.iter().flat_map(repeated).collect();
         (result, String::from_utf8_lossy(&batch.text).into_owned(), syncs)
     }
 

@@ -4,7 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TryRecvError};
+use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, TrySendError};
 use std::time::{Duration, Instant};
 
 use mio::net::{TcpListener, TcpStream};
@@ -30,6 +30,12 @@ const TURN: usize = 512 << 10;
 /// How many bytes of answers may wait until a client reads them: nothing is read from it until then.
 const ANSWERS: usize = 4 << 10;
 
+/// How long to wait until it is tried again to pass on what came.
+const RETRY: Duration = Duration::from_millis(10);
+
+/// How many files of its own the process may need besides connections.
+const OWN_FILES: u64 = 64;
+
 /// How often it is looked whether something is due.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -51,6 +57,8 @@ pub(crate) struct Tcp {
     /// Whether the last attempt to accept one has failed.
     cannot_accept: bool,
     connections: HashMap<usize, Connection>,
+    /// How many there may be.
+    most: usize,
     next: usize,
     /// Connections of which there may be something to read.
     ready: VecDeque<usize>,
@@ -66,8 +74,7 @@ pub(crate) struct Tcp {
 struct Connection {
     stream: TcpStream,
     frames: Frames,
-    /// Answers that are not sent yet.
-    answers: Vec<u8>,
+    answers: Answers,
     /// Questions that are not answered yet.
     asked: u32,
     /// Whether it is among those that are ready.
@@ -75,6 +82,51 @@ struct Connection {
     /// The client sends no more.
     has_ended: bool,
     last: Instant,
+}
+
+/// Answers that are not sent yet.
+#[derive(Debug, Default)]
+struct Answers {
+    /// Each with how often it is to be sent.
+    waiting: VecDeque<([u8; 16], u32)>,
+    /// How many there are.
+    count: u64,
+    /// Bytes that are to be sent next.
+    bytes: Vec<u8>,
+}
+
+impl Answers {
+    fn add(&mut self, sync: &Sync) {
+        let mut answer = [0; 16];
+        answer[..8].copy_from_slice(&sync.reports.to_be_bytes());
+        answer[8..].copy_from_slice(&sync.refused.to_be_bytes());
+        self.waiting.push_back((answer, sync.count));
+        self.count += u64::from(sync.count);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.bytes.is_empty() && self.count == 0
+    }
+
+    /// The bytes that are to be sent next: some of them, if there are many.
+    fn next(&mut self) -> &[u8] {
+        while self.bytes.len() < ANSWERS
+            && let Some((answer, count)) = self.waiting.front_mut()
+        {
+            self.bytes.extend_from_slice(answer);
+            *count = count.saturating_sub(1);
+            self.count = self.count.saturating_sub(1);
+            if *count == 0 {
+                self.waiting.pop_front();
+            }
+        }
+        &self.bytes
+    }
+
+    /// Notes that this many bytes were sent.
+    fn sent(&mut self, size: usize) {
+        self.bytes.drain(..size.min(self.bytes.len()));
+    }
 }
 
 /// What reading from a connection has come to.
@@ -89,6 +141,38 @@ enum Turn {
     End,
     /// The connection is of no use any more.
     Broken,
+}
+
+/// Where what came is.
+enum Passed {
+    /// It was passed on.
+    On,
+    /// There is no room for it yet.
+    Waits,
+    /// Nobody takes it any more.
+    Over,
+}
+
+/// How many connections there can be: as many as are wanted, if the system gives the process as many files.
+#[cfg(unix)]
+fn most_connections(wanted: usize) -> usize {
+    use rustix::process::{Resource, getrlimit, setrlimit};
+
+    let mut limit = getrlimit(Resource::Nofile);
+    let needed = OWN_FILES.saturating_add(wanted as u64);
+    if limit.current.is_some_and(|current| current < needed) {
+        let most = limit.maximum.map_or(needed, |maximum| maximum.min(needed));
+        limit.current = limit.current.max(Some(most));
+        // If it is refused, there are fewer.
+        let _ = setrlimit(Resource::Nofile, limit);
+    }
+    let current = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+    wanted.min(usize::try_from(current.saturating_sub(OWN_FILES)).unwrap_or(usize::MAX)).max(1)
+}
+
+#[cfg(not(unix))]
+fn most_connections(wanted: usize) -> usize {
+    wanted
 }
 
 /// A listener with room for as many connections that wait to be accepted as there may be: the system resets those
@@ -113,6 +197,7 @@ impl Tcp {
     ) -> Self {
         Self {
             checker: shared.checker(),
+            most: most_connections(shared.options.connections),
             shared,
             poll,
             next: 1 + listeners.len(),
@@ -134,12 +219,24 @@ impl Tcp {
         let mut stopping: Option<Instant> = None;
         let mut looked = Instant::now();
         loop {
-            let patience = if self.ready.is_empty() && !self.waits { LOOK } else { Duration::ZERO };
-            if self.wait(&mut events, patience).is_err() {
+            let patience = match () {
+                () if !self.batch.is_empty() => RETRY,
+                () if self.ready.is_empty() && !self.waits => LOOK,
+                () => Duration::ZERO,
+            };
+            if let Err(error) = self.wait(&mut events, patience) {
+                self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
                 break;
             }
             if self.shared.is_stopping() {
-                let since = *stopping.get_or_insert_with(Instant::now);
+                let since = *stopping.get_or_insert_with(|| {
+                    // Those that wait have sent what has arrived.
+                    self.waits = true;
+                    Instant::now()
+                });
+                if self.waits {
+                    self.accept();
+                }
                 // All that has arrived is read, but not what goes on arriving.
                 if (self.ready.is_empty() && events.is_empty()) || since.elapsed() >= LAST_READS {
                     break;
@@ -150,7 +247,7 @@ impl Tcp {
             if !self.read() {
                 break;
             }
-            if looked.elapsed() >= LOOK && self.ready.is_empty() && events.iter().count() < EVENTS {
+            if looked.elapsed() >= LOOK && events.iter().count() < EVENTS {
                 looked = Instant::now();
                 self.waits |= self.cannot_accept;
                 self.close_idle();
@@ -222,7 +319,7 @@ impl Tcp {
 
     fn begin(&mut self, mut stream: TcpStream) {
         let counters = &self.shared.counters;
-        if self.connections.len() >= self.shared.options.connections {
+        if self.connections.len() >= self.most {
             counters.refused_connections.add(1);
             return;
         }
@@ -239,7 +336,7 @@ impl Tcp {
         let connection = Connection {
             stream,
             frames: Frames::default(),
-            answers: Vec::new(),
+            answers: Answers::default(),
             asked: 0,
             is_ready: false,
             has_ended: false,
@@ -249,8 +346,14 @@ impl Tcp {
         counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Reads a turn of each connection that is ready, and passes on what came; false if nobody takes it any more.
+    /// Reads a turn of each connection that is ready, and passes on what came, as far as there is room; false if nobody
+    /// takes it any more.
     fn read(&mut self) -> bool {
+        match self.pass_on() {
+            Passed::On => {}
+            Passed::Waits => return true,
+            Passed::Over => return false,
+        }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
             match self.read_turn(token) {
@@ -264,11 +367,15 @@ impl Tcp {
                 Turn::End => self.end_of_input(token),
                 Turn::Broken => self.close(token),
             }
-            if self.batch.is_full() && !self.pass_on() {
-                return false;
+            if self.batch.is_full() {
+                match self.pass_on() {
+                    Passed::On => {}
+                    Passed::Waits => return true,
+                    Passed::Over => return false,
+                }
             }
         }
-        self.pass_on()
+        !matches!(self.pass_on(), Passed::Over)
     }
 
     fn read_turn(&mut self, token: usize) -> Turn {
@@ -279,7 +386,7 @@ impl Tcp {
         let counters = &self.shared.counters;
         let mut read = 0;
         while read < TURN && !self.batch.is_full() {
-            if connection.answers.len() + 16 * connection.asked as usize > ANSWERS {
+            if !connection.answers.is_empty() || 16 * connection.asked as usize > ANSWERS {
                 return Turn::Blocked;
             }
             let size = match connection.stream.read(&mut self.buffer) {
@@ -293,7 +400,7 @@ impl Tcp {
                 }
             };
             read += size;
-            connection.last = Instant::now();
+            let whole = connection.frames.whole();
             let mut target = Target {
                 connection: token,
                 longest: self.shared.options.longest,
@@ -302,7 +409,13 @@ impl Tcp {
                 batch: &mut self.batch,
             };
             match connection.frames.take(self.buffer.get(..size).unwrap_or_default(), &mut target) {
-                Ok(syncs) => connection.asked = connection.asked.saturating_add(syncs),
+                Ok(syncs) => {
+                    connection.asked = connection.asked.saturating_add(syncs);
+                    // Single bytes now and then do not keep a place.
+                    if syncs > 0 || connection.frames.whole() > whole {
+                        connection.last = Instant::now();
+                    }
+                }
                 Err(_) => {
                     counters.bad_lengths.add(1);
                     return Turn::Broken;
@@ -323,29 +436,40 @@ impl Tcp {
         }
     }
 
-    /// Passes on what came; waits if the disk is slower. False if nobody takes it any more.
-    fn pass_on(&mut self) -> bool {
+    /// Passes on what came, if there is room for it: clients are answered and closed while the disk is slower.
+    fn pass_on(&mut self) -> Passed {
         if self.batch.is_empty() {
-            return true;
+            return Passed::On;
         }
-        let batch = std::mem::take(&mut self.batch);
-        self.batches.as_ref().is_some_and(|batches| batches.send(batch).is_ok())
+        let Some(batches) = &self.batches else { return Passed::Over };
+        match batches.try_send(std::mem::take(&mut self.batch)) {
+            Ok(()) => Passed::On,
+            Err(TrySendError::Full(batch)) => {
+                self.batch = batch;
+                Passed::Waits
+            }
+            Err(TrySendError::Disconnected(_)) => Passed::Over,
+        }
     }
 
     /// Tells clients what is on the disk.
     fn answer(&mut self) {
+        let mut answered = Vec::new();
         while let Ok(sync) = self.done.try_recv() {
-            self.answer_one(sync);
+            self.add_answer(sync);
+            answered.push(sync.connection);
         }
+        // What one client has asked is answered at once.
+        answered.sort_unstable();
+        answered.dedup();
+        answered.into_iter().for_each(|token| self.send(token));
     }
 
-    fn answer_one(&mut self, sync: Sync) {
+    fn add_answer(&mut self, sync: Sync) {
         if let Some(connection) = self.connections.get_mut(&sync.connection) {
-            connection.answers.extend_from_slice(&sync.reports.to_be_bytes());
-            connection.answers.extend_from_slice(&sync.refused.to_be_bytes());
-            connection.asked = connection.asked.saturating_sub(1);
+            connection.answers.add(&sync);
+            connection.asked = connection.asked.saturating_sub(sync.count);
             connection.last = Instant::now();
-            self.send(sync.connection);
         }
     }
 
@@ -356,8 +480,8 @@ impl Tcp {
             return;
         }
         while !connection.answers.is_empty() {
-            match connection.stream.write(&connection.answers) {
-                Ok(size) => drop(connection.answers.drain(..size.min(connection.answers.len()))),
+            match connection.stream.write(connection.answers.next()) {
+                Ok(size) => connection.answers.sent(size),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(_) => return self.close(token),
@@ -374,7 +498,7 @@ impl Tcp {
     fn close_idle(&mut self) {
         let idle = self.shared.options.idle;
         // Who waits for an answer waits for the disk.
-        let is_idle = |it: &Connection| it.asked == 0 && it.last.elapsed() >= idle;
+        let is_idle = |it: &Connection| !it.is_ready && it.asked == 0 && it.last.elapsed() >= idle;
         let all = self.connections.iter();
         let closed: Vec<usize> = all.filter(|(_, it)| is_idle(it)).map(|(token, _)| *token).collect();
         for token in closed {
@@ -393,13 +517,20 @@ impl Tcp {
     /// Nothing more is taken; clients are told what is on the disk in the end.
     fn end(mut self, events: &mut Events) {
         self.listeners.clear();
-        self.pass_on();
+        if let (Some(batches), false) = (&self.batches, self.batch.is_empty()) {
+            // Nothing else is to be done: it can wait for the disk.
+            let _ = batches.send(std::mem::take(&mut self.batch));
+        }
         // Now the writer comes to an end, and then no answers are left.
         self.batches = None;
         let begun = Instant::now();
         while begun.elapsed() < LAST_ANSWERS {
             match self.done.try_recv() {
-                Ok(sync) => self.answer_one(sync),
+                Ok(sync) => {
+                    let connection = sync.connection;
+                    self.add_answer(sync);
+                    self.send(connection);
+                }
                 Err(TryRecvError::Empty) => {
                     let _ = self.wait(events, LOOK);
                 }

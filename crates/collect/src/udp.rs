@@ -1,5 +1,6 @@
 //! Receives datagrams.
 
+use std::cell::Cell;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -35,6 +36,8 @@ pub(crate) struct Udp {
     #[cfg(target_os = "linux")]
     drops: crate::kernel_drops::KernelDrops,
     batches: SyncSender<Batch>,
+    /// Whether it was said that a socket cannot be read.
+    has_failed: Cell<bool>,
 }
 
 /// A socket for datagrams, and how large a buffer the system gives it.
@@ -78,6 +81,7 @@ impl Udp {
             sockets,
             shared,
             batches,
+            has_failed: Cell::new(false),
         })
     }
 
@@ -101,10 +105,13 @@ impl Udp {
             // Read before the last look at the sockets: what has arrived until then is received.
             let is_stopping = self.shared.is_stopping();
             is_more = false;
+            let mut is_over = false;
             for socket in &self.sockets {
                 is_more |= self.receive(socket, &mut buffer, &mut batch);
+                // Each socket has all of the room.
+                is_over |= !batch.is_empty() && self.batches.send(std::mem::take(&mut batch)).is_err();
             }
-            if !batch.is_empty() && self.batches.send(std::mem::take(&mut batch)).is_err() {
+            if is_over {
                 break;
             }
             if counted.elapsed() >= LOOK {
@@ -135,8 +142,24 @@ impl Udp {
                     counters.datagrams.add(received);
                     return false;
                 }
-                // Of a datagram that was sent earlier, on some systems.
-                Err(_) => continue,
+                Err(error)
+                    if matches!(
+                        error.kind(),
+                        io::ErrorKind::Interrupted
+                            | io::ErrorKind::ConnectionRefused
+                            | io::ErrorKind::ConnectionReset
+                    ) =>
+                {
+                    // Of a datagram that was sent earlier, on some systems.
+                    continue;
+                }
+                Err(error) => {
+                    counters.datagrams.add(received);
+                    if !self.has_failed.replace(true) {
+                        self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
+                    }
+                    return false;
+                }
             };
             received += 1;
             if size == 0 || size > self.shared.options.longest {

@@ -199,7 +199,7 @@ impl Writer {
         self.pending.shrink_to(2 * self.shared.options.flush_bytes);
         (self.reports, self.repeated, self.since) = (0, 0, None);
         if !self.syncs.is_empty() {
-            counters.syncs.add(self.syncs.len() as u64);
+            counters.syncs.add(self.syncs.iter().map(|sync| u64::from(sync.count)).sum());
             for sync in self.syncs.drain(..) {
                 // The connection may be gone.
                 let _ = self.told.done.send(sync);
@@ -236,7 +236,8 @@ impl Writer {
 
     /// Says what cannot be written until the end.
     fn give_up(self) {
-        let waiting: u64 = self.batches.try_iter().map(|batch| batch.hashes.len() as u64).sum();
+        // Receivers may be waiting for room: it ends when they have ended.
+        let waiting: u64 = self.batches.iter().map(|batch| batch.hashes.len() as u64).sum();
         let reports = self.reports + waiting;
         self.shared.counters.not_written.add(reports);
         self.shared.notice(&Notice::NotWritten { reports });
