@@ -220,9 +220,10 @@ impl Tcp {
         let mut looked = Instant::now();
         loop {
             let patience = match () {
+                () if self.batch.is_full() => RETRY,
+                () if !self.ready.is_empty() || self.waits => Duration::ZERO,
                 () if !self.batch.is_empty() => RETRY,
-                () if self.ready.is_empty() && !self.waits => LOOK,
-                () => Duration::ZERO,
+                () => LOOK,
             };
             if let Err(error) = self.wait(&mut events, patience) {
                 self.shared.notice(&Notice::CannotReceive { error: error.to_string() });
@@ -349,10 +350,12 @@ impl Tcp {
     /// Reads a turn of each connection that is ready, and passes on what came, as far as there is room; false if nobody
     /// takes it any more.
     fn read(&mut self) -> bool {
-        match self.pass_on() {
-            Passed::On => {}
-            Passed::Waits => return true,
-            Passed::Over => return false,
+        if self.batch.is_full() {
+            match self.pass_on() {
+                Passed::On => {}
+                Passed::Waits => return true,
+                Passed::Over => return false,
+            }
         }
         for _ in 0..self.ready.len() {
             let Some(token) = self.ready.pop_front() else { break };
