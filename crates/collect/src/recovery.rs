@@ -65,7 +65,12 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     if damaged_bytes > 0 {
         // First the copy, then the change: whoever is killed in between only copies twice.
         let out = OpenOptions::new().create(true).append(true).open(&damaged)?;
-        copy(&mut file, &found.damaged, out)?;
+        let before = out.metadata()?.len();
+        if let Err(error) = copy(&mut file, &found.damaged, &out) {
+            // On a full disk, half a copy at every start would take the rest of it.
+            let _ = out.set_len(before);
+            return Err(error);
+        }
         directory::sync_directory(directory)?;
     }
     let first_damage = found.damaged.first().map_or(u64::MAX, |(begin, _)| *begin);
@@ -82,7 +87,10 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
     if before < kept.len() {
         let new = path.with_extension("new");
-        copy(&mut file, &kept, File::create(&new)?)?;
+        if let Err(error) = copy(&mut file, &kept, &File::create(&new)?) {
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
         fs::rename(&new, &path)?;
         directory::sync_directory(directory)?;
         write_sums(directory, number, &found.parts)?;
@@ -184,7 +192,7 @@ fn write_sums(directory: &Path, number: u32, parts: &[Sum]) -> io::Result<()> {
 }
 
 /// Copies ranges of a file, and waits until they are on the disk.
-fn copy(file: &mut File, ranges: &[(u64, u64)], out: File) -> io::Result<()> {
+fn copy(file: &mut File, ranges: &[(u64, u64)], out: &File) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     for (begin, end) in ranges {
         file.seek(SeekFrom::Start(*begin))?;
