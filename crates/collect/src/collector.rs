@@ -1,5 +1,6 @@
 //! Collects reports.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -61,8 +62,7 @@ impl Collector {
         let directory = Directory::open(path, format)?;
         let shared = Arc::new(Shared::new(options, collect, Box::new(notify)));
         let indexer = Indexer::new(path, collect);
-        let tasks = bring_into_order(path, &indexer, &shared, &collect)?;
-        shared.counters.tasks.set(tasks);
+        let behind = bring_into_order(path, &indexer, &shared, &collect)?;
 
         let (batches, waiting) = sync_channel(WAITING_BATCHES);
         let (done, is_done) = channel();
@@ -95,7 +95,7 @@ impl Collector {
         drop(batches);
         let writer = Writer::new(Arc::clone(&shared), path.to_owned(), waiting, close, tell);
         collector.spawn("collect-write", move || writer.run())?;
-        collector.spawn("collect-index", move || indexer.run(&closed, &shared))?;
+        collector.spawn("collect-index", move || indexer.run(behind, &closed, &shared))?;
         Ok(collector)
     }
 
@@ -158,27 +158,40 @@ impl Drop for Collector {
     }
 }
 
-/// Recovers segments that were not closed properly, and makes the index fit all segments. How many tasks there are.
+/// Recovers segments that were not closed properly, and makes the index fit all segments. Those that it is to fit
+/// later, if that is not possible now.
 fn bring_into_order(
     path: &Path,
     indexer: &Indexer,
     shared: &Shared,
     collect: &Collect,
-) -> Result<u64, CollectError> {
-    let segments = directory::segments(path)?;
+) -> Result<BTreeSet<u32>, CollectError> {
+    let mut segments: BTreeSet<u32> = directory::segments(path)?.into_iter().collect();
     for number in indexer.unknown(&segments) {
-        if let Some(notice) = recover(path, number, collect)? {
-            shared.notice(&notice);
+        match recover(path, number, collect) {
+            Ok(Some(notice)) => shared.notice(&notice),
+            Ok(None) => {}
+            Err(error) => {
+                // New reports go to another one. It is tried again at the next start, as the index does not have it.
+                shared.notice(&Notice::NotClosed { error: error.to_string() });
+                segments.remove(&number);
+            }
         }
     }
     if segments.is_empty() && !directory::index(path).exists() {
-        return Ok(0);
+        return Ok(segments);
     }
-    Ok(indexer.catch_up(&segments).unwrap_or_else(|error| {
-        // Reports can be collected without it, and it can be made again.
-        shared.notice(&Notice::Index { error: error.to_string() });
-        0
-    }))
+    let mut tasks = 0;
+    let result = indexer.catch_up(&segments, &mut tasks);
+    shared.counters.tasks.set(tasks);
+    match result {
+        Ok(()) => Ok(BTreeSet::new()),
+        Err(error) => {
+            // Reports can be collected without it, and it can be made again.
+            shared.notice(&Notice::Index { error: error.to_string() });
+            Ok(segments)
+        }
+    }
 }
 
 /// Checks all segments of a directory, and makes its index again. How many tasks there are.
@@ -200,7 +213,9 @@ pub fn rebuild_index(
             notify(&notice);
         }
     }
-    Indexer::new(path, *collect).rebuild(&segments)
+    let mut tasks = 0;
+    Indexer::new(path, *collect).rebuild(&segments.into_iter().collect(), &mut tasks)?;
+    Ok(tasks)
 }
 
 fn address_error(protocol: &'static str, address: SocketAddr) -> impl FnOnce(io::Error) -> CollectError {

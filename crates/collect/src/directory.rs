@@ -26,7 +26,11 @@ pub(crate) struct Directory {
 impl Directory {
     /// Makes the directory if it is not there, for reports of a format.
     pub(crate) fn open(path: &Path, format: &str) -> Result<Self, CollectError> {
+        let parents = parents_of_missing(path);
         fs::create_dir_all(path).map_err(CollectError::at(path))?;
+        for parent in parents {
+            sync_directory(parent).map_err(CollectError::at(parent))?;
+        }
         let file = path.join(DESCRIPTION);
         let at = |error| CollectError::File { path: file.clone(), error };
         let mut description =
@@ -56,6 +60,13 @@ impl Directory {
         }
         Ok(Self { _description: description })
     }
+}
+
+/// The parents of a directory and its ancestors, as far as these do not exist.
+fn parents_of_missing(path: &Path) -> Vec<&Path> {
+    let missing = path.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists());
+    let parents = missing.filter_map(Path::parent);
+    parents.map(|path| if path.as_os_str().is_empty() { Path::new(".") } else { path }).collect()
 }
 
 fn write(description: &mut File, begun: &str, format: &str) -> io::Result<()> {
@@ -158,6 +169,23 @@ mod tests {
         assert_eq!(format_of(&path).unwrap(), "beats");
         fs::write(path.join(DESCRIPTION), "something else").unwrap();
         assert!(matches!(Directory::open(&path, "beats"), Err(CollectError::NoCollection { .. })));
+    }
+
+    /// All directories in which one is made, and no other.
+    #[test]
+    fn parents_of_what_is_made() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path();
+        assert!(parents_of_missing(path).is_empty() && parents_of_missing(Path::new(".")).is_empty());
+        assert!(parents_of_missing(Path::new("/")).is_empty());
+        let below = path.join("a/b/c");
+        assert_eq!(parents_of_missing(&below), [&path.join("a/b"), &path.join("a"), path]);
+        fs::create_dir(path.join("a")).unwrap();
+        assert_eq!(parents_of_missing(&below), [&path.join("a/b"), &path.join("a")]);
+        let relative = Path::new("no such directory/b/");
+        assert_eq!(parents_of_missing(relative), [Path::new("no such directory"), Path::new(".")]);
+        Directory::open(&below, "beats").unwrap();
+        assert!(parents_of_missing(&below).is_empty());
     }
 
     #[test]

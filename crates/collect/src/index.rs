@@ -1,6 +1,6 @@
 //! Which task has which reports, and where.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
@@ -104,6 +104,7 @@ impl Index {
         }
         let mut rest = Contents::default();
         for number in segments.into_iter().filter(|number| !known.contains_key(number)) {
+            // Nothing is added of one that was removed meanwhile.
             rest.add(directory, number, collect)?;
         }
         Ok(Self { directory: directory.to_owned(), database, rest })
@@ -242,7 +243,6 @@ pub(crate) struct Contents {
     pub(crate) reports: u64,
     /// Where the last segment ended.
     pub(crate) length: u64,
-    segments: BTreeSet<u32>,
 }
 
 /// A task of some segments.
@@ -253,20 +253,23 @@ pub(crate) struct Found {
 }
 
 impl Contents {
-    /// Reads a segment.
+    /// Reads a segment; false if it is not there: closed segments may be removed at any time.
     pub(crate) fn add(
         &mut self,
         directory: &Path,
         number: u32,
         collect: &Collect,
-    ) -> Result<(), CollectError> {
+    ) -> Result<bool, CollectError> {
         let path = directory::segment(directory, number);
-        self.segments.insert(number);
-        self.read(directory, number, collect).map_err(CollectError::at(&path))
+        match File::open(&path) {
+            Ok(file) => self.read(file, directory, number, collect).map_err(CollectError::at(&path))?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(error) => return Err(CollectError::File { path, error }),
+        }
+        Ok(true)
     }
 
-    fn read(&mut self, directory: &Path, number: u32, collect: &Collect) -> io::Result<()> {
-        let file = File::open(directory::segment(directory, number))?;
+    fn read(&mut self, file: File, directory: &Path, number: u32, collect: &Collect) -> io::Result<()> {
         let status = file.metadata()?;
         // Behind the last checksum, for instance in a segment that is being written: the time of the file.
         let modified =

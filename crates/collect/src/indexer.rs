@@ -26,53 +26,64 @@ impl Indexer {
         Self { directory: directory.to_owned(), collect }
     }
 
-    /// Puts segments into the index as soon as somebody names them, until nobody does any more.
-    pub(crate) fn run(&self, closed: &Receiver<u32>, shared: &Arc<Shared>) {
+    /// Puts segments into the index as soon as somebody names them, until nobody does any more. `behind` are the
+    /// segments that the index does not fit yet.
+    pub(crate) fn run(&self, mut behind: BTreeSet<u32>, closed: &Receiver<u32>, shared: &Arc<Shared>) {
         let mut waiting = BTreeSet::new();
+        let mut tasks = shared.counters.tasks.get();
         while let Ok(number) = closed.recv() {
             // Those that could not be put there before come along.
             waiting.insert(number);
             waiting.extend(closed.try_iter());
-            match self.add(&waiting) {
-                Ok(tasks) => {
-                    waiting.clear();
-                    shared.counters.tasks.set(tasks);
-                }
-                Err(error) => shared.notice(&Notice::Index { error: error.to_string() }),
+            let result = if behind.is_empty() {
+                self.add(&mut waiting, &mut tasks)
+            } else {
+                behind.append(&mut waiting);
+                self.catch_up(&behind, &mut tasks).map(|()| behind.clear())
+            };
+            shared.counters.tasks.set(tasks);
+            if let Err(error) = result {
+                shared.notice(&Notice::Index { error: error.to_string() });
             }
         }
     }
 
     /// The segments that the index does not have as they are: they may not have been closed properly.
-    pub(crate) fn unknown(&self, all: &[u32]) -> Vec<u32> {
+    pub(crate) fn unknown(&self, all: &BTreeSet<u32>) -> BTreeSet<u32> {
         match self.missing(all) {
-            Ok(Some(missing)) => missing.into_iter().collect(),
-            Ok(None) | Err(_) => all.to_vec(),
+            Ok(Some(missing)) => missing,
+            Ok(None) | Err(_) => all.clone(),
         }
     }
 
     /// Puts segments into the index that are not there yet; makes it again if it does not fit the segments. `closed`
-    /// are all segments, in order. How many tasks there are then.
-    pub(crate) fn catch_up(&self, closed: &[u32]) -> Result<u64, CollectError> {
+    /// are all segments. `tasks` becomes how many tasks there are then.
+    pub(crate) fn catch_up(&self, closed: &BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         match self.missing(closed) {
-            Ok(Some(missing)) => self.add(&missing),
+            Ok(Some(mut missing)) => self.add(&mut missing, tasks),
+            // Somebody reads it, for long: that is no damage.
+            Err(CollectError::Index { path, error })
+                if matches!(*error, redb::Error::DatabaseAlreadyOpen) =>
+            {
+                Err(CollectError::Index { path, error })
+            }
             // A damaged index is no loss.
-            Ok(None) | Err(_) => self.rebuild(closed),
+            Ok(None) | Err(_) => self.rebuild(closed, tasks),
         }
     }
 
     /// Makes the index again of all segments.
-    pub(crate) fn rebuild(&self, closed: &[u32]) -> Result<u64, CollectError> {
+    pub(crate) fn rebuild(&self, closed: &BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         let path = directory::index(&self.directory);
         match fs::remove_file(&path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(CollectError::File { path, error }),
-            _ => self.add(&closed.iter().copied().collect()),
+            _ => self.add(&mut closed.clone(), tasks),
         }
     }
 
     /// The segments that are not in the index; None if it has segments that are not there.
-    fn missing(&self, closed: &[u32]) -> Result<Option<BTreeSet<u32>>, CollectError> {
-        let mut missing: BTreeSet<u32> = closed.iter().copied().collect();
+    fn missing(&self, closed: &BTreeSet<u32>) -> Result<Option<BTreeSet<u32>>, CollectError> {
+        let mut missing = closed.clone();
         if !directory::index(&self.directory).exists() {
             return Ok(Some(missing));
         }
@@ -92,18 +103,32 @@ impl Indexer {
         Ok((!is_old).then_some(missing))
     }
 
-    /// Puts segments into the index; how many tasks there are then.
-    fn add(&self, segments: &BTreeSet<u32>) -> Result<u64, CollectError> {
+    /// Puts segments into the index, and takes those out of `waiting` that are there then, or were removed. `tasks`
+    /// becomes how many tasks there are.
+    ///
+    /// # Errors
+    /// If the index cannot be written, or some of the segments cannot be read: the others are in the index.
+    fn add(&self, waiting: &mut BTreeSet<u32>, tasks: &mut u64) -> Result<(), CollectError> {
         let database = self.open().map_err(|error| self.error(error))?;
-        let mut tasks = count(&database).unwrap_or_default();
-        for number in segments {
+        *tasks = count(&database).unwrap_or_default();
+        let mut failed = None;
+        for number in waiting.clone() {
             let mut contents = Contents::default();
-            contents.add(&self.directory, *number, &self.collect)?;
-            tasks = write(&database, *number, &contents).map_err(|error| self.error(error))?;
+            match contents.add(&self.directory, number, &self.collect) {
+                Ok(true) => {
+                    *tasks = write(&database, number, &contents).map_err(|error| self.error(error))?;
+                }
+                Ok(false) => {}
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            }
+            waiting.remove(&number);
         }
         // Nobody else can open it as long as it is open here.
         database.close().map_err(|error| self.error(error.into()))?;
-        Ok(tasks)
+        failed.map_or(Ok(()), Err)
     }
 
     fn open(&self) -> Result<Database, redb::Error> {
@@ -159,4 +184,126 @@ fn write(database: &Database, number: u32, contents: &Contents) -> Result<u64, r
     }
     writing.commit()?;
     Ok(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::sync::mpsc::channel;
+
+    use ichnos_io::TaskKey;
+
+    use super::*;
+    use crate::pieces::END;
+    use crate::segment::Segment;
+    use crate::{CollectorOptions, Index};
+
+    /// All of a report is its task.
+    fn store(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str> {
+        buffer.extend_from_slice(report.trim_ascii_end());
+        buffer.extend_from_slice(END);
+        TaskKey::new(report.trim_ascii_end()).ok_or("too long")
+    }
+
+    const COLLECT: Collect = Collect::new(1, 100, store);
+
+    struct Case {
+        directory: tempfile::TempDir,
+        indexer: Indexer,
+        shared: Arc<Shared>,
+        said: Arc<Mutex<Vec<String>>>,
+    }
+
+    impl Case {
+        /// Segments, of which each has a report of a task of its own.
+        fn new(segments: u32) -> Self {
+            let directory = tempfile::tempdir().unwrap();
+            fs::write(directory.path().join("collection"), "ichnos collection 1\nformat: test\n").unwrap();
+            let said = Arc::new(Mutex::new(Vec::new()));
+            let says = Arc::clone(&said);
+            let notify = move |notice: &Notice| says.lock().unwrap().push(notice.to_string());
+            let shared = Shared::new(CollectorOptions::new(&COLLECT), COLLECT, Box::new(notify));
+            for number in 1..=segments {
+                let report = format!("{number}\n\n");
+                let mut segment = Segment::create(directory.path(), number).unwrap();
+                segment.write(report.as_bytes()).unwrap();
+                segment.flush(report.as_bytes(), 1).unwrap();
+                segment.close().unwrap();
+            }
+            let indexer = Indexer::new(directory.path(), COLLECT);
+            Self { directory, indexer, shared: Arc::new(shared), said }
+        }
+
+        /// Names segments that were closed; what was said.
+        fn run(&self, behind: &[u32], closed: &[u32]) -> Vec<String> {
+            let (close, receiver) = channel();
+            closed.iter().for_each(|number| close.send(*number).unwrap());
+            drop(close);
+            self.indexer.run(behind.iter().copied().collect(), &receiver, &self.shared);
+            std::mem::take(&mut self.said.lock().unwrap())
+        }
+
+        fn remove(&self, number: u32) {
+            fs::remove_file(directory::segment(self.directory.path(), number)).unwrap();
+        }
+
+        /// How many tasks there are, and how many reports the index does not have.
+        fn tasks(&self) -> (usize, u64) {
+            let index = Index::open(self.directory.path(), &COLLECT).unwrap();
+            (index.tasks().unwrap().len(), index.reports_without_index())
+        }
+    }
+
+    #[test]
+    fn one_that_was_removed_before_it_is_there() {
+        let case = Case::new(4);
+        case.remove(2);
+        assert!(case.run(&[], &[1, 2, 3]).is_empty());
+        assert_eq!((case.tasks(), case.shared.counters.tasks.get()), ((3, 1), 2));
+        assert!(case.run(&[], &[4]).is_empty());
+        assert_eq!((case.tasks(), case.shared.counters.tasks.get()), ((3, 0), 3));
+        let mut tasks = 0;
+        case.indexer.rebuild(&(1..=4).collect(), &mut tasks).unwrap();
+        assert_eq!((case.tasks(), tasks), ((3, 0), 3));
+        assert!(crate::recovery::recover(case.directory.path(), 2, &COLLECT).unwrap().is_none());
+    }
+
+    /// The others are there, and it comes later.
+    #[test]
+    fn one_that_cannot_be_read() {
+        let case = Case::new(3);
+        let sums = directory::sums(case.directory.path(), 2);
+        fs::rename(&sums, sums.with_extension("away")).unwrap();
+        fs::create_dir(&sums).unwrap();
+        let mut waiting = (1..=3).collect();
+        let mut tasks = 0;
+        assert!(case.indexer.add(&mut waiting, &mut tasks).is_err());
+        assert_eq!((waiting.iter().copied().collect::<Vec<_>>(), tasks), (vec![2], 2));
+        fs::remove_dir(&sums).unwrap();
+        case.indexer.add(&mut waiting, &mut tasks).unwrap();
+        assert_eq!((waiting.len(), tasks, case.tasks()), (0, 3, (3, 0)));
+    }
+
+    /// The index stays as it is, and what it lacks comes later.
+    #[test]
+    fn somebody_reads_for_long() {
+        let case = Case::new(4);
+        assert!(case.run(&[], &[1, 2]).is_empty());
+        let path = directory::index(case.directory.path());
+        let before = fs::read(&path).unwrap();
+        let reader = Index::open(case.directory.path(), &COLLECT).unwrap();
+        let all = (1..=3).collect();
+        let mut tasks = 0;
+        let error = case.indexer.catch_up(&all, &mut tasks).unwrap_err();
+        assert!(
+            matches!(&error, CollectError::Index { error, .. } if matches!(**error, redb::Error::DatabaseAlreadyOpen)),
+            "{error}"
+        );
+        assert_eq!(fs::read(&path).unwrap(), before);
+        assert_eq!(case.run(&[1, 2, 3], &[4]).len(), 1);
+        assert_eq!(case.tasks(), (4, 2));
+        drop(reader);
+        assert!(case.run(&[1, 2, 3], &[4]).is_empty());
+        assert_eq!((case.tasks(), case.shared.counters.tasks.get()), ((4, 0), 4));
+    }
 }

@@ -16,14 +16,18 @@ use crate::{CollectError, Notice};
 const PART: u64 = 4 << 20;
 
 /// Brings a segment that nobody writes to into order: behind this, all of it are reports with checksums. What is
-/// damaged goes to a file of its own. None if it was in order.
+/// damaged goes to a file of its own. None if it was in order, or somebody has removed it.
 pub(crate) fn recover(
     directory: &Path,
     number: u32,
     collect: &Collect,
 ) -> Result<Option<Notice>, CollectError> {
     let path = directory::segment(directory, number);
-    recover_segment(directory, number, collect).map_err(CollectError::at(&path))
+    match recover_segment(directory, number, collect) {
+        // Closed segments may be removed at any time.
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !path.exists() => Ok(None),
+        result => result.map_err(CollectError::at(&path)),
+    }
 }
 
 fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Result<Option<Notice>> {
@@ -34,19 +38,25 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let modified = modified.unwrap_or_default().as_millis().try_into().unwrap_or(u64::MAX);
     let sums = sums::read(&directory::sums(directory, number))?;
     let mut found = Found::default();
-    let mut end = 0;
+    // `bad` is where what has no checksum that holds begins, and its time. All of it is checked at once, up to the
+    // next part whose checksum holds: where parts in between begin is not sure, it may be within reports.
+    let (mut end, mut bad) = (0, None);
     for sum in sums.iter().take_while(|sum| sum.end() <= length) {
         if crc(&mut file, sum)? == sum.crc {
+            if let Some((from, time)) = bad.take() {
+                found.check(&file, from, sum.offset, time, collect)?;
+            }
             found.parts.push(*sum);
         } else {
-            found.check(&file, sum.offset, sum.end(), sum.time, collect)?;
+            bad.get_or_insert((sum.offset, sum.time));
         }
         end = sum.end();
     }
-    if end == length && found.is_in_order(sums.len()) {
+    if bad.is_none() && end == length && found.is_in_order(sums.len()) {
         return Ok(None);
     }
-    found.check(&file, end, length, modified, collect)?;
+    let (from, time) = bad.unwrap_or((end, modified));
+    found.check(&file, from, length, time, collect)?;
     if found.damaged.is_empty() && found.parts.iter().eq(&sums) {
         return Ok(None);
     }
@@ -55,32 +65,40 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     if damaged_bytes > 0 {
         // First the copy, then the change: whoever is killed in between only copies twice.
         let out = OpenOptions::new().create(true).append(true).open(&damaged)?;
-        copy(&mut file, &found.damaged, out)?;
+        let before = out.metadata()?.len();
+        if let Err(error) = copy(&mut file, &found.damaged, &out) {
+            // On a full disk, half a copy at every start would take the rest of it.
+            let _ = out.set_len(before);
+            return Err(error);
+        }
         directory::sync_directory(directory)?;
     }
-    // The old checksums do not fit what comes now. Without any, all is checked report by report.
+    let first_damage = found.damaged.first().map_or(u64::MAX, |(begin, _)| *begin);
     let kept: Vec<(u64, u64)> = found.parts.iter().map(|part| (part.offset, part.end())).collect();
-    let is_at_end = found.damaged.iter().all(|(begin, _)| kept.iter().all(|(_, end)| end <= begin));
+    let before = kept.iter().take_while(|(_, end)| *end <= first_damage).count();
     let mut offset = 0;
     for part in &mut found.parts {
         part.offset = offset;
         offset = part.end();
     }
-    if damaged_bytes > 0 && is_at_end {
-        OpenOptions::new().write(true).open(&path)?.set_len(offset)?;
-    } else if damaged_bytes > 0 {
+    file.sync_all()?;
+    // The parts before any damage do not move: their checksums fit the segment as it is and as it will be, and
+    // those of the others must be gone before it changes. What has none is checked report by report.
+    write_sums(directory, number, found.parts.get(..before).unwrap_or_default())?;
+    if before < kept.len() {
         let new = path.with_extension("new");
-        copy(&mut file, &kept, File::create(&new)?)?;
+        if let Err(error) = copy(&mut file, &kept, &File::create(&new)?) {
+            let _ = fs::remove_file(&new);
+            return Err(error);
+        }
         fs::rename(&new, &path)?;
+        directory::sync_directory(directory)?;
+        write_sums(directory, number, &found.parts)?;
+    } else if damaged_bytes > 0 {
+        let segment = OpenOptions::new().write(true).open(&path)?;
+        segment.set_len(offset)?;
+        segment.sync_all()?;
     }
-    File::open(&path)?.sync_all()?;
-    let new = path.with_extension("sums-new");
-    let mut text = sums::HEAD.to_owned();
-    found.parts.iter().for_each(|part| text.push_str(&part.line()));
-    fs::write(&new, text)?;
-    File::open(&new)?.sync_all()?;
-    fs::rename(&new, directory::sums(directory, number))?;
-    directory::sync_directory(directory)?;
     // What had a checksum and is not there any more.
     let missing_bytes = sums.last().map_or(0, Sum::end).saturating_sub(length);
     let reports = found.reports;
@@ -160,8 +178,21 @@ fn crc(file: &mut File, part: &Sum) -> io::Result<u32> {
     }
 }
 
+/// Replaces the checksums; waits until they are on the disk.
+fn write_sums(directory: &Path, number: u32, parts: &[Sum]) -> io::Result<()> {
+    let path = directory::sums(directory, number);
+    let new = path.with_extension("sums-new");
+    let mut text = sums::HEAD.to_owned();
+    parts.iter().for_each(|part| text.push_str(&part.line()));
+    let mut file = File::create(&new)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&new, &path)?;
+    directory::sync_directory(directory)
+}
+
 /// Copies ranges of a file, and waits until they are on the disk.
-fn copy(file: &mut File, ranges: &[(u64, u64)], out: File) -> io::Result<()> {
+fn copy(file: &mut File, ranges: &[(u64, u64)], out: &File) -> io::Result<()> {
     let mut out = BufWriter::new(out);
     for (begin, end) in ranges {
         file.seek(SeekFrom::Start(*begin))?;
@@ -286,6 +317,87 @@ mod tests {
         let case = Case::new(b"");
         fs::write(directory::segment(case.directory.path(), 1), "").unwrap();
         assert_eq!(case.recover(), (0, String::new()));
+    }
+
+    /// Reports of unequal lengths, a few in each part; none is the end of another one.
+    const PARTS: [&str; 4] =
+        ["101\n\n2000002\n\n", "303\n\n", "40004\n\n505\n\n6000006\n\n", "70007\n\n808\n\n"];
+
+    /// A segment of these parts.
+    fn parts() -> Case {
+        let directory = tempfile::tempdir().unwrap();
+        let mut segment = Segment::create(directory.path(), 1).unwrap();
+        for part in PARTS {
+            segment.write(part.as_bytes()).unwrap();
+            segment.flush(part.as_bytes(), part.matches("\n\n").count() as u64).unwrap();
+        }
+        Case { directory }
+    }
+
+    /// Whoever was killed in a recovery has left a segment without what was damaged, and checksums of the one before,
+    /// all of them or the first ones: all reports stay.
+    #[test]
+    fn checksums_of_the_segment_before() {
+        let whole = PARTS.concat();
+        for removed in whole.split_inclusive("\n\n") {
+            for kept in 0..=PARTS.len() {
+                let case = parts();
+                let text = whole.replacen(removed, "", 1);
+                fs::write(directory::segment(case.directory.path(), 1), &text).unwrap();
+                let sums = case.read(directory::sums);
+                let sums: String = sums.split_inclusive('\n').take(1 + kept).collect();
+                fs::write(directory::sums(case.directory.path(), 1), sums).unwrap();
+                assert_eq!(case.recover().1, text, "{removed:?} {kept}");
+                assert_eq!(case.read(directory::damaged), "");
+            }
+        }
+    }
+
+    /// No digit of the checksums costs a report.
+    #[test]
+    fn a_wrong_digit_in_the_checksums() {
+        let whole = PARTS.concat();
+        let sums = parts().read(directory::sums);
+        for at in sums::HEAD.len()..sums.len() {
+            for digit in b"0123456789af" {
+                let mut sums = sums.clone().into_bytes();
+                if !sums[at].is_ascii_hexdigit() {
+                    continue;
+                }
+                sums[at] = *digit;
+                let case = parts();
+                fs::write(directory::sums(case.directory.path(), 1), sums).unwrap();
+                let notice = recover(case.directory.path(), 1, &COLLECT).unwrap();
+                assert_eq!(case.read(directory::segment), whole, "{at} {digit} {notice:?}");
+                assert_eq!(case.read(directory::damaged), "");
+                assert!(recover(case.directory.path(), 1, &COLLECT).unwrap().is_none());
+            }
+        }
+    }
+
+    /// Damage costs the reports where it is, and the parts before and behind keep their checksums.
+    #[test]
+    fn damage_within_a_part() {
+        let whole = PARTS.concat();
+        for at in 0..whole.len() {
+            let case = parts();
+            let before = sums::read(&directory::sums(case.directory.path(), 1)).unwrap();
+            let mut text = whole.clone().into_bytes();
+            text[at] = b'X';
+            fs::write(directory::segment(case.directory.path(), 1), &text).unwrap();
+            let (_, left) = case.recover();
+            let left: Vec<_> = left.split_inclusive("\n\n").collect();
+            // Two reports without an end between them are none. What is in another part does not matter.
+            let text = String::from_utf8(text).unwrap();
+            let parts = before.iter().map(|sum| &text[sum.offset as usize..sum.end() as usize]);
+            let pieces = parts.flat_map(|part| part.split_inclusive("\n\n"));
+            let expected: Vec<_> =
+                pieces.filter(|piece| whole.split_inclusive("\n\n").any(|report| report == *piece)).collect();
+            assert_eq!(left, expected, "{at}");
+            let after = sums::read(&directory::sums(case.directory.path(), 1)).unwrap();
+            let kept = before.iter().filter(|sum| after.iter().any(|new| new.crc == sum.crc)).count();
+            assert_eq!(kept, PARTS.len() - 1, "{at}");
+        }
     }
 
     /// Wherever the file ends, what was whole before is there.

@@ -131,6 +131,39 @@ fn damaged_segments_are_recovered() {
     assert!(said.lock().unwrap().is_empty(), "{said:?}");
 }
 
+/// A segment that cannot be recovered now does not keep others from being collected, and is recovered later.
+#[test]
+fn a_segment_that_cannot_be_recovered() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path();
+    collect(path, 0);
+    let mut segments = files(path, ".reports");
+    segments.sort();
+    let mut file = fs::OpenOptions::new().append(true).open(&segments[1]).unwrap();
+    file.write_all(b"task 1\ntorn").unwrap();
+    // What is torn would be moved there.
+    let damaged = segments[1].with_extension("damaged");
+    fs::create_dir(&damaged).unwrap();
+    let before = stored(path).len();
+    let (collector, said) = start(path, options());
+    let mut stream = connect(collector.tcp()[0]);
+    stream.write_all(&frame(&report(1, 1, 1))).unwrap();
+    assert_eq!(sync(&mut stream).unwrap(), (1, 0));
+    drop(stream);
+    collector.stop().unwrap();
+    let said = said.lock().unwrap().clone();
+    assert!(said.len() == 1 && said[0].contains("not closed properly"), "{said:?}");
+    assert_eq!(stored(path).len(), before + 1);
+    fs::remove_dir(&damaged).unwrap();
+    let (collector, said) = start(path, options());
+    collector.stop().unwrap();
+    let said = said.lock().unwrap().clone();
+    assert!(said.len() == 1 && said[0].contains("11 bytes that are no report"), "{said:?}");
+    assert_eq!(stored(path).len(), before);
+    assert_eq!(contents(path).1, expected(path));
+    assert_eq!(Index::open(path, &COLLECT).unwrap().reports_without_index(), 0);
+}
+
 #[test]
 fn what_is_no_collection() {
     let directory = tempfile::tempdir().unwrap();
