@@ -40,7 +40,7 @@ pub(crate) fn run(args: &Collect, report: Report) -> Result<Exit, Failure> {
     options.idle = args.idle;
     options.segment_bytes = args.segment_size;
     options.segment_age = args.segment_age;
-    // Whoever ends it while it starts wants it to end properly, too.
+    // A signal while it starts ends it properly, too.
     interrupt::watch();
     let begun = Instant::now();
     let collector = Collector::start(&args.output, format, collect, options, notify).map_err(failure)?;

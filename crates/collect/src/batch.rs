@@ -48,7 +48,7 @@ impl Batch {
 #[derive(Debug)]
 pub(crate) struct Checker {
     collect: Collect,
-    /// The same for all checkers of a collector. It has a random key, so that nobody can make reports look alike.
+    /// The same for all checkers of a collector. It has a random key, so that a sender cannot make reports look alike.
     hashes: RandomState,
 }
 

@@ -19,10 +19,10 @@ use crate::shared::Shared;
 use crate::statistics::Statistics;
 use crate::tcp::{self, Tcp};
 use crate::udp::{self, Udp};
-use crate::writer::{Tell, Writer};
+use crate::writer::{AnswerSender, Writer};
 use crate::{CollectError, CollectorOptions, Notice};
 
-/// What no option goes beyond: a longer report could not be told from damage.
+/// What no option goes beyond: a longer report could not be distinguished from damage.
 const LONGEST: usize = 8 << 20;
 
 /// Collects reports, with threads of its own, until it is [stopped](Self::stop).
@@ -68,7 +68,7 @@ impl Collector {
         let (done, is_done) = channel();
         let (close, closed) = channel();
         let poll = Poll::new().map_err(CollectError::Thread)?;
-        let mut tell = Tell { done, waker: None };
+        let mut tell = AnswerSender { done, waker: None };
         let mut collector = Self {
             udp: udp.iter().filter_map(|socket| socket.local_addr().ok()).collect(),
             tcp: tcp.iter().filter_map(|listener| listener.local_addr().ok()).collect(),
@@ -153,7 +153,7 @@ impl Collector {
 
 impl Drop for Collector {
     fn drop(&mut self) {
-        // There is nobody to tell.
+        // The error cannot be reported.
         let _ = self.end();
     }
 }

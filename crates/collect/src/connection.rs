@@ -3,7 +3,7 @@
 use crate::batch::{Batch, Checker, Sync};
 use crate::statistics::Counters;
 
-/// What a client sends instead of a length to be told how many of its reports are on the disk.
+/// What a client sends instead of a length to ask how many of its reports are on the disk.
 ///
 /// The answer has 16 bytes: two 64-bit numbers, most significant byte first. The first one says how many reports
 /// of this connection are on the disk, the second one how many were refused. Together they are all that were sent

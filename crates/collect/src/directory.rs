@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::CollectError;
 
-/// Says that this is such a directory, and which format its reports have. Whoever writes to the directory has it
+/// Says that this is such a directory, and which format its reports have. The process that writes to the directory has it
 /// locked.
 const DESCRIPTION: &str = "collection";
 const HEAD: &str = "ichnos collection 1\nformat: ";
@@ -16,7 +16,7 @@ const SUMS: &str = "sums";
 const DAMAGED: &str = "damaged";
 const INDEX: &str = "index.redb";
 
-/// The directory that a collector writes to, which nobody else does as long as this is there.
+/// The directory that a collector writes to, which no other process does as long as this is there.
 #[derive(Debug)]
 pub(crate) struct Directory {
     /// Locked until it is closed.
@@ -51,7 +51,7 @@ impl Directory {
                     wanted: format.to_owned(),
                 });
             }
-            // It is new, or whoever made it was killed at that moment.
+            // It is new, or the process that made it was killed at that moment.
             None if format!("{HEAD}{format}\n").starts_with(&text) => {
                 write(&mut description, &text, format).map_err(at)?;
                 sync_directory(path).map_err(CollectError::at(path))?;
@@ -163,7 +163,7 @@ mod tests {
         drop(first);
         let error = Directory::open(&path, "sundials").unwrap_err();
         assert!(matches!(error, CollectError::Format { .. }), "{error}");
-        // Whoever made it was killed within.
+        // The process that made it was killed meanwhile.
         fs::write(path.join(DESCRIPTION), "ichnos coll").unwrap();
         Directory::open(&path, "beats").unwrap();
         assert_eq!(format_of(&path).unwrap(), "beats");

@@ -26,7 +26,7 @@ impl Indexer {
         Self { directory: directory.to_owned(), collect }
     }
 
-    /// Puts segments into the index as soon as somebody names them, until nobody does any more. `behind` are the
+    /// Puts segments into the index as soon as they are named, until the sender is gone. `behind` are the
     /// segments that the index does not fit yet.
     pub(crate) fn run(&self, mut behind: BTreeSet<u32>, closed: &Receiver<u32>, shared: &Arc<Shared>) {
         let mut waiting = BTreeSet::new();
@@ -126,7 +126,7 @@ impl Indexer {
             }
             waiting.remove(&number);
         }
-        // Nobody else can open it as long as it is open here.
+        // No other process can open it as long as it is open here.
         database.close().map_err(|error| self.error(error.into()))?;
         failed.map_or(Ok(()), Err)
     }

@@ -12,10 +12,10 @@ use crate::pieces::{END, Pieces};
 use crate::sums::{self, Sum};
 use crate::{CollectError, Notice};
 
-/// A part of the new checksums has at most about so many bytes.
+/// A part of the new checksums has at most about this number of bytes.
 const PART: u64 = 4 << 20;
 
-/// Brings a segment that nobody writes to into order: behind this, all of it are reports with checksums. What is
+/// Brings a segment into order that no process writes to: behind this, all of it are reports with checksums. What is
 /// damaged goes to a file of its own. None if it was in order, or somebody has removed it.
 pub(crate) fn recover(
     directory: &Path,
@@ -63,7 +63,7 @@ fn recover_segment(directory: &Path, number: u32, collect: &Collect) -> io::Resu
     let damaged = directory::damaged(directory, number);
     let damaged_bytes = found.damaged.iter().map(|(begin, end)| end - begin).sum();
     if damaged_bytes > 0 {
-        // First the copy, then the change: whoever is killed in between only copies twice.
+        // First the copy, then the change: a kill in between only means to copy twice.
         let out = OpenOptions::new().create(true).append(true).open(&damaged)?;
         let before = out.metadata()?.len();
         if let Err(error) = copy(&mut file, &found.damaged, &out) {
@@ -334,7 +334,7 @@ mod tests {
         Case { directory }
     }
 
-    /// Whoever was killed in a recovery has left a segment without what was damaged, and checksums of the one before,
+    /// A recovery that was killed has left a segment without what was damaged, and checksums of the one before,
     /// all of them or the first ones: all reports stay.
     #[test]
     fn checksums_of_the_segment_before() {

@@ -128,7 +128,7 @@ impl Segment {
         Ok(())
     }
 
-    /// Brings the files back to what is flushed. After a failed flush, nobody knows which of the bytes behind that
+    /// Brings the files back to what is flushed. After a failed flush, it is not known which of the bytes behind that
     /// are on the disk: the system may have given them up.
     fn tidy(&mut self) -> io::Result<()> {
         self.file.set_len(self.flushed)?;

@@ -31,7 +31,7 @@ pub struct Statistics {
     pub refused_connections: u64,
     /// Connections that were closed because nothing came.
     pub idle_connections: u64,
-    /// How often somebody was told how much is on the disk.
+    /// How many questions for what is on the disk were answered.
     pub syncs: u64,
     /// How often data were written to the disk.
     pub flushes: u64,

@@ -149,7 +149,7 @@ enum Passed {
     On,
     /// There is no room for it yet.
     Waits,
-    /// Nobody takes it any more.
+    /// The receiver is gone.
     Over,
 }
 
@@ -347,8 +347,8 @@ impl Tcp {
         counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Reads a turn of each connection that is ready, and passes on what came, as far as there is room; false if nobody
-    /// takes it any more.
+    /// Reads a turn of each connection that is ready, and passes on what came, as far as there is room; false if the
+    /// receiver is gone.
     fn read(&mut self) -> bool {
         if self.batch.is_full() {
             match self.pass_on() {
@@ -517,7 +517,7 @@ impl Tcp {
         self.shared.counters.open_connections.set(self.connections.len() as u64);
     }
 
-    /// Nothing more is taken; clients are told what is on the disk in the end.
+    /// Nothing more is taken; clients get their last answers.
     fn end(mut self, events: &mut Events) {
         self.listeners.clear();
         if let (Some(batches), false) = (&self.batches, self.batch.is_empty()) {

@@ -32,7 +32,7 @@ pub(crate) struct Writer {
     batches: Receiver<Batch>,
     /// Takes the numbers of segments that are closed.
     closed: Sender<u32>,
-    told: Tell,
+    answers: AnswerSender,
     duplicates: Duplicates,
     segment: Option<Segment>,
     /// What is not flushed.
@@ -46,11 +46,11 @@ pub(crate) struct Writer {
     failing: Option<Instant>,
 }
 
-/// Tells connections what is on the disk.
+/// Sends connections the answers to what is on the disk.
 #[derive(Debug)]
-pub(crate) struct Tell {
+pub(crate) struct AnswerSender {
     pub(crate) done: Sender<Sync>,
-    /// None if nobody accepts connections.
+    /// None if no connections are accepted.
     pub(crate) waker: Option<Arc<mio::Waker>>,
 }
 
@@ -60,14 +60,14 @@ impl Writer {
         directory: PathBuf,
         batches: Receiver<Batch>,
         closed: Sender<u32>,
-        told: Tell,
+        answers: AnswerSender,
     ) -> Self {
         Self {
             shared,
             directory,
             batches,
             closed,
-            told,
+            answers,
             duplicates: Duplicates::default(),
             segment: None,
             pending: Vec::new(),
@@ -79,7 +79,7 @@ impl Writer {
         }
     }
 
-    /// Writes until nobody sends any more.
+    /// Writes until all senders are gone.
     pub(crate) fn run(mut self) {
         loop {
             let is_over = match self.batches.recv_timeout(self.patience()) {
@@ -202,9 +202,9 @@ impl Writer {
             counters.syncs.add(self.syncs.iter().map(|sync| u64::from(sync.count)).sum());
             for sync in self.syncs.drain(..) {
                 // The connection may be gone.
-                let _ = self.told.done.send(sync);
+                let _ = self.answers.done.send(sync);
             }
-            if let Some(waker) = &self.told.waker {
+            if let Some(waker) = &self.answers.waker {
                 let _ = waker.wake();
             }
         }

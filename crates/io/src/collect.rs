@@ -10,7 +10,7 @@ use std::fmt;
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
 pub struct Collect {
-    /// The port that programs send to unless they are told otherwise, of UDP and of TCP.
+    /// The port that programs send to by default, of UDP and of TCP.
     pub port: u16,
     /// The longest report in bytes that is taken unless somebody wants another limit.
     pub longest: usize,
@@ -27,7 +27,7 @@ pub struct Collect {
 pub type StoreReport = fn(report: &[u8], buffer: &mut Vec<u8>) -> Result<TaskKey, &'static str>;
 
 impl Collect {
-    /// Reports that are sent to a port, with at most so many bytes.
+    /// Reports that are sent to a port, with at most this number of bytes.
     #[must_use]
     pub const fn new(port: u16, longest: usize, store: StoreReport) -> Self {
         Self { port, longest, store }

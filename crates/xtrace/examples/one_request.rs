@@ -130,7 +130,7 @@ fn main() -> Result<()> {
             scope.spawn(|| shop(&reports, &at_shop, programs)),
             scope.spawn(|| proxy(&reports, &at_proxy, to_shop)),
         ];
-        // Whoever fails leaves the others without an answer: the error of the last one in the row is the first one.
+        // A thread that fails leaves the others without an answer: the error of the last one in the row is the first one.
         let receipt = till(&reports, to_proxy);
         for other in others {
             other.join().map_err(|_| "a thread panicked")??;

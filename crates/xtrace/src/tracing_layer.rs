@@ -25,7 +25,7 @@ use crate::propagation::{Context, EnteredStack, Event, Reporting, SharedContext,
 /// - Spans are reported with the importance of their level, as events are: ERROR, WARN (warning), INFO, DEBUG and TRACE
 ///   (both debug). Tasks that begin here have the threshold INFO unless [another one](Self::with_threshold) is set.
 /// - What a reporter logs is not reported. Neither is what is logged while something is done with
-///   [a context](SharedContext::with) that it belongs to or comes after: nobody else can have that context then.
+///   [a context](SharedContext::with) that it belongs to or comes after: no other thread can have that context then.
 ///
 /// ```
 /// use ichnos_xtrace::propagation::{Collected, Tracer};
@@ -97,7 +97,7 @@ fn severity(metadata: &Metadata<'_>) -> Severity {
     }
 }
 
-/// Sends an event of a context. What cannot be sent has nobody to be told to.
+/// Sends an event of a context. That it cannot be sent is not reported.
 fn send(
     context: &mut Context,
     tracer: &Tracer,

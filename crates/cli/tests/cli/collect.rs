@@ -109,7 +109,7 @@ fn what_is_collected_is_read() {
     // A trace that grows can be read.
     let while_it_runs = ichnos(["cat".as_ref(), target.as_os_str()]).expect(0, &[]);
     assert!(while_it_runs.out.lines().count() >= 22, "{}", while_it_runs.out);
-    // Nobody else writes there.
+    // No other process writes there.
     let other = ichnos(["collect".as_ref(), "--tcp=0".as_ref(), "-o".as_ref(), target.as_os_str()]);
     other.expect(2, &["another collector writes there"]);
 

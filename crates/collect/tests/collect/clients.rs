@@ -41,7 +41,7 @@ fn datagrams_and_frames() {
     assert!(said.lock().unwrap().is_empty(), "{said:?}");
 }
 
-/// What was sent before the end is received, and who has asked is told.
+/// What was sent before the end is received, and questions are answered.
 #[test]
 fn a_graceful_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn a_graceful_end() {
     }
 }
 
-/// Lengths that are wrong, garbage, reports that never end, and clients that go away hurt nobody else.
+/// Lengths that are wrong, garbage, reports that never end, and clients that go away do not hurt others.
 #[test]
 fn clients_that_misbehave() {
     let directory = tempfile::tempdir().unwrap();
@@ -96,7 +96,7 @@ fn clients_that_misbehave() {
     drop(half);
 }
 
-/// Whoever sends bytes one by one is understood, and whoever closes after a question is answered.
+/// Bytes may come one by one, and a client that closes after a question is answered.
 #[test]
 fn slow_senders() {
     let directory = tempfile::tempdir().unwrap();
@@ -114,7 +114,7 @@ fn slow_senders() {
     collector.stop().unwrap();
 }
 
-/// Whoever asks and does not read the answers is not read from any more, and others are.
+/// From a client that asks and does not read the answers nothing more is read; from others it is.
 #[test]
 fn slow_readers() {
     let directory = tempfile::tempdir().unwrap();

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::support::{Process, connect, counted, frame, report, sync, wait_until};
 
-/// A program that is started with such a limit in blocks of 512 bytes, and not ended by it, but told.
+/// A program that is started with such a limit in blocks of 512 bytes, and gets an error instead of a signal.
 fn limited(blocks: u32) -> Command {
     let mut command = Command::new("sh");
     let script = format!("trap '' XFSZ; ulimit -S -f {blocks} && exec \"$0\" \"$@\"");
@@ -83,7 +83,7 @@ fn goes_on_when_there_is_room() {
     eprintln!("{begun} reports were taken, most of them without room");
 }
 
-/// Whoever ends it while there is no room is told what is missing, and what was acknowledged is there.
+/// Ending it while there is no room says what is missing, and what was acknowledged is there.
 #[test]
 fn ends_without_room() {
     let directory = tempfile::tempdir().unwrap();

@@ -60,7 +60,7 @@ impl Client {
     }
 }
 
-/// Killed at random instants under load, it loses nothing that it has acknowledged, and has nothing that nobody has
+/// Killed at random instants under load, it loses nothing that it has acknowledged, and has nothing that no client has
 /// sent.
 #[test]
 fn nothing_acknowledged_is_lost() {

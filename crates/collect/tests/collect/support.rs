@@ -117,7 +117,7 @@ fn collects_in_a_process_of_its_own() {
     let notify = |notice: &ichnos_collect::Notice| eprintln!("notice: {notice}");
     let collector = Collector::start(Path::new(&directory), "test", COLLECT, options, notify).unwrap();
     println!("listens {} {}", collector.udp()[0], collector.tcp()[0]);
-    // It ends when whoever has started it says so, or is gone.
+    // It ends when its parent says so, or is gone.
     let mut line = String::new();
     let _ = std::io::stdin().read_line(&mut line);
     let statistics = collector.stop().unwrap();

@@ -149,7 +149,7 @@ fn operations_of_one_task_in_identifiers_of_two_sizes() {
     let second = add(&mut all, there, 1, 200, "server");
     add(&mut all, here, 1, 190, "accepted");
     let third = add(&mut all, here, 2, 300, "answer");
-    // Each names an operation that the other size has, and one names what nobody knows.
+    // Each names an operation that the other size has, and one names what is not known.
     all.open_edges = vec![open(0, second), open(1, third), open(9, first)];
     all.mentioned.push((mention(short, Some(0)), TaskEvent { time: 150, ..EVENT }));
     join::join(&mut all);

@@ -34,7 +34,7 @@ fn thread_bytes(row: &ThreadRow) -> usize {
 
 impl ThreadTable {
     pub(super) fn add(&mut self, mut row: ThreadRow) {
-        // Nobody asks for them.
+        // They are not asked for.
         row.properties = Vec::new();
         let bytes = self.bytes + thread_bytes(&row);
         if self.rows.len() < MOST_THREADS && bytes <= MOST_THREAD_BYTES {

@@ -150,7 +150,7 @@ fn misfits(form: Form, size: usize) -> Vec<u8> {
 }
 
 /// Events without promises about time, as small as they can be; `back`: the times go back now and then. `threads`: each
-/// of another thread. `points`: a sequence point in each so many.
+/// of another thread. `points`: after how many events a sequence point comes.
 fn events(form: Form, size: usize, back: bool, threads: bool, point: bool) -> Vec<u8> {
     let (mut time, mut number) = (1_000_000u64, 0);
     filled(form, size, |file, most| {

@@ -213,7 +213,7 @@ impl TraceParent {
         if self.is_sampled() && threshold == Severity::NONE {
             metadata.remove_option(Severity::NUMBER);
         } else if !self.is_sampled() && threshold != Severity::NONE {
-            // Only if there is no room for it, there will be reports that nobody wants.
+            // Only if there is no room for it, there will be reports that are not wanted.
             let _ = Severity::NONE.set(&mut metadata);
         }
         ValidMetadata::of_nonzero(metadata)

@@ -8,7 +8,7 @@ use crate::hex;
 /// The header `traceparent` (W3C Trace Context, Recommendation of 2021-11-23, section 3.2).
 ///
 /// Identifiers are never all zeros. Values of future versions are read as far as version 00 goes, and are written
-/// as version 00; flags that nobody knows are written as zeros. Both is what the recommendation demands.
+/// as version 00; unknown flags are written as zeros. Both is what the recommendation demands.
 ///
 /// ```
 /// use ichnos_xtrace::dialect::TraceParent;

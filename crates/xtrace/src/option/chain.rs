@@ -6,7 +6,7 @@ use super::{PayloadLength, payload};
 use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 
 /// The option ChainId: a number that is drawn where an execution forks, so that concurrent chains of events can
-/// be told apart. Two bytes, the most significant one first.
+/// be distinguished. Two bytes, the most significant one first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChainId(pub u16);
 

@@ -10,7 +10,7 @@ use crate::metadata::{Metadata, MetadataRef, OptionsFull};
 /// The document names it, but it never got a number or a layout. So its payload is opaque, and its number is what
 /// a [registry](Registry::with_destination) says. An [address](Self::address) is a convention of this crate.
 ///
-/// Whoever reads metadata from a network should think twice before sending reports where they say.
+/// A program that reads metadata from a network should not send reports where they say without a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Destination<'a>(pub &'a [u8]);
 

@@ -120,7 +120,7 @@ impl Context {
         let mut fork = self.clone();
         let own = chain_of(&self.metadata);
         let chain = u16::from_be_bytes(random::any());
-        // Without room for the option, operations are still told apart by their own identifiers.
+        // Without room for the option, operations are still distinguished by their own identifiers.
         let _ = fork.metadata.set_option(ChainId::NUMBER, &chain.to_be_bytes());
         let chain = chain_of(&fork.metadata);
         for edge in &mut fork.edges {

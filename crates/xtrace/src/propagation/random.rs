@@ -7,10 +7,10 @@ use std::time::SystemTime;
 
 use crate::id::OpId;
 
-/// To ask the system for so many costs little more than to ask for one.
+/// To ask the system for this many costs little more than to ask for one.
 const POOL: usize = 256;
 
-/// Bytes of the system that nobody had yet.
+/// Bytes of the system that were not used yet.
 struct Pool {
     bytes: [u8; POOL],
     used: usize,
@@ -31,7 +31,7 @@ impl Pool {
         }
         let taken = self.bytes[self.used..].first_chunk().copied();
         self.used += N;
-        // Nobody asks for more than a pool.
+        // More than a pool is never asked for.
         taken.unwrap_or([0; N])
     }
 

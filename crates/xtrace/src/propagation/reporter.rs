@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 ///
 /// # For implementations
 /// A report is text as [`ReportWriter`](crate::report::ReportWriter) writes it, without the blank line between
-/// reports. `report` is called by whoever lets something happen, so it should not take long; what it cannot deliver
+/// reports. `report` is called where something happens, so it should not take long; what it cannot deliver
 /// at once it may queue or refuse. After an error, the event did not happen: no other report names it.
 pub trait Reporter: Send + Sync {
     /// Sends a report.
@@ -59,7 +59,7 @@ fn too_long(length: usize) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-/// Sends each report in a datagram. Nobody knows whether it arrives.
+/// Sends each report in a datagram. Whether it arrives is not known.
 #[derive(Debug)]
 pub struct UdpReporter {
     socket: UdpSocket,
@@ -90,7 +90,7 @@ impl Reporter for UdpReporter {
             return Err(too_long(report.len()));
         }
         match self.socket.send(report) {
-            // That nobody listened when an earlier report came says nothing of this one.
+            // That no socket listened when an earlier report came says nothing of this one.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => self.socket.send(report),
             result => result,
         }
@@ -123,7 +123,7 @@ impl TcpReporter {
     /// To a collector at an address, usually at [`PORT`].
     ///
     /// # Errors
-    /// If there is no such address, or nobody listens there.
+    /// If there is no such address, or no program listens there.
     pub fn connect(address: impl ToSocketAddrs) -> io::Result<Self> {
         let address = address.to_socket_addrs()?.next().ok_or(io::ErrorKind::AddrNotAvailable)?;
         let stream = Some(connect(&address)?);

@@ -195,7 +195,7 @@ impl JsonReports {
                 (None, None) => return Ok(None),
                 (None, Some(_)) if self.open.is_empty() => return Ok(None),
                 (None, Some(_)) => {
-                    // The end is told once.
+                    // The end is reported once.
                     self.open.clear();
                     return wrong(self.at, "the end of a list");
                 }

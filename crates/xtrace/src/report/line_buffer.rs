@@ -99,7 +99,7 @@ impl LineBuffer {
         self.is_cut
     }
 
-    /// Whether there is room for so many bytes of another line.
+    /// Whether there is room for this number of bytes of another line.
     pub(super) fn has_room(&mut self, bytes: usize) -> bool {
         let has_room = self.lines.len() < MAX_REPORT_LINES
             && self.bytes.len().saturating_add(bytes) <= MAX_REPORT_LENGTH;

@@ -13,7 +13,7 @@ const UNITS: [(u64, u64); 4] = [
 /// fit 64 bits.
 ///
 /// The original libraries write seconds, with milliseconds or more digits behind a point; later ones write the
-/// milliseconds as an integer. Which unit is meant is told by how large the number is, whether it has a point or
+/// milliseconds as an integer. Which unit is meant follows from how large the number is, whether it has a point or
 /// not: seconds below 10<sup>11</sup>, milliseconds below 10<sup>14</sup>, microseconds below
 /// 10<sup>17</sup>, nanoseconds from there on. What is in brackets behind the number (`VALUE[LABEL]`) is a
 /// label, and not looked at. Digits beyond nanoseconds are cut off.

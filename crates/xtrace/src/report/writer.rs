@@ -177,7 +177,7 @@ impl Lines {
         if !self.is_escaped && !needs_escape(key, true) && !needs_escape(&out[from..], false) {
             out.extend_from_slice(key);
             out.extend_from_slice(b": ");
-            // The value came first, as nobody knew what it would be.
+            // The value came first, before it was known what it would be.
             out[from..].rotate_left(length);
             out.push(b'\n');
         } else {

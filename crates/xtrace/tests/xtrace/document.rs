@@ -16,10 +16,10 @@ fn rules_are_those_of_the_document() {
 
 #[test]
 fn rules_of_reports_are_those_of_the_document() {
-    let mut table = String::from("| rule | statement | told |\n|---|---|---|\n");
+    let mut table = String::from("| rule | statement | reported |\n|---|---|---|\n");
     for rule in ReportRule::ALL {
-        let told = if rule.is_fatal() { "always" } else { "by `check`" };
-        table += &format!("| `{}` | {} | {told} |\n", rule.name(), rule.statement());
+        let when = if rule.is_fatal() { "always" } else { "by `check`" };
+        table += &format!("| `{}` | {} | {when} |\n", rule.name(), rule.statement());
     }
     compare("report rules", &table);
 }

@@ -248,7 +248,7 @@ fn edges_keep_their_chain_in_other_contexts() {
         for edge in &report(label).edges {
             let from = reports.iter().find(|report| report.metadata.op_id() == edge.op).unwrap().label();
             assert_eq!(edge.chain.or(chain(label)), chain(from), "the edge of {label} from {from}");
-            assert_ne!(edge.chain, chain(label), "it is told only if it is another one");
+            assert_ne!(edge.chain, chain(label), "it is written only if it is another one");
         }
     }
     assert_eq!(report("back").edges.len(), 3);
@@ -426,13 +426,13 @@ fn tcp_connects_again() {
 fn the_current_context_of_a_thread() {
     let (collected, tracer) = tracer();
     let event = |label| Context::with_current(|context| context.event(&tracer, label).send().unwrap());
-    assert_eq!(event("nobody"), None);
+    assert_eq!(event("none"), None);
     let outer = Context::start().enter();
     event("a");
     let mut inner = outer.context().with(|context| context.fork()).enter();
     event("b");
     std::thread::scope(|scope| {
-        scope.spawn(|| assert_eq!(event("nobody"), None));
+        scope.spawn(|| assert_eq!(event("none"), None));
         let shared = inner.context().clone();
         scope.spawn(move || {
             let _entered = shared.enter();
@@ -446,7 +446,7 @@ fn the_current_context_of_a_thread() {
     inner = outer.exit().enter();
     event("e");
     drop(inner);
-    assert_eq!(event("nobody"), None);
+    assert_eq!(event("none"), None);
     assert_eq!(edges(&parsed(&collected)), ["a next b", "a next c", "b next d", "c next d", "d next e"]);
     let unwound = std::panic::catch_unwind(|| {
         let _entered = Context::start().enter();

@@ -240,7 +240,7 @@ fn rules_are_told() {
         "-;;; Label=\\\\q".to_owned(),
     ];
     assert_eq!(read(&text, true), expected);
-    // Those that matter are told in any case.
+    // Those that matter are reported in any case.
     let is_told = |word: &&String| {
         let name = word.split(' ').next().unwrap();
         ReportRule::ALL.iter().all(|rule| rule.name() != name || rule.is_fatal())
