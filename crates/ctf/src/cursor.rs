@@ -1,5 +1,6 @@
 //! The cursor that reads a data stream.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_model::decode::DecodeErrorKind;
@@ -23,6 +24,18 @@ impl StreamInput {
         let goes_on = Clocks::of(&self.stream.trace.class).go_on;
         let begin = window.begin.filter(|_| !goes_on);
         self.cursor_at(window, begin.map_or(0, |begin| self.first_packet(begin)))
+    }
+
+    /// A cursor over what is in the window of some packets: what begins the data stream comes before the first one,
+    /// and what ends it behind the last one.
+    pub(crate) fn cursor_of(self: &Arc<Self>, window: Window, packets: Range<usize>) -> CtfCursor {
+        let begin = window.begin.map_or(0, |begin| self.first_packet(begin));
+        let mut cursor = self.cursor_at(window, packets.start.max(begin.min(packets.end)));
+        if packets.start > 0 {
+            cursor.state = State::BeforePacket(0);
+        }
+        cursor.packets.end_at(packets.end);
+        cursor
     }
 
     /// A cursor over what is in the window, from the packet with this index on.
@@ -173,7 +186,12 @@ impl CtfCursor {
                     self.state = State::BeforePacket(0);
                     self.queue.push(Pending::StreamBegin, None);
                 }
-                State::BeforePacket(0) if !self.packets.has_packet() => self.state = State::AfterPackets(0),
+                State::BeforePacket(0) if !self.packets.has_packet() => {
+                    self.state = if self.packets.is_partial() { State::Done } else { State::AfterPackets(0) };
+                }
+                State::BeforePacket(0) if self.is_past_window() && self.packets.is_partial() => {
+                    self.state = State::Done;
+                }
                 State::BeforePacket(0) if self.is_past_window() => self.state = State::AfterWindow,
                 State::BeforePacket(which) => match self.packets.damage_before(which) {
                     Some(damage) => {
@@ -366,6 +384,16 @@ impl FastCursor for CtfCursor {
         // The event before needs lengths and selectors that are overwritten now.
         self.current = Current::Nothing;
         self.scanner.skip_plain_events(most, counts)
+    }
+
+    fn skip_packet(&mut self) -> bool {
+        let is_at_begin = self.queue.is_empty()
+            && matches!(self.queued().map(|queued| &queued.message), Some(Pending::PacketBegin));
+        if !is_at_begin || self.state != State::InPacket || !self.packets.is_plain() {
+            return false;
+        }
+        self.queue_packet_end();
+        true
     }
 
     fn prefetch(&self) {

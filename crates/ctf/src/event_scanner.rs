@@ -168,7 +168,8 @@ impl EventScanner {
     pub(crate) fn event(&self) -> Event<'_> {
         let stream = &*self.stream;
         let plans = &stream.plans().event_records[self.event_class];
-        let event = Event::new(stream, plans, self.event_clock.as_ref(), self.scopes());
+        let scopes = self.scopes().with_end(self.at.bit);
+        let event = Event::new(stream, plans, self.event_clock.as_ref(), scopes);
         event.with_other_clocks(&self.other_clocks)
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct PacketReader {
     input: Arc<StreamInput>,
     /// Index of the open packet, or of the next one if none is open.
     index: usize,
+    /// Index behind the last packet that is read.
+    end: usize,
     open: Box<OpenPacket>,
     lost_files: LostFiles,
     /// Whether clocks go on from packet to packet: then what a packet says depends on those before it.
@@ -73,7 +75,18 @@ impl PacketReader {
     pub(crate) fn new(input: &Arc<StreamInput>, first: usize) -> Self {
         let lost_files = LostFiles::reported_before(input);
         let clocks_go_on = Clocks::of(&input.stream.trace.class).go_on;
-        Self { input: Arc::clone(input), index: first, open: Box::default(), lost_files, clocks_go_on }
+        let end = input.packets.len();
+        Self { input: Arc::clone(input), index: first, end, open: Box::default(), lost_files, clocks_go_on }
+    }
+
+    /// Reads no packet from that with this index on.
+    pub(crate) fn end_at(&mut self, end: usize) {
+        self.end = end.min(self.input.packets.len());
+    }
+
+    /// Whether there are packets behind those that are read.
+    pub(crate) fn is_partial(&self) -> bool {
+        self.end < self.input.packets.len()
     }
 
     pub(crate) fn input(&self) -> &Arc<StreamInput> {
@@ -87,7 +100,7 @@ impl PacketReader {
 
     /// Whether there is a packet of this index.
     pub(crate) fn has_packet(&self) -> bool {
-        self.index < self.input.packets.len()
+        self.index < self.end
     }
 
     /// Goes to the next packet.
@@ -271,6 +284,18 @@ impl PacketReader {
         let entry = self.entry();
         let file = self.file().map_or("", |file| &file.name);
         Damage::new(file, entry.offset * 8 + bit, kind).skipping(end.saturating_sub(bit))
+    }
+
+    /// Whether nothing is wrong with the open packet as a whole, and it says when it begins and ends.
+    pub(crate) fn is_plain(&self) -> bool {
+        let times = &self.open.times;
+        let has_times = times.begin.zip(times.end).is_some_and(|(begin, end)| begin <= end);
+        has_times
+            && !self.clocks_go_on
+            && !times.are_corrected
+            && !self.entry().is_foreign()
+            && self.entry().flaws().is_none()
+            && self.cut_off().is_none()
     }
 
     /// The damage of the open packet if the end of its file cuts it off.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::Range;
 use std::sync::Arc;
 
 use ichnos_io::{Bytes, Entry, FileId, ScanProgress, Tree};
@@ -563,6 +564,17 @@ impl TraceInput for CtfTrace {
 
     fn data_streams(&self) -> Vec<Arc<DataStream>> {
         self.streams.iter().map(|stream| Arc::clone(&stream.stream)).collect()
+    }
+
+    fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
+        let input = self.streams.get(stream)?;
+        let count = input.packets.len();
+        let index = |index: u64| usize::try_from(index).map_or(count, |index| index.min(count));
+        let packets = index(packets.start)..index(packets.end);
+        if packets == (0..count) {
+            return Some(input.cursor(window).boxed_fast());
+        }
+        input.packets_stand_alone.then(|| input.cursor_of(window, packets).boxed_fast())
     }
 
     fn damage(&self) -> &[Damage] {

@@ -51,6 +51,12 @@ pub trait FastCursor: Cursor {
         0
     }
 
+    /// Where the current message is the beginning of a packet: skips the events of the packet without looking at
+    /// them, if that can be done. The next message is then the end of the packet. False: nothing was skipped.
+    fn skip_packet(&mut self) -> bool {
+        false
+    }
+
     /// The current message will probably be needed before long: fetches what it is made of into the
     /// processor's caches.
     #[inline]
@@ -204,6 +210,10 @@ impl Cursor for BoxedCursor {
 impl FastCursor for BoxedCursor {
     fn skip_events(&mut self, most: u32, counts: &mut EventCounts) -> u32 {
         (**self).skip_events(most, counts)
+    }
+
+    fn skip_packet(&mut self) -> bool {
+        (**self).skip_packet()
     }
 
     fn prefetch(&self) {

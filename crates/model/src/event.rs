@@ -30,6 +30,8 @@ pub struct Scopes<'a> {
     pub limits: &'a DecodeLimits,
     /// The scopes that are values rather than bits, if there are any.
     pub values: Option<&'a EventValues>,
+    /// Where the event record ends, in bits from the beginning of the packet; 0 if that is not known.
+    pub end: u64,
 }
 
 impl<'a> Scopes<'a> {
@@ -42,7 +44,14 @@ impl<'a> Scopes<'a> {
         slots: &'a Slots,
         limits: &'a DecodeLimits,
     ) -> Self {
-        Self { bits, begins, slots, limits, values: None }
+        Self { bits, begins, slots, limits, values: None, end: 0 }
+    }
+
+    /// The same, of an event record that ends at this bit of the packet.
+    #[inline(always)]
+    #[must_use]
+    pub fn with_end(self, end: u64) -> Self {
+        Self { end, ..self }
     }
 
     /// The same, but the scopes that are among these values are values.

@@ -1,5 +1,6 @@
 //! What a reader of a format offers once it has opened a trace.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use crate::{BoxedCursor, Damage, DataStream, FileDiagnostic, StreamCursor, Trace};
@@ -142,6 +143,14 @@ pub trait TraceInput: Send + Sync {
 
     /// A cursor for each data stream, in the order of [`TraceInput::streams`].
     fn cursors(&self, window: Window) -> Vec<BoxedCursor>;
+
+    /// A cursor for some packets of the data stream of this index, by their indexes in the order in which they are read:
+    /// the messages of all such cursors, one after the other, are those of the cursor for the whole data stream.
+    /// None if its packets cannot be read without those before them, or if there is no such data stream.
+    fn packet_cursor(&self, stream: usize, window: Window, packets: Range<u64>) -> Option<BoxedCursor> {
+        let _ = (stream, window, packets);
+        None
+    }
 
     /// Where on the timeline the data stream of this index, in the order of
     /// [`TraceInput::streams`], can be cut so that reading from there on needs little of what lies

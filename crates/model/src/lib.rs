@@ -32,6 +32,7 @@ mod input;
 mod limits;
 mod location;
 mod log;
+pub mod lower;
 mod meaning;
 pub mod memory;
 mod message;

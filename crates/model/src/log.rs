@@ -4,6 +4,7 @@
 //! else.
 
 use std::fmt;
+use std::sync::{Mutex, PoisonError};
 
 use crate::Event;
 
@@ -68,7 +69,30 @@ impl LevelStep {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LevelScale(pub &'static [LevelStep]);
 
+/// The scales that files have declared, each of them once.
+static KEPT: Mutex<Vec<LevelScale>> = Mutex::new(Vec::new());
+
+/// Most scales that are kept, and most steps of each: as they are kept for good, files must not add to them
+/// without end.
+const MOST_KEPT: usize = 64;
+
 impl LevelScale {
+    /// A scale of these steps that a file has declared; None if it has too many, or if there are too many
+    /// scales. Equal scales are kept once, as long as the program runs.
+    #[must_use]
+    pub fn kept(steps: Vec<LevelStep>) -> Option<Self> {
+        let mut kept = KEPT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = kept.iter().find(|known| known.0 == steps) {
+            return Some(*known);
+        }
+        if kept.len() >= MOST_KEPT || steps.len() > MOST_KEPT {
+            return None;
+        }
+        let scale = Self(steps.leak());
+        kept.push(scale);
+        Some(scale)
+    }
+
     /// The step that a number belongs to; None only if there are no steps.
     #[must_use]
     pub fn step(&self, raw: i64) -> Option<LevelStep> {

@@ -72,6 +72,17 @@ impl Node {
 }
 
 impl Node {
+    /// The slot that the length of the field is in, if another field says it.
+    #[must_use]
+    pub fn length_slot(&self) -> Option<u16> {
+        match self.op {
+            Op::DynamicText(_, slot) | Op::DynamicBlob(slot) | Op::DynamicArray { length: slot, .. } => {
+                Some(slot)
+            }
+            _ => None,
+        }
+    }
+
     /// Whether other fields need this one to be decoded: it says a length or selects.
     #[must_use]
     pub fn is_needed(&self) -> bool {

@@ -1,0 +1,228 @@
+//! Writes bits into a packet.
+
+use ichnos_model::{BitField, ByteOrder, Wide};
+
+/// Appends fields of bits to the bytes of a packet.
+///
+/// Of a byte, little-endian fields take the least significant bits first, big-endian ones the most significant
+/// (CTF2-SPEC-2.0, "Fixed-length bit array field decoding procedure").
+#[derive(Debug, Default)]
+pub(super) struct BitWriter {
+    bytes: Vec<u8>,
+    /// Where the packet begins in the bytes.
+    begin: usize,
+    /// Bits of the packet up to now.
+    at: u64,
+}
+
+impl BitWriter {
+    /// Begins a packet behind what was written.
+    pub(super) fn begin_packet(&mut self) {
+        self.begin = self.bytes.len();
+        self.at = 0;
+    }
+
+    /// Bits of the packet up to now.
+    #[inline]
+    pub(super) fn at(&self) -> u64 {
+        self.at
+    }
+
+    /// All bytes up to now, this packet's and those of packets before.
+    pub(super) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes all bytes out.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        self.begin = 0;
+        self.at = 0;
+        std::mem::take(&mut self.bytes)
+    }
+
+    /// Goes back to a bit of the packet: what was written behind it is gone. The byte that it is within keeps the
+    /// bits of both byte orders, so that a field has to begin there that was begun before.
+    pub(super) fn go_back(&mut self, at: u64) {
+        self.at = at;
+        self.bytes.truncate(self.begin + at.div_ceil(8) as usize);
+    }
+
+    /// Aligns the next field.
+    #[inline]
+    pub(super) fn align(&mut self, alignment: u64) {
+        let mask = alignment.saturating_sub(1);
+        if self.at & mask != 0 {
+            self.at = (self.at | mask) + 1;
+            self.fill();
+        }
+    }
+
+    /// Adds zeros up to where the next field begins.
+    fn fill(&mut self) {
+        self.bytes.resize(self.begin + self.at.div_ceil(8) as usize, 0);
+    }
+
+    /// Appends whole bytes; the packet must be at a byte.
+    #[inline]
+    pub(super) fn bytes(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+        self.at += bytes.len() as u64 * 8;
+    }
+
+    /// Appends bytes at any bit, in a byte order.
+    pub(super) fn bytes_at_bit(&mut self, bytes: &[u8], order: ByteOrder) {
+        if self.at % 8 == 0 {
+            return self.bytes(bytes);
+        }
+        for byte in bytes {
+            self.put(u64::from(*byte), 8, order);
+        }
+    }
+
+    /// Appends the lower bits of a value, at most 64.
+    #[inline]
+    pub(super) fn put(&mut self, value: u64, length: u64, order: ByteOrder) {
+        if self.at % 8 == 0 && length % 8 == 0 {
+            let count = (length / 8) as usize;
+            match order {
+                ByteOrder::LittleEndian => self.bytes.extend_from_slice(&value.to_le_bytes()[..count.min(8)]),
+                ByteOrder::BigEndian => {
+                    self.bytes.extend_from_slice(&value.to_be_bytes()[8 - count.min(8)..]);
+                }
+            }
+            self.at += length;
+            return;
+        }
+        let at = self.at;
+        self.at += length;
+        self.fill();
+        Self::set(&mut self.bytes[self.begin..], at, value, length, order);
+    }
+
+    /// Appends an integer or bits of a layout, at most 64.
+    #[inline]
+    pub(super) fn put_field(&mut self, value: u64, bits: BitField) {
+        let value = if bits.is_reversed() && bits.length > 0 {
+            value.reverse_bits() >> (64 - bits.length.min(64))
+        } else {
+            value
+        };
+        self.put(value, bits.length, bits.byte_order);
+    }
+
+    /// Appends a number of any size in bits.
+    pub(super) fn put_wide(&mut self, value: Wide<'_>, bits: BitField) {
+        let fill = if value.is_negative() { u64::MAX } else { 0 };
+        let bit = |index: u64| {
+            let index = if bits.is_reversed() { bits.length - 1 - index } else { index };
+            value.words.get((index / 64) as usize).copied().unwrap_or(fill) >> (index % 64) & 1
+        };
+        // Groups of 8 bits, from the least significant on; big-endian they come the other way around.
+        let group = |from: u64, count: u64| (0..count).fold(0, |group, i| group | bit(from + i) << i);
+        match bits.byte_order {
+            ByteOrder::LittleEndian => {
+                let mut from = 0;
+                while from < bits.length {
+                    let count = (bits.length - from).min(8);
+                    self.put(group(from, count), count, bits.byte_order);
+                    from += count;
+                }
+            }
+            ByteOrder::BigEndian => {
+                let mut end = bits.length;
+                while end > 0 {
+                    let count = if end % 8 == 0 { 8 } else { end % 8 };
+                    end -= count;
+                    self.put(group(end, count), count, bits.byte_order);
+                }
+            }
+        }
+    }
+
+    /// Appends a variable-length number of so many groups of 7 bits (LEB128).
+    pub(super) fn put_groups(&mut self, groups: u64, mut group: impl FnMut(u64) -> u8) {
+        for index in 0..groups {
+            let more = if index + 1 < groups { 0x80 } else { 0 };
+            let byte = group(index) & 0x7f | more;
+            self.put(u64::from(byte), 8, ByteOrder::LittleEndian);
+        }
+    }
+
+    /// Writes an integer anew that was appended to this packet at a bit.
+    pub(super) fn patch(&mut self, at: u64, value: u64, bits: BitField) {
+        let value = if bits.is_reversed() && bits.length > 0 {
+            value.reverse_bits() >> (64 - bits.length.min(64))
+        } else {
+            value
+        };
+        let end = at.saturating_add(bits.length).div_ceil(8) as usize;
+        if let Some(packet) = self.bytes.get_mut(self.begin..)
+            && packet.len() >= end
+        {
+            Self::set(packet, at, value, bits.length, bits.byte_order);
+        }
+    }
+
+    fn set(packet: &mut [u8], at: u64, value: u64, length: u64, order: ByteOrder) {
+        for index in 0..length {
+            let (bit, position) = match order {
+                ByteOrder::LittleEndian => (value >> index & 1, (at + index) % 8),
+                ByteOrder::BigEndian => (value >> (length - 1 - index) & 1, 7 - (at + index) % 8),
+            };
+            if let Some(byte) = packet.get_mut(((at + index) / 8) as usize) {
+                *byte = *byte & !(1 << position) | (bit as u8) << position;
+            }
+        }
+    }
+
+    /// Ends the packet with zeros up to its total size in bits, a multiple of 8.
+    pub(super) fn pad_to(&mut self, total: u64) {
+        self.at = self.at.max(total);
+        self.fill();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bits_of_both_byte_orders() {
+        let mut writer = BitWriter::default();
+        writer.put(0b101, 3, ByteOrder::LittleEndian);
+        writer.put(0b11, 5, ByteOrder::LittleEndian);
+        writer.put(0b101, 3, ByteOrder::BigEndian);
+        writer.put(0x1ff, 13, ByteOrder::BigEndian);
+        writer.put(0x0102, 16, ByteOrder::BigEndian);
+        writer.put(0x0102, 16, ByteOrder::LittleEndian);
+        writer.put(1, 1, ByteOrder::LittleEndian);
+        writer.align(32);
+        assert_eq!(writer.at(), 64);
+        let expected = [0b0001_1101, 0b1010_0001, 0xff, 1, 2, 2, 1, 1];
+        assert_eq!(writer.take(), expected);
+    }
+
+    #[test]
+    fn wide_numbers_and_groups() {
+        let wide = Wide { words: &[0x0807_0605_0403_0201, 0x09], length: 72, signed: false };
+        let mut writer = BitWriter::default();
+        writer.put_wide(wide, BitField::new(72, ByteOrder::LittleEndian, 8));
+        writer.put_wide(wide, BitField::new(72, ByteOrder::BigEndian, 8));
+        writer.put_groups(2, |index| if index == 0 { 0x05 } else { 0x01 });
+        let bytes = writer.take();
+        assert_eq!(bytes[..9], [1, 2, 3, 4, 5, 6, 7, 8, 9]);
+        assert_eq!(bytes[9..18], [9, 8, 7, 6, 5, 4, 3, 2, 1]);
+        assert_eq!(bytes[18..], [0x85, 0x01]);
+    }
+
+    #[test]
+    fn patches_what_is_there() {
+        let mut writer = BitWriter::default();
+        writer.bytes(&[0xff; 4]);
+        writer.begin_packet();
+        writer.bytes(&[0xff; 4]);
+        writer.patch(4, 0, BitField::new(8, ByteOrder::LittleEndian, 1));
+        writer.patch(30, 0, BitField::new(8, ByteOrder::LittleEndian, 1));
+        assert_eq!(writer.take(), [0xff, 0xff, 0xff, 0xff, 0x0f, 0xf0, 0xff, 0xff]);
+    }
+}

@@ -1,0 +1,421 @@
+//! Writes fields as the bits that their class asks for.
+
+use ichnos_model::{
+    BitField, ByteOrder, Field, FieldKind, Real, Role, Roles, StringLength, Text, Uuid, Visitor, Wide,
+};
+
+use super::bit_writer::BitWriter;
+
+/// Why a field cannot be written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum EncodeError {
+    #[error("member `{member}`: expected a value of {length} bits, found {found}")]
+    TooLarge { member: String, length: u64, found: String },
+    #[error("member `{member}`: the field of its length says {said}, but it has {found}")]
+    Length { member: String, said: i128, found: u64 },
+    #[error("member `{member}`: expected at most {most} bytes, found {found}")]
+    TooLong { member: String, most: u64, found: u64 },
+    #[error("member `{member}`: a field of this class cannot be written")]
+    Class { member: String },
+}
+
+/// Values that fields with roles take in place of those that they have.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct RoleValues {
+    pub(super) class_id: Option<u64>,
+    pub(super) timestamp: Option<u64>,
+    pub(super) data_stream_class_id: Option<u64>,
+    pub(super) data_stream_id: Option<u64>,
+}
+
+/// A field with a role that was written, where it can be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Placed {
+    pub(super) role: Role,
+    pub(super) at: u64,
+    pub(super) layout: Layout,
+    /// The value that it has.
+    pub(super) value: u64,
+}
+
+/// The layout of a field that can be written anew.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    Bits(BitField),
+    /// Groups of 7 bits.
+    Groups(u64),
+}
+
+/// Groups of 7 bits that a size gets which is not known yet.
+const SIZE_GROUPS: u64 = 9;
+
+/// Writes the fields that it is given.
+#[derive(Debug)]
+pub(super) struct FieldEncoder<'e> {
+    out: &'e mut BitWriter,
+    roles: RoleValues,
+    /// Takes the fields with roles.
+    placed: Option<&'e mut Vec<Placed>>,
+    /// Lengths that fields have said, by slot.
+    lengths: &'e mut Vec<Option<i128>>,
+    /// Texts that were cut at a U+0000.
+    pub(super) cut: u64,
+    pub(super) error: Option<EncodeError>,
+    last_order: ByteOrder,
+    depth: u32,
+    /// Of the unions around: the depth of their members, and whether the first one was written. All members are the
+    /// same bits.
+    unions: Vec<(u32, bool)>,
+    muted: u32,
+}
+
+impl<'e> FieldEncoder<'e> {
+    pub(super) fn new(
+        out: &'e mut BitWriter,
+        roles: RoleValues,
+        placed: Option<&'e mut Vec<Placed>>,
+        lengths: &'e mut Vec<Option<i128>>,
+    ) -> Self {
+        lengths.clear();
+        let last_order = ByteOrder::LittleEndian;
+        let unions = Vec::new();
+        Self { out, roles, placed, lengths, cut: 0, error: None, last_order, depth: 0, unions, muted: 0 }
+    }
+
+    fn fail(&mut self, field: Field<'_>, error: impl FnOnce(String) -> EncodeError) {
+        if self.error.is_none() {
+            self.error = Some(error(field.name().unwrap_or("value").to_owned()));
+        }
+    }
+
+    /// Whether a field is left out: it is a member of a union behind the first one.
+    #[inline]
+    fn is_left_out(&mut self) -> bool {
+        if self.unions.is_empty() && self.muted == 0 {
+            return false;
+        }
+        if self.muted > 0 {
+            return true;
+        }
+        match self.unions.last_mut() {
+            Some((depth, was_written)) if *depth == self.depth => std::mem::replace(was_written, true),
+            _ => false,
+        }
+    }
+
+    /// Begins a field with others in it; false if it is left out.
+    fn begin(&mut self, field: Field<'_>) -> bool {
+        if self.is_left_out() {
+            self.muted += 1;
+            return false;
+        }
+        self.out.align(field.node().alignment());
+        self.depth += 1;
+        true
+    }
+
+    fn end(&mut self) {
+        match self.muted {
+            0 => self.depth = self.depth.saturating_sub(1),
+            _ => self.muted -= 1,
+        }
+    }
+
+    /// The value that a field with roles takes.
+    #[cold]
+    fn value_by_role(&mut self, field: Field<'_>, roles: Roles, value: u64) -> u64 {
+        let mut value = value;
+        if roles.has(Role::EventRecordClassId) {
+            value = self.roles.class_id.unwrap_or(value);
+        }
+        if roles.has(Role::DataStreamClassId) {
+            value = self.roles.data_stream_class_id.unwrap_or(value);
+        }
+        if roles.has(Role::DataStreamId) {
+            value = self.roles.data_stream_id.unwrap_or(value);
+        }
+        if roles.has(Role::Timestamp)
+            && let Some(cycles) = self.roles.timestamp
+        {
+            let length = field.length;
+            value = if length < 64 { cycles & ((1 << length) - 1) } else { cycles };
+        }
+        value
+    }
+
+    fn place(&mut self, field: Field<'_>, at: u64, layout: Layout, value: u64) {
+        if let Some(placed) = &mut self.placed {
+            placed.extend(field.node().roles.iter().map(|role| Placed { role, at, layout, value }));
+        }
+    }
+
+    /// Writes bits of a fixed or variable length; `fill` is what is above them.
+    #[inline]
+    fn bits(&mut self, field: Field<'_>, value: u64, fill: u64) {
+        if self.is_left_out() {
+            return;
+        }
+        let node = field.node();
+        let mut value = value;
+        if !node.roles.is_empty() {
+            value = self.value_by_role(field, node.roles, value);
+        }
+        if node.is_needed() {
+            let length = if fill == 0 { i128::from(value) } else { i128::from(value as i64) };
+            for slot in node.saved_in() {
+                let slot = usize::from(*slot);
+                if self.lengths.len() <= slot {
+                    self.lengths.resize(slot + 1, None);
+                }
+                self.lengths[slot] = Some(length);
+            }
+        }
+        match &field.class().kind {
+            FieldKind::Integer { bits, .. }
+            | FieldKind::BitArray(bits)
+            | FieldKind::BitMap { bits, .. }
+            | FieldKind::Boolean(bits) => {
+                self.out.align(bits.alignment);
+                self.last_order = bits.byte_order;
+                if bits.length > 64 {
+                    let words = [value, fill];
+                    let wide = Wide { words: &words, length: bits.length, signed: fill != 0 };
+                    return self.out.put_wide(wide, *bits);
+                }
+                let fits = match (bits.length, fill) {
+                    (64, _) => true,
+                    (length, 0) => value >> length == 0,
+                    (length, _) => (value as i64) >> (length - 1) == -1,
+                };
+                if !fits {
+                    let length = bits.length;
+                    let found = if fill == 0 { value.to_string() } else { (value as i64).to_string() };
+                    return self.fail(field, |member| EncodeError::TooLarge { member, length, found });
+                }
+                if self.placed.is_some() && !node.roles.is_empty() {
+                    let at = self.out.at();
+                    self.place(field, at, Layout::Bits(*bits), value);
+                }
+                self.out.put_field(value, *bits);
+            }
+            FieldKind::VariableLength { alignment, value: kind } => {
+                self.out.align((*alignment).max(8));
+                let is_signed = matches!(
+                    kind,
+                    ichnos_model::VariableLengthValue::Integer(integer) if integer.signed
+                );
+                let significant = match fill {
+                    0 => 64 - u64::from(value.leading_zeros()) + u64::from(is_signed),
+                    _ => 65 - u64::from(value.leading_ones()),
+                };
+                let mut groups = significant.div_ceil(7).max(field.length / 7).max(1);
+                if self.placed.is_some() && !node.roles.is_empty() {
+                    groups = groups.max(SIZE_GROUPS);
+                    let at = self.out.at();
+                    self.place(field, at, Layout::Groups(groups), value);
+                }
+                let wide = u128::from(value) | u128::from(fill) << 64;
+                self.out.put_groups(groups, |index| match 7 * index {
+                    shift @ 0..128 => (wide >> shift) as u8,
+                    _ => fill as u8,
+                });
+            }
+            _ => self.fail(field, |member| EncodeError::Class { member }),
+        }
+    }
+
+    /// The length that another field has said for a field.
+    fn said(&self, field: Field<'_>) -> Option<i128> {
+        self.lengths.get(usize::from(field.node().length_slot()?)).copied().flatten()
+    }
+
+    fn check_length(&mut self, field: Field<'_>, found: u64) {
+        if let Some(said) = self.said(field)
+            && said != i128::from(found)
+        {
+            self.fail(field, |member| EncodeError::Length { member, said, found });
+        }
+    }
+}
+
+impl Visitor for FieldEncoder<'_> {
+    #[inline]
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        self.bits(field, value, 0);
+    }
+
+    #[inline]
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        self.bits(field, value as u64, if value < 0 { u64::MAX } else { 0 });
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        if self.is_left_out() {
+            return;
+        }
+        let fill = if value.is_negative() { u64::MAX } else { 0 };
+        match &field.class().kind {
+            FieldKind::Integer { bits, .. } | FieldKind::BitArray(bits) | FieldKind::BitMap { bits, .. } => {
+                self.out.align(bits.alignment);
+                self.last_order = bits.byte_order;
+                self.out.put_wide(value, *bits);
+            }
+            FieldKind::VariableLength { alignment, .. } => {
+                self.out.align((*alignment).max(8));
+                let bit = |index: u64| {
+                    value.words.get((index / 64) as usize).copied().unwrap_or(fill) >> (index % 64) & 1
+                };
+                let groups = (value.length.max(field.length)).div_ceil(7).max(1);
+                self.out
+                    .put_groups(groups, |index| (0..7).fold(0, |group, i| group | (bit(7 * index + i) as u8) << i));
+            }
+            _ => self.fail(field, |member| EncodeError::Class { member }),
+        }
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
+        self.bits(field, if bits == 0 { u64::from(value) } else { bits }, 0);
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.bits(field, bits, 0);
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.bits(field, bits, 0);
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        if self.is_left_out() {
+            return;
+        }
+        let FieldKind::Float(bits) = &field.class().kind else {
+            return self.fail(field, |member| EncodeError::Class { member });
+        };
+        self.out.align(bits.alignment);
+        self.last_order = bits.byte_order;
+        let value = match value {
+            Real::Half(value) => u64::from(value),
+            Real::Single(value) if bits.length == 32 => u64::from(value.to_bits()),
+            Real::Double(value) if bits.length == 64 => value.to_bits(),
+            Real::Double(value) if bits.length == 32 => u64::from((value as f32).to_bits()),
+            Real::Single(value) if bits.length == 64 => f64::from(value).to_bits(),
+            Real::Wide(wide) => return self.out.put_wide(wide, *bits),
+            _ => return self.fail(field, |member| EncodeError::Class { member }),
+        };
+        self.out.put_field(value, *bits);
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if self.is_left_out() {
+            return;
+        }
+        let FieldKind::String { encoding, length, alignment } = &field.class().kind else {
+            return self.fail(field, |member| EncodeError::Class { member });
+        };
+        self.out.align(*alignment);
+        let unit = encoding.unit();
+        match length {
+            StringLength::NullTerminated => {
+                let end = value.bytes.chunks(unit).position(|unit| unit.iter().all(|byte| *byte == 0));
+                self.cut += u64::from(end.is_some());
+                let end = end.map_or(value.bytes.len(), |end| end * unit);
+                self.out.bytes_at_bit(&value.bytes[..end], self.last_order);
+                self.out.bytes_at_bit(&[0; 4][..unit], self.last_order);
+            }
+            StringLength::Static(most) => {
+                let most = *most;
+                let bytes = if value.raw.len() as u64 == most { value.raw } else { value.bytes };
+                let found = bytes.len() as u64;
+                if found > most {
+                    return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+                }
+                self.out.bytes_at_bit(bytes, self.last_order);
+                for _ in found..most {
+                    self.out.bytes_at_bit(&[0], self.last_order);
+                }
+            }
+            StringLength::Dynamic(_) => {
+                let said = self.said(field);
+                let is_raw = said.is_none_or(|said| said == value.raw.len() as i128);
+                let bytes = if is_raw { value.raw } else { value.bytes };
+                self.check_length(field, bytes.len() as u64);
+                self.out.bytes_at_bit(bytes, self.last_order);
+            }
+            StringLength::Prefixed { .. } => self.fail(field, |member| EncodeError::Class { member }),
+        }
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        if self.is_left_out() {
+            return;
+        }
+        self.out.align(field.node().alignment().max(8));
+        if let FieldKind::Blob { length: ichnos_model::Length::Static(most), .. } = &field.class().kind
+            && *most != bytes.len() as u64
+        {
+            let (most, found) = (*most, bytes.len() as u64);
+            return self.fail(field, |member| EncodeError::TooLong { member, most, found });
+        }
+        self.check_length(field, bytes.len() as u64);
+        self.out.bytes(bytes);
+    }
+
+    fn guid(&mut self, field: Field<'_>, _: Uuid) {
+        // It is lowered to its bytes.
+        self.fail(field, |member| EncodeError::Class { member });
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        if !self.is_left_out() {
+            self.out.align(field.node().alignment());
+        }
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        self.begin(field);
+    }
+
+    fn end_structure(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        if self.begin(field) {
+            self.check_length(field, length);
+        }
+    }
+
+    fn end_array(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, _: bool, _: i128) {
+        self.begin(field);
+    }
+
+    fn end_optional(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, _: usize, _: i128) {
+        self.begin(field);
+    }
+
+    fn end_variant(&mut self, _: Field<'_>) {
+        self.end();
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        if self.begin(field) {
+            self.unions.push((self.depth, false));
+        }
+    }
+
+    fn end_union(&mut self, _: Field<'_>) {
+        if self.muted == 0 {
+            self.unions.pop();
+        }
+        self.end();
+    }
+}

@@ -1,0 +1,151 @@
+//! What was not carried over as it was.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+/// What happened to something that the target format cannot hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum LossKind {
+    /// It is held as something simpler: its value is there, what it is may not be.
+    Lowered,
+    /// It has another name.
+    Renamed,
+    /// It is elsewhere.
+    Moved,
+    /// Its value is not exactly the same.
+    Rounded,
+    /// It is gone.
+    Dropped,
+}
+
+impl LossKind {
+    /// All kinds, the least loss first.
+    pub const ALL: [Self; 5] = [Self::Lowered, Self::Renamed, Self::Moved, Self::Rounded, Self::Dropped];
+
+    /// Its name in small letters.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Lowered => "lowered",
+            Self::Renamed => "renamed",
+            Self::Moved => "moved",
+            Self::Rounded => "rounded",
+            Self::Dropped => "dropped",
+        }
+    }
+}
+
+impl fmt::Display for LossKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A line of a [`LossTable`].
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Loss {
+    /// What happened.
+    pub kind: LossKind,
+    /// The class, for instance the name of the event record class; empty: the trace.
+    pub class: String,
+    /// The field in it, for instance `payload.flags`; empty: the class itself.
+    pub field: String,
+    /// What it was and what it is, for instance `boolean -> unsigned integer`.
+    pub what: String,
+}
+
+/// Everything that was lowered, renamed, rounded or dropped: by class and field, with counts.
+///
+/// What follows from classes alone counts classes; what depends on data counts values.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LossTable {
+    lines: BTreeMap<Loss, u64>,
+    /// Of lines for which there was no room.
+    omitted: BTreeMap<LossKind, u64>,
+}
+
+/// More lines are not kept: what a trace says decides how many there are.
+const MOST_LINES: usize = 100_000;
+
+impl LossTable {
+    /// Adds to the count of a line.
+    pub fn add(&mut self, loss: Loss, count: u64) {
+        if self.lines.len() >= MOST_LINES && !self.lines.contains_key(&loss) {
+            let omitted = self.omitted.entry(loss.kind).or_default();
+            *omitted = omitted.saturating_add(count);
+            return;
+        }
+        let sum = self.lines.entry(loss).or_default();
+        *sum = sum.saturating_add(count);
+    }
+
+    /// Adds what another table has.
+    pub fn merge(&mut self, other: Self) {
+        for (loss, count) in other.lines {
+            self.add(loss, count);
+        }
+        for (kind, count) in other.omitted {
+            let omitted = self.omitted.entry(kind).or_default();
+            *omitted = omitted.saturating_add(count);
+        }
+    }
+
+    /// Whether nothing was lost.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.lines.is_empty() && self.omitted.is_empty()
+    }
+
+    /// The lines with their counts: by kind, class and field.
+    pub fn iter(&self) -> impl Iterator<Item = (&Loss, u64)> {
+        self.lines.iter().map(|(loss, count)| (loss, *count))
+    }
+
+    /// How much there is of a kind beyond the lines that are kept.
+    #[must_use]
+    pub fn omitted(&self, kind: LossKind) -> u64 {
+        self.omitted.get(&kind).copied().unwrap_or(0)
+    }
+
+    /// How much there is of a kind.
+    #[must_use]
+    pub fn count(&self, kind: LossKind) -> u64 {
+        let lines = self.iter().filter(|(loss, _)| loss.kind == kind).map(|(_, count)| count);
+        lines.fold(self.omitted(kind), u64::saturating_add)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn loss(kind: LossKind, field: impl ToString) -> Loss {
+        let (class, what) = ("open".to_owned(), "boolean -> unsigned integer".to_owned());
+        Loss { kind, class, field: field.to_string(), what }
+    }
+
+    #[test]
+    fn equal_lines_are_one() {
+        let mut table = LossTable::default();
+        assert!(table.is_empty());
+        table.add(loss(LossKind::Lowered, "a"), 1);
+        let mut other = LossTable::default();
+        other.add(loss(LossKind::Lowered, "a"), 2);
+        other.add(loss(LossKind::Dropped, "a"), 5);
+        table.merge(other);
+        assert_eq!(table.iter().map(|(_, count)| count).collect::<Vec<_>>(), [3, 5]);
+        assert_eq!((table.count(LossKind::Lowered), table.count(LossKind::Renamed)), (3, 0));
+    }
+
+    #[test]
+    fn lines_are_bounded_and_counts_are_not() {
+        let mut table = LossTable::default();
+        for field in 0..MOST_LINES + 10 {
+            table.add(loss(LossKind::Dropped, field), 1);
+        }
+        table.add(loss(LossKind::Dropped, 0), 1);
+        assert_eq!(table.iter().count(), MOST_LINES);
+        assert_eq!(table.omitted(LossKind::Dropped), 10);
+        assert_eq!(table.count(LossKind::Dropped), MOST_LINES as u64 + 11);
+    }
+}

@@ -1,0 +1,418 @@
+//! Moves the values of fields to the lowered class, while they are visited.
+
+use super::moves::{MoveKind, NONE, NodeMove};
+use crate::plan::steps::{NodeId, Op, Plan};
+use crate::{Field, Real, StringEncoding, Text, Uuid, Visitor, Wide};
+
+/// What is counted and kept while values are moved: of one scope of one class.
+#[derive(Clone, Debug, Default)]
+pub struct ValueLosses {
+    /// Texts of which something was not valid in its encoding and was replaced, by node.
+    pub(super) replaced: Vec<(NodeId, u64)>,
+    /// Texts that were cut at a U+0000, by node.
+    pub(super) cut: Vec<(NodeId, u64)>,
+    /// Numbers that did not fit, by node.
+    pub(super) narrowed: Vec<(NodeId, u64)>,
+    /// Memory for a text or for bytes.
+    scratch: Vec<u8>,
+}
+
+fn count(list: &mut Vec<(NodeId, u64)>, node: usize) {
+    let node = node as NodeId;
+    match list.iter_mut().find(|(other, _)| *other == node) {
+        Some((_, count)) => *count += 1,
+        None => list.push((node, 1)),
+    }
+}
+
+/// What of the root structure the visitor is to see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ends {
+    pub(super) begin: bool,
+    pub(super) end: bool,
+}
+
+/// Passes the fields of a class on as fields of the lowered class.
+pub(super) struct Mover<'m, V> {
+    pub(super) visitor: &'m mut V,
+    pub(super) moves: &'m [NodeMove],
+    /// The plan of the lowered class.
+    pub(super) target: &'m Plan,
+    /// The bytes of the packet, for scopes that are bits.
+    pub(super) packet: &'m [u8],
+    pub(super) losses: &'m mut ValueLosses,
+    pub(super) ends: Ends,
+    /// How many of the fields around are left out.
+    muted: u32,
+    /// Whether the elements of an array are put together.
+    gathers: bool,
+}
+
+impl<'m, V: Visitor> Mover<'m, V> {
+    pub(super) fn new(
+        visitor: &'m mut V,
+        moves: &'m [NodeMove],
+        target: &'m Plan,
+        packet: &'m [u8],
+        losses: &'m mut ValueLosses,
+        ends: Ends,
+    ) -> Self {
+        Self { visitor, moves, target, packet, losses, ends, muted: 0, gathers: false }
+    }
+
+    /// The field of a node of the lowered class.
+    fn at(&self, id: NodeId, field: Field<'_>) -> Option<Field<'m>> {
+        let node = self.target.nodes.get(id as usize)?;
+        let length = match &node.op {
+            Op::Bits(bits) => bits.length,
+            _ => field.length,
+        };
+        Some(Field::new(self.target, id, field.offset, length))
+    }
+
+    /// How a field moves, once what comes before it has been passed on; None: it is left out.
+    fn enter(&mut self, field: Field<'_>, extra: u64) -> Option<(NodeMove, Field<'m>)> {
+        if self.muted > 0 {
+            return None;
+        }
+        let node_move = *self.moves.get(field.index())?;
+        if node_move.kind == MoveKind::Dropped {
+            return None;
+        }
+        if node_move.wrap != NONE
+            && let Some(wrap) = self.at(node_move.wrap, field)
+        {
+            self.visitor.begin_structure(wrap);
+        }
+        if node_move.extra != NONE
+            && let Some(before) = self.at(node_move.extra, field)
+        {
+            match before.class().kind {
+                crate::FieldKind::Boolean(_) => self.visitor.boolean(before, extra != 0, extra),
+                _ => self.visitor.unsigned(before, extra),
+            }
+        }
+        Some((node_move, self.at(node_move.target, field)?))
+    }
+
+    fn leave(&mut self, node_move: NodeMove, field: Field<'_>) {
+        if node_move.wrap != NONE
+            && let Some(wrap) = self.at(node_move.wrap, field)
+        {
+            self.visitor.end_structure(wrap);
+        }
+    }
+
+    /// Passes on a field that has nothing in it.
+    fn pass(&mut self, field: Field<'_>, pass: impl FnOnce(&mut V, Field<'_>, MoveKind)) {
+        if let Some((node_move, target)) = self.enter(field, 0) {
+            pass(self.visitor, target, node_move.kind);
+            self.leave(node_move, field);
+        }
+    }
+
+    /// The end of a field with others in it: how it moved.
+    fn ended(&self, field: Field<'_>) -> Option<(NodeMove, Field<'m>)> {
+        if self.muted > 0 {
+            return None;
+        }
+        let node_move = *self.moves.get(field.index())?;
+        if node_move.kind == MoveKind::Dropped {
+            return None;
+        }
+        Some((node_move, self.at(node_move.target, field)?))
+    }
+
+    /// Passes bytes on as a BLOB, or as an array of bytes.
+    fn bytes(visitor: &mut V, target: Field<'_>, element: Option<Field<'_>>, bytes: &[u8]) {
+        let Some(element) = element else { return visitor.blob(target, bytes) };
+        visitor.begin_array(target, bytes.len() as u64);
+        for byte in bytes {
+            visitor.unsigned(element, u64::from(*byte));
+        }
+        visitor.end_array(target);
+    }
+
+    fn pass_bytes(&mut self, field: Field<'_>, bytes: &[u8]) {
+        let Some((node_move, target)) = self.enter(field, bytes.len() as u64) else { return };
+        let element = if node_move.inner == NONE { None } else { self.at(node_move.inner, field) };
+        Self::bytes(self.visitor, target, element, bytes);
+        self.leave(node_move, field);
+    }
+
+    /// Whether an integer of this many bits fits the field that it is moved to.
+    fn narrows(&mut self, field: Field<'_>, target: Field<'_>, bits: u64) -> bool {
+        let narrows = matches!(target.node().op, Op::Bits(_)) && bits > target.length;
+        if narrows {
+            count(&mut self.losses.narrowed, field.index());
+        }
+        narrows
+    }
+}
+
+/// The bytes before the first code unit that is zero.
+fn before_terminator(bytes: &[u8], encoding: StringEncoding) -> &[u8] {
+    crate::bits::terminator(bytes, encoding.unit()).and_then(|end| bytes.get(..end)).unwrap_or(bytes)
+}
+
+impl<V: Visitor> Visitor for Mover<'_, V> {
+    const WANTS_VALUES: bool = V::WANTS_VALUES;
+
+    fn unsigned(&mut self, field: Field<'_>, value: u64) {
+        if self.gathers {
+            return self.losses.scratch.push(value as u8);
+        }
+        self.pass(field, |visitor, target, _| visitor.unsigned(target, value));
+    }
+
+    fn signed(&mut self, field: Field<'_>, value: i64) {
+        if self.gathers {
+            return self.losses.scratch.push(value as u8);
+        }
+        self.pass(field, |visitor, target, _| visitor.signed(target, value));
+    }
+
+    fn wide(&mut self, field: Field<'_>, value: Wide<'_>) {
+        let Some((node_move, target)) = self.enter(field, 0) else { return };
+        let used = match value.as_i128() {
+            Some(value) if value >= 0 && !target.class().integer().is_some_and(|integer| integer.signed) => {
+                u64::from(128 - value.leading_zeros())
+            }
+            Some(value) => {
+                let same = if value < 0 { value.leading_ones() } else { value.leading_zeros() };
+                u64::from(129 - same)
+            }
+            None => value.length,
+        };
+        let is_negative = value.is_negative();
+        if matches!(target.node().op, Op::Bits(_)) && target.length <= 64 {
+            let least = value.words.first().copied().unwrap_or(0);
+            let signed = target.class().integer().is_some_and(|integer| integer.signed);
+            let value = if !self.narrows(field, target, used) {
+                least
+            } else {
+                // The nearest value that there is.
+                match (signed, is_negative) {
+                    (true, true) => i64::MIN as u64,
+                    (true, false) => i64::MAX as u64,
+                    (false, _) => u64::MAX,
+                }
+            };
+            if signed {
+                self.visitor.signed(target, value as i64);
+            } else {
+                self.visitor.unsigned(target, value);
+            }
+        } else {
+            self.visitor.wide(target, value);
+        }
+        self.leave(node_move, field);
+    }
+
+    fn boolean(&mut self, field: Field<'_>, value: bool, bits: u64) {
+        self.pass(field, |visitor, target, kind| match kind {
+            MoveKind::Unsigned => visitor.unsigned(target, if bits == 0 { u64::from(value) } else { bits }),
+            // From a variable length to a fixed one, bits beyond those would be cut.
+            _ if target.length < 64 && bits >> target.length != 0 => {
+                visitor.boolean(target, value, u64::from(value))
+            }
+            _ => visitor.boolean(target, value, bits),
+        });
+    }
+
+    fn bit_array(&mut self, field: Field<'_>, bits: u64) {
+        self.pass(field, |visitor, target, kind| match kind {
+            MoveKind::Unsigned => visitor.unsigned(target, bits),
+            _ => visitor.bit_array(target, bits),
+        });
+    }
+
+    fn bit_map(&mut self, field: Field<'_>, bits: u64) {
+        self.pass(field, |visitor, target, kind| match kind {
+            MoveKind::Unsigned => visitor.unsigned(target, bits),
+            _ => visitor.bit_map(target, bits),
+        });
+    }
+
+    fn real(&mut self, field: Field<'_>, value: Real<'_>) {
+        self.pass(field, |visitor, target, _| visitor.real(target, value));
+    }
+
+    fn text(&mut self, field: Field<'_>, value: Text<'_>) {
+        if self.muted > 0 {
+            return;
+        }
+        let Some(kind) = self.moves.get(field.index()).map(|node_move| node_move.kind) else { return };
+        if kind == MoveKind::Transcoded {
+            let mut scratch = std::mem::take(&mut self.losses.scratch);
+            scratch.clear();
+            if !value.write_utf8(&mut scratch) {
+                count(&mut self.losses.replaced, field.index());
+            }
+            let encoding = StringEncoding::Utf8;
+            self.pass_text(field, Text { bytes: &scratch, raw: &scratch, encoding });
+            self.losses.scratch = scratch;
+        } else {
+            self.pass_text(field, value);
+        }
+    }
+
+    fn blob(&mut self, field: Field<'_>, bytes: &[u8]) {
+        self.pass_bytes(field, bytes);
+    }
+
+    fn guid(&mut self, field: Field<'_>, value: Uuid) {
+        match self.moves.get(field.index()).map(|node_move| node_move.kind) {
+            Some(MoveKind::Bytes) => self.pass_bytes(field, &value.to_bytes_le()),
+            _ => self.pass(field, |visitor, target, _| visitor.guid(target, value)),
+        }
+    }
+
+    fn null(&mut self, field: Field<'_>) {
+        self.pass(field, |visitor, target, kind| match kind {
+            MoveKind::NullAsStructure => {
+                visitor.begin_structure(target);
+                visitor.end_structure(target);
+            }
+            _ => visitor.null(target),
+        });
+    }
+
+    fn begin_structure(&mut self, field: Field<'_>) {
+        if field.index() == 0 && !self.ends.begin {
+            return;
+        }
+        if let Some((_, target)) = self.enter(field, 0) {
+            self.visitor.begin_structure(target);
+        }
+    }
+
+    fn end_structure(&mut self, field: Field<'_>) {
+        if field.index() == 0 && !self.ends.end {
+            return;
+        }
+        if let Some((node_move, target)) = self.ended(field) {
+            self.visitor.end_structure(target);
+            self.leave(node_move, field);
+        }
+    }
+
+    fn begin_array(&mut self, field: Field<'_>, length: u64) {
+        let Some((node_move, target)) = self.enter(field, length) else { return };
+        if node_move.kind == MoveKind::Bytes {
+            self.losses.scratch.clear();
+            self.gathers = true;
+        } else {
+            self.visitor.begin_array(target, length);
+        }
+    }
+
+    fn end_array(&mut self, field: Field<'_>) {
+        let Some((node_move, target)) = self.ended(field) else { return };
+        if node_move.kind == MoveKind::Bytes {
+            self.gathers = false;
+            self.visitor.blob(target, &self.losses.scratch);
+        } else {
+            self.visitor.end_array(target);
+        }
+        self.leave(node_move, field);
+    }
+
+    fn begin_optional(&mut self, field: Field<'_>, present: bool, selector: i128) {
+        let Some((node_move, target)) = self.enter(field, u64::from(present)) else { return };
+        let selector = if node_move.extra == NONE { selector } else { i128::from(present) };
+        if node_move.kind != MoveKind::OptionalAsVariant {
+            return self.visitor.begin_optional(target, present, selector);
+        }
+        self.visitor.begin_variant(target, usize::from(present), selector);
+        if !present && let Some(none) = self.at(node_move.inner, field) {
+            self.visitor.begin_structure(none);
+            self.visitor.end_structure(none);
+        }
+    }
+
+    fn end_optional(&mut self, field: Field<'_>) {
+        let Some((node_move, target)) = self.ended(field) else { return };
+        match node_move.kind {
+            MoveKind::OptionalAsVariant => self.visitor.end_variant(target),
+            _ => self.visitor.end_optional(target),
+        }
+        self.leave(node_move, field);
+    }
+
+    fn begin_variant(&mut self, field: Field<'_>, option: usize, selector: i128) {
+        let Some((node_move, target)) = self.enter(field, option as u64) else { return };
+        let selector = if node_move.extra == NONE { selector } else { option as i128 };
+        self.visitor.begin_variant(target, option, selector);
+    }
+
+    fn end_variant(&mut self, field: Field<'_>) {
+        if let Some((node_move, target)) = self.ended(field) {
+            self.visitor.end_variant(target);
+            self.leave(node_move, field);
+        }
+    }
+
+    fn begin_union(&mut self, field: Field<'_>) {
+        if self.muted > 0 {
+            self.muted += 1;
+            return;
+        }
+        let is_bytes =
+            self.moves.get(field.index()).is_some_and(|node_move| node_move.kind == MoveKind::Bytes);
+        if !is_bytes {
+            if let Some((_, target)) = self.enter(field, 0) {
+                self.visitor.begin_union(target);
+            }
+            return;
+        }
+        let length =
+            self.moves.get(field.index()).and_then(|node_move| static_bytes(self.target, node_move.target));
+        let begin = usize::try_from(field.offset / 8).unwrap_or(usize::MAX);
+        let mut scratch = std::mem::take(&mut self.losses.scratch);
+        scratch.clear();
+        scratch.extend(self.packet.get(begin..).unwrap_or_default().iter().take(length.unwrap_or(0)));
+        // Where there are no bits, there is nothing to be had of them.
+        scratch.resize(length.unwrap_or(0), 0);
+        self.pass_bytes(field, &scratch);
+        self.losses.scratch = scratch;
+        self.muted = 1;
+    }
+
+    fn end_union(&mut self, field: Field<'_>) {
+        if self.muted > 0 {
+            self.muted -= 1;
+        } else if let Some((node_move, target)) = self.ended(field) {
+            self.visitor.end_union(target);
+            self.leave(node_move, field);
+        }
+    }
+}
+
+impl<V: Visitor> Mover<'_, V> {
+    fn pass_text(&mut self, field: Field<'_>, value: Text<'_>) {
+        let Some(node_move) = self.moves.get(field.index()).copied() else { return };
+        let has_length = node_move.extra != NONE;
+        // A text of its own length can have U+0000 in it.
+        let bytes = if has_length { value.raw } else { value.bytes };
+        let Some((node_move, target)) = self.enter(field, bytes.len() as u64) else { return };
+        let mut text = Text { bytes, raw: value.raw, encoding: value.encoding };
+        if !has_length && matches!(node_move.kind, MoveKind::Transcoded | MoveKind::Terminated) {
+            let cut = before_terminator(bytes, value.encoding);
+            if cut.len() < bytes.len() {
+                count(&mut self.losses.cut, field.index());
+            }
+            text = Text { bytes: cut, raw: cut, encoding: value.encoding };
+        }
+        self.visitor.text(target, text);
+        self.leave(node_move, field);
+    }
+}
+
+/// Size in bytes of a BLOB or an array of bytes of static length.
+fn static_bytes(plan: &Plan, id: NodeId) -> Option<usize> {
+    match plan.nodes.get(id as usize)?.op {
+        Op::StaticBlob(length) | Op::StaticArray { length, .. } => usize::try_from(length).ok(),
+        _ => None,
+    }
+}

@@ -1,0 +1,733 @@
+//! A trace as a format can have it.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::annotations::annotate;
+use super::capabilities::Capabilities;
+use super::class::{ClassLowerer, short_name};
+use super::loss_table::{Loss, LossKind, LossTable};
+use super::mover::{Ends, Mover, ValueLosses};
+use super::moves::{Fit, ScopeMoves};
+use crate::decode::DecodeError;
+use crate::plan::steps::NodeId;
+use crate::plan::{EventRecordPlans, Plan, PlanError};
+use crate::{
+    DataStreamClass, DynamicClass, Event, EventRecordClass, Field, FieldClass, FieldKind, Limits, LogText,
+    Meaning, Meanings, Member, MemberIndex, Packet, Scope, StringEncoding, Text, Trace, TraceClass, Visitor,
+};
+
+/// How to lower a trace.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LowerOptions {
+    /// Write what the reader of the source knows of classes beyond what they say - meanings, roles, what makes
+    /// events lines of a log - into [annotations](super::annotate): for formats whose reader would not know it.
+    pub annotates: bool,
+    /// Limits of compiling the lowered classes.
+    pub limits: Limits,
+}
+
+/// A trace as a format can have it, and how values move there.
+#[derive(Debug)]
+pub struct LoweredTrace {
+    source: Arc<Trace>,
+    trace: Arc<Trace>,
+    capabilities: Capabilities,
+    options: LowerOptions,
+    packet_header: ScopeMoves,
+    streams: Vec<LoweredStream>,
+    losses: Mutex<LossTable>,
+}
+
+/// How events of a data stream class move.
+#[derive(Debug)]
+pub struct LoweredStream {
+    packet_context: ScopeMoves,
+    event_record_header: ScopeMoves,
+    common_context: ScopeMoves,
+    /// Into the common context.
+    resource: Option<ScopeMoves>,
+    declared: Vec<Arc<LoweredEvent>>,
+    dynamic: Mutex<HashMap<usize, Arc<LoweredEvent>>>,
+}
+
+/// How events of an event record class move.
+#[derive(Debug)]
+pub struct LoweredEvent {
+    /// Index of the data stream class.
+    pub data_stream_class: usize,
+    specific_context: ScopeMoves,
+    payload: ScopeMoves,
+    /// Writes the message, to the node of this number.
+    text: Option<(NodeId, LogText)>,
+    plans: Plans,
+    /// How far all scopes together are from what they were.
+    fit: Fit,
+}
+
+/// Where the plans of a lowered class are.
+#[derive(Debug)]
+enum Plans {
+    Declared { trace: Arc<Trace>, stream: usize, index: usize },
+    Dynamic(Arc<DynamicClass>),
+}
+
+/// What was counted while events of a class were moved.
+#[derive(Clone, Debug, Default)]
+pub struct EventLosses {
+    common_context: ValueLosses,
+    resource: ValueLosses,
+    specific_context: ValueLosses,
+    payload: ValueLosses,
+    text: String,
+}
+
+/// The parts of a lowered event record class before it is compiled.
+struct EventParts {
+    class: EventRecordClass,
+    specific_context: ScopeMoves,
+    payload: ScopeMoves,
+    text: Option<(NodeId, LogText)>,
+}
+
+impl LoweredTrace {
+    /// Lowers the class of a trace. `complete` can change the lowered class before it is compiled, as far as events
+    /// do not move there: packet headers and contexts and event record headers, where the source has none.
+    ///
+    /// # Errors
+    /// If the lowered class cannot be compiled: this is so only if a limit is exceeded.
+    pub fn new(
+        source: &Arc<Trace>,
+        capabilities: &Capabilities,
+        options: LowerOptions,
+        complete: impl FnOnce(&mut TraceClass),
+    ) -> Result<Self, PlanError> {
+        let mut losses = LossTable::default();
+        let lowerer = TraceLowerer { source, capabilities, options, losses: &mut losses };
+        let (mut class, packet_header, parts) = lowerer.lower();
+        complete(&mut class);
+        let mut trace = Trace::new(class, source.name.clone(), &options.limits)?;
+        trace.path.clone_from(&source.path);
+        let trace = Arc::new(trace);
+        let streams =
+            parts.into_iter().enumerate().map(|(stream, parts)| parts.finish(&trace, stream)).collect();
+        let (source, capabilities, losses) = (Arc::clone(source), *capabilities, Mutex::new(losses));
+        Ok(Self { source, trace, capabilities, options, packet_header, streams, losses })
+    }
+
+    /// The trace that is lowered.
+    #[must_use]
+    pub fn source(&self) -> &Arc<Trace> {
+        &self.source
+    }
+
+    /// The trace as the format can have it.
+    #[must_use]
+    pub fn trace(&self) -> &Arc<Trace> {
+        &self.trace
+    }
+
+    /// How events of a data stream class move, by its index.
+    #[must_use]
+    pub fn stream(&self, data_stream_class: usize) -> Option<&LoweredStream> {
+        self.streams.get(data_stream_class)
+    }
+
+    /// What was lost of classes, and what was [added](Self::add_losses).
+    #[must_use]
+    pub fn losses(&self) -> LossTable {
+        self.lock().clone()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, LossTable> {
+        self.losses.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether bits of packet headers and contexts, and of event record headers, are the same in a data stream
+    /// class; with all its declared event record classes, if `with_events`.
+    #[must_use]
+    pub fn keeps_bits(&self, data_stream_class: usize, with_events: bool) -> bool {
+        let Some(stream) = self.streams.get(data_stream_class) else { return false };
+        let own = [&self.packet_header, &stream.packet_context, &stream.event_record_header];
+        own.into_iter().all(|moves| moves.fit <= Fit::SameBits)
+            && (!with_events || stream.declared.iter().all(|event| event.fit <= Fit::SameBits))
+    }
+
+    /// How events of the class of an event move. None if its data stream class is unknown.
+    ///
+    /// # Errors
+    /// If the lowered class cannot be compiled.
+    pub fn event(&self, event: &Event<'_>) -> Result<Option<Arc<LoweredEvent>>, PlanError> {
+        let (index, Some(class_index)) = (event.stream.class_index, event.class_index()) else {
+            return Ok(None);
+        };
+        let Some(stream) = self.streams.get(index) else { return Ok(None) };
+        if let Some(declared) = stream.declared.get(class_index) {
+            return Ok(Some(Arc::clone(declared)));
+        }
+        let mut dynamic = stream.dynamic.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = dynamic.get(&class_index) {
+            return Ok(Some(Arc::clone(known)));
+        }
+        let mut losses = LossTable::default();
+        let parts = {
+            let mut lowerer = TraceLowerer {
+                source: &self.source,
+                capabilities: &self.capabilities,
+                options: self.options,
+                losses: &mut losses,
+            };
+            let clock = event.stream.class().default_clock;
+            lowerer.event(
+                event.plans,
+                clock,
+                &stream.common_context,
+                stream.resource.as_ref(),
+                &self.trace.class,
+                index,
+            )
+        };
+        let Some(classes) = self.trace.dynamic_classes(index) else { return Ok(None) };
+        let key = (class_index as u64).to_le_bytes();
+        let Some(compiled) = classes.last(&key, || parts.class)? else { return Ok(None) };
+        let common = stream.common_context.fit;
+        let lowered = LoweredEvent {
+            data_stream_class: index,
+            fit: common.max(parts.specific_context.fit).max(parts.payload.fit),
+            specific_context: parts.specific_context,
+            payload: parts.payload,
+            text: parts.text,
+            plans: Plans::Dynamic(compiled),
+        };
+        let lowered = Arc::new(lowered);
+        dynamic.insert(class_index, Arc::clone(&lowered));
+        self.lock().merge(losses);
+        Ok(Some(lowered))
+    }
+
+    /// Passes the fields of the packet header or the packet context to `visitor`, as fields of the lowered class.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    pub fn visit_packet<V: Visitor>(
+        &self,
+        packet: &Packet<'_>,
+        scope: Scope,
+        visitor: &mut V,
+        losses: &mut ValueLosses,
+    ) -> Result<(), DecodeError> {
+        let Some(stream) = self.streams.get(packet.stream.class_index) else { return Ok(()) };
+        let plans = self.trace.plans.data_streams.get(packet.stream.class_index);
+        let (moves, target) = match scope {
+            Scope::PacketHeader => (&self.packet_header, self.trace.plans.packet_header.as_ref()),
+            Scope::PacketContext => {
+                (&stream.packet_context, plans.and_then(|plans| plans.packet_context.as_ref()))
+            }
+            _ => return Ok(()),
+        };
+        if moves.fit == Fit::Same {
+            return packet.visit(scope, visitor);
+        }
+        let Some(target) = target else { return Ok(()) };
+        let ends = Ends { begin: true, end: true };
+        let bytes = packet.scopes.bits.bytes();
+        packet.visit(scope, &mut Mover::new(visitor, &moves.moves, target, bytes, losses, ends))
+    }
+
+    /// Passes the fields of a scope of an event to `visitor`, as fields of the lowered class: the event record header,
+    /// a context or the payload.
+    ///
+    /// # Errors
+    /// See [`Event::visit`].
+    #[inline]
+    pub fn visit<V: Visitor>(
+        &self,
+        lowered: &LoweredEvent,
+        event: &Event<'_>,
+        scope: Scope,
+        visitor: &mut V,
+        losses: &mut EventLosses,
+    ) -> Result<(), DecodeError> {
+        let Some(stream) = self.streams.get(lowered.data_stream_class) else { return Ok(()) };
+        let is_same = match scope {
+            Scope::EventRecordHeader => stream.event_record_header.fit == Fit::Same,
+            Scope::CommonContext => stream.common_context.fit == Fit::Same && stream.resource.is_none(),
+            Scope::SpecificContext => lowered.specific_context.fit == Fit::Same,
+            Scope::Payload => lowered.payload.fit == Fit::Same && lowered.text.is_none(),
+            _ => return Ok(()),
+        };
+        if is_same {
+            return event.visit(scope, visitor);
+        }
+        self.visit_moved(stream, lowered, event, scope, visitor, losses)
+    }
+
+    fn visit_moved<V: Visitor>(
+        &self,
+        stream: &LoweredStream,
+        lowered: &LoweredEvent,
+        event: &Event<'_>,
+        scope: Scope,
+        visitor: &mut V,
+        losses: &mut EventLosses,
+    ) -> Result<(), DecodeError> {
+        let bytes = event.scopes.bits.bytes();
+        let both = Ends { begin: true, end: true };
+        let of_stream = self.trace.plans.data_streams.get(lowered.data_stream_class);
+        match scope {
+            Scope::EventRecordHeader => {
+                let target = of_stream.and_then(|plans| plans.event_record_header.as_ref());
+                let Some(target) = target else { return Ok(()) };
+                let mut ignored = ValueLosses::default();
+                let moves = &stream.event_record_header.moves;
+                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, &mut ignored, both))
+            }
+            Scope::CommonContext => {
+                let target = of_stream.and_then(|plans| plans.common_context.as_ref());
+                let Some(target) = target else { return Ok(()) };
+                let Some(resource) = &stream.resource else {
+                    let moves = &stream.common_context.moves;
+                    let losses = &mut losses.common_context;
+                    return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
+                };
+                let root = Field::new(target, 0, 0, 0);
+                visitor.begin_structure(root);
+                let none = Ends { begin: false, end: false };
+                let moves = &stream.common_context.moves;
+                let own = &mut losses.common_context;
+                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
+                let of_resource = &mut losses.resource;
+                if event.has_resource() {
+                    let mut mover = Mover::new(visitor, &resource.moves, target, bytes, of_resource, none);
+                    event.visit(Scope::Resource, &mut mover)?;
+                } else {
+                    absent(target, resource, visitor);
+                }
+                visitor.end_structure(root);
+                Ok(())
+            }
+            Scope::SpecificContext => {
+                let Some(target) = &lowered.plans().specific_context else { return Ok(()) };
+                let moves = &lowered.specific_context.moves;
+                let losses = &mut losses.specific_context;
+                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both))
+            }
+            _ => {
+                let Some(target) = &lowered.plans().payload else { return Ok(()) };
+                let moves = &lowered.payload.moves;
+                let Some((node, text)) = &lowered.text else {
+                    let losses = &mut losses.payload;
+                    return event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, losses, both));
+                };
+                let root = Field::new(target, 0, 0, 0);
+                visitor.begin_structure(root);
+                let none = Ends { begin: false, end: false };
+                let own = &mut losses.payload;
+                event.visit(scope, &mut Mover::new(visitor, moves, target, bytes, own, none))?;
+                losses.text.clear();
+                // To write into memory cannot fail; what it writes is for people.
+                let _ = (text.write)(event, &mut losses.text);
+                let message = losses.text.as_bytes();
+                let message = message.split(|byte| *byte == 0).next().unwrap_or_default();
+                let encoding = StringEncoding::Utf8;
+                visitor
+                    .text(Field::new(target, *node, 0, 0), Text { bytes: message, raw: message, encoding });
+                visitor.end_structure(root);
+                Ok(())
+            }
+        }
+    }
+
+    /// Adds what was counted while events of a class were moved.
+    pub fn add_losses(&self, lowered: &LoweredEvent, class_index: usize, losses: &EventLosses) {
+        let source = self.source.plans.data_streams.get(lowered.data_stream_class);
+        let declared = source.and_then(|stream| stream.event_records.get(class_index));
+        let dynamic = || {
+            let first = source?.event_records.len();
+            let classes = self.source.dynamic_classes(lowered.data_stream_class)?;
+            classes.get(class_index.checked_sub(first)?).ok().flatten()
+        };
+        let dynamic = if declared.is_none() { dynamic() } else { None };
+        let Some(plans) = declared.or(dynamic.as_deref().map(|class| &class.plans)) else { return };
+        let name = plans.class.name.clone().unwrap_or_default();
+        let scopes = [
+            (
+                &losses.common_context,
+                source.and_then(|plans| plans.common_context.as_ref()),
+                Scope::CommonContext,
+            ),
+            (&losses.resource, source.and_then(|plans| plans.resource.as_ref()), Scope::Resource),
+            (&losses.specific_context, plans.specific_context.as_ref(), Scope::SpecificContext),
+            (&losses.payload, plans.payload.as_ref(), Scope::Payload),
+        ];
+        let mut table = self.lock();
+        for (losses, plan, scope) in scopes {
+            let Some(plan) = plan else { continue };
+            let all = [
+                (&losses.replaced, LossKind::Rounded, "text that was not valid: U+FFFD"),
+                (&losses.cut, LossKind::Dropped, "rest of a text behind U+0000"),
+                (&losses.narrowed, LossKind::Rounded, "number beyond 64 bits: the nearest one"),
+            ];
+            for (counts, kind, what) in all {
+                for (node, count) in counts {
+                    let field = path_of(plan, *node, scope);
+                    table.add(Loss { kind, class: name.clone(), field, what: what.to_owned() }, *count);
+                }
+            }
+        }
+    }
+
+    /// Adds a loss that a writer has found.
+    pub fn lose(&self, loss: Loss, count: u64) {
+        self.lock().add(loss, count);
+    }
+}
+
+/// The scope and the names that lead to a node.
+fn path_of(plan: &Plan, node: NodeId, scope: Scope) -> String {
+    let mut names = Vec::new();
+    let mut next = Some(node);
+    while let Some(id) = next {
+        let Some(node) = plan.nodes.get(id as usize) else { break };
+        names.extend(node.name.as_deref());
+        next = node.parent;
+    }
+    let mut path = short_name(scope).to_owned();
+    for name in names.iter().rev() {
+        let _ = write!(path, ".{name}");
+    }
+    path
+}
+
+/// Passes members on of which none is there.
+fn absent<V: Visitor>(target: &Plan, resource: &ScopeMoves, visitor: &mut V) {
+    for node_move in resource.members.iter().flatten().filter_map(|member| target.member(*member)) {
+        let field = Field::new(target, node_move as NodeId, 0, 0);
+        // The member before one that is optional says that it is not there.
+        match &field.class().kind {
+            FieldKind::Optional { .. } | FieldKind::Variant { .. } => {
+                if let Some(before) = (node_move as NodeId).checked_sub(1) {
+                    let before = Field::new(target, before, 0, target_bits(target, before));
+                    match before.class().kind {
+                        FieldKind::Boolean(_) => visitor.boolean(before, false, 0),
+                        _ => visitor.unsigned(before, 0),
+                    }
+                }
+                match field.class().kind {
+                    FieldKind::Optional { .. } => {
+                        visitor.begin_optional(field, false, 0);
+                        visitor.end_optional(field);
+                    }
+                    _ => {
+                        visitor.begin_variant(field, 0, 0);
+                        let none = Field::new(target, node_move as NodeId + 1, 0, 0);
+                        visitor.begin_structure(none);
+                        visitor.end_structure(none);
+                        visitor.end_variant(field);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Size in bits of a field of bits.
+fn target_bits(plan: &Plan, id: NodeId) -> u64 {
+    match plan.nodes.get(id as usize).map(|node| &node.op) {
+        Some(crate::plan::steps::Op::Bits(bits)) => bits.length,
+        _ => 0,
+    }
+}
+
+impl LoweredEvent {
+    /// The plans of the lowered class.
+    #[must_use]
+    pub fn plans(&self) -> &EventRecordPlans {
+        match &self.plans {
+            // They were there when this was made.
+            Plans::Declared { trace, stream, index } => {
+                &trace.plans.data_streams[*stream].event_records[*index]
+            }
+            Plans::Dynamic(class) => &class.plans,
+        }
+    }
+
+    /// The lowered class.
+    #[must_use]
+    pub fn class(&self) -> &Arc<EventRecordClass> {
+        &self.plans().class
+    }
+
+    /// How far all its scopes behind the event record header are from what they were, the common context included.
+    #[must_use]
+    pub fn fit(&self) -> Fit {
+        self.fit
+    }
+}
+
+/// Lowers the classes of a trace.
+struct TraceLowerer<'a> {
+    source: &'a Arc<Trace>,
+    capabilities: &'a Capabilities,
+    options: LowerOptions,
+    losses: &'a mut LossTable,
+}
+
+/// A lowered data stream class before it is compiled.
+struct StreamParts {
+    packet_context: ScopeMoves,
+    event_record_header: ScopeMoves,
+    common_context: ScopeMoves,
+    resource: Option<ScopeMoves>,
+    events: Vec<EventParts>,
+}
+
+impl TraceLowerer<'_> {
+    fn lower(mut self) -> (TraceClass, ScopeMoves, Vec<StreamParts>) {
+        let source = Arc::clone(self.source);
+        let mut class = source.class.clone();
+        let header = self.scope(source.plans.packet_header.as_ref(), Scope::PacketHeader, None, "");
+        let (packet_header, header_moves) = header.unzip();
+        class.packet_header = packet_header;
+        let mut parts = Vec::new();
+        for (index, stream) in class.data_streams.iter_mut().enumerate() {
+            parts.push(self.stream(&source, index, stream));
+        }
+        // Event record classes can look at the whole class of their data stream.
+        for (index, stream) in parts.iter_mut().enumerate() {
+            let plans = &source.plans.data_streams[index];
+            let clock = class.data_streams[index].default_clock;
+            let mut lowered = Vec::new();
+            for event in &plans.event_records {
+                let parts =
+                    self.event(event, clock, &stream.common_context, stream.resource.as_ref(), &class, index);
+                lowered.push(Arc::new(parts.class.clone()));
+                stream.events.push(parts);
+            }
+            class.data_streams[index].event_records = lowered;
+        }
+        self.trace(&mut class);
+        (class, header_moves.unwrap_or_default(), parts)
+    }
+
+    /// What is not in field classes.
+    fn trace(&mut self, class: &mut TraceClass) {
+        let mut lose = |kind, what: &str| {
+            let loss = Loss { kind, class: String::new(), field: String::new(), what: what.to_owned() };
+            self.losses.add(loss, 1);
+        };
+        if !self.capabilities.namespaces {
+            if class.namespace.take().is_some() {
+                lose(LossKind::Dropped, "namespace of the trace");
+            }
+            if class.uid.take().is_some() {
+                lose(LossKind::Dropped, "unique identifier of the trace");
+            }
+            for clock in &mut class.clocks {
+                if clock.namespace.take().is_some() {
+                    lose(LossKind::Dropped, "namespace of a clock");
+                }
+                if clock.uid.take().is_some() {
+                    lose(LossKind::Dropped, "unique identifier of a clock");
+                }
+            }
+            for stream in &mut class.data_streams {
+                if stream.namespace.take().is_some() || stream.uid.take().is_some() {
+                    lose(LossKind::Dropped, "namespace or unique identifier of a data stream class");
+                }
+            }
+        }
+    }
+
+    fn scope(
+        &mut self,
+        plan: Option<&Plan>,
+        scope: Scope,
+        clock: Option<u16>,
+        name: &str,
+    ) -> Option<(Arc<FieldClass>, ScopeMoves)> {
+        let plan = plan?;
+        Some(ClassLowerer::new(self.capabilities, plan, scope, clock, name, self.losses).lower())
+    }
+
+    fn stream(&mut self, source: &Trace, index: usize, class: &mut DataStreamClass) -> StreamParts {
+        let plans = &source.plans.data_streams[index];
+        let clock = class.default_clock;
+        let context = self.scope(plans.packet_context.as_ref(), Scope::PacketContext, clock, "").unzip();
+        let header =
+            self.scope(plans.event_record_header.as_ref(), Scope::EventRecordHeader, clock, "").unzip();
+        let common = self.scope(plans.common_context.as_ref(), Scope::CommonContext, clock, "").unzip();
+        let (packet_context, event_record_header, mut common_context) = (context.1, header.1, common.1);
+        (class.packet_context, class.event_record_header) = (context.0, header.0);
+        class.common_context = common.0;
+        let resource = plans.resource.as_ref().map(|plan| {
+            let (mut members, minimum_alignment) =
+                match class.common_context.as_deref().map(|root| &root.kind) {
+                    Some(FieldKind::Structure { members, minimum_alignment }) => {
+                        (members.clone(), *minimum_alignment)
+                    }
+                    _ => (Vec::new(), 8),
+                };
+            let first = class.common_context.as_deref().map_or(1, count_nodes);
+            let lowerer = ClassLowerer::new(self.capabilities, plan, Scope::Resource, clock, "", self.losses);
+            let moves = lowerer.lower_members_into(first, &mut members);
+            let what = "resource -> common context".to_owned();
+            let field = short_name(Scope::Resource).to_owned();
+            self.losses.add(Loss { kind: LossKind::Moved, class: String::new(), field, what }, 1);
+            let root = FieldClass::new(FieldKind::Structure { members, minimum_alignment });
+            class.common_context = Some(Arc::new(root));
+            moves
+        });
+        class.resource = None;
+        if resource.is_some() {
+            common_context.get_or_insert_default().fit = Fit::Moved;
+        }
+        StreamParts {
+            packet_context: packet_context.unwrap_or_default(),
+            event_record_header: event_record_header.unwrap_or_default(),
+            common_context: common_context.unwrap_or_default(),
+            resource,
+            events: Vec::new(),
+        }
+    }
+
+    /// Lowers an event record class of a data stream whose class is lowered.
+    fn event(
+        &mut self,
+        plans: &EventRecordPlans,
+        clock: Option<u16>,
+        common_context: &ScopeMoves,
+        resource: Option<&ScopeMoves>,
+        trace: &TraceClass,
+        stream: usize,
+    ) -> EventParts {
+        let mut class = (*plans.class).clone();
+        let name = class.name.clone().unwrap_or_default();
+        let specific =
+            self.scope(plans.specific_context.as_ref(), Scope::SpecificContext, clock, &name).unzip();
+        let payload = self.scope(plans.payload.as_ref(), Scope::Payload, clock, &name).unzip();
+        let (specific_context, mut payload_moves) =
+            (specific.1.unwrap_or_default(), payload.1.unwrap_or_default());
+        (class.specific_context, class.payload) = (specific.0, payload.0);
+        class.meanings = lowered_meanings(
+            &plans.class.meanings,
+            common_context,
+            resource,
+            &specific_context,
+            &payload_moves,
+        );
+        let mut text = None;
+        if self.options.annotates
+            && let Some(log) = &plans.class.log
+            && let Some(log_text) = log.text
+        {
+            text = Some((self.add_message(&mut class, &mut payload_moves), log_text));
+        }
+        if !self.capabilities.namespaces && (class.namespace.take().is_some() | class.uid.take().is_some()) {
+            let what = "namespace or unique identifier".to_owned();
+            self.losses.add(Loss { kind: LossKind::Dropped, class: name, field: String::new(), what }, 1);
+        }
+        if self.options.annotates
+            && let Some(stream) = trace.data_streams.get(stream)
+        {
+            annotate(&mut class, stream);
+        }
+        EventParts { class, specific_context, payload: payload_moves, text }
+    }
+
+    /// Adds a member to the payload that has the whole message; gives its node.
+    fn add_message(&mut self, class: &mut EventRecordClass, moves: &mut ScopeMoves) -> NodeId {
+        let (mut members, minimum_alignment) = match class.payload.as_deref().map(|root| &root.kind) {
+            Some(FieldKind::Structure { members, minimum_alignment }) => {
+                (members.clone(), *minimum_alignment)
+            }
+            _ => (Vec::new(), 8),
+        };
+        let node = class.payload.as_deref().map_or(1, count_nodes);
+        let mut name = "log_message".to_owned();
+        while members.iter().any(|member| member.name == name) {
+            name.push('_');
+        }
+        class.meanings.insert(Scope::Payload, members.len(), Meaning::Message);
+        members.push(Member::new(name, FieldClass::string()));
+        class.payload = Some(Arc::new(FieldClass::new(FieldKind::Structure { members, minimum_alignment })));
+        if let Some(log) = &class.log {
+            class.log = Some(Arc::new(crate::LogRole { text: None, ..(**log).clone() }));
+        }
+        moves.fit = Fit::Moved;
+        let what = "message that is more than a field -> a member".to_owned();
+        let (class, field) = (class.name.clone().unwrap_or_default(), "payload".to_owned());
+        self.losses.add(Loss { kind: LossKind::Lowered, class, field, what }, 1);
+        node
+    }
+}
+
+/// How many nodes the plan of a class has.
+fn count_nodes(class: &FieldClass) -> NodeId {
+    let inner = match &class.kind {
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+            members.iter().map(|member| count_nodes(&member.class)).fold(0, NodeId::saturating_add)
+        }
+        FieldKind::Array { element, .. } => count_nodes(element),
+        FieldKind::Optional { field, .. } => count_nodes(field),
+        FieldKind::Variant { options, .. } => {
+            options.iter().map(|option| count_nodes(&option.class)).fold(0, NodeId::saturating_add)
+        }
+        _ => 0,
+    };
+    inner.saturating_add(1)
+}
+
+/// What members of lowered scopes mean.
+fn lowered_meanings(
+    meanings: &Meanings,
+    common_context: &ScopeMoves,
+    resource: Option<&ScopeMoves>,
+    specific_context: &ScopeMoves,
+    payload: &ScopeMoves,
+) -> Meanings {
+    let mut lowered = Meanings::default();
+    for (MemberIndex { scope, index }, meaning) in meanings.iter() {
+        let (scope, moves) = match scope {
+            Scope::CommonContext => (scope, common_context),
+            Scope::SpecificContext => (scope, specific_context),
+            Scope::Payload => (scope, payload),
+            Scope::Resource => match resource {
+                Some(resource) => (Scope::CommonContext, resource),
+                None => continue,
+            },
+            _ => continue,
+        };
+        if let Some(Some(member)) = moves.members.get(index as usize) {
+            lowered.insert(scope, *member, meaning);
+        }
+    }
+    lowered
+}
+
+impl StreamParts {
+    fn finish(self, trace: &Arc<Trace>, stream: usize) -> LoweredStream {
+        let common = self.common_context.fit;
+        let declared = self.events.into_iter().enumerate().map(|(index, parts)| {
+            let fit = common.max(parts.specific_context.fit).max(parts.payload.fit);
+            Arc::new(LoweredEvent {
+                data_stream_class: stream,
+                specific_context: parts.specific_context,
+                payload: parts.payload,
+                text: parts.text,
+                plans: Plans::Declared { trace: Arc::clone(trace), stream, index },
+                fit,
+            })
+        });
+        LoweredStream {
+            declared: declared.collect(),
+            packet_context: self.packet_context,
+            event_record_header: self.event_record_header,
+            common_context: self.common_context,
+            resource: self.resource,
+            dynamic: Mutex::default(),
+        }
+    }
+}
