@@ -20,7 +20,7 @@ use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::{Problems, memory};
 
 /// The namespace of the attributes that stand for what CTF 1.8 had properties for.
-pub(super) const STANDARD: &str = "diamon.org/ctf/ns/std";
+pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
 /// A field type that has a name.
 struct Alias {

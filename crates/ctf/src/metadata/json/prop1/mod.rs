@@ -15,7 +15,8 @@ use ichnos_model::{
 
 use self::constant::{id, integer, positive, unsigned};
 use self::field_path::Resolver;
-use self::field_type::{STANDARD, TypeReader};
+pub(in crate::metadata) use self::field_type::STANDARD;
+use self::field_type::TypeReader;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
