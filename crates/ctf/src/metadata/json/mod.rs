@@ -25,8 +25,8 @@ mod text;
 pub(super) mod vocabulary;
 
 pub use aux_stream::{apply_aux_streams, parse_aux_stream};
-pub(super) use prop1::STANDARD;
 pub use prop1::parse_prop1;
+pub(super) use prop1::{SCOPES, STANDARD, TAGS, standard_base, standard_name};
 pub use prop2::parse_prop2;
 pub use spec2::parse_spec2;
 

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use ichnos_model::{Attributes, EventRecordClass, FieldClass, Value};
 
 use super::unsupported::Refusals;
-use crate::metadata::json::STANDARD;
 use crate::metadata::json::attributes::{LOG_LEVELS, NAMESPACES, emf_uri, log_level};
+use crate::metadata::json::{STANDARD, standard_base, standard_name};
 
 /// The attributes of an event record class with those that say its log level and its EMF URI.
 pub(super) fn with_log_level<'c>(
@@ -33,9 +33,53 @@ pub(super) fn with_log_level<'c>(
     attributes
 }
 
+/// Sees to it that attributes say the namespace and the name of a class, in the dialect that has no properties for them.
+pub(super) fn set_name(
+    attributes: &mut Cow<'_, Attributes>,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    refusals: &mut Refusals,
+) {
+    let (said_namespace, said_name) = standard_name(attributes);
+    for (property, said, value) in [("ns", said_namespace, namespace), ("name", said_name, name)] {
+        if said != *value {
+            match value {
+                Some(text) => {
+                    set_under(STANDARD, attributes.to_mut(), property, Value::Text(text.clone()), refusals)
+                }
+                None => {
+                    refusals.refuse(format!("attributes that name a `{property}`, of a class without one"))
+                }
+            }
+        }
+    }
+}
+
+/// The attributes of a field class with the one that says in which base it is shown.
+pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
+    let mut attributes = Cow::Borrowed(&class.attributes);
+    if let Some(integer) = class.integer()
+        && integer.preferred_base != standard_base(&attributes)
+    {
+        let radix = Value::Integer(integer.preferred_base.radix().into());
+        set_under(STANDARD, attributes.to_mut(), "base", radix, refusals);
+    }
+    attributes
+}
+
 /// Sets a value under the namespace that readers look at first.
 fn set(attributes: &mut Attributes, name: &str, value: Value, refusals: &mut Refusals) {
     let [namespace, ..] = NAMESPACES;
+    set_under(namespace, attributes, name, value, refusals);
+}
+
+fn set_under(
+    namespace: &str,
+    attributes: &mut Attributes,
+    name: &str,
+    value: Value,
+    refusals: &mut Refusals,
+) {
     let mut entries = match attributes.get(namespace) {
         None => Vec::new(),
         Some(Value::Map(entries)) => entries.clone(),

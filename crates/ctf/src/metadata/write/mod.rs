@@ -6,6 +6,7 @@ mod field_class;
 mod fragments;
 mod json;
 mod places;
+mod prop1;
 mod ranges;
 mod sizes;
 mod tsdl;
@@ -80,8 +81,10 @@ pub fn write_metadata(
         }
         Dialect::Ctf18 => tsdl::write(trace, refusals, limits)?,
         Dialect::Prop1 => {
-            refusals.refuse("not yet");
-            return Err(refusals.into_unsupported());
+            let mut text = String::new();
+            json::write(&mut text, &prop1::write(trace, sizes, refusals, limits)?, 0);
+            text.push('\n');
+            text
         }
     };
     read_back(&text, dialect, limits)?;

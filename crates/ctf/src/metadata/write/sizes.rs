@@ -3,7 +3,9 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use ichnos_model::{DataStreamClass, EventRecordClass, FieldClass, FieldKind, TraceClass};
+use ichnos_model::{
+    DataStreamClass, EventRecordClass, FieldClass, FieldKind, Length, StringLength, TraceClass,
+};
 
 use super::places::Roots;
 
@@ -23,6 +25,7 @@ struct Size {
     classes: u64,
     depth: u32,
     uses: u32,
+    has_relative: bool,
 }
 
 impl Sizes {
@@ -48,17 +51,23 @@ impl Sizes {
         is_large && self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.uses > 1)
     }
 
+    /// Whether there are relative field locations in a class.
+    pub(super) fn has_relative(&self, class: &Arc<FieldClass>) -> bool {
+        self.known.get(&Arc::as_ptr(class)).is_some_and(|size| size.has_relative)
+    }
+
     fn visit(&mut self, class: &Arc<FieldClass>, most: u32) -> Size {
         if let Some(known) = self.known.get_mut(&Arc::as_ptr(class)) {
             known.uses = known.uses.saturating_add(1);
             return *known;
         }
-        let mut size = Size { classes: 1, depth: 0, uses: 1 };
+        let mut size = Size { classes: 1, depth: 0, uses: 1, has_relative: is_relative(class) };
         if most > 0 {
             let mut add = |class: &Arc<FieldClass>| {
                 let inner = self.visit(class, most - 1);
                 size.classes = size.classes.saturating_add(inner.classes);
                 size.depth = size.depth.max(inner.depth);
+                size.has_relative |= inner.has_relative;
             };
             match &class.kind {
                 FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
@@ -74,6 +83,19 @@ impl Sizes {
         self.known.insert(Arc::as_ptr(class), size);
         size
     }
+}
+
+/// Whether a class has a relative field location itself.
+fn is_relative(class: &FieldClass) -> bool {
+    let location = match &class.kind {
+        FieldKind::String { length: StringLength::Dynamic(location), .. }
+        | FieldKind::Blob { length: Length::Dynamic(location), .. }
+        | FieldKind::Array { length: Length::Dynamic(location), .. }
+        | FieldKind::Optional { selector: location, .. }
+        | FieldKind::Variant { selector: location, .. } => location,
+        _ => return false,
+    };
+    location.origin.is_none()
 }
 
 /// The classes of all root fields.
