@@ -16,11 +16,13 @@ pub mod packetized;
 mod problems;
 mod read;
 pub mod tsdl;
+pub mod write;
 
 pub(crate) use check::plan_diagnostic;
 pub use dialect::Dialect;
 pub use problems::Problems;
 pub use read::{add_auxiliary_streams, parse};
+pub use write::{Unsupported, WrittenMetadata, write_metadata};
 
 use ichnos_model::{Diagnostic, Limits, TraceClass};
 

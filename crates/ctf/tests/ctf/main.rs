@@ -32,3 +32,4 @@ mod table;
 mod truncated;
 mod tsdl_suite;
 mod windows;
+mod written_metadata;

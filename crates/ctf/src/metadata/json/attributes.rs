@@ -3,10 +3,11 @@
 use ichnos_model::{Attributes, Value};
 
 /// Namespaces under which tracers write the log level and the EMF URI of event record classes.
-const NAMESPACES: [&str; 4] = ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
+pub(in crate::metadata) const NAMESPACES: [&str; 4] =
+    ["babeltrace.org,2020", "lttng.org,2009", "diamon.org,2012", "std"];
 
 /// Names of log levels, each at its number.
-const LOG_LEVELS: [&str; 15] = [
+pub(in crate::metadata) const LOG_LEVELS: [&str; 15] = [
     "emergency",
     "alert",
     "critical",
@@ -29,7 +30,7 @@ fn find<'a>(attributes: &'a Attributes, name: &str) -> Option<&'a Value> {
 }
 
 /// The log level that attributes name, as the number that LTTng gives it.
-pub(super) fn log_level(attributes: &Attributes) -> Option<i64> {
+pub(in crate::metadata) fn log_level(attributes: &Attributes) -> Option<i64> {
     match find(attributes, "log-level")? {
         Value::Integer(level) => i64::try_from(*level).ok(),
         Value::Text(name) => {
@@ -49,7 +50,7 @@ pub(super) fn log_level(attributes: &Attributes) -> Option<i64> {
 }
 
 /// The EMF URI that attributes hold.
-pub(super) fn emf_uri(attributes: &Attributes) -> Option<String> {
+pub(in crate::metadata) fn emf_uri(attributes: &Attributes) -> Option<String> {
     find(attributes, "emf-uri")?.as_text().map(str::to_owned)
 }
 

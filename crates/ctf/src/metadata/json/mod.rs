@@ -9,7 +9,7 @@
 //! Every reader goes on after a problem: it leaves out what cannot be read and does not report
 //! what only follows from that.
 
-mod attributes;
+pub(super) mod attributes;
 mod aux_stream;
 mod field_class;
 mod labels;
@@ -17,15 +17,16 @@ mod location;
 mod object;
 mod prop1;
 mod prop2;
-mod roles;
+pub(super) mod roles;
 mod root;
 mod spec2;
 mod stream;
 mod text;
-mod vocabulary;
+pub(super) mod vocabulary;
 
 pub use aux_stream::{apply_aux_streams, parse_aux_stream};
 pub use prop1::parse_prop1;
+pub(super) use prop1::{SCOPES, STANDARD, TAGS, standard_base, standard_name};
 pub use prop2::parse_prop2;
 pub use spec2::parse_spec2;
 

@@ -47,6 +47,12 @@ const PROP2: &[Entry] = &[
     ("default-clock-timestamp", Role::Timestamp, EVENT),
 ];
 
+/// What a document calls a role in a scope; None: it has no such role there.
+pub(in crate::metadata) fn name_of(role: Role, scope: Scope, vocabulary: Vocabulary) -> Option<&'static str> {
+    let table = if vocabulary == Vocabulary::Spec2 { SPEC2 } else { PROP2 };
+    table.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope)).map(|(name, ..)| *name)
+}
+
 /// What a `roles` property says, and whether a release candidate wrote it.
 pub(super) struct ReadRoles {
     pub(super) roles: Roles,

@@ -2,7 +2,7 @@
 
 /// Which of the two documents a metadata stream follows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Vocabulary {
+pub(in crate::metadata) enum Vocabulary {
     /// CTF2-PROP-2.0.
     Prop2,
     /// CTF2-SPEC-2.0 and its release candidates.
@@ -11,7 +11,7 @@ pub(super) enum Vocabulary {
 
 impl Vocabulary {
     /// The property that holds attributes.
-    pub(super) const fn attributes(self) -> &'static str {
+    pub(in crate::metadata) const fn attributes(self) -> &'static str {
         match self {
             Self::Prop2 => "user-attributes",
             Self::Spec2 => "attributes",
@@ -19,7 +19,7 @@ impl Vocabulary {
     }
 
     /// The property that holds the member classes of a structure.
-    pub(super) const fn members(self) -> &'static str {
+    pub(in crate::metadata) const fn members(self) -> &'static str {
         match self {
             Self::Prop2 => "members",
             Self::Spec2 => "member-classes",
@@ -27,7 +27,7 @@ impl Vocabulary {
     }
 
     /// The property of a data stream class that refers to a clock class.
-    pub(super) const fn default_clock(self) -> &'static str {
+    pub(in crate::metadata) const fn default_clock(self) -> &'static str {
         match self {
             Self::Prop2 => "default-clock-class-name",
             Self::Spec2 => "default-clock-class-id",

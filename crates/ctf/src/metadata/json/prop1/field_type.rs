@@ -20,7 +20,7 @@ use super::constant::{positive, unsigned, wide_integer};
 use crate::metadata::{Problems, memory};
 
 /// The namespace of the attributes that stand for what CTF 1.8 had properties for.
-pub(super) const STANDARD: &str = "diamon.org/ctf/ns/std";
+pub(in crate::metadata) const STANDARD: &str = "diamon.org/ctf/ns/std";
 
 /// A field type that has a name.
 struct Alias {
@@ -434,9 +434,6 @@ impl<'a> TypeReader<'a> {
             }
             false => None,
         };
-        let base =
-            attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
-        let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
         let (mappings, wide_ranges) = match mappings {
             Some(labels) => {
                 let (mappings, wide) = labels?.finish();
@@ -444,7 +441,7 @@ impl<'a> TypeReader<'a> {
             }
             None => (None, None),
         };
-        let preferred_base = base.unwrap_or_default();
+        let preferred_base = standard_base(attributes);
         Some(IntegerProperties { signed: signed?, preferred_base, mappings, wide_ranges, wall_clock: None })
     }
 
@@ -572,7 +569,7 @@ pub(super) fn absolute_path(node: &Node, problems: &mut Problems) -> Option<Fiel
 }
 
 /// The scopes by the names of PROP-1.0.
-pub(super) const SCOPES: [(&str, Scope); 6] = [
+pub(in crate::metadata) const SCOPES: [(&str, Scope); 6] = [
     ("trace-packet-header", Scope::PacketHeader),
     ("data-stream-packet-context", Scope::PacketContext),
     ("data-stream-event-record-header", Scope::EventRecordHeader),
@@ -619,6 +616,13 @@ fn second_field_type(properties: &[Property]) -> Option<&Property> {
     let second = types.next()?;
     let alone = types.next().is_none() && !properties.iter().any(|p| &*p.name == "element-field-type");
     (matches!(first, "array" | "sequence") && alone).then_some(second)
+}
+
+/// The base to show integers in that attributes name: PROP-1.0 has no property for it.
+pub(in crate::metadata) fn standard_base(attributes: &Attributes) -> DisplayBase {
+    let base = attributes.get(STANDARD).and_then(|standard| standard.get("base")).and_then(Value::as_integer);
+    let base = base.and_then(|base| u32::try_from(base).ok()).and_then(DisplayBase::from_radix);
+    base.unwrap_or_default()
 }
 
 /// Whether a class is that of the bytes of a UUID.

@@ -15,7 +15,9 @@ use ichnos_model::{
 
 use self::constant::{id, integer, positive, unsigned};
 use self::field_path::Resolver;
-use self::field_type::{STANDARD, TypeReader};
+use self::field_type::TypeReader;
+pub(in crate::metadata) use self::field_type::{SCOPES, STANDARD, standard_base};
+pub(in crate::metadata) use self::tag::TAGS;
 use self::tag::{ClockUse, Owner};
 use super::attributes::{emf_uri, log_level};
 use super::object::{Object, Unknown, array, boolean, listed, refuse, text};
@@ -401,7 +403,7 @@ fn default_clock(stream: &[ClockUse], header: &[ClockUse]) -> Option<u16> {
 
 /// Namespace and name of a class: PROP-1.0 has no properties for them, but its examples show the
 /// attributes that stand for them.
-fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
+pub(in crate::metadata) fn standard_name(attributes: &Attributes) -> (Option<String>, Option<String>) {
     let get = |name: &str| {
         let value = attributes.get(STANDARD).and_then(|standard| standard.get(name));
         value.and_then(Value::as_text).map(str::to_owned)

@@ -37,7 +37,7 @@ const AFTER: &str = "update-data-stream-clock-after-packet";
 const DISCARDED: &str = "discarded-event-record-count";
 
 /// Names of tags, which roles they become, and which scopes they may be about.
-const TAGS: [(&str, Role, &[Scope]); 11] = [
+pub(in crate::metadata) const TAGS: [(&str, Role, &[Scope]); 11] = [
     ("magic", Role::PacketMagicNumber, &[Scope::PacketHeader]),
     ("uuid", Role::MetadataStreamUuid, &[Scope::PacketHeader]),
     ("data-stream-class-id", Role::DataStreamClassId, &[Scope::PacketHeader]),

@@ -1,0 +1,125 @@
+//! What some dialects write as attributes and others as properties: log levels, EMF URIs, names, bases.
+
+use std::borrow::Cow;
+
+use ichnos_model::{Attributes, EventRecordClass, FieldClass, Value};
+
+use super::unsupported::Refusals;
+use crate::metadata::json::attributes::{LOG_LEVELS, NAMESPACES, emf_uri, log_level};
+use crate::metadata::json::{STANDARD, standard_base, standard_name};
+
+/// The attributes of an event record class with those that say its log level and its EMF URI.
+pub(super) fn with_log_level<'c>(
+    event: &'c EventRecordClass,
+    refusals: &mut Refusals,
+) -> Cow<'c, Attributes> {
+    let mut attributes = Cow::Borrowed(&event.attributes);
+    if log_level(&attributes) != event.log_level {
+        match event.log_level {
+            Some(level) => {
+                let name = usize::try_from(level).ok().and_then(|level| LOG_LEVELS.get(level));
+                let value = name.map_or(Value::Integer(level.into()), |name| Value::Text((*name).to_owned()));
+                set(attributes.to_mut(), "log-level", value, refusals);
+            }
+            None => refusals.refuse("attributes that name a log level, of a class without one"),
+        }
+    }
+    if emf_uri(&attributes) != event.emf_uri {
+        match &event.emf_uri {
+            Some(uri) => set(attributes.to_mut(), "emf-uri", Value::Text(uri.clone()), refusals),
+            None => refusals.refuse("attributes that name an EMF URI, of a class without one"),
+        }
+    }
+    attributes
+}
+
+/// Sees to it that attributes say the namespace and the name of a class, in the dialect that has no properties for them.
+pub(super) fn set_name(
+    attributes: &mut Cow<'_, Attributes>,
+    namespace: &Option<String>,
+    name: &Option<String>,
+    refusals: &mut Refusals,
+) {
+    let (said_namespace, said_name) = standard_name(attributes);
+    for (property, said, value) in [("ns", said_namespace, namespace), ("name", said_name, name)] {
+        if said != *value {
+            match value {
+                Some(text) => {
+                    set_under(STANDARD, attributes.to_mut(), property, Value::Text(text.clone()), refusals)
+                }
+                None => {
+                    refusals.refuse(format!("attributes that name a `{property}`, of a class without one"))
+                }
+            }
+        }
+    }
+}
+
+/// The attributes of a field class with the one that says in which base it is shown.
+pub(super) fn with_base<'c>(class: &'c FieldClass, refusals: &mut Refusals) -> Cow<'c, Attributes> {
+    let mut attributes = Cow::Borrowed(&class.attributes);
+    if let Some(integer) = class.integer()
+        && integer.preferred_base != standard_base(&attributes)
+    {
+        let radix = Value::Integer(integer.preferred_base.radix().into());
+        set_under(STANDARD, attributes.to_mut(), "base", radix, refusals);
+    }
+    attributes
+}
+
+/// Sets a value under the namespace that readers look at first.
+fn set(attributes: &mut Attributes, name: &str, value: Value, refusals: &mut Refusals) {
+    let [namespace, ..] = NAMESPACES;
+    set_under(namespace, attributes, name, value, refusals);
+}
+
+fn set_under(
+    namespace: &str,
+    attributes: &mut Attributes,
+    name: &str,
+    value: Value,
+    refusals: &mut Refusals,
+) {
+    let mut entries = match attributes.get(namespace) {
+        None => Vec::new(),
+        Some(Value::Map(entries)) => entries.clone(),
+        Some(_) => return refusals.refuse(format!("attributes under `{namespace}` that are no object")),
+    };
+    match entries.iter_mut().find(|(other, _)| other == name) {
+        Some((_, old)) => *old = value,
+        None => entries.push((name.to_owned(), value)),
+    }
+    attributes.set(namespace, Value::Map(entries));
+}
+
+/// Whether the attributes of an event record class say nothing but the log level, the EMF URI and the name that it has:
+/// then nothing is lost without them.
+pub(super) fn say_no_more_than_event(event: &EventRecordClass) -> bool {
+    let is_known = |(namespace, value): &(String, Value)| {
+        let Value::Map(entries) = value else { return false };
+        let is_said = |(name, value): &(String, Value)| match name.as_str() {
+            "log-level" if NAMESPACES.contains(&namespace.as_str()) => {
+                let alone = Attributes::from_iter([(namespace.clone(), Value::Map(entries.clone()))]);
+                event.log_level.is_some() && log_level(&alone) == event.log_level
+            }
+            "emf-uri" if NAMESPACES.contains(&namespace.as_str()) => {
+                value.as_text() == event.emf_uri.as_deref()
+            }
+            "name" if namespace == STANDARD => value.as_text() == event.name.as_deref(),
+            "ns" if namespace == STANDARD => value.as_text() == event.namespace.as_deref(),
+            _ => false,
+        };
+        entries.iter().all(is_said)
+    };
+    event.attributes.iter().all(is_known)
+}
+
+/// Whether the attributes of a field class say nothing but the base that it is shown in.
+pub(super) fn say_no_more_than_class(class: &FieldClass) -> bool {
+    let base = class.integer().map(|integer| Value::Integer(integer.preferred_base.radix().into()));
+    class.attributes.iter().all(|(namespace, value)| {
+        let Value::Map(entries) = value else { return false };
+        namespace == STANDARD
+            && entries.iter().all(|(name, value)| name == "base" && Some(value) == base.as_ref())
+    })
+}

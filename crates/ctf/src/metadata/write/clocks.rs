@@ -1,0 +1,52 @@
+//! What dialects call clocks, and how they tell them apart.
+
+use std::collections::HashSet;
+
+use ichnos_model::{ClockClass, Uuid};
+
+use super::unsupported::Refusals;
+
+/// What other classes call the clock classes: their ids, or, in the dialects that know no other, their names.
+pub(super) fn keys(clocks: &[ClockClass], by_name: bool, refusals: &mut Refusals) -> Vec<String> {
+    let mut known = HashSet::new();
+    let mut keys = Vec::with_capacity(clocks.len());
+    for clock in clocks {
+        let name = clock.name.as_ref().filter(|_| by_name);
+        let key = name.unwrap_or(&clock.id);
+        refusals.within(format!("clock class `{}`", clock.id), |refusals| {
+            refusals.refuse_if(!known.insert(key), "a name that two clock classes have");
+        });
+        keys.push(key.clone());
+    }
+    keys
+}
+
+/// The UID of a clock class in the dialect that has no UUIDs of clocks: the UUID takes its place.
+pub(super) fn uid(clock: &ClockClass, refusals: &mut Refusals) -> Option<String> {
+    let uuid = clock.uuid.map(|uuid| uuid.hyphenated().to_string());
+    if let (Some(uid), Some(uuid)) = (&clock.uid, &uuid)
+        && uid != uuid
+    {
+        refusals.refuse("a UUID of a clock class beside another UID");
+    }
+    clock.uid.clone().or(uuid)
+}
+
+/// The UUID of a clock class in the dialects that have no UIDs: one that is a UUID takes its place.
+pub(super) fn uuid(clock: &ClockClass, refusals: &mut Refusals) -> Option<Uuid> {
+    let Some(uid) = &clock.uid else { return clock.uuid };
+    let of_uid = Uuid::try_parse(uid).ok().filter(|uuid| uuid.hyphenated().to_string() == *uid);
+    let is_right = of_uid.is_some_and(|uuid| clock.uuid.is_none_or(|other| other == uuid));
+    refusals.refuse_if(!is_right, "a UID of a clock class that is not its UUID");
+    clock.uuid.or(of_uid)
+}
+
+/// The offset with less cycles than a second has.
+pub(super) fn offset(clock: &ClockClass, refusals: &mut Refusals) -> (i64, u64) {
+    let frequency = clock.frequency.max(1);
+    refusals.refuse_if(clock.frequency == 0, "a clock that stands still");
+    let whole = i128::from(clock.offset_seconds) + i128::from(clock.offset_cycles / frequency);
+    let seconds = i64::try_from(whole);
+    refusals.refuse_if(seconds.is_err(), "an offset of a clock that does not fit 64 bits of seconds");
+    (seconds.unwrap_or(clock.offset_seconds), clock.offset_cycles % frequency)
+}

@@ -1,0 +1,446 @@
+//! Field classes of PROP-2.0 and SPEC-2.0.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, DisplayBase, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, LocationStep,
+    Mappings, Member, RangeSet, Role, Scope, StringEncoding, StringLength, Value, VariableLengthValue,
+    VariantOption, WideRange,
+};
+
+use super::json::{self, Object};
+use super::places::{Place, Roots};
+use super::ranges::{self, Bounds};
+use super::sizes::Sizes;
+use super::unsupported::Refusals;
+use crate::metadata::json::roles;
+use crate::metadata::json::vocabulary::Vocabulary;
+
+/// The media type of BLOBs that name none (CTF2-SPEC-2.0, "Static-length BLOB field class").
+pub(super) const ANY_BYTES: &str = "application/octet-stream";
+
+/// Writes field classes.
+pub(super) struct ClassWriter<'c> {
+    pub(super) vocabulary: Vocabulary,
+    pub(super) refusals: Refusals,
+    pub(super) sizes: Sizes,
+    /// The clock that timestamps of the data stream class are about.
+    pub(super) default_clock: Option<u16>,
+    /// How many classes may still be looked at to follow locations.
+    pub(super) visits: u64,
+    /// Names of the aliases that shared classes have.
+    aliases: HashMap<*const FieldClass, String>,
+    /// Fragments of aliases that are not written yet.
+    pub(super) new_aliases: Vec<(String, Value)>,
+    place: Place<'c>,
+}
+
+impl<'c> ClassWriter<'c> {
+    pub(super) fn new(vocabulary: Vocabulary, sizes: Sizes, refusals: Refusals, visits: u64) -> Self {
+        Self {
+            vocabulary,
+            refusals,
+            sizes,
+            default_clock: None,
+            visits,
+            aliases: HashMap::new(),
+            new_aliases: Vec::new(),
+            place: Place::new(Scope::PacketHeader, [None; 6]),
+        }
+    }
+
+    /// The class of a root field.
+    pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) -> Value {
+        self.place = Place::new(scope, roots);
+        self.refusals.enter(scope.name());
+        let is_structure = matches!(class.kind, FieldKind::Structure { .. });
+        self.refusals.refuse_if(!is_structure, "a root field that is not a structure");
+        let value = self.class(class);
+        self.refusals.leave();
+        value
+    }
+
+    /// A field class: an object, or the name of an alias.
+    fn class(&mut self, class: &'c Arc<FieldClass>) -> Value {
+        if self.vocabulary == Vocabulary::Prop2 || !self.sizes.is_shared(class) {
+            return self.object(class);
+        }
+        let key = Arc::as_ptr(class);
+        if let Some(name) = self.aliases.get(&key) {
+            return json::text(name);
+        }
+        let object = self.object(class);
+        let name = format!("class-{}", self.aliases.len() + 1);
+        self.aliases.insert(key, name.clone());
+        self.new_aliases.push((name.clone(), object));
+        Value::Text(name)
+    }
+
+    fn object(&mut self, class: &'c FieldClass) -> Value {
+        let mut object = Object::default();
+        let is_uuid = class.roles.has(Role::MetadataStreamUuid) && is_bytes_of_uuid(class);
+        if is_uuid {
+            // CTF 1.8 and PROP-1.0 have an array of bytes there.
+            object.set("type", "static-length-blob");
+            object.set("length", 16u64);
+        } else {
+            self.kind(class, &mut object);
+        }
+        self.roles(class, &mut object);
+        object
+            .set_some(self.vocabulary.attributes(), json::attributes(&class.attributes, &mut self.refusals));
+        object.finish()
+    }
+
+    fn is_spec2(&self) -> bool {
+        self.vocabulary == Vocabulary::Spec2
+    }
+
+    fn refuse(&mut self, what: impl Into<String>) {
+        self.refusals.refuse(what);
+    }
+
+    fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
+        match &class.kind {
+            FieldKind::BitArray(bits) => self.bits("fixed-length-bit-array", *bits, object),
+            FieldKind::BitMap { bits, flags } => {
+                if !self.is_spec2() {
+                    return self.refuse("a bit map");
+                }
+                self.bits("fixed-length-bit-map", *bits, object);
+                self.refusals.refuse_if(flags.is_empty(), "a bit map without flags");
+                let flags = self.mappings(flags, &[], "flag");
+                object.set("flags", flags);
+            }
+            FieldKind::Boolean(bits) => self.bits("fixed-length-boolean", *bits, object),
+            FieldKind::Integer { bits, integer } => {
+                self.bits(self.integer_type(true, integer), *bits, object);
+                self.integer(integer, object);
+            }
+            FieldKind::Float(bits) => self.bits("fixed-length-floating-point-number", *bits, object),
+            FieldKind::VariableLength { value, alignment } => {
+                self.bytes_alignment(*alignment);
+                match value {
+                    VariableLengthValue::BitArray if !self.is_spec2() => {
+                        object.set("type", "variable-length-bit-array");
+                    }
+                    VariableLengthValue::BitArray => self.refuse("a variable-length bit array"),
+                    VariableLengthValue::Boolean => self.refuse("a variable-length boolean"),
+                    VariableLengthValue::Integer(integer) => {
+                        object.set("type", self.integer_type(false, integer));
+                        self.integer(integer, object);
+                    }
+                }
+            }
+            FieldKind::String { encoding, length, alignment } => {
+                self.bytes_alignment(*alignment);
+                self.string(*encoding, length, object);
+            }
+            FieldKind::Blob { length, media_type, alignment } => {
+                self.bytes_alignment(*alignment);
+                self.length("blob", length, object);
+                object.set_unless("media-type", media_type.as_str(), ANY_BYTES);
+            }
+            FieldKind::Guid { .. } => self.refuse("a GUID"),
+            FieldKind::Structure { members, minimum_alignment } => {
+                object.set("type", "structure");
+                object.set_unless("minimum-alignment", *minimum_alignment, 1);
+                let members = self.members(members);
+                object.set_some(self.vocabulary.members(), members);
+            }
+            FieldKind::Array { element, length, minimum_alignment, .. } => {
+                self.length("array", length, object);
+                self.array_alignment(class, element, *minimum_alignment, object);
+                self.refusals.enter("element");
+                let element = self.class(element);
+                self.refusals.leave();
+                object.set("element-field-class", element);
+            }
+            FieldKind::Optional { field, selector, ranges } => {
+                object.set("type", "optional");
+                self.location("selector-field-location", selector, object);
+                if let Some(ranges) = ranges {
+                    let ranges = self.range_set(ranges);
+                    object.set("selector-field-ranges", ranges);
+                }
+                let field = self.class(field);
+                object.set("field-class", field);
+            }
+            FieldKind::Variant { options, selector, alignment } => {
+                object.set("type", "variant");
+                self.refusals.refuse_if(*alignment != 1, "an alignment of a variant");
+                self.location("selector-field-location", selector, object);
+                let options = self.options(options);
+                object.set("options", options);
+            }
+            FieldKind::Union { .. } => self.refuse("a union"),
+            FieldKind::Null { .. } => self.refuse("a null field"),
+            FieldKind::Padding(_) => self.refuse("padding"),
+            _ => self.refuse(format!("a {}", class.describe())),
+        }
+    }
+
+    /// The name of the type of an integer. PROP-2.0 has types of their own for enumerations.
+    fn integer_type(&self, is_fixed: bool, integer: &IntegerProperties) -> &'static str {
+        let is_enumeration = !self.is_spec2() && integer.mappings.is_some();
+        match (is_fixed, integer.signed, is_enumeration) {
+            (true, false, false) => "fixed-length-unsigned-integer",
+            (true, true, false) => "fixed-length-signed-integer",
+            (true, false, true) => "fixed-length-unsigned-enumeration",
+            (true, true, true) => "fixed-length-signed-enumeration",
+            (false, false, false) => "variable-length-unsigned-integer",
+            (false, true, false) => "variable-length-signed-integer",
+            (false, false, true) => "variable-length-unsigned-enumeration",
+            (false, true, true) => "variable-length-signed-enumeration",
+        }
+    }
+
+    fn bits(&mut self, name: &str, bits: BitField, object: &mut Object) {
+        object.set("type", name);
+        object.set("length", bits.length);
+        object.set("byte-order", bits.byte_order.name());
+        if bits.is_reversed() {
+            match self.vocabulary {
+                Vocabulary::Spec2 => object.set("bit-order", bits.bit_order.name()),
+                Vocabulary::Prop2 => self.refuse(format!(
+                    "the bit order {} of a {} field",
+                    bits.bit_order.name(),
+                    bits.byte_order.name()
+                )),
+            }
+        }
+        object.set_unless("alignment", bits.alignment, 1);
+    }
+
+    fn bytes_alignment(&mut self, alignment: u64) {
+        if alignment != 8 {
+            self.refuse(format!("the alignment {alignment} of a field of whole bytes, which is always 8"));
+        }
+    }
+
+    fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
+        if integer.preferred_base != DisplayBase::Decimal {
+            object.set("preferred-display-base", u64::from(integer.preferred_base.radix()));
+        }
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        if let Some(mappings) = &integer.mappings {
+            if !self.is_spec2() {
+                self.refusals.refuse_if(mappings.is_empty(), "an enumeration without labels");
+            }
+            let mappings = self.mappings(mappings, integer.wide_ranges(), "mapping");
+            object.set("mappings", mappings);
+        }
+    }
+
+    fn mappings(&mut self, mappings: &Mappings, wide: &[WideRange], what: &str) -> Value {
+        let mut object = Object::default();
+        let refusals = &mut self.refusals;
+        ranges::each(mappings, wide, what, refusals, |name, bounds, refusals| {
+            refusals.refuse_if(bounds.is_empty(), "a name without values");
+            object.set(name, Value::Array(bounds.iter().map(Bounds::to_pair).collect()));
+        });
+        object.finish()
+    }
+
+    fn range_set(&mut self, ranges: &RangeSet) -> Value {
+        self.refusals.refuse_if(ranges.0.is_empty(), "no value of the selector");
+        let pair = |range: &ichnos_model::IntegerRange| Bounds::Narrow(range.lower, range.upper).to_pair();
+        Value::Array(ranges.0.iter().map(pair).collect())
+    }
+
+    fn string(&mut self, encoding: StringEncoding, length: &'c StringLength, object: &mut Object) {
+        match length {
+            StringLength::NullTerminated => object.set("type", "null-terminated-string"),
+            StringLength::Static(length) => {
+                object.set("type", "static-length-string");
+                object.set("length", *length);
+            }
+            StringLength::Dynamic(location) => {
+                object.set("type", "dynamic-length-string");
+                self.location("length-field-location", location, object);
+            }
+            StringLength::Prefixed { .. } => self.refuse("a length-prefixed string"),
+        }
+        if encoding != StringEncoding::Utf8 {
+            match self.vocabulary {
+                Vocabulary::Spec2 => object.set("encoding", encoding.name()),
+                Vocabulary::Prop2 => self.refuse(format!("the encoding {}", encoding.name())),
+            }
+        }
+    }
+
+    fn length(&mut self, kind: &str, length: &'c Length, object: &mut Object) {
+        match length {
+            Length::Static(length) => {
+                object.set("type", format!("static-length-{kind}").as_str());
+                object.set("length", *length);
+            }
+            Length::Dynamic(location) => {
+                object.set("type", format!("dynamic-length-{kind}").as_str());
+                self.location("length-field-location", location, object);
+            }
+        }
+    }
+
+    /// Arrays are aligned at least like their elements here.
+    fn array_alignment(
+        &mut self,
+        class: &FieldClass,
+        element: &FieldClass,
+        minimum: u64,
+        object: &mut Object,
+    ) {
+        let own = class.alignment();
+        let of_element = element.alignment();
+        let refused = match self.vocabulary {
+            Vocabulary::Spec2 => {
+                object.set_unless("minimum-alignment", minimum, 1);
+                own != of_element.max(minimum)
+            }
+            Vocabulary::Prop2 => own != of_element,
+        };
+        if refused {
+            self.refuse(format!(
+                "the alignment {own} of an array of elements that are aligned to {of_element}"
+            ));
+        }
+    }
+
+    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) {
+        if let Some(location) = self.field_location(location) {
+            object.set(name, location);
+        }
+    }
+
+    fn field_location(&mut self, location: &FieldLocation) -> Option<Value> {
+        if location.is_of_values() {
+            self.refuse("a field that values alone describe: nothing in the data says how many there are");
+            return None;
+        }
+        let Some(target) = self.place.find(location, &mut self.visits) else {
+            self.refuse(format!("the field location {location}, which leads to no field"));
+            return None;
+        };
+        if target.members.is_empty() {
+            self.refuse("the location of a root field itself");
+            return None;
+        }
+        if location.any_option && (!target.fits_all || !agree(&target.classes)) {
+            self.refuse(format!("the field location {location}, which fits only some options of a variant"));
+        }
+        let names = target.members.iter().map(|member| json::text(&member.name));
+        Some(match self.vocabulary {
+            Vocabulary::Prop2 => {
+                Value::Array(std::iter::once(json::text(target.scope.name())).chain(names).collect())
+            }
+            Vocabulary::Spec2 => {
+                let mut object = Object::default();
+                let path = match location.origin {
+                    Some(origin) => {
+                        object.set("origin", origin.name());
+                        names.collect()
+                    }
+                    None => relative(location, &target.members),
+                };
+                object.set("path", Value::Array(path));
+                object.finish()
+            }
+        })
+    }
+
+    fn members(&mut self, members: &'c [Member]) -> Option<Value> {
+        if members.is_empty() {
+            return None;
+        }
+        self.place.enter_structure(members);
+        let mut values = Vec::with_capacity(members.len());
+        for member in members {
+            self.refusals.enter(format!("member `{}`", member.name));
+            self.place.enter_member(member);
+            let mut object = Object::default();
+            object.set("name", &member.name);
+            let class = self.class(&member.class);
+            object.set("field-class", class);
+            let attributes = json::attributes(&member.attributes, &mut self.refusals);
+            object.set_some(self.vocabulary.attributes(), attributes);
+            values.push(object.finish());
+            self.place.leave_member();
+            self.refusals.leave();
+        }
+        self.place.leave_structure();
+        Some(Value::Array(values))
+    }
+
+    fn options(&mut self, options: &'c [VariantOption]) -> Value {
+        self.refusals.refuse_if(options.is_empty(), "a variant without options");
+        let mut values = Vec::with_capacity(options.len());
+        for (index, option) in options.iter().enumerate() {
+            self.refusals.enter(match &option.name {
+                Some(name) => format!("option `{name}`"),
+                None => format!("option {}", index + 1),
+            });
+            let mut object = Object::default();
+            object.set_some("name", option.name.as_ref());
+            let ranges = self.range_set(&option.ranges);
+            object.set("selector-field-ranges", ranges);
+            let class = self.class(&option.class);
+            object.set("field-class", class);
+            let attributes = json::attributes(&option.attributes, &mut self.refusals);
+            object.set_some(self.vocabulary.attributes(), attributes);
+            values.push(object.finish());
+            self.refusals.leave();
+        }
+        Value::Array(values)
+    }
+
+    fn roles(&mut self, class: &FieldClass, object: &mut Object) {
+        if !class.clock_updates().is_empty() {
+            self.refuse("a field that brings several clocks up to date");
+        }
+        let mut names = Vec::new();
+        for role in class.roles.iter() {
+            let is_timestamp = matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
+            if is_timestamp && class.roles.clock.is_some_and(|clock| Some(clock) != self.default_clock) {
+                self.refuse("a timestamp of another clock than the default one of the data stream class");
+                continue;
+            }
+            match roles::name_of(role, self.place.scope, self.vocabulary) {
+                Some(name) => names.push(json::text(name)),
+                None => self.refuse(format!("the role {role} in the {}", self.place.scope)),
+            }
+        }
+        if !names.is_empty() {
+            object.set("roles", Value::Array(names));
+        }
+    }
+}
+
+/// A relative location with the names that members have.
+fn relative(location: &FieldLocation, members: &[&Member]) -> Vec<Value> {
+    let names = location.path.iter().filter(|step| matches!(step, LocationStep::Member(_))).count();
+    let mut rest = members.iter().skip(members.len().saturating_sub(names));
+    let is_plain = location.path.iter().skip_while(|step| **step == LocationStep::Parent);
+    let is_plain = is_plain.into_iter().all(|step| *step != LocationStep::Parent);
+    let step = |step: &LocationStep| match step {
+        LocationStep::Parent => Value::Null,
+        // Between steps to parents, names stay as they are.
+        LocationStep::Member(name) if !is_plain => json::text(name),
+        LocationStep::Member(name) => rest.next().map_or_else(|| json::text(name), |it| json::text(&it.name)),
+    };
+    location.path.iter().map(step).collect()
+}
+
+/// Whether it does not matter which of several fields is the one that is needed.
+pub(super) fn agree(classes: &[&FieldClass]) -> bool {
+    let mut mappings = classes.iter().map(|class| class.integer().map(|integer| &integer.mappings));
+    let first = mappings.next();
+    mappings.all(|other| Some(other) == first)
+}
+
+/// Whether a class is that of the 16 bytes of a UUID, as CTF 1.8 and PROP-1.0 write them, which lie like a BLOB.
+pub(super) fn is_bytes_of_uuid(class: &FieldClass) -> bool {
+    let FieldKind::Array { element, length: Length::Static(16), .. } = &class.kind else { return false };
+    let FieldKind::Integer { bits, .. } = &element.kind else { return false };
+    bits.length == 8 && class.alignment() == 8 && bits.alignment <= 8 && element.attributes.is_empty()
+}

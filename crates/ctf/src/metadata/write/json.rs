@@ -1,0 +1,267 @@
+//! Writes JSON: indented, lists of plain values on one line, properties in the order they were added.
+
+use std::collections::HashSet;
+use std::fmt::Write as _;
+
+use ichnos_model::{Attributes, Value};
+
+use super::unsupported::Refusals;
+
+/// How deep the values of attributes may nest: what reads them refuses more by default.
+const DEEPEST: u32 = 128;
+
+/// An object whose properties are added one after the other.
+#[derive(Debug, Default)]
+pub(super) struct Object(Vec<(String, Value)>);
+
+impl Object {
+    /// Adds a property.
+    pub(super) fn set(&mut self, name: &str, value: impl Into<Property>) {
+        self.0.push((name.to_owned(), value.into().0));
+    }
+
+    /// Adds a property if there is a value.
+    pub(super) fn set_some(&mut self, name: &str, value: Option<impl Into<Property>>) {
+        if let Some(value) = value {
+            self.set(name, value);
+        }
+    }
+
+    /// Adds a property unless the value is what stands for its absence.
+    pub(super) fn set_unless<T: Into<Property> + PartialEq>(&mut self, name: &str, value: T, absent: T) {
+        if value != absent {
+            self.set(name, value);
+        }
+    }
+
+    /// The object.
+    pub(super) fn finish(self) -> Value {
+        Value::Map(self.0)
+    }
+}
+
+/// What can be the value of a property.
+pub(super) struct Property(Value);
+
+impl From<Value> for Property {
+    fn from(value: Value) -> Self {
+        Self(value)
+    }
+}
+
+impl From<&str> for Property {
+    fn from(text: &str) -> Self {
+        Self(Value::Text(text.to_owned()))
+    }
+}
+
+impl From<&String> for Property {
+    fn from(text: &String) -> Self {
+        Self(Value::Text(text.clone()))
+    }
+}
+
+impl From<bool> for Property {
+    fn from(value: bool) -> Self {
+        Self(Value::Boolean(value))
+    }
+}
+
+impl From<i64> for Property {
+    fn from(value: i64) -> Self {
+        Self(Value::Integer(value.into()))
+    }
+}
+
+impl From<u64> for Property {
+    fn from(value: u64) -> Self {
+        Self(Value::Integer(value.into()))
+    }
+}
+
+impl From<u128> for Property {
+    fn from(value: u128) -> Self {
+        Self(match i128::try_from(value) {
+            Ok(value) => Value::Integer(value),
+            Err(_) => Value::Number(value.to_string()),
+        })
+    }
+}
+
+/// A text as a value.
+pub(super) fn text(text: &str) -> Value {
+    Value::Text(text.to_owned())
+}
+
+/// The object that attributes are; None: there are none.
+pub(super) fn attributes(attributes: &Attributes, refusals: &mut Refusals) -> Option<Value> {
+    if attributes.is_empty() {
+        return None;
+    }
+    let mut names = HashSet::new();
+    for (name, value) in attributes {
+        refusals.within(format!("attributes `{name}`"), |refusals| {
+            refusals.refuse_if(!names.insert(name), "a namespace that occurs twice");
+            check(value, 0, refusals);
+        });
+    }
+    Some(Value::Map(attributes.entries().to_vec()))
+}
+
+/// Refuses what is no JSON.
+pub(super) fn check(value: &Value, depth: u32, refusals: &mut Refusals) {
+    if depth >= DEEPEST {
+        return refusals.refuse(format!("values that nest deeper than {DEEPEST} levels"));
+    }
+    match value {
+        Value::Number(digits) => refusals.refuse_if(!is_number(digits), "a number that is none"),
+        Value::Array(values) => values.iter().for_each(|value| check(value, depth + 1, refusals)),
+        Value::Map(entries) => entries.iter().for_each(|(_, value)| check(value, depth + 1, refusals)),
+        Value::Null | Value::Boolean(_) | Value::Integer(_) | Value::Text(_) => {}
+    }
+}
+
+/// Whether a text is a number of JSON (RFC 8259, section 6).
+pub(super) fn is_number(text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (text, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    let whole = whole.strip_prefix('-').unwrap_or(whole);
+    digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(digits)
+        && exponent.is_none_or(|exponent| digits(exponent.strip_prefix(['+', '-']).unwrap_or(exponent)))
+}
+
+/// Appends a value that begins after `indent` steps of indentation.
+pub(super) fn write(out: &mut String, value: &Value, indent: usize) {
+    match value {
+        Value::Null => out.push_str("null"),
+        Value::Boolean(value) => out.push_str(if *value { "true" } else { "false" }),
+        Value::Integer(value) => {
+            // Cannot fail: it is written to a text.
+            let _ = write!(out, "{value}");
+        }
+        Value::Number(digits) => out.push_str(digits),
+        Value::Text(text) => write_text(out, text),
+        Value::Array(values) => {
+            let is_short = is_line(value);
+            list(out, ['[', ']'], values.iter(), indent, is_short, |out, value, indent| {
+                write(out, value, indent);
+            });
+        }
+        Value::Map(entries) => {
+            let is_short = is_line(value);
+            list(out, ['{', '}'], entries.iter(), indent, is_short, |out, (name, value), indent| {
+                write_text(out, name);
+                out.push_str(": ");
+                write(out, value, indent);
+            });
+        }
+    }
+}
+
+/// Whether a value is written on one line: plain values, lists of them, pairs of them in lists, and objects of
+/// up to two plain values.
+fn is_line(value: &Value) -> bool {
+    let is_plain = |value: &Value| !matches!(value, Value::Array(_) | Value::Map(_));
+    let is_list = |value: &Value| {
+        matches!(value, Value::Array(values) if values.iter().all(is_plain)) || is_plain(value)
+    };
+    match value {
+        Value::Array(values) => values.iter().all(is_list),
+        Value::Map(entries) => entries.len() <= 2 && entries.iter().all(|(_, value)| is_list(value)),
+        _ => true,
+    }
+}
+
+fn list<T>(
+    out: &mut String,
+    [open, close]: [char; 2],
+    values: impl ExactSizeIterator<Item = T>,
+    indent: usize,
+    is_short: bool,
+    write: impl Fn(&mut String, T, usize),
+) {
+    out.push(open);
+    let is_empty = values.len() == 0;
+    for (index, value) in values.enumerate() {
+        if index > 0 {
+            out.push(',');
+        }
+        match (is_short, index) {
+            (false, _) => new_line(out, indent + 1),
+            (true, 0) => {}
+            (true, _) => out.push(' '),
+        }
+        write(out, value, indent + 1);
+    }
+    if !is_short && !is_empty {
+        new_line(out, indent);
+    }
+    out.push(close);
+}
+
+fn new_line(out: &mut String, indent: usize) {
+    out.push('\n');
+    out.extend(std::iter::repeat_n("  ", indent));
+}
+
+fn write_text(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            // Besides what JSON demands: what terminals act on, and what some readers take for line ends.
+            '\0'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{2028}' | '\u{2029}' => {
+                // Cannot fail: it is written to a text.
+                let _ = write!(out, "\\u{:04x}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_those_of_json() {
+        for text in
+            ["0", "-0", "10", "1.5", "-1.50e+3", "2E9", "1e-9", "340282366920938463463374607431768211456"]
+        {
+            assert!(is_number(text), "{text}");
+        }
+        for text in ["", "-", "01", "1.", ".5", "1e", "1e+", "+1", "0x1", "1 ", "NaN", "1,0", "\"1\""] {
+            assert!(!is_number(text), "{text}");
+        }
+    }
+
+    #[test]
+    fn texts_are_escaped_and_values_indented() {
+        let mut object = Object::default();
+        object.set("a\"b", "x\\\u{0}\u{1f}\u{7f}\u{ffff}\u{10ffff}/\n");
+        object.set("list", Value::Array(vec![Value::Integer(1), Value::Array(vec![Value::Null])]));
+        object.set("maps", Value::Array(vec![Value::Map(vec![])]));
+        object.set("big", u128::MAX);
+        let mut out = String::new();
+        write(&mut out, &object.finish(), 0);
+        assert_eq!(
+            out,
+            "{\n  \"a\\\"b\": \"x\\\\\\u0000\\u001f\\u007f\u{ffff}\u{10ffff}/\\n\",\n  \"list\": [1, [null]],\n  \
+             \"maps\": [\n    {}\n  ],\n  \"big\": 340282366920938463463374607431768211455\n}"
+        );
+    }
+}

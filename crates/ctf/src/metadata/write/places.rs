@@ -1,0 +1,176 @@
+//! Finds what field locations lead to: dialects spell the way there differently.
+
+use ichnos_model::{FieldClass, FieldKind, FieldLocation, LocationStep, Member, Scope};
+
+/// The classes of the root fields, by scope.
+pub(super) type Roots<'c> = [Option<&'c FieldClass>; 6];
+
+/// A structure or union whose members are being written.
+struct Frame<'c> {
+    members: &'c [Member],
+    /// How many members lead to it from the root field.
+    depth: usize,
+}
+
+/// Where in a root field the writer is.
+pub(super) struct Place<'c> {
+    /// The scope.
+    pub(super) scope: Scope,
+    /// Classes of this and the other scopes.
+    pub(super) roots: Roots<'c>,
+    frames: Vec<Frame<'c>>,
+    path: Vec<&'c Member>,
+}
+
+/// What a location leads to.
+pub(super) struct Target<'c> {
+    /// The scope it lies in.
+    pub(super) scope: Scope,
+    /// The members that lead to it from the root field on.
+    pub(super) members: Vec<&'c Member>,
+    /// How many of them lead to the structure around the field that has the location, if it is in the same one.
+    pub(super) shared: Option<usize>,
+    /// The classes of the fields that may be there: several if the way leads through variants.
+    pub(super) classes: Vec<&'c FieldClass>,
+    /// Whether the way leads to a field whatever the variants on it select.
+    pub(super) fits_all: bool,
+}
+
+impl<'c> Place<'c> {
+    /// At a root field.
+    pub(super) fn new(scope: Scope, roots: Roots<'c>) -> Self {
+        Self { scope, roots, frames: Vec::new(), path: Vec::new() }
+    }
+
+    /// Whether the members of the root field itself are being written.
+    pub(super) fn is_direct(&self) -> bool {
+        self.frames.len() == 1
+    }
+
+    /// Enters a structure or a union.
+    pub(super) fn enter_structure(&mut self, members: &'c [Member]) {
+        self.frames.push(Frame { members, depth: self.path.len() });
+    }
+
+    /// Leaves what was entered last.
+    pub(super) fn leave_structure(&mut self) {
+        self.frames.pop();
+    }
+
+    /// Enters a member of the structure that was entered last.
+    pub(super) fn enter_member(&mut self, member: &'c Member) {
+        self.path.push(member);
+    }
+
+    /// Leaves the member.
+    pub(super) fn leave_member(&mut self) {
+        self.path.pop();
+    }
+
+    /// What a location leads to. None: nothing, or to fields whose names on the way differ. `visits` is how many
+    /// more classes may be looked at.
+    pub(super) fn find(&self, location: &FieldLocation, visits: &mut u64) -> Option<Target<'c>> {
+        let innermost = self.frames.last().map(|frame| frame.depth);
+        let mut level = self.frames.len().checked_sub(1);
+        let mut names: Vec<&str> = Vec::new();
+        for step in &location.path {
+            match step {
+                LocationStep::Member(name) => names.push(name),
+                LocationStep::Parent if names.pop().is_some() => {}
+                LocationStep::Parent if location.origin.is_none() => level = level?.checked_sub(1),
+                LocationStep::Parent => return None,
+            }
+        }
+        let found = match location.origin {
+            None => self.within(level?, &names, visits),
+            Some(scope) if scope == self.scope => {
+                // The way leaves what is being written at the deepest structure around that it leads through.
+                let around = (0..self.frames.len()).rev().find_map(|level| {
+                    let depth = self.frames.get(level)?.depth;
+                    let (head, rest) = names.split_at_checked(depth)?;
+                    let is_on_the_way =
+                        self.path.iter().zip(head).all(|(member, name)| member.is_called(name));
+                    if !is_on_the_way || rest.is_empty() {
+                        return None;
+                    }
+                    self.within(level, rest, visits)
+                });
+                around.or_else(|| self.in_root(scope, &names, visits))
+            }
+            Some(scope) => self.in_root(scope, &names, visits),
+        };
+        let mut target = found.filter(|_| *visits > 0)?;
+        let around = innermost.and_then(|depth| self.path.get(..depth))?;
+        let is_around = target.scope == self.scope
+            && target.members.len() == around.len() + 1
+            && around.iter().zip(&target.members).all(|(a, b)| std::ptr::eq(*a, *b));
+        target.shared = is_around.then_some(around.len());
+        Some(target)
+    }
+
+    fn within(&self, level: usize, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+        let frame = self.frames.get(level)?;
+        let mut found = follow_member(frame.members, names, visits)?;
+        let mut members = self.path.get(..frame.depth)?.to_vec();
+        members.append(&mut found.members);
+        Some(Target { scope: self.scope, members, ..found })
+    }
+
+    fn in_root(&self, scope: Scope, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+        let root = self.roots.get(scope as usize).copied().flatten()?;
+        Some(Target { scope, ..follow(root, names, visits)? })
+    }
+}
+
+fn follow_member<'c>(members: &'c [Member], names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+    let (first, rest) = names.split_first()?;
+    *visits = visits.saturating_sub(members.len() as u64 / 16);
+    let member = members.iter().find(|member| member.is_called(first))?;
+    let mut found = follow(&member.class, rest, visits)?;
+    found.members.insert(0, member);
+    Some(found)
+}
+
+/// Follows names into a class, through the elements of arrays, optionals and the options of variants.
+fn follow<'c>(class: &'c FieldClass, names: &[&str], visits: &mut u64) -> Option<Target<'c>> {
+    *visits = visits.checked_sub(1)?;
+    match &class.kind {
+        FieldKind::Array { element, .. } if !names.is_empty() => follow(element, names, visits),
+        FieldKind::Optional { field, .. } => follow(field, names, visits),
+        FieldKind::Variant { options, .. } => {
+            let mut all: Option<Target<'c>> = None;
+            let mut fits_all = true;
+            for option in options {
+                let Some(found) = follow(&option.class, names, visits) else {
+                    fits_all = false;
+                    continue;
+                };
+                match &mut all {
+                    None => all = Some(found),
+                    Some(all) => {
+                        let spelled = |target: &Target<'c>| -> Vec<bool> {
+                            target.members.iter().map(|member| member.has_underscore).collect()
+                        };
+                        if spelled(all) != spelled(&found) {
+                            return None;
+                        }
+                        all.fits_all &= found.fits_all;
+                        all.classes.extend(found.classes);
+                    }
+                }
+            }
+            all.map(|all| Target { fits_all: all.fits_all && fits_all, ..all })
+        }
+        FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } if !names.is_empty() => {
+            follow_member(members, names, visits)
+        }
+        _ if names.is_empty() => Some(Target {
+            scope: Scope::PacketHeader,
+            members: Vec::new(),
+            shared: None,
+            classes: vec![class],
+            fits_all: true,
+        }),
+        _ => None,
+    }
+}

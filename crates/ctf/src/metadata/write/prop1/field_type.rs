@@ -1,0 +1,348 @@
+//! Field types of PROP-1.0.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Mappings, Member,
+    Ranges, Role, Scope, StringEncoding, StringLength, Value, VariableLengthValue, VariantOption,
+};
+
+use crate::metadata::choices;
+use crate::metadata::json::SCOPES;
+use crate::metadata::write::field_class::ANY_BYTES;
+use crate::metadata::write::json::{self, Object};
+use crate::metadata::write::places::{Place, Roots, Target};
+use crate::metadata::write::ranges::{self, Bounds};
+use crate::metadata::write::sizes::Sizes;
+use crate::metadata::write::unsupported::Refusals;
+use crate::metadata::write::{attributes, range_lists_agree};
+
+/// Writes field types.
+pub(super) struct TypeWriter<'c> {
+    pub(super) refusals: Refusals,
+    pub(super) sizes: Sizes,
+    /// The byte order of what names none.
+    pub(super) byte_order: Option<ByteOrder>,
+    /// How many classes may still be looked at to follow locations.
+    pub(super) visits: u64,
+    /// Fragments of aliases that are not written yet.
+    pub(super) new_aliases: Vec<(String, Value)>,
+    aliases: HashMap<*const FieldClass, String>,
+    place: Place<'c>,
+}
+
+impl<'c> TypeWriter<'c> {
+    pub(super) fn new(byte_order: Option<ByteOrder>, sizes: Sizes, refusals: Refusals, visits: u64) -> Self {
+        Self {
+            refusals,
+            sizes,
+            byte_order,
+            visits,
+            new_aliases: Vec::new(),
+            aliases: HashMap::new(),
+            place: Place::new(Scope::PacketHeader, [None; 6]),
+        }
+    }
+
+    /// The type of a root field.
+    pub(super) fn root(&mut self, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) -> Value {
+        self.place = Place::new(scope, roots);
+        self.refusals.enter(scope.name());
+        let value = self.field_type(class);
+        self.refusals.leave();
+        value
+    }
+
+    /// A field type: an object, or the name of an alias. Locations are absolute here, so what is shared cannot have
+    /// relative ones.
+    fn field_type(&mut self, class: &'c Arc<FieldClass>) -> Value {
+        if !self.sizes.is_shared(class) || self.sizes.has_relative(class) {
+            return self.object(class);
+        }
+        let key = Arc::as_ptr(class);
+        if let Some(name) = self.aliases.get(&key) {
+            return json::text(name);
+        }
+        let object = self.object(class);
+        let name = format!("type-{}", self.aliases.len() + 1);
+        self.aliases.insert(key, name.clone());
+        self.new_aliases.push((name.clone(), object));
+        Value::Text(name)
+    }
+
+    fn object(&mut self, class: &'c FieldClass) -> Value {
+        let mut object = Object::default();
+        self.kind(class, &mut object);
+        let attributes = attributes::with_base(class, &mut self.refusals);
+        object.set_some("user-attrs", json::attributes(&attributes, &mut self.refusals));
+        object.finish()
+    }
+
+    fn refuse(&mut self, what: impl Into<String>) {
+        self.refusals.refuse(what);
+    }
+
+    fn kind(&mut self, class: &'c FieldClass, object: &mut Object) {
+        match &class.kind {
+            FieldKind::BitArray(bits) => self.bits("bitarray", *bits, object),
+            FieldKind::BitMap { .. } => self.refuse("a bit map"),
+            FieldKind::Boolean(bits) => self.bits("bool", *bits, object),
+            FieldKind::Integer { bits, integer } => {
+                let name = if integer.mappings.is_some() { "enum" } else { "int" };
+                self.bits(name, *bits, object);
+                self.integer(integer, object);
+            }
+            FieldKind::Float(bits) => self.bits("float", *bits, object),
+            FieldKind::VariableLength { value, alignment } => {
+                let name = match value {
+                    VariableLengthValue::BitArray => "varbitarray",
+                    VariableLengthValue::Boolean => "varbool",
+                    VariableLengthValue::Integer(integer) if integer.mappings.is_some() => "varenum",
+                    VariableLengthValue::Integer(_) => "varint",
+                };
+                object.set("field-type", name);
+                if let VariableLengthValue::Integer(integer) = value {
+                    self.integer(integer, object);
+                }
+                object.set_unless("alignment", *alignment, 8);
+            }
+            FieldKind::String { encoding, length, alignment } => {
+                if *encoding != StringEncoding::Utf8 {
+                    self.refuse(format!("the encoding {}", encoding.name()));
+                }
+                self.string(length, *alignment, object);
+            }
+            FieldKind::Blob { length: Length::Static(16), media_type, alignment }
+                if class.roles.has(Role::MetadataStreamUuid) =>
+            {
+                self.refusals.refuse_if(media_type != ANY_BYTES, "the media type of a BLOB");
+                self.bytes_of_uuid(*alignment, object);
+            }
+            FieldKind::Blob { .. } => self.refuse("a BLOB"),
+            FieldKind::Guid { .. } => self.refuse("a GUID"),
+            FieldKind::Structure { members, minimum_alignment } => {
+                object.set("field-type", "struct");
+                object.set_unless("alignment", *minimum_alignment, 1);
+                if !members.is_empty() {
+                    let fields = self.fields(members);
+                    object.set("fields", fields);
+                }
+            }
+            FieldKind::Union { members, alignment } => {
+                object.set("field-type", "union");
+                object.set_unless("alignment", *alignment, 1);
+                let fields = self.fields(members);
+                object.set("fields", fields);
+            }
+            FieldKind::Array { element, length, .. } => {
+                match length {
+                    Length::Static(length) => {
+                        object.set("field-type", "array");
+                        object.set("length", *length);
+                    }
+                    Length::Dynamic(location) => {
+                        object.set("field-type", "sequence");
+                        self.location("length", location, object);
+                    }
+                }
+                // Arrays are not aligned like their elements here, so this one says it itself.
+                object.set_unless("alignment", class.alignment(), 1);
+                self.refusals.enter("element");
+                let element = self.field_type(element);
+                self.refusals.leave();
+                object.set("element-field-type", element);
+            }
+            FieldKind::Variant { options, selector, alignment } => {
+                object.set("field-type", "variant");
+                object.set_unless("alignment", *alignment, 1);
+                let target = self.location("tag", selector, object);
+                let choices = self.choices(options, selector, target.as_ref());
+                object.set("choices", choices);
+            }
+            FieldKind::Null { alignment } => {
+                object.set("field-type", "null");
+                object.set_unless("alignment", *alignment, 1);
+            }
+            FieldKind::Optional { .. } => self.refuse("an optional"),
+            FieldKind::Padding(_) => self.refuse("padding"),
+            _ => self.refuse(format!("a {}", class.describe())),
+        }
+    }
+
+    fn bits(&mut self, name: &str, bits: BitField, object: &mut Object) {
+        object.set("field-type", name);
+        object.set("size", bits.length);
+        if Some(bits.byte_order) != self.byte_order {
+            object.set("byte-order", name_of(bits.byte_order));
+        }
+        if bits.is_reversed() {
+            let (bit_order, byte_order) = (bits.bit_order.name(), bits.byte_order.name());
+            self.refuse(format!("the bit order {bit_order} of a {byte_order} field"));
+        }
+        object.set_unless("alignment", bits.alignment, 1);
+    }
+
+    fn bytes_of_uuid(&mut self, alignment: u64, object: &mut Object) {
+        object.set("field-type", "array");
+        object.set("length", 16u64);
+        object.set_unless("alignment", alignment, 1);
+        let mut element = Object::default();
+        self.bits(
+            "int",
+            BitField::new(8, self.byte_order.unwrap_or(ByteOrder::LittleEndian), 8),
+            &mut element,
+        );
+        object.set("element-field-type", element.finish());
+    }
+
+    fn integer(&mut self, integer: &IntegerProperties, object: &mut Object) {
+        object.set_unless("signed", integer.signed, false);
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        let Some(mappings) = &integer.mappings else { return };
+        let mut members = Object::default();
+        let refusals = &mut self.refusals;
+        ranges::each(mappings, integer.wide_ranges(), "label", refusals, |name, bounds, _| {
+            members.set(name, Value::Array(bounds.iter().map(value_or_range).collect()));
+        });
+        object.set("members", members.finish());
+    }
+
+    fn string(&mut self, length: &'c StringLength, alignment: u64, object: &mut Object) {
+        let usual = match length {
+            StringLength::NullTerminated => {
+                object.set("field-type", "string");
+                8
+            }
+            StringLength::Static(length) => {
+                object.set("field-type", "textarray");
+                object.set("length", *length);
+                1
+            }
+            StringLength::Dynamic(location) => {
+                object.set("field-type", "textsequence");
+                self.location("length", location, object);
+                1
+            }
+            StringLength::Prefixed { .. } => return self.refuse("a length-prefixed string"),
+        };
+        object.set_unless("alignment", alignment, usual);
+    }
+
+    fn location(&mut self, name: &str, location: &FieldLocation, object: &mut Object) -> Option<Target<'c>> {
+        if location.is_of_values() {
+            self.refuse("a field that values alone describe: nothing in the data says how many there are");
+            return None;
+        }
+        let Some(target) = self.place.find(location, &mut self.visits) else {
+            self.refuse(format!("the field location {location}, which leads to no field"));
+            return None;
+        };
+        object.set(name, path(target.scope, target.members.iter().map(|member| member.name.as_str())));
+        Some(target)
+    }
+
+    fn fields(&mut self, members: &'c [Member]) -> Value {
+        self.place.enter_structure(members);
+        let mut fields = Vec::with_capacity(members.len());
+        for member in members {
+            self.refusals.enter(format!("field `{}`", member.name));
+            self.place.enter_member(member);
+            let class = self.field_type(&member.class);
+            let attributes = json::attributes(&member.attributes, &mut self.refusals);
+            fields.push(field(&member.name, class, attributes));
+            self.place.leave_member();
+            self.refusals.leave();
+        }
+        self.place.leave_structure();
+        Value::Array(fields)
+    }
+
+    /// Choices are selected by the labels of their names.
+    fn choices(
+        &mut self,
+        options: &'c [VariantOption],
+        selector: &FieldLocation,
+        target: Option<&Target<'c>>,
+    ) -> Value {
+        let tags = target.iter().flat_map(|target| &target.classes).filter_map(|class| mappings_of(class));
+        let names = || options.iter().filter_map(|option| option.name.as_deref());
+        let labels: Vec<HashMap<&str, Ranges<'_>>> =
+            tags.map(|mappings| choices::by_option(mappings, names())).collect();
+        let is_enumeration = match (target, selector.any_option) {
+            // One of several is enough.
+            (Some(_), true) => !labels.is_empty(),
+            (Some(target), false) => labels.len() == target.classes.len(),
+            (None, _) => true,
+        };
+        self.refusals.refuse_if(!is_enumeration, "a variant whose selector is not an enumeration");
+        let mut choices = Vec::with_capacity(options.len());
+        for option in options {
+            let name = option.name.as_deref().unwrap_or_default();
+            self.refusals.enter(format!("option `{name}`"));
+            self.refusals.refuse_if(option.name.is_none(), "an option without a name");
+            let mut found = labels.iter().map(|labels| labels.get(name));
+            let selects = |ranges: Option<&Ranges<'_>>| match ranges {
+                Some(ranges) => range_lists_agree(&ranges.to_set(), &option.ranges),
+                None => option.ranges.0.is_empty(),
+            };
+            let is_label = match selector.any_option {
+                true => selects(found.flatten().next()),
+                false => found.all(selects),
+            };
+            self.refusals.refuse_if(
+                is_enumeration && !is_label,
+                "an option that no label of the selector stands for, of its name and its values",
+            );
+            let class = self.field_type(&option.class);
+            let attributes = json::attributes(&option.attributes, &mut self.refusals);
+            choices.push(field(name, class, attributes));
+            self.refusals.leave();
+        }
+        Value::Array(choices)
+    }
+}
+
+/// A field of a structure or a union, or a choice of a variant.
+fn field(name: &str, class: Value, attributes: Option<Value>) -> Value {
+    let mut field = Object::default();
+    field.set("name", name);
+    field.set("field-type", class);
+    field.set_some("user-attrs", attributes);
+    field.finish()
+}
+
+/// An absolute path.
+pub(super) fn path<'n>(scope: Scope, names: impl Iterator<Item = &'n str>) -> Value {
+    let mut path = Object::default();
+    let name = SCOPES.iter().find(|(_, other)| *other == scope).map_or("", |(name, _)| *name);
+    path.set("scope", name);
+    path.set("path", Value::Array(names.map(json::text).collect()));
+    path.finish()
+}
+
+/// `be` or `le`.
+pub(super) const fn name_of(byte_order: ByteOrder) -> &'static str {
+    match byte_order {
+        ByteOrder::BigEndian => "be",
+        ByteOrder::LittleEndian => "le",
+    }
+}
+
+fn value_or_range(bounds: &Bounds) -> Value {
+    let [lower, upper] = match bounds {
+        Bounds::Narrow(lower, upper) => [Value::Integer(*lower), Value::Integer(*upper)],
+        Bounds::Wide(lower, upper) => [ranges::number(lower), ranges::number(upper)],
+    };
+    if lower == upper {
+        return lower;
+    }
+    let mut range = Object::default();
+    range.set("lower", lower);
+    range.set("upper", upper);
+    range.finish()
+}
+
+fn mappings_of(class: &FieldClass) -> Option<&Mappings> {
+    class.integer().and_then(|integer| integer.mappings.as_ref())
+}

@@ -1,0 +1,204 @@
+//! Fragments of PROP-1.0.
+
+mod field_type;
+mod tags;
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use ichnos_model::{
+    Attributes, ClockClass, ClockOrigin, DataStreamClass, EventRecordClass, FieldClass, Limits, Scope,
+    TraceClass, Value,
+};
+
+use self::field_type::TypeWriter;
+use self::tags::{Clocks, Tags};
+use super::json::{self, Object};
+use super::sizes::{Sizes, roots_of};
+use super::unsupported::{Refusals, Unsupported};
+use super::{attributes, clocks};
+
+/// Writes all of a trace class.
+pub(super) fn write(
+    trace: &TraceClass,
+    sizes: Sizes,
+    mut refusals: Refusals,
+    limits: &Limits,
+) -> Result<Value, Vec<Unsupported>> {
+    let clock_names = clocks::keys(&trace.clocks, true, &mut refusals);
+    let visits = limits.field_classes.saturating_mul(super::VISITS);
+    let mut writer = Writer {
+        trace,
+        clock_names,
+        header_clock: None,
+        types: TypeWriter::new(trace.default_byte_order, sizes, refusals, visits),
+        fragments: vec![json::text("CTF 2")],
+    };
+    // Tags of the packet header name clocks.
+    for (index, clock) in trace.clocks.iter().enumerate() {
+        writer.types.refusals.enter(format!("clock class `{}`", clock.id));
+        writer.clock_class(clock, index);
+        writer.types.refusals.leave();
+    }
+    writer.trace_class();
+    for stream in &trace.data_streams {
+        writer.types.refusals.enter(format!("data stream class {}", stream.id));
+        writer.data_stream_class(stream);
+        for event in &stream.event_records {
+            writer.types.refusals.enter(super::label_of(event));
+            writer.event_record_class(stream, event);
+            writer.types.refusals.leave();
+        }
+        writer.types.refusals.leave();
+    }
+    if writer.types.refusals.is_empty() {
+        Ok(Value::Array(writer.fragments))
+    } else {
+        Err(writer.types.refusals.into_unsupported())
+    }
+}
+
+struct Writer<'c> {
+    trace: &'c TraceClass,
+    clock_names: Vec<String>,
+    /// The clock of the first tag about the packet header.
+    header_clock: Option<u16>,
+    types: TypeWriter<'c>,
+    fragments: Vec<Value>,
+}
+
+/// A root field: the property that has its type, its scope, its class.
+type Root<'c> = (&'static str, Scope, &'c Option<Arc<FieldClass>>);
+
+impl<'c> Writer<'c> {
+    /// Adds a fragment, after those of the aliases that it uses.
+    fn add(&mut self, fragment: Object) {
+        for (name, class) in std::mem::take(&mut self.types.new_aliases) {
+            let mut alias = fragment_of("field-type-alias");
+            alias.set("name", &name);
+            alias.set("field-type", class);
+            self.fragments.push(alias.finish());
+        }
+        self.fragments.push(fragment.finish());
+    }
+
+    fn set_attributes(&mut self, fragment: &mut Object, attributes: &Attributes) {
+        fragment.set_some("user-attrs", json::attributes(attributes, &mut self.types.refusals));
+    }
+
+    /// Adds the types of root fields and their tags. Gives the clocks of the first tags that name one, by scope.
+    fn roots(
+        &mut self,
+        fields: &[Root<'c>],
+        stream: Option<&'c DataStreamClass>,
+        event: Option<&'c EventRecordClass>,
+        fragment: &mut Object,
+    ) -> [Option<u16>; 6] {
+        let roots = roots_of(self.trace, stream, event);
+        let mut all = Vec::new();
+        let mut clocks = [None; 6];
+        for (property, scope, class) in fields {
+            let Some(class) = class else { continue };
+            let value = self.types.root(class, *scope, roots);
+            fragment.set(property, value);
+            let default = stream.and_then(|stream| stream.default_clock);
+            let named = Clocks { names: &self.clock_names, default };
+            let Tags { values, first_clock } = tags::of_root(class, *scope, &named, &mut self.types.refusals);
+            all.extend(values);
+            if let Some(slot) = clocks.get_mut(*scope as usize) {
+                *slot = first_clock;
+            }
+        }
+        if !all.is_empty() {
+            fragment.set("tags", Value::Array(all));
+        }
+        clocks
+    }
+
+    fn trace_class(&mut self) {
+        let trace = self.trace;
+        let refusals = &mut self.types.refusals;
+        refusals.enter("trace class");
+        refusals.refuse_if(trace.namespace.is_some(), "a namespace");
+        refusals.refuse_if(trace.name.is_some(), "a name");
+        refusals.refuse_if(trace.uid.is_some(), "a UID");
+        refusals.refuse_if(!trace.environment.is_empty(), "an environment");
+        refusals.refuse_if(!trace.call_sites.is_empty(), "call sites");
+        let mut fragment = fragment_of("trace-class");
+        fragment.set_some("uuid", trace.uuid.map(|uuid| json::text(&uuid.hyphenated().to_string())));
+        fragment.set_some("default-byte-order", trace.default_byte_order.map(field_type::name_of));
+        let fields = [("packet-header-field-type", Scope::PacketHeader, &trace.packet_header)];
+        let [header_clock, ..] = self.roots(&fields, None, None, &mut fragment);
+        self.header_clock = header_clock;
+        self.set_attributes(&mut fragment, &trace.attributes);
+        self.types.refusals.leave();
+        self.add(fragment);
+    }
+
+    fn clock_class(&mut self, clock: &ClockClass, index: usize) {
+        let refusals = &mut self.types.refusals;
+        refusals.refuse_if(clock.namespace.is_some(), "a namespace of a clock class");
+        refusals.refuse_if(clock.description.is_some(), "the description of a clock");
+        refusals.refuse_if(clock.accuracy.is_some(), "the accuracy of a clock");
+        let is_named = matches!(clock.origin, ClockOrigin::Named { .. });
+        refusals.refuse_if(is_named, "a named origin of a clock");
+        let mut fragment = fragment_of("data-stream-clock-class");
+        fragment.set_some("name", self.clock_names.get(index));
+        let uuid = clocks::uuid(clock, refusals);
+        fragment.set_some("uuid", uuid.map(|uuid| json::text(&uuid.hyphenated().to_string())));
+        fragment.set("freq", clock.frequency);
+        let precision = clock.precision.or(self.trace.default_clock_precision);
+        fragment.set_unless("error-cycles", precision.unwrap_or(0), 0);
+        fragment.set_unless("offset-seconds", clock.offset_seconds, 0);
+        fragment.set_unless("offset-cycles", clock.offset_cycles, 0);
+        fragment.set_unless("is-absolute", clock.origin == ClockOrigin::UnixEpoch, false);
+        self.set_attributes(&mut fragment, &clock.attributes);
+        self.add(fragment);
+    }
+
+    fn data_stream_class(&mut self, stream: &'c DataStreamClass) {
+        let mut fragment = fragment_of("data-stream-class");
+        fragment.set("id", stream.id);
+        let refusals = &mut self.types.refusals;
+        refusals.refuse_if(stream.uid.is_some(), "a UID");
+        refusals.refuse_if(stream.resource.is_some(), "a class of what resources are");
+        let fields = [
+            ("packet-context-field-type", Scope::PacketContext, &stream.packet_context),
+            ("event-record-header-field-type", Scope::EventRecordHeader, &stream.event_record_header),
+            ("event-record-context-field-type", Scope::CommonContext, &stream.common_context),
+        ];
+        let [_, context, header, common, ..] = self.roots(&fields, Some(stream), None, &mut fragment);
+        let read = header.or(context).or(self.header_clock).or(common);
+        self.types.refusals.refuse_if(
+            read != stream.default_clock,
+            "a default clock that is not the clock of the first tag that names one: that is the default clock in \
+             PROP-1.0",
+        );
+        let mut attributes = Cow::Borrowed(&stream.attributes);
+        attributes::set_name(&mut attributes, &stream.namespace, &stream.name, &mut self.types.refusals);
+        self.set_attributes(&mut fragment, &attributes);
+        self.add(fragment);
+    }
+
+    fn event_record_class(&mut self, stream: &'c DataStreamClass, event: &'c EventRecordClass) {
+        let mut fragment = fragment_of("event-record-class");
+        fragment.set("parent-data-stream-class-id", stream.id);
+        fragment.set("id", event.id);
+        self.types.refusals.refuse_if(event.uid.is_some(), "a UID");
+        let fields = [
+            ("context-field-type", Scope::SpecificContext, &event.specific_context),
+            ("payload-field-type", Scope::Payload, &event.payload),
+        ];
+        self.roots(&fields, Some(stream), Some(event), &mut fragment);
+        let mut attributes = attributes::with_log_level(event, &mut self.types.refusals);
+        attributes::set_name(&mut attributes, &event.namespace, &event.name, &mut self.types.refusals);
+        self.set_attributes(&mut fragment, &attributes);
+        self.add(fragment);
+    }
+}
+
+fn fragment_of(kind: &str) -> Object {
+    let mut fragment = Object::default();
+    fragment.set("fragment", kind);
+    fragment
+}

@@ -1,0 +1,159 @@
+//! Tags of PROP-1.0: what roles are there.
+
+use std::collections::HashMap;
+
+use ichnos_model::{FieldClass, FieldKind, Role, Scope, Value};
+
+use super::field_type::path;
+use crate::metadata::json::TAGS;
+use crate::metadata::write::json::{self, Object};
+use crate::metadata::write::unsupported::Refusals;
+
+/// The tags of the fields of one root field, and the clocks that they name.
+pub(super) struct Tags {
+    pub(super) values: Vec<Value>,
+    /// The clock of the first tag that names one.
+    pub(super) first_clock: Option<u16>,
+}
+
+/// The clocks that tags name.
+pub(super) struct Clocks<'n> {
+    /// Their names.
+    pub(super) names: &'n [String],
+    /// The clock of timestamps that name none.
+    pub(super) default: Option<u16>,
+}
+
+/// Makes the tags of a root field.
+pub(super) fn of_root(root: &FieldClass, scope: Scope, clocks: &Clocks<'_>, refusals: &mut Refusals) -> Tags {
+    refusals.enter(scope.name());
+    let mut found = Found { default: clocks.default, fields: Vec::new() };
+    found.collect(&[root], &mut Vec::new(), refusals);
+    let fields = found.fields;
+    // Readers take the clock of the first tag for the default one.
+    let clock_of = |field: &Field<'_>| field.tags.iter().find_map(|(_, clock)| *clock);
+    let is_first = |field: &&Field<'_>| clocks.default.is_some() && clock_of(field) == clocks.default;
+    let (first, others): (Vec<_>, Vec<_>) = fields.iter().partition(is_first);
+    let mut values = Vec::new();
+    for field in first.iter().chain(&others) {
+        for (role, clock) in &field.tags {
+            values.extend(tag(*role, *clock, scope, &field.names, clocks, refusals));
+        }
+    }
+    let first_clock = first.iter().chain(&others).find_map(|field| clock_of(field));
+    refusals.leave();
+    Tags { values, first_clock }
+}
+
+/// A field that has roles: the way to it, and what its tags say.
+struct Field<'c> {
+    names: Vec<&'c str>,
+    tags: Vec<RoleTag>,
+}
+
+/// A role, with the clock that it is about.
+type RoleTag = (Role, Option<u16>);
+
+/// The fields that have roles.
+struct Found<'c> {
+    /// The clock of timestamps that name none.
+    default: Option<u16>,
+    fields: Vec<Field<'c>>,
+}
+
+impl<'c> Found<'c> {
+    /// Looks at all classes that one way leads to: a tag is about all of them. They are several where the way leads
+    /// through variants.
+    fn collect(&mut self, classes: &[&'c FieldClass], names: &mut Vec<&'c str>, refusals: &mut Refusals) {
+        let mut pending = Vec::new();
+        classes.iter().for_each(|class| push_options(class, &mut pending));
+        let mut all = pending.iter().map(|class| tags_of(class, self.default));
+        let tags = all.next().unwrap_or_default();
+        if all.any(|other| other != tags) {
+            refusals.refuse(format!(
+                "roles of some of the fields at {}, of several options of a variant",
+                names.join("/")
+            ));
+        }
+        if !tags.is_empty() {
+            self.fields.push(Field { names: names.clone(), tags });
+        }
+        let mut groups: Vec<(&'c str, Vec<&'c FieldClass>)> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
+        while let Some(class) = pending.pop() {
+            match &class.kind {
+                FieldKind::Structure { members, .. } | FieldKind::Union { members, .. } => {
+                    for member in members {
+                        let index = *known.entry(&member.name).or_insert(groups.len());
+                        match groups.get_mut(index) {
+                            Some((_, group)) => group.push(&member.class),
+                            None => groups.push((&member.name, vec![&member.class])),
+                        }
+                    }
+                }
+                FieldKind::Array { element, .. } => {
+                    let begin = pending.len();
+                    push_options(element, &mut pending);
+                    let has_tags = |class: &&FieldClass| !tags_of(class, self.default).is_empty();
+                    if pending.iter().skip(begin).any(has_tags) {
+                        refusals.refuse(format!("a role of the elements of the array {}", names.join("/")));
+                    }
+                }
+                _ => {}
+            }
+        }
+        for (name, group) in groups {
+            names.push(name);
+            self.collect(&group, names, refusals);
+            names.pop();
+        }
+    }
+}
+
+/// Adds a class, or those of the options of a variant.
+fn push_options<'c>(class: &'c FieldClass, classes: &mut Vec<&'c FieldClass>) {
+    match &class.kind {
+        FieldKind::Variant { options, .. } => {
+            options.iter().for_each(|option| push_options(&option.class, classes));
+        }
+        _ => classes.push(class),
+    }
+}
+
+/// The roles of a class as tags, in the order in which they are added to one when they are read.
+fn tags_of(class: &FieldClass, default: Option<u16>) -> Vec<RoleTag> {
+    let own = class.roles.iter().map(|role| match role {
+        Role::Timestamp | Role::PacketEndTimestamp => (role, class.roles.clock.or(default)),
+        _ => (role, None),
+    });
+    own.chain(class.clock_updates().iter().map(|update| (update.role, Some(update.clock)))).collect()
+}
+
+fn tag(
+    role: Role,
+    clock: Option<u16>,
+    scope: Scope,
+    names: &[&str],
+    clocks: &Clocks<'_>,
+    refusals: &mut Refusals,
+) -> Option<Value> {
+    let known = TAGS.iter().find(|(_, other, scopes)| *other == role && scopes.contains(&scope));
+    let Some((name, ..)) = known else {
+        refusals.refuse(format!("the role {role} in the {scope}"));
+        return None;
+    };
+    let mut tag = Object::default();
+    tag.set("tag", *name);
+    tag.set("path", path(scope, names.iter().copied()));
+    if matches!(role, Role::Timestamp | Role::PacketEndTimestamp) {
+        let Some(name) = clock.and_then(|clock| clocks.names.get(usize::from(clock))) else {
+            refusals.refuse("a timestamp of no clock");
+            return None;
+        };
+        tag.set("data-stream-clock-class-name", json::text(name));
+    }
+    if role == Role::DiscardedEventCounter {
+        tag.set("reason", "legacy");
+    }
+    Some(tag.finish())
+}

@@ -1,0 +1,104 @@
+//! Identifiers and strings of TSDL (CTF 1.8, section C.1).
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+use ichnos_model::{Member, Scope};
+
+use crate::metadata::tsdl::{is_c_type_word, is_reserved};
+
+/// Whether a text is an identifier; a keyword is none.
+pub(super) fn is_identifier(text: &str) -> bool {
+    is_word(text) && !is_reserved(text) && !is_c_type_word(text)
+}
+
+/// Whether a text is made as identifiers and keywords are.
+fn is_word(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    bytes.next().is_some_and(|first| first.is_ascii_alphabetic() || first == b'_')
+        && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+}
+
+/// The name of a member as it is written: with an underscore, which readers take away again, where it has one or needs
+/// one. None: no name is read as that.
+pub(super) fn of_member(member: &Member) -> Option<Cow<'_, str>> {
+    let name = member.name.as_str();
+    if !member.has_underscore && !name.starts_with('_') && is_identifier(name) {
+        return Some(Cow::Borrowed(name));
+    }
+    let written = format!("_{name}");
+    is_identifier(&written).then_some(Cow::Owned(written))
+}
+
+/// What a field location to a scope begins with.
+pub(super) const fn prefix(scope: Scope) -> Option<&'static str> {
+    Some(match scope {
+        Scope::PacketHeader => "trace.packet.header",
+        Scope::PacketContext => "stream.packet.context",
+        Scope::EventRecordHeader => "stream.event.header",
+        Scope::CommonContext => "stream.event.context",
+        Scope::SpecificContext => "event.context",
+        Scope::Payload => "event.fields",
+        Scope::Resource => return None,
+    })
+}
+
+/// Appends a string constant.
+pub(super) fn write_text(out: &mut String, text: &str) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\0'..='\u{1f}' | '\u{7f}' => {
+                // Three digits: a digit may follow. Cannot fail: it is written to a text.
+                let _ = write!(out, "\\{:03o}", u32::from(character));
+            }
+            _ => out.push(character),
+        }
+    }
+    out.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use ichnos_model::FieldClass;
+
+    use super::*;
+
+    #[test]
+    fn names_get_the_underscore_that_readers_take_away() {
+        let written = |name: &str, has_underscore: bool| {
+            let mut member = Member::new(name, FieldClass::unsigned(8));
+            member.has_underscore = has_underscore;
+            of_member(&member).map(Cow::into_owned)
+        };
+        for (name, expected) in [
+            ("a", Some("a")),
+            ("_a", Some("__a")),
+            ("event", Some("_event")),
+            ("int", Some("_int")),
+            ("1st", Some("_1st")),
+            ("", Some("_")),
+            ("a b", None),
+            ("a-b", None),
+            ("caf\u{e9}", None),
+            // With an underscore before it, it is a keyword.
+            ("Bool", Some("Bool")),
+        ] {
+            assert_eq!(written(name, false).as_deref(), expected, "{name}");
+        }
+        assert_eq!(written("a", true).as_deref(), Some("_a"));
+        assert_eq!(written("Bool", true), None);
+    }
+
+    #[test]
+    fn strings_are_escaped() {
+        let mut out = String::new();
+        write_text(&mut out, "\u{0}1*/\"\\\n\u{7f}\u{ffff}?");
+        assert_eq!(out, "\"\\0001*/\\\"\\\\\\n\\177\u{ffff}?\"");
+    }
+}

@@ -1,0 +1,476 @@
+//! Types of TSDL (CTF 1.8, section 4).
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use ichnos_model::{
+    BitField, ByteOrder, FieldClass, FieldKind, FieldLocation, IntegerProperties, Length, Mappings, Member,
+    RangeSet, Ranges, Role, Scope, StringEncoding, StringLength, VariantOption,
+};
+
+use super::names;
+use super::roles::{self, Slot};
+use crate::metadata::choices;
+use crate::metadata::write::field_class::{ANY_BYTES, agree};
+use crate::metadata::write::places::{Place, Roots, Target};
+use crate::metadata::write::ranges::{self, Bounds};
+use crate::metadata::write::unsupported::Refusals;
+use crate::metadata::write::{attributes, range_lists_agree};
+
+/// Writes types.
+pub(super) struct TypeWriter<'c> {
+    pub(super) out: String,
+    pub(super) refusals: Refusals,
+    /// The byte order of what names none.
+    pub(super) byte_order: ByteOrder,
+    /// Names of the clocks.
+    pub(super) clocks: Vec<String>,
+    /// The clock that timestamps are of that name none.
+    pub(super) default_clock: Option<u16>,
+    /// The first clock that a field of the stream is mapped to: readers take it for the default one.
+    pub(super) first_clock: Option<u16>,
+    /// How many classes may still be looked at to follow locations.
+    pub(super) visits: u64,
+    /// Longest text, in bytes.
+    pub(super) most: u64,
+    pub(super) place: Place<'c>,
+}
+
+impl<'c> TypeWriter<'c> {
+    /// `NAME := TYPE;` for a root field.
+    pub(super) fn root(&mut self, name: &str, class: &'c Arc<FieldClass>, scope: Scope, roots: Roots<'c>) {
+        self.place = Place::new(scope, roots);
+        self.refusals.enter(scope.name());
+        let _ = write!(self.out, "\t{name} := ");
+        if matches!(class.kind, FieldKind::Structure { .. }) {
+            self.declaration(class, None, Slot::NONE, 1);
+        } else {
+            self.refusals.refuse("a root field that is not a structure");
+        }
+        self.refusals.leave();
+    }
+
+    /// A type, a name and the lengths of arrays.
+    fn declaration(&mut self, class: &'c FieldClass, name: Option<&str>, slot: Slot<'_>, indent: usize) {
+        if self.out.len() as u64 > self.most {
+            // What follows adds nothing: the text is refused as a whole.
+            return;
+        }
+        let mut slot = slot;
+        let mut class = class;
+        let mut lengths = String::new();
+        let mut depth = 0;
+        let base = loop {
+            self.attributes(class);
+            let clock = self.clock(class, slot);
+            match &class.kind {
+                FieldKind::Array { element, length, .. } => {
+                    let (own, of_element) = (class.alignment(), element.alignment());
+                    if own != of_element {
+                        self.refusals.refuse(format!(
+                            "the alignment {own} of an array of elements that are aligned to {of_element}"
+                        ));
+                    }
+                    self.length(length, &mut lengths);
+                    self.refusals.enter("element");
+                    depth += 1;
+                    class = element;
+                    slot = Slot::NONE;
+                }
+                FieldKind::String { length, .. } if *length != StringLength::NullTerminated => {
+                    self.text_length(length, &mut lengths);
+                    break Base::Character;
+                }
+                FieldKind::Blob { length: Length::Static(16), media_type, .. }
+                    if class.roles.has(Role::MetadataStreamUuid) =>
+                {
+                    self.refusals.refuse_if(media_type != ANY_BYTES, "the media type of a BLOB");
+                    lengths.push_str("[16]");
+                    break Base::Byte;
+                }
+                _ => break Base::Class(clock),
+            }
+        };
+        match base {
+            Base::Character => self.character(class),
+            Base::Byte => self.integer_body(BitField::new(8, self.byte_order, 8), &Default::default(), None),
+            Base::Class(clock) => self.specifier(class, clock, indent),
+        }
+        for _ in 0..depth {
+            self.refusals.leave();
+        }
+        if let Some(name) = name {
+            self.out.push(' ');
+            self.out.push_str(name);
+        }
+        self.out.push_str(&lengths);
+        self.out.push_str(";\n");
+    }
+
+    fn attributes(&mut self, class: &FieldClass) {
+        let is_lost = !attributes::say_no_more_than_class(class);
+        self.refusals.refuse_if(is_lost, "attributes of a field class");
+    }
+
+    /// The clock that a class is mapped to. Refuses roles that its place and its name do not give it.
+    fn clock(&mut self, class: &FieldClass, slot: Slot<'_>) -> Option<u16> {
+        let mut roles = class.roles;
+        if !class.clock_updates().is_empty() {
+            self.refusals.refuse("a field that brings several clocks up to date");
+            return None;
+        }
+        let is_timestamp = roles.has(Role::Timestamp) || roles.has(Role::PacketEndTimestamp);
+        if is_timestamp && roles.clock.is_none() {
+            roles.clock = self.default_clock;
+            self.refusals.refuse_if(roles.clock.is_none(), "a timestamp of no clock");
+        }
+        let clock = roles.clock.filter(|_| is_timestamp);
+        roles.clock = clock;
+        // A BLOB that is a UUID becomes an array of bytes.
+        let is_blob = matches!(class.kind, FieldKind::Blob { length: Length::Static(16), .. });
+        let (scope, is_uuid) = (self.place.scope, slot.is_direct && slot.name == "uuid");
+        let implied = match roles::implied(class, scope, slot, clock) {
+            _ if is_blob && is_uuid && scope == Scope::PacketHeader && roles == uuid() => Some(uuid()),
+            implied => implied,
+        };
+        match implied {
+            Some(implied) if implied == roles => {}
+            None => self.refusals.refuse("a name that makes a timestamp of it in CTF 1.8"),
+            Some(implied) => {
+                for role in roles.iter().filter(|role| !implied.has(*role)) {
+                    self.refusals.refuse(match roles::tsdl_name_of_role(role, scope) {
+                        Some((name, _)) => format!("the role {role} of a field that is not called `{name}`"),
+                        None => format!("the role {role} in the {scope}"),
+                    });
+                }
+                for role in implied.iter().filter(|role| !roles.has(*role)) {
+                    self.refusals.refuse(format!("a name that gives it the role {role} in CTF 1.8"));
+                }
+            }
+        }
+        self.first_clock = self.first_clock.or(clock);
+        clock
+    }
+
+    fn specifier(&mut self, class: &'c FieldClass, clock: Option<u16>, indent: usize) {
+        match &class.kind {
+            FieldKind::Integer { bits, integer } => {
+                if let Some(mappings) = &integer.mappings {
+                    self.out.push_str("enum : ");
+                    self.integer_body(*bits, integer, clock);
+                    self.labels(mappings, integer, indent);
+                } else {
+                    self.integer_body(*bits, integer, clock);
+                }
+            }
+            FieldKind::Float(bits) => self.float(*bits),
+            FieldKind::String { encoding, alignment, .. } => {
+                self.text_properties(*encoding, *alignment);
+                self.out.push_str("string");
+            }
+            FieldKind::Structure { members, minimum_alignment } => {
+                self.structure(members, *minimum_alignment, indent);
+            }
+            FieldKind::Variant { options, selector, alignment } => {
+                self.refusals.refuse_if(*alignment != 1, "an alignment of a variant");
+                self.variant(options, selector, indent);
+            }
+            FieldKind::BitArray(_) => self.refusals.refuse("a bit array"),
+            FieldKind::BitMap { .. } => self.refusals.refuse("a bit map"),
+            FieldKind::Boolean(_) => self.refusals.refuse("a boolean"),
+            FieldKind::VariableLength { .. } => self.refusals.refuse("a variable-length field"),
+            FieldKind::Blob { .. } => self.refusals.refuse("a BLOB"),
+            FieldKind::Guid { .. } => self.refusals.refuse("a GUID"),
+            FieldKind::Optional { .. } => self.refusals.refuse("an optional"),
+            FieldKind::Union { .. } => self.refusals.refuse("a union"),
+            FieldKind::Null { .. } => self.refusals.refuse("a null field"),
+            FieldKind::Padding(_) => self.refusals.refuse("padding"),
+            _ => self.refusals.refuse(format!("a {}", class.describe())),
+        }
+    }
+
+    fn bit_order(&mut self, bits: BitField) {
+        if bits.is_reversed() {
+            let (bit_order, byte_order) = (bits.bit_order.name(), bits.byte_order.name());
+            self.refusals.refuse(format!("the bit order {bit_order} of a {byte_order} field"));
+        }
+    }
+
+    fn byte_order(&mut self, byte_order: ByteOrder) {
+        if byte_order != self.byte_order {
+            let _ = write!(self.out, " byte_order = {};", name_of(byte_order));
+        }
+    }
+
+    fn integer_body(&mut self, bits: BitField, integer: &IntegerProperties, clock: Option<u16>) {
+        self.bit_order(bits);
+        self.refusals.refuse_if(integer.wall_clock.is_some(), "the date that an integer counts from");
+        let (size, align, signed) = (bits.length, bits.alignment, u8::from(integer.signed));
+        let _ = write!(self.out, "integer {{ size = {size}; align = {align}; signed = {signed};");
+        self.byte_order(bits.byte_order);
+        let _ = write!(self.out, " encoding = none; base = {};", integer.preferred_base.radix());
+        if let Some(clock) = clock {
+            match self.clocks.get(usize::from(clock)) {
+                Some(name) => {
+                    self.refusals.refuse_if(
+                        !names::is_identifier(name),
+                        &format!("the name `{name}` of a clock, which is no identifier"),
+                    );
+                    let _ = write!(self.out, " map = clock.{name}.value;");
+                }
+                None => self.refusals.refuse("a clock that there is not"),
+            }
+        }
+        self.out.push_str(" }");
+    }
+
+    fn labels(&mut self, mappings: &Mappings, integer: &IntegerProperties, indent: usize) {
+        self.out.push_str(" {\n");
+        let out = &mut self.out;
+        let mut is_first = true;
+        ranges::each(
+            mappings,
+            integer.wide_ranges(),
+            "label",
+            &mut self.refusals,
+            |name, bounds, refusals| {
+                refusals.refuse_if(bounds.is_empty(), "a label without values");
+                for bounds in bounds {
+                    if !std::mem::take(&mut is_first) {
+                        out.push_str(",\n");
+                    }
+                    out.extend(std::iter::repeat_n('\t', indent + 1));
+                    if names::is_identifier(name) {
+                        out.push_str(name);
+                    } else {
+                        names::write_text(out, name);
+                    }
+                    match bounds {
+                        Bounds::Narrow(lower, upper) if is_constant(*lower) && is_constant(*upper) => {
+                            let _ = write!(out, " = {lower}");
+                            if upper != lower {
+                                let _ = write!(out, " ... {upper}");
+                            }
+                        }
+                        _ => refusals.refuse("a value of more than 64 bits"),
+                    }
+                }
+            },
+        );
+        if !is_first {
+            self.out.push('\n');
+        }
+        self.indent(indent);
+        self.out.push('}');
+    }
+
+    fn float(&mut self, bits: BitField) {
+        self.bit_order(bits);
+        let exponent = match bits.length {
+            16 => 5,
+            32 => 8,
+            64 => 11,
+            // IEEE 754-2008, table 3.5.
+            length => (((length as f64).log2() * 4.0).round() as u64).saturating_sub(13),
+        };
+        let mantissa = bits.length.saturating_sub(exponent);
+        let _ = write!(self.out, "floating_point {{ exp_dig = {exponent}; mant_dig = {mantissa};");
+        self.byte_order(bits.byte_order);
+        let _ = write!(self.out, " align = {}; }}", bits.alignment);
+    }
+
+    fn text_properties(&mut self, encoding: StringEncoding, alignment: u64) {
+        if encoding != StringEncoding::Utf8 {
+            self.refusals.refuse(format!("the encoding {}", encoding.name()));
+        }
+        if alignment != 8 {
+            self.refusals.refuse(format!("the alignment {alignment} of a string, which is always 8"));
+        }
+    }
+
+    /// The type of the bytes of a text that is not terminated.
+    fn character(&mut self, class: &FieldClass) {
+        if let FieldKind::String { encoding, alignment, .. } = &class.kind {
+            self.text_properties(*encoding, *alignment);
+        }
+        self.out.push_str("integer { size = 8; align = 8; signed = 0; encoding = UTF8; base = 10; }");
+    }
+
+    fn text_length(&mut self, length: &'c StringLength, lengths: &mut String) {
+        match length {
+            StringLength::Static(length) => {
+                let _ = write!(lengths, "[{length}]");
+            }
+            StringLength::Dynamic(location) => self.located_length(location, lengths),
+            StringLength::Prefixed { .. } => self.refusals.refuse("a length-prefixed string"),
+            StringLength::NullTerminated => {}
+        }
+    }
+
+    fn length(&mut self, length: &'c Length, lengths: &mut String) {
+        match length {
+            Length::Static(length) => {
+                let _ = write!(lengths, "[{length}]");
+            }
+            Length::Dynamic(location) => self.located_length(location, lengths),
+        }
+    }
+
+    fn located_length(&mut self, location: &FieldLocation, lengths: &mut String) {
+        if let Some(target) = self.target(location) {
+            let _ = write!(lengths, "[{}]", self.path(&target));
+        }
+    }
+
+    /// What a location leads to, if it can be written.
+    fn target(&mut self, location: &FieldLocation) -> Option<Target<'c>> {
+        if location.is_of_values() {
+            self.refusals
+                .refuse("a field that values alone describe: nothing in the data says how many there are");
+            return None;
+        }
+        let Some(target) = self.place.find(location, &mut self.visits) else {
+            self.refusals.refuse(format!("the field location {location}, which leads to no field"));
+            return None;
+        };
+        if target.members.is_empty() {
+            self.refusals.refuse("the location of a root field itself");
+            return None;
+        }
+        if location.any_option && (!target.fits_all || !agree(&target.classes)) {
+            self.refusals
+                .refuse(format!("the field location {location}, which fits only some options of a variant"));
+        }
+        Some(target)
+    }
+
+    /// How a location is written: a name alone if the field is in the same structure.
+    fn path(&self, target: &Target<'c>) -> String {
+        let mut path = String::new();
+        if target.shared.is_none() {
+            path.push_str(names::prefix(target.scope).unwrap_or_default());
+        }
+        for member in target.members.iter().skip(target.shared.unwrap_or(0)) {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            // One without such a name is refused where it is.
+            path.push_str(&names::of_member(member).unwrap_or_default());
+        }
+        path
+    }
+
+    fn indent(&mut self, indent: usize) {
+        self.out.extend(std::iter::repeat_n('\t', indent));
+    }
+
+    fn structure(&mut self, members: &'c [Member], minimum_alignment: u64, indent: usize) {
+        self.out.push_str("struct {\n");
+        self.place.enter_structure(members);
+        let is_direct = self.place.is_direct();
+        for member in members {
+            self.refusals.enter(format!("member `{}`", member.name));
+            self.refusals.refuse_if(!member.attributes.is_empty(), "attributes of a member");
+            let Some(name) = names::of_member(member) else {
+                self.refusals.refuse(format!("the name `{}`, which is no identifier", member.name));
+                self.refusals.leave();
+                continue;
+            };
+            self.place.enter_member(member);
+            self.indent(indent + 1);
+            let slot = Slot { name: &member.name, is_direct };
+            self.declaration(&member.class, Some(&name), slot, indent + 1);
+            self.place.leave_member();
+            self.refusals.leave();
+        }
+        self.place.leave_structure();
+        self.indent(indent);
+        self.out.push('}');
+        if minimum_alignment != 1 {
+            let _ = write!(self.out, " align({minimum_alignment})");
+        }
+    }
+
+    /// Options are selected by the labels that are called like them.
+    fn variant(&mut self, options: &'c [VariantOption], selector: &FieldLocation, indent: usize) {
+        let Some(target) = self.target(selector) else { return };
+        let _ = writeln!(self.out, "variant <{}> {{", self.path(&target));
+        let tags: Vec<&Mappings> = target.classes.iter().filter_map(|class| fixed_mappings(class)).collect();
+        if tags.len() < target.classes.len() {
+            return self.refusals.refuse("a variant whose selector is not an enumeration of fixed length");
+        }
+        let candidates: Vec<[String; 2]> = options
+            .iter()
+            .map(|option| {
+                let name = option.name.as_deref().unwrap_or_default();
+                [name.to_owned(), format!("_{name}")]
+            })
+            .collect();
+        let labels: Vec<_> = tags
+            .iter()
+            .map(|tag| choices::by_option(tag, candidates.iter().flatten().map(String::as_str)))
+            .collect();
+        for (option, candidates) in options.iter().zip(&candidates) {
+            let name = option.name.as_deref().unwrap_or_default();
+            self.refusals.enter(format!("option `{name}`"));
+            self.refusals.refuse_if(option.name.is_none(), "an option without a name");
+            self.refusals.refuse_if(!option.attributes.is_empty(), "attributes of an option");
+            let [plain, _] = candidates;
+            let is_label = |candidate: &&String| {
+                let is_read_as = !name.starts_with('_') || *candidate != plain;
+                let selects = |label: Option<Ranges<'_>>| match label {
+                    Some(ranges) => range_lists_agree(&ranges.to_set(), &option.ranges),
+                    None => option.ranges == RangeSet::default(),
+                };
+                is_read_as
+                    && names::is_identifier(candidate)
+                    && labels.iter().all(|labels| selects(labels.get(candidate.as_str()).copied()))
+            };
+            match candidates.iter().find(is_label) {
+                Some(label) => {
+                    self.indent(indent + 1);
+                    let slot = Slot { name, is_direct: false };
+                    self.declaration(&option.class, Some(label), slot, indent + 1);
+                }
+                None => self
+                    .refusals
+                    .refuse("an option that no label of the selector stands for, of its name and its values"),
+            }
+            self.refusals.leave();
+        }
+        self.indent(indent);
+        self.out.push('}');
+    }
+}
+
+/// What the type before a name is.
+enum Base {
+    /// That of the class, mapped to a clock.
+    Class(Option<u16>),
+    Character,
+    Byte,
+}
+
+const fn uuid() -> ichnos_model::Roles {
+    ichnos_model::Roles::only(Role::MetadataStreamUuid)
+}
+
+/// `le` or `be`.
+pub(super) const fn name_of(byte_order: ByteOrder) -> &'static str {
+    match byte_order {
+        ByteOrder::LittleEndian => "le",
+        ByteOrder::BigEndian => "be",
+    }
+}
+
+/// Whether an integer can be written.
+pub(super) fn is_constant(value: i128) -> bool {
+    (i128::from(i64::MIN)..=i128::from(u64::MAX)).contains(&value)
+}
+
+fn fixed_mappings(class: &FieldClass) -> Option<&Mappings> {
+    match &class.kind {
+        FieldKind::Integer { integer, .. } => integer.mappings.as_ref(),
+        _ => None,
+    }
+}
